@@ -1,0 +1,52 @@
+# Everything a newcomer needs: `make demo` and `make test` set up what they need and skip what is done.
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+  command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV ?= .venv
+BIN := $(VENV)/bin
+DATA := $(or $(MACI_DATA),$(wildcard ../shared/data))
+export MACI_DATA := $(DATA)
+
+.PHONY: help demo test test-system check bench docs pin clean
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "MACI needs Python 3.11 or newer, and none was found: install it, or name it with make PYTHON=…" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: requirements/core.txt pyproject.toml | $(BIN)/python
+	@echo "Setting up (once): the package and its core dependencies …"
+	@test -e $(VENV)/.dev || $(BIN)/python -m pip install --quiet --require-hashes -r requirements/core.txt
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt pyproject.toml | $(BIN)/python
+	@echo "Setting up (once): the package, every extra and the test tools …"
+	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@ $(VENV)/.core
+
+demo: $(VENV)/.core  ## a real debate on the embedded panel, its record and its replay
+	@$(BIN)/python -m maci.cli.demo
+
+test: $(VENV)/.dev  ## every test that pip alone can provide for
+	@$(BIN)/python -m pytest -n 2 -m "not system"
+	@echo "Not run here: the system tier (a fresh clone set up from the README); \`make test-system\` runs it."
+
+test-system: $(VENV)/.dev  ## the rest: installs what it needs
+	@$(BIN)/python -m pytest -m system tests/system
+
+check: $(VENV)/.dev  ## lint, types, import directions
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+
+bench: $(VENV)/.dev  ## measure; ratios side by side in one run
+	@$(BIN)/python benchmarks/run.py
+
+docs: $(VENV)/.dev  ## write the generated pages of docs/
+	@$(BIN)/python docs/generate.py
+
+pin:  ## pin dependencies again (needs uv)
+	@requirements/compile.sh
+
+clean:  ## remove the environment and caches
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

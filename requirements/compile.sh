@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Pin every dependency with hashes, for all platforms, from the index your pip is set up with. Needs uv.
+# Run it after changing dependencies in pyproject.toml; the files record no index.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+pin() { uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
+  --custom-compile-command "requirements/compile.sh" "$@"; }
+pin pyproject.toml --group build -o requirements/core.txt
+pin pyproject.toml --all-extras --group dev -c requirements/core.txt -o requirements/dev.txt

@@ -1,0 +1,77 @@
+"""The anchor A⁽ᵗ⁾ and what else an agent is given in a round.
+
+Nothing else reaches an agent: not the others' names or models, not their beliefs beyond the leading outcome, not the
+arguments that were rejected, not the gold answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from maci.agents.argument import Argument, Turn
+from maci.evidence.span import Span
+
+__all__ = ["Admitted", "Anchor", "Question", "TurnRequest", "seat_letter"]
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """An argument that earned its place in the record ψ."""
+
+    id: str
+    seat: str
+    """Who made it, under a neutral name."""
+    round: int
+    argument: Argument
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A⁽ᵗ⁾ = (ψ⁽ᵗ⁾, CL⁽ᵗ⁾, τ_Q⁽ᵗ⁾, τ_CRIT⁽ᵗ⁾)."""
+
+    record: tuple[Admitted, ...]
+    cl: float
+    tau_q: float
+    tau_crit: float
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The part of a case that agents and judges may see."""
+
+    question: str
+    context: str
+    kind: str
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnRequest:
+    """Everything an agent is given to make one turn."""
+
+    round: int
+    """0 is the opening: one prediction, before any debate."""
+    seat: str
+    """The agent's own neutral name."""
+    question: Question
+    anchor: Anchor
+    evidence: tuple[Span, ...]
+    """What was retrieved for the case, and every span cited in ψ."""
+    belief: Mapping[str, float] | None
+    """The agent's own belief of the round before."""
+    leading: Mapping[str, str]
+    """Neutral name → leading outcome of every other agent, as of the round before."""
+    heard: tuple[tuple[str, Turn], ...] = ()
+    """In sequential order: turns already taken in this round."""
+    seed: int = 0
+
+
+def seat_letter(index: int) -> str:
+    """A, B, …, Z, A1, B1, …
+
+    >>> seat_letter(0), seat_letter(27)
+    ('A', 'B1')
+    """
+    turn, letter = divmod(index, 26)
+    return chr(ord("A") + letter) + (str(turn) if turn else "")

@@ -1,0 +1,67 @@
+"""What an agent says in a round: arguments and a belief."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from maci.evidence.citation import Citation
+
+__all__ = ["Argument", "Turn", "Usage"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a call cost."""
+
+    prompt: int = 0
+    cached: int = 0
+    """Prompt tokens that came from a cache."""
+    generated: int = 0
+    usd: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        """All tokens that count against the budget."""
+        return self.prompt + self.generated
+
+    @property
+    def paid(self) -> bool:
+        """Whether losing the reply would cost something."""
+        return self.tokens > 0 or self.usd > 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            prompt=self.prompt + other.prompt,
+            cached=self.cached + other.cached,
+            generated=self.generated + other.generated,
+            usd=self.usd + other.usd,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Argument:
+    """A claim Ω with reasons R, opposing reasons R′ and the spans it rests on."""
+
+    claim: str
+    reasons: tuple[str, ...] = ()
+    opposing: tuple[str, ...] = ()
+    citations: tuple[Citation, ...] = ()
+    outcome: str | None = None
+    """The outcome the claim speaks for (or against), where it is about one."""
+    against: bool = False
+    """The claim speaks against ``outcome``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One agent's contribution to one round."""
+
+    belief: Mapping[str, float]
+    """p_u as the agent stated it; read against the outcome space by the controller."""
+    arguments: tuple[Argument, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    raw: str | None = None
+    """The model's reply, word for word."""
+    prompt: str | None = None
+    """Hash of the prompt that led to it."""

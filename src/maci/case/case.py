@@ -1,0 +1,214 @@
+"""A case: a question, its context, what an answer may be, the evidence at hand, and the truth where it is known."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import sys
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from maci.case.outcomes import OutcomeSpace, canonical
+from maci.errors import BeliefError, CaseError
+
+__all__ = ["Case", "CaseFile", "Document", "builtin_cases", "load_case", "parse_case"]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text offered as evidence with the case."""
+
+    text: str
+    source: str = ""
+    id: str | None = None
+    """A span id of the user's own; without one the id comes from the text."""
+    label: str | None = None
+    """The outcome the text is about, where known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What is debated."""
+
+    question: str
+    outcomes: OutcomeSpace
+    context: str = ""
+    evidence: tuple[Document, ...] = ()
+    gold: str | None = None
+    """The true outcome, where known; agents and judges never see it."""
+    hidden: Mapping[str, str] = field(default_factory=dict)
+    """Findings that a question or test would reveal; agents and judges never see them either."""
+    id: str = ""
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.question.strip():
+            raise CaseError("the case has no question: add `question: …`")
+        if self.gold is not None and self.outcomes.kind != "open":
+            try:
+                canonical(self.gold, self.outcomes, self.outcomes.labels)
+            except BeliefError as error:
+                raise CaseError(f"gold: {error}") from error
+
+    @property
+    def query(self) -> str:
+        """The text that retrieval and θ are built on (D1)."""
+        return f"{self.context}\n{self.question}".strip() if self.context else self.question
+
+
+def _text_list(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+class _EvidenceItem(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    text: str = Field(min_length=1)
+    source: str = ""
+    id: str | None = None
+    label: str | None = None
+
+
+class _Outcomes(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Literal["closed", "open", "ordered"] = "closed"
+    labels: list[str] = []
+    positions: list[float] = []
+    aliases: dict[str, str] = {}
+    declared: int = Field(0, ge=0)
+    metric: list[list[float]] = []
+
+
+def _label(value: Any) -> Any:
+    """YAML reads a bare 2 or yes as a number or a truth value; an outcome is a name."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value) if isinstance(value, int | float) else value
+
+
+def _labels(value: Any) -> Any:
+    if isinstance(value, str):
+        return "open" if value.strip().casefold() == "open" else [part.strip() for part in value.split(",")]
+    return [_label(item) for item in value] if isinstance(value, list) else value
+
+
+class CaseFile(BaseModel):
+    """The file format of a case (its JSON Schema is published by `maci cases --schema`)."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: str
+    context: str = ""
+    outcomes: Annotated[Literal["open"] | list[str] | _Outcomes, BeforeValidator(_labels)] = "open"
+    """A list of labels, `open`, or a table with kind, labels, positions, aliases, declared, metric."""
+    evidence: Annotated[list[str | _EvidenceItem], BeforeValidator(_text_list)] = []
+    gold: Annotated[str | None, BeforeValidator(_label)] = None
+    hidden: dict[str, str] = {}
+    id: str = ""
+    title: str = ""
+
+    def case(self) -> Case:
+        """The case this file describes."""
+        if self.outcomes == "open":
+            space = OutcomeSpace(kind="open")
+        elif isinstance(self.outcomes, list):
+            space = OutcomeSpace(labels=tuple(self.outcomes))
+        else:
+            assert isinstance(self.outcomes, _Outcomes)
+            given = self.outcomes
+            positions = given.positions or (
+                [float(i) for i in range(len(given.labels))] if given.kind == "ordered" else []
+            )
+            space = OutcomeSpace(
+                kind=given.kind,
+                labels=tuple(given.labels),
+                positions=tuple(positions),
+                aliases=given.aliases,
+                declared=given.declared,
+                metric=tuple(tuple(row) for row in given.metric),
+            )
+        documents = tuple(
+            Document(item) if isinstance(item, str) else Document(item.text, item.source, item.id, item.label)
+            for item in self.evidence
+        )
+        return Case(
+            question=self.question,
+            context=self.context,
+            outcomes=space,
+            evidence=documents,
+            gold=self.gold,
+            hidden=self.hidden,
+            id=self.id,
+            title=self.title,
+        )
+
+
+def parse_case(data: Any, where: str) -> Case:
+    """A case from parsed data; ``where`` names its origin in errors."""
+    if not isinstance(data, Mapping):
+        raise CaseError(f"{where}: a case is a table with the keys question, context, outcomes, evidence, gold")
+    try:
+        return CaseFile.model_validate(data).case()
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"]) or "case"
+        if first["type"] == "extra_forbidden":
+            near = difflib.get_close_matches(str(first["loc"][0]), CaseFile.model_fields, n=1)
+            raise CaseError(
+                f"{where}: unknown key {key!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+            ) from error
+        raise CaseError(f"{where}: {key}: {first['msg'].lower()}") from error
+    except CaseError as error:
+        raise CaseError(f"{where}: {error}") from error
+
+
+def parse_text(text: str, suffix: str, where: str) -> Any:
+    """Data from a YAML, TOML or JSON text."""
+    try:
+        match suffix:
+            case ".toml":
+                return tomllib.loads(text)
+            case ".json":
+                return json.loads(text)
+            case _:
+                import yaml
+
+                return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except Exception as error:
+        kind = {".toml": "TOML", ".json": "JSON"}.get(suffix, "YAML")
+        raise CaseError(f"{where} is not valid {kind}: {' '.join(str(error).split())}") from error
+
+
+def builtin_cases() -> Mapping[str, Case]:
+    """The cases that come with the package, by name."""
+    found: dict[str, Case] = {}
+    for file in sorted((Path(__file__).parent / "builtin").glob("*.yaml")):
+        entries: Sequence[Any] = parse_text(file.read_text(encoding="utf-8"), ".yaml", file.name)
+        for entry in entries:
+            found[entry["id"]] = parse_case(entry, f"built-in case {entry['id']}")
+    return found
+
+
+def load_case(name: str) -> Case:
+    """A case from a file, from standard input (``-``), or a built-in one by name."""
+    if name == "-":
+        return parse_case(parse_text(sys.stdin.read(), ".yaml", "standard input"), "standard input")
+    path = Path(name)
+    if path.is_file():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise CaseError(f"{name} is not a text file (UTF-8): {error.reason}") from error
+        return parse_case(parse_text(text, path.suffix.lower(), name), name)
+    cases = builtin_cases()
+    if name in cases:
+        return cases[name]
+    near = difflib.get_close_matches(name, cases, n=3)
+    hint = f"did you mean {', '.join(near)}?" if near else "`maci cases` lists the built-in ones"
+    raise CaseError(f"no case file and no built-in case named {name!r}: {hint}")

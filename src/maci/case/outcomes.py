@@ -1,0 +1,190 @@
+"""Outcome spaces 𝒴: closed (listed labels), open (labels appear as agents name them), ordered (a scale).
+
+Labels are compared after normalising case, accents, punctuation and blanks, then through aliases. An open space
+also joins spellings one letter apart and names whose embeddings nearly coincide, but never names that differ in a
+discriminating token: *Hepatitis B* and *Hepatitis C*, *type 1* and *type 2*, *hypo-* and *hyper-* stay apart.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from maci.errors import BeliefError, CaseError
+
+__all__ = ["OTHER", "OutcomeSpace", "canonical", "match_label", "normal"]
+
+OTHER = "other"
+"""The bucket of an open space for mass on nothing named."""
+
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+_WORD = re.compile(r"[^\W_]+")
+_OPPOSITES = ("hypo", "hyper", "non", "un", "anti", "pre", "post", "intra", "inter", "endo", "exo", "mono", "poly")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutcomeSpace:
+    """What an answer may be."""
+
+    kind: Literal["closed", "open", "ordered"] = "closed"
+    labels: tuple[str, ...] = ()
+    """Closed and ordered: all of them. Open: those known before anyone speaks."""
+    positions: tuple[float, ...] = ()
+    """Ordered: where each label lies on the scale, increasing."""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """Other names → label."""
+    declared: int = 0
+    """Open: how many outcomes are thought possible, for normalising."""
+    metric: tuple[tuple[float, ...], ...] = ()
+    """Optional ground metric between labels, for the transport distance in the analysis; without one it is 0/1."""
+
+    def __post_init__(self) -> None:
+        if self.kind not in {"closed", "open", "ordered"}:
+            raise CaseError(f"outcomes.kind is {self.kind!r}: choose closed, open or ordered")
+        seen: dict[str, str] = {}
+        for label in self.labels:
+            if not label.strip():
+                raise CaseError("an outcome label is empty")
+            if (first := seen.get(normal(label))) is not None:
+                raise CaseError(f"outcomes {first!r} and {label!r} are the same label")
+            seen[normal(label)] = label
+        if self.kind != "open" and len(self.labels) < 2:
+            raise CaseError(
+                f"a debate needs at least two outcomes, got {list(self.labels)}; list more, or use kind: open"
+            )
+        for alias, label in self.aliases.items():
+            if self.kind != "open" and label not in self.labels:
+                raise CaseError(f"alias {alias!r} points to {label!r}, which is not an outcome")
+        if self.kind == "ordered":
+            self._check_positions()
+        self._check_metric()
+
+    def _check_positions(self) -> None:
+        if len(self.positions) != len(self.labels):
+            raise CaseError(
+                f"an ordered space needs one position per label: {len(self.labels)} labels, {len(self.positions)} positions"
+            )
+        if any(not math.isfinite(x) for x in self.positions) or list(self.positions) != sorted(set(self.positions)):
+            raise CaseError(f"positions must increase strictly, got {list(self.positions)}")
+
+    def _check_metric(self) -> None:
+        n = len(self.labels)
+        if not self.metric:
+            return
+        if self.kind == "open" or len(self.metric) != n or any(len(row) != n for row in self.metric):
+            raise CaseError(f"the ground metric must be a {n} x {n} table over the listed outcomes of a closed space")
+        for i in range(n):
+            for j in range(n):
+                d = self.metric[i][j]
+                if not math.isfinite(d) or d < 0 or (i == j and d != 0) or d != self.metric[j][i]:
+                    raise CaseError(
+                        f"the ground metric is not a distance at ({self.labels[i]!r}, {self.labels[j]!r}): {d}"
+                    )
+
+    @property
+    def start(self) -> tuple[str, ...]:
+        """The labels a debate starts with."""
+        if self.kind == "open" and OTHER not in self.labels:
+            return (*self.labels, OTHER)
+        return self.labels
+
+    def size(self, seen: int) -> int:
+        """|𝒴| for normalising: max(seen, declared)."""
+        return max(seen, self.declared)
+
+
+def normal(label: str) -> str:
+    """A label without case, accents, punctuation and extra blanks.
+
+    >>> normal("  Ménière's Disease "), normal("+2"), normal("-2")
+    ('meniere s disease', '2', '-2')
+    """
+    if _NUMBER.fullmatch(label.strip()):
+        return f"{float(label):g}"
+    plain = unicodedata.normalize("NFKD", label).encode("ascii", "ignore").decode() or label
+    return " ".join(_WORD.findall(plain.casefold()))
+
+
+def _one_letter_apart(a: str, b: str) -> bool:
+    """Damerau distance exactly 1 between words long enough for a slip of the pen."""
+    if min(len(a), len(b)) < 6 or abs(len(a) - len(b)) > 1 or a.isdigit() or b.isdigit():
+        return False
+    i = next((k for k, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    if len(a) == len(b):
+        return a[i + 1 :] == b[i + 1 :] or (a[i : i + 2] == b[i : i + 2][::-1] and a[i + 2 :] == b[i + 2 :])
+    short, long = sorted((a, b), key=len)
+    return short[i:] == long[i + 1 :]
+
+
+def _spelling(a: str, b: str) -> bool:
+    words_a, words_b = a.split(), b.split()
+    if len(words_a) != len(words_b):
+        return False
+    return all(x == y or _one_letter_apart(x, y) for x, y in zip(words_a, words_b, strict=True))
+
+
+def _discriminating(label: str) -> frozenset[str]:
+    """Tokens that tell near-identical names apart: letters, numbers, opposed prefixes."""
+    words = label.split()
+    short = {w for w in words if len(w) <= 2 or any(c.isdigit() for c in w) or re.fullmatch(r"[ivx]+", w)}
+    return frozenset(short | {f"{p}-" for w in words for p in _OPPOSITES if w.startswith(p) and len(w) > len(p) + 3})
+
+
+def match_label(
+    name: str, known: Iterable[str], similarity: Callable[[str, str], float | None], threshold: float
+) -> str | None:
+    """The known label an open name stands for: equal, one slip of spelling apart, or nearly the same meaning.
+
+    >>> match_label("hepatitis c", ["Hepatitis B", "Hepatitis C"], lambda a, b: 0.99, 0.9)
+    'Hepatitis C'
+    >>> match_label("Hepatitis E", ["Hepatitis B", "Hepatitis C"], lambda a, b: 0.99, 0.9)
+    """
+    known = list(known)
+    wanted = normal(name)
+    for label in known:
+        if normal(label) == wanted:
+            return label
+    for label in known:
+        if _spelling(normal(label), wanted) and _discriminating(normal(label)) == _discriminating(wanted):
+            return label
+    best, best_cos = None, threshold
+    for label in known:
+        if label != OTHER and _discriminating(normal(label)) == _discriminating(wanted):
+            cos = similarity(name, label)
+            if cos is not None and cos >= best_cos:
+                best, best_cos = label, cos
+    return best
+
+
+def canonical(
+    name: str,
+    space: OutcomeSpace,
+    known: tuple[str, ...],
+    similarity: Callable[[str, str], float | None] = lambda a, b: None,
+    threshold: float = 0.9,
+) -> str:
+    """The label that ``name`` stands for; in an open space a new name becomes a label.
+
+    >>> canonical("DENGUE fever", OutcomeSpace(labels=("Dengue fever", "Malaria")), ("Dengue fever", "Malaria"))
+    'Dengue fever'
+    """
+    if name in known:
+        return name
+    wanted = normal(name)
+    for alias, label in space.aliases.items():
+        if normal(alias) == wanted:
+            return label
+    if space.kind == "open":
+        if not wanted:
+            raise BeliefError(f"outcome {name!r} has no letters or digits")
+        return match_label(name, known, similarity, threshold) or name.strip()
+    for label in known:
+        if normal(label) == wanted or label.strip() == name.strip():
+            return label
+    raise BeliefError(
+        f"{name!r} is not an outcome of this case: {', '.join(known[:8])}{' …' if len(known) > 8 else ''}"
+    )

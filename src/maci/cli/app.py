@@ -1,0 +1,159 @@
+"""``maci``: commands and their options. Every body is in its own module and imported only when its command runs.
+
+Exit codes: 0 done · 1 a check failed · 2 wrong use or input · 3 provider or environment · 4 the budget ended the work before a
+first answer · 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from maci._version import __version__
+from maci.errors import MaciError, exit_code
+
+__all__ = ["app", "main"]
+
+EXITS = (
+    "Exit codes: 0 done, 1 a check failed, 2 wrong use or input, 3 provider or environment, "
+    "4 budget ended the work before a first answer, 130 interrupted."
+)
+
+app = typer.Typer(
+    name="maci",
+    help="Make several agents debate a case and end with a calibrated probability for each outcome.\n\n" + EXITS,
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")]
+Plain = Annotated[bool, typer.Option("--plain", help="No colour, no bars: for pipes and screen readers.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the result.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random.")]
+ConfigFile = Annotated[Path | None, typer.Option("--config", help="TOML file with settings.", dir_okay=False)]
+Profile = Annotated[str | None, typer.Option("--profile", help="`default` or `paper` (the paper's literal rules).")]
+Sets = Annotated[
+    list[str] | None, typer.Option("--set", help="key=value; `maci config` lists the keys.", metavar="KEY=VALUE")
+]
+TranscriptPath = Annotated[
+    Path, typer.Argument(help="A transcript.jsonl, or the folder that holds it.", metavar="TRANSCRIPT")
+]
+
+
+@app.callback(invoke_without_command=True)
+def _root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    if version:
+        typer.echo(f"maci {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def debate(
+    case: Annotated[
+        str | None, typer.Argument(help="A case file (YAML, TOML, JSON), `-`, or a built-in name.", metavar="CASE")
+    ] = None,
+    question: Annotated[str | None, typer.Option(help="Instead of a case: the question.")] = None,
+    outcomes: Annotated[
+        str | None, typer.Option(help="With --question: the outcomes, comma-separated (default: open).")
+    ] = None,
+    context: Annotated[str, typer.Option(help="With --question: what is known.")] = "",
+    panel: Annotated[str, typer.Option(help="Who debates: a panel name or a YAML script.")] = "paper",
+    profile: Profile = None,
+    config: ConfigFile = None,
+    sets: Sets = None,
+    budget_tokens: Annotated[int | None, typer.Option(help="Most tokens, all calls together.", min=0)] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for transcript.jsonl (default: maci-runs/…).", file_okay=False)
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the broken debate in --out.")] = False,
+    seed: Seed = 0,
+    json: Json = False,
+    plain: Plain = False,
+    quiet: Quiet = False,
+) -> None:
+    """Debate one case."""
+    from maci.cli.debate import Options, run
+
+    run(
+        Options(
+            case=case, question=question, outcomes=outcomes, context=context, panel=panel, profile=profile, config=config,
+            sets=(*(sets or ()), *([f"budget.tokens={budget_tokens}"] if budget_tokens is not None else ())),
+            out=out, resume=resume, seed=seed, json=json, plain=plain, quiet=quiet,
+        )
+    )  # fmt: skip
+
+
+@app.command()
+def show(
+    transcript: TranscriptPath,
+    round: Annotated[int | None, typer.Option(help="Only this round.", min=0)] = None,
+    json: Json = False,
+    plain: Plain = False,
+    quiet: Quiet = False,
+) -> None:
+    """Read a debate: rounds, dials, signals, arguments, and why it stopped."""
+    from maci.cli.show import run
+
+    run(transcript, only=round, json=json, plain=plain, quiet=quiet)
+
+
+@app.command()
+def replay(
+    transcript: TranscriptPath,
+    profile: Profile = None,
+    config: ConfigFile = None,
+    sets: Sets = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Recompute every number of a debate; with other settings, ask when they would have stopped it."""
+    from maci.cli.replay import run
+
+    run(transcript, profile=profile, config=config, sets=sets or [], json=json, quiet=quiet)
+
+
+@app.command()
+def config(
+    profile: Profile = None,
+    config: ConfigFile = None,
+    sets: Sets = None,
+    json: Json = False,
+    plain: Plain = False,
+) -> None:
+    """Show every setting: its value, symbol, range and meaning."""
+    from maci.cli.settings import run
+
+    run(profile=profile, file=config, sets=sets or [], json=json, plain=plain)
+
+
+@app.command()
+def cases(
+    schema: Annotated[bool, typer.Option("--schema", help="The JSON Schema of a case file.")] = False,
+    json: Json = False,
+    plain: Plain = False,
+) -> None:
+    """List the built-in cases."""
+    from maci.cli.cases import run
+
+    run(schema=schema, json=json, plain=plain)
+
+
+def main() -> None:
+    """Entry point: the one place where errors become exit codes."""
+    try:
+        app()
+    except MaciError as error:
+        typer.echo(f"maci: {error}", err=True)
+        sys.exit(exit_code(error))
+    except KeyboardInterrupt:
+        typer.echo("interrupted", err=True)
+        sys.exit(130)
+    except BrokenPipeError:  # the reader of our output went away: `maci show … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

@@ -1,0 +1,73 @@
+"""``maci replay``."""
+
+from __future__ import annotations
+
+import json as jsonlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from maci.cli.show import locate
+from maci.config import load
+from maci.controller.state import as_mapping
+from maci.errors import TranscriptError
+from maci.record.replay import replay, replay_with
+from maci.record.transcript import Recording, read
+
+__all__ = ["run"]
+
+
+def run(path: Path, *, profile: str | None, config: Path | None, sets: Sequence[str], json: bool, quiet: bool) -> None:
+    """Recompute a record, or fold it under other settings."""
+    path = locate(path)
+    recording = read(path)
+    if profile or config or sets:
+        _other(recording, profile, config, sets, json=json)
+        return
+    done = replay(recording.events)
+    if not done.complete or recording.torn:
+        torn = f", and a line of {recording.torn} bytes is cut short" if recording.torn else ""
+        raise TranscriptError(
+            f"{path} is not complete: after {len(recording.events)} events {done.where()}{torn}. All {done.compared} decisions up "
+            f"to there are right; continue it with: maci debate --resume --out {path.parent}"
+        )
+    assert done.state.finished is not None
+    if json:
+        typer.echo(jsonlib.dumps({"ok": True, "events": len(recording.events), "decisions": done.compared}))
+    elif not quiet:
+        result = done.state.finished
+        typer.echo(
+            f"{path}: chain of {len(recording.events)} events intact, {done.compared} decisions recomputed, all equal"
+        )
+        typer.echo(f"{result.answer} after {result.rounds} rounds ({result.stop_reason})")
+
+
+def _other(recording: Recording, profile: str | None, config: Path | None, sets: Sequence[str], *, json: bool) -> None:
+    events = recording.events
+    before = replay(events)
+    after = replay_with(events, load(profile, file=config, sets=sets, environ={}))
+
+    def row(name: str, state_of: str) -> dict[str, object]:
+        state = before.state if state_of == "recorded" else after.state
+        mixture = state.mixture
+        answer = None if mixture is None else state.labels[int(mixture.argmax())]
+        p = None if mixture is None or answer is None else as_mapping(state.labels, mixture)[answer]
+        reason = state.finished.stop_reason if state.finished else None
+        return {"rules": name, "stop_reason": reason, "rounds": len(state.history), "answer": answer, "p": p}
+
+    rows = [row("recorded", "recorded"), row("other", "other")]
+    if json:
+        typer.echo(jsonlib.dumps({"off_policy": True, "decided": after.decided, "rules": rows}, ensure_ascii=False))
+        return
+    for item in rows:
+        p = item["p"]
+        stop = item["stop_reason"] or "would have gone on past the record"
+        typer.echo(
+            f"{item['rules']:<9} {stop:<36} after {item['rounds']} rounds   {item['answer']} "
+            + (f"p = {p:.3f}" if isinstance(p, float) else "")
+        )
+    typer.echo(
+        "Off-policy: the agents spoke under the recorded dials and gates; under the other rules they would have been told "
+        "something else."
+    )

@@ -1,0 +1,41 @@
+"""``maci show``."""
+
+from __future__ import annotations
+
+import json as jsonlib
+from pathlib import Path
+
+import typer
+
+from maci.cli.view import View
+from maci.controller.decisions import Finished
+from maci.record.events import tree
+from maci.record.replay import replay
+from maci.record.transcript import read
+
+__all__ = ["locate", "run"]
+
+
+def locate(path: Path) -> Path:
+    """The transcript file a path stands for."""
+    return path / "transcript.jsonl" if path.is_dir() else path
+
+
+def run(path: Path, *, only: int | None, json: bool, plain: bool, quiet: bool) -> None:
+    """Print a recorded debate."""
+    path = locate(path)
+    recording = read(path)
+    if json:
+        typer.echo(jsonlib.dumps([tree(event) for event in recording.events], ensure_ascii=False))
+        return
+    view = View(plain=plain, silent=quiet, only=only)
+    for event in recording.events:
+        view.show(event)
+    last = recording.events[-1]
+    if isinstance(last, Finished):
+        if only is None:
+            View(plain=plain).result(last, path)
+    else:
+        typer.echo(
+            f"The debate is unfinished: {replay(recording.events).where()}. Continue it with: maci debate --resume --out {path.parent}"
+        )

@@ -1,0 +1,173 @@
+"""What the fold concludes: every decision with the figures behind it, recomputable from the inputs alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from maci.controller.dials import Dials
+from maci.controller.regime import Regime
+from maci.controller.stopping import StopReason
+from maci.moderator.analysis import Analysis
+
+__all__ = [
+    "Admission",
+    "CheckedCitation",
+    "Decision",
+    "Dialled",
+    "Finished",
+    "Gated",
+    "Initialized",
+    "Measured",
+    "Minority",
+    "Weighed",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Initialized:
+    """Round 0 is closed: openings read, dials set, θ frozen."""
+
+    type: Literal["initialized"] = "initialized"
+    round: int = 0
+    labels: tuple[str, ...]
+    beliefs: Mapping[str, Mapping[str, float]]
+    abstained: Mapping[str, str]
+    mixture: Mapping[str, float]
+    q: float | None
+    d: float | None
+    o: float | None
+    dials: Dials
+    """Of round 1."""
+    regime: Regime
+    correct: bool | None
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedCitation:
+    """A citation and whether it stands."""
+
+    span: str
+    verified: bool
+    match: float | None
+    """How much of the quote stands in the span; undefined without a quote or a span."""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """The gate's decision on one argument."""
+
+    argument: str
+    agent: str
+    q: float | None
+    crit: float | None
+    crit_variance: float | None
+    abstentions: int
+    citations: tuple[CheckedCitation, ...]
+    admitted: bool
+    reason: str
+    """Why it was rejected; empty if admitted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gated:
+    """The dual gate on all arguments of a round."""
+
+    type: Literal["gated"] = "gated"
+    round: int
+    dials: Dials
+    """Under which the round was played."""
+    admissions: tuple[Admission, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weighed:
+    """Beliefs that count, and how much."""
+
+    type: Literal["weighed"] = "weighed"
+    round: int
+    labels: tuple[str, ...]
+    beliefs: Mapping[str, Mapping[str, float]]
+    """After the dispersion gate."""
+    reverted: Mapping[str, Mapping[str, float]]
+    """Agent → the belief it stated and that was not taken (D9)."""
+    abstained: Mapping[str, str]
+    reliability: Mapping[str, float]
+    """Γ_u"""
+    weights: Mapping[str, float]
+    """ω_u over the agents that have a belief."""
+    mixture: Mapping[str, float]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """The four signals, gain, ratios and flags of a round."""
+
+    type: Literal["measured"] = "measured"
+    round: int
+    q: float | None
+    d: float | None
+    o: float | None
+    crit: float | None
+    crit_variance: float | None
+    entropy: float
+    """H(p⁽ᵗ⁾) in bits."""
+    gain: float
+    """Î⁽ᵗ⁾"""
+    shift: float
+    """TV(p⁽ᵗ⁾, p⁽ᵗ⁻¹⁾)"""
+    r_i: float
+    r_d: float | None
+    pi_i: bool
+    pi_d: bool
+    analysis: Analysis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialled:
+    """The dials of the next round."""
+
+    type: Literal["dialled"] = "dialled"
+    round: int
+    dials: Dials
+    by_hand: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Minority:
+    """An agent that does not share the answer, and what stands behind it."""
+
+    agent: str
+    outcome: str
+    probability: float
+    arguments: tuple[str, ...]
+    """Its admitted arguments for that outcome."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """The result."""
+
+    type: Literal["finished"] = "finished"
+    stop_reason: StopReason
+    detail: str
+    rounds: int
+    answer: str | None
+    """``None`` where the work ended before a first answer."""
+    distribution: Mapping[str, float]
+    """Calibrated."""
+    raw: Mapping[str, float]
+    """The mixture p⁽ᵗ⁾ before calibration."""
+    rationale: tuple[str, ...]
+    """Admitted arguments for the answer, best first."""
+    minority: tuple[Minority, ...]
+    tokens: int
+    usd: float
+    warnings: tuple[str, ...]
+
+
+Decision = Initialized | Gated | Weighed | Measured | Dialled | Finished

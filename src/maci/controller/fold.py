@@ -1,0 +1,176 @@
+"""The core: ``step(state, input) → (state, decisions)``.
+
+Pure and synchronous. Running a debate, resuming a broken one, replaying a record and asking what another rule would have
+done are the same fold over the same inputs; only where the inputs come from differs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from maci.agents.argument import Usage
+from maci.controller.decisions import Decision
+from maci.controller.dials import Dials
+from maci.controller.inputs import (
+    Exhausted,
+    Failed,
+    Input,
+    Intervened,
+    JudgeAbstention,
+    Opened,
+    Resolved,
+    Retrieved,
+    Scored,
+    TurnFailed,
+    TurnTaken,
+    unpack,
+)
+from maci.controller.requests import wants
+from maci.controller.rounds import close_opening, close_round, finish
+from maci.controller.state import State, fill_slots
+from maci.errors import ConfigError, InputError
+from maci.judge.panel import check_families
+
+__all__ = ["expected", "start", "step"]
+
+Step = tuple[State, tuple[Decision, ...]]
+
+
+def start(opened: Opened) -> State:
+    """The state before anything has happened; refuses a table that cannot debate."""
+    names = [seat.name for seat in (*opened.agents, *opened.judges)]
+    if len(opened.agents) < 2:
+        raise ConfigError(f"a debate needs at least two agents, got {len(opened.agents)}")
+    if len(set(names)) != len(names):
+        raise ConfigError(f"agents and judges need distinct names, got {', '.join(names)}")
+    config, space = opened.config, opened.case.outcomes
+    if config.crit.enabled and not opened.judges:
+        raise ConfigError("there are no judges: name some, or run CRIT-free with --set crit.enabled=false")
+    made_for = config.calibration.encoder
+    if made_for and made_for != opened.encoder:
+        raise ConfigError(
+            f"the calibration was made for the encoder {made_for!r}, and this debate uses {opened.encoder!r}: "
+            "run `maci calibrate` again, or leave the calibration out"
+        )
+    warnings = check_families(
+        [(seat.name, seat.family) for seat in opened.agents],
+        [(seat.name, seat.family) for seat in opened.judges] if config.crit.enabled else [],
+        config.crit.same_family,
+    )
+    return State(
+        opened=opened,
+        slots=fill_slots(opened),
+        labels=space.start,
+        positions=np.array(space.positions) if space.kind == "ordered" else None,
+        metric=np.array(space.metric) if space.metric else None,
+        dials=Dials(config.dials.cl_max, config.gate.tau_q, config.gate.tau_crit),
+        reliability={seat.name: config.reliability.gamma_0 for seat in opened.agents},
+        warnings=tuple(warnings),
+    )
+
+
+def expected(state: State, item: Input) -> bool:
+    """Whether the debate is waiting for this input."""
+    if state.finished:
+        return False
+    match item:
+        case Opened():
+            return False
+        case Retrieved():
+            return state.theta is None
+        case TurnTaken() | TurnFailed():
+            return (
+                state.theta is not None
+                and item.round == state.round
+                and item.agent in state.agents
+                and item.agent not in state.turns
+            )
+        case Scored() | JudgeAbstention():
+            known = any(identity == item.argument for identity, _, _ in state.arguments())
+            return (
+                state.judged
+                and item.round == state.round
+                and known
+                and any(slot.id == item.slot for slot in state.slots)
+                and item.slot not in state.scores.get(item.argument, ())
+            )
+        case _:
+            return True
+
+
+def step(state: State, item: Input) -> Step:
+    """Take one input; where it completes a round, close it."""
+    if not expected(state, item):
+        raise InputError(f"the debate is not waiting for {_name(item)} (it is in round {state.round})")
+    match item:
+        case Retrieved():
+            state = replace(
+                state,
+                spans={span.id: span for span in item.spans},
+                vectors={i: unpack(v) for i, v in item.vectors.items()},
+                retrieved=tuple(span.id for span in item.spans),
+                theta=unpack(item.theta),
+            )
+        case TurnTaken():
+            state = _spend(replace(state, turns={**state.turns, item.agent: item.turn}), item.turn.usage)
+        case TurnFailed():
+            state = _spend(
+                replace(
+                    state,
+                    turns={**state.turns, item.agent: None},
+                    failures={**state.failures, item.agent: item.error},
+                ),
+                item.usage,
+            )
+        case Resolved():
+            state = replace(
+                state,
+                spans={**state.spans, **{span.id: span for span in item.spans}},
+                vectors={**state.vectors, **{i: unpack(v) for i, v in item.vectors.items()}},
+                missing=state.missing | frozenset(item.missing),
+                label_vectors={**state.label_vectors, **{name: unpack(v) for name, v in item.labels.items()}},
+            )
+        case Scored() | JudgeAbstention():
+            score = item.score if isinstance(item, Scored) else None
+            given = {**state.scores.get(item.argument, {}), item.slot: score}
+            state = _spend(replace(state, scores={**state.scores, item.argument: given}), item.usage)
+        case Intervened():
+            if item.stop:
+                return finish(state, "stopped_by_user", f"stopped by {item.by or 'a person'}")
+            return replace(state, hand=item), ()
+        case Exhausted():
+            return _out_of_budget(state, item)
+        case Failed():
+            return finish(state, "error", item.error)
+        case Opened():  # refused above
+            raise AssertionError
+    return _close(state) if next(wants(state), None) is None else (state, ())
+
+
+def _close(state: State) -> Step:
+    return close_round(state) if state.round else close_opening(state)
+
+
+def _spend(state: State, usage: Usage) -> State:
+    return replace(state, usage=state.usage + usage) if usage.paid else state
+
+
+def _out_of_budget(state: State, item: Exhausted) -> Step:
+    """Stop with the best answer so far; an opening that is half in still counts."""
+    detail = f"out of {item.resource}" + (f": {item.detail}" if item.detail else "")
+    decisions: tuple[Decision, ...] = ()
+    openings = [agent for agent, turn in state.turns.items() if turn is not None and not any(state.unresolved(turn))]
+    if state.mixture is None and openings:
+        turns = {agent: state.turns[agent] if agent in openings else None for agent in state.agents}
+        unasked = {agent: "not asked: out of budget" for agent in state.agents if agent not in state.turns}
+        state, decisions = close_opening(replace(state, turns=turns, failures={**state.failures, **unasked}))
+        if state.finished:
+            return state, decisions
+    return finish(state, "budget", detail, decisions)
+
+
+def _name(item: Input) -> str:
+    who = getattr(item, "agent", getattr(item, "argument", ""))
+    return f"{item.type}{f' of {who}' if who else ''}{f' in round {item.round}' if hasattr(item, 'round') else ''}"

@@ -1,0 +1,185 @@
+"""What comes from outside: the recorded inputs of the fold.
+
+Together they determine everything else. A transcript is these, in order of arrival, with the fold's decisions between them.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ConfigDict
+
+from maci.agents.argument import Turn, Usage
+from maci.case.case import Case
+from maci.config import Config
+from maci.evidence.span import Span
+from maci.judge.crit import CritScore
+
+__all__ = [
+    "Exhausted",
+    "Failed",
+    "Input",
+    "Intervened",
+    "JudgeAbstention",
+    "Opened",
+    "Resolved",
+    "Retrieved",
+    "Scored",
+    "Seat",
+    "TurnFailed",
+    "TurnTaken",
+    "pack",
+    "unpack",
+]
+
+_JSON = ConfigDict(ser_json_inf_nan="strings")
+
+
+def pack(vector: NDArray[np.float32]) -> str:
+    """A vector as text: little-endian float32 in base64."""
+    return base64.b64encode(np.ascontiguousarray(vector, dtype="<f4").tobytes()).decode()
+
+
+def unpack(text: str) -> NDArray[np.float32]:
+    """The vector that :func:`pack` wrote.
+
+    >>> unpack(pack(np.array([0.5, -1.0], np.float32))).tolist()
+    [0.5, -1.0]
+    """
+    return np.frombuffer(base64.b64decode(text), dtype="<f4")
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A debater or a judge at the table."""
+
+    name: str
+    family: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """The first line: everything that was fixed before anyone spoke."""
+
+    type: Literal["opened"] = "opened"
+    format: int
+    case: Case
+    config: Config
+    agents: tuple[Seat, ...]
+    judges: tuple[Seat, ...]
+    encoder: str
+    seed: int
+    version: str
+    commit: str | None = None
+    """Git commit of the package's checkout, `+dirty` where it was changed."""
+    created: str = ""
+    panel: str = ""
+    """How the table was put together, so that a broken debate can be resumed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retrieved:
+    """ℰ⁽⁰⁾ and the frozen θ."""
+
+    type: Literal["retrieved"] = "retrieved"
+    spans: tuple[Span, ...]
+    vectors: Mapping[str, str]
+    theta: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnTaken:
+    """An agent's turn, as it gave it."""
+
+    __pydantic_config__ = _JSON
+
+    type: Literal["turn"] = "turn"
+    round: int
+    agent: str
+    turn: Turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnFailed:
+    """An agent that raised: it sits this round out."""
+
+    type: Literal["turn_failed"] = "turn_failed"
+    round: int
+    agent: str
+    error: str
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """Cited spans looked up and embedded, and new outcome names embedded."""
+
+    type: Literal["resolved"] = "resolved"
+    spans: tuple[Span, ...] = ()
+    vectors: Mapping[str, str] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    """Cited ids that exist nowhere."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """One judge's score of one argument."""
+
+    type: Literal["scored"] = "scored"
+    round: int
+    argument: str
+    slot: str
+    score: CritScore
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeAbstention:
+    """A judge that failed or would not say: counted and shown, never a number."""
+
+    type: Literal["judge_abstained"] = "judge_abstained"
+    round: int
+    argument: str
+    slot: str
+    reason: str
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intervened:
+    """A person's hand on the dials, from the next round on; or their stop."""
+
+    type: Literal["intervened"] = "intervened"
+    stop: bool = False
+    cl: float | None = None
+    tau_q: float | None = None
+    tau_crit: float | None = None
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exhausted:
+    """A call was not sent because it did not fit what is left."""
+
+    type: Literal["exhausted"] = "exhausted"
+    resource: Literal["tokens", "usd", "seconds"]
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """Something broke that no agent or judge can be blamed for."""
+
+    type: Literal["failed"] = "failed"
+    error: str
+
+
+Input = (
+    Opened | Retrieved | TurnTaken | TurnFailed | Resolved | Scored | JudgeAbstention | Intervened | Exhausted | Failed
+)

@@ -1,0 +1,109 @@
+"""What the debate is waiting for, and what it asks of whom. Pure: a state implies its wants.
+
+The driver sends what is wanted and not yet under way; whatever order the replies come in, the round closes the same.
+Judging an argument is wanted as soon as its turn is in, without waiting for the other agents.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from maci.agents.anchor import Anchor, Question, TurnRequest
+from maci.controller.state import State, as_mapping, check_citations
+from maci.judge.crit import ScoreRequest
+from maci.judge.panel import shuffled
+
+__all__ = ["Want", "call_seed", "score_request", "turn_request", "wants"]
+
+
+class Want(NamedTuple):
+    """Something only the outside can supply."""
+
+    kind: str
+    """``retrieve``, ``turn``, ``resolve`` or ``score``."""
+    round: int
+    who: str = ""
+    """The agent, or the judge slot."""
+    argument: str = ""
+
+
+def wants(state: State) -> Iterator[Want]:
+    """Everything the open round still lacks, in the order in which it should be asked for."""
+    if state.finished:
+        return
+    if state.theta is None:
+        yield Want("retrieve", 0)
+        return
+    ready: set[str] = set()
+    for agent, turn in state.turns.items():
+        if turn is not None:
+            if any(state.unresolved(turn)):
+                yield Want("resolve", state.round, agent)
+            else:
+                ready.add(agent)
+    if state.judged:
+        arguments = [argument for argument, agent, _ in state.arguments() if agent in ready]
+        for slot in state.slots:
+            open_ = [argument for argument in arguments if slot.id not in state.scores.get(argument, ())]
+            for argument in shuffled(open_, seed=state.opened.seed, round=state.round, slot=slot.id):
+                yield Want("score", state.round, slot.id, argument)
+    for agent in state.agents:
+        if agent not in state.turns:
+            yield Want("turn", state.round, agent)
+            if state.config.agents.order == "sequential":
+                return
+
+
+def call_seed(*parts: object) -> int:
+    """A seed for one call, the same whenever that call is made again."""
+    return int.from_bytes(hashlib.sha256("/".join(map(str, parts)).encode()).digest()[:4])
+
+
+def question(state: State) -> Question:
+    """What agents and judges may know of the case."""
+    case = state.opened.case
+    return Question(case.question, case.context, case.outcomes.kind, state.labels)
+
+
+def turn_request(state: State, agent: str) -> TurnRequest:
+    """What an agent is given for its turn of the open round."""
+    cited = {c.span for entry in state.record for c in entry.argument.citations if c.span in state.spans}
+    visible = dict.fromkeys((*state.retrieved, *sorted(cited)))
+    heard = tuple(
+        (state.seat(other), turn)
+        for other in state.agents
+        if state.config.agents.order == "sequential" and (turn := state.turns.get(other)) is not None
+    )
+    own = state.beliefs.get(agent)
+    return TurnRequest(
+        round=state.round,
+        seat=state.seat(agent),
+        question=question(state),
+        anchor=Anchor(state.record, state.dials.cl, state.dials.tau_q, state.dials.tau_crit),
+        evidence=tuple(state.spans[i] for i in visible),
+        belief=None if own is None else as_mapping(state.labels, own),
+        leading={
+            state.seat(other): state.labels[int(belief.argmax())]
+            for other, belief in state.beliefs.items()
+            if other != agent
+        },
+        heard=heard,
+        seed=call_seed(state.opened.seed, state.round, agent),
+    )
+
+
+def score_request(state: State, slot: str, argument_id: str) -> ScoreRequest:
+    """What a judge is given to score one argument of the open round."""
+    argument = next(argument for i, _, argument in state.arguments() if i == argument_id)
+    checked = check_citations(argument, state)
+    sample = next(s.sample for s in state.slots if s.id == slot)
+    return ScoreRequest(
+        question=question(state),
+        argument=argument,
+        spans=tuple(state.spans[i] for i in dict.fromkeys(c.span for c in checked if c.verified)),
+        unverified=sum(not c.verified for c in checked),
+        sample=sample,
+        seed=call_seed(state.opened.seed, state.round, slot, argument_id),
+    )

@@ -1,0 +1,160 @@
+"""The state of a debate: everything the inputs so far imply. Frozen; the fold makes a new one for every input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maci.agents.anchor import Admitted, seat_letter
+from maci.agents.argument import Argument, Turn, Usage
+from maci.belief import Vector
+from maci.case.outcomes import canonical, normal
+from maci.config import Config
+from maci.controller.decisions import CheckedCitation, Finished
+from maci.controller.dials import Dials, Summary
+from maci.controller.inputs import Intervened, Opened
+from maci.evidence.citation import quote_score
+from maci.evidence.span import Span
+from maci.judge.crit import CritScore
+from maci.judge.panel import Slot, slots
+from maci.moderator.plateau import Progress
+
+__all__ = ["Scores", "State", "argument_id", "as_mapping", "check_citations", "unnamed"]
+
+Scores = Mapping[str, Mapping[str, CritScore | None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """A debate between two inputs."""
+
+    opened: Opened
+    slots: tuple[Slot, ...]
+    labels: tuple[str, ...]
+    """𝒴 as known so far; in an open space it grows at the end."""
+    positions: Vector | None
+    metric: Vector | None
+    label_vectors: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    spans: Mapping[str, Span] = field(default_factory=dict)
+    vectors: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    missing: frozenset[str] = frozenset()
+    retrieved: tuple[str, ...] = ()
+    theta: NDArray[np.float32] | None = None
+
+    round: int = 0
+    dials: Dials
+    turns: Mapping[str, Turn | None] = field(default_factory=dict)
+    """Of the open round; ``None`` is an agent that failed."""
+    failures: Mapping[str, str] = field(default_factory=dict)
+    scores: Scores = field(default_factory=dict)
+    hand: Intervened | None = None
+
+    beliefs: Mapping[str, Vector] = field(default_factory=dict)
+    """Last belief of every agent that ever had one."""
+    mixture: Vector | None = None
+    d: float | None = None
+    reliability: Mapping[str, float]
+    record: tuple[Admitted, ...] = ()
+    merit: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Admitted argument → (CRIT, q), 0 where a gate is off and nothing was measured; orders the rationale."""
+    admitted_spans: frozenset[str] = frozenset()
+    history: tuple[Summary, ...] = ()
+    progress: tuple[Progress, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    warnings: tuple[str, ...] = ()
+    finished: Finished | None = None
+
+    @property
+    def config(self) -> Config:
+        """The parameters in force."""
+        return self.opened.config
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """Names in seat order."""
+        return tuple(seat.name for seat in self.opened.agents)
+
+    @property
+    def judged(self) -> bool:
+        """Whether the open round's arguments are scored: not the opening's, and not without judges."""
+        return self.round > 0 and bool(self.slots)
+
+    def seat(self, agent: str) -> str:
+        """The neutral name of an agent."""
+        return seat_letter(self.agents.index(agent))
+
+    def arguments(self) -> Iterator[tuple[str, str, Argument]]:
+        """(id, agent, argument) of the open round, in seat order."""
+        for index, agent in enumerate(self.agents):
+            turn = self.turns.get(agent)
+            if turn is not None:
+                for number, argument in enumerate(turn.arguments, 1):
+                    yield argument_id(self.round, index, number), agent, argument
+
+    def unresolved(self, turn: Turn) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Cited ids and outcome names of a turn that nobody has looked up yet."""
+        cited = {c.span: None for argument in turn.arguments for c in argument.citations}
+        ids = tuple(i for i in cited if i not in self.spans and i not in self.missing)
+        return ids, unnamed(turn, self)
+
+
+def argument_id(round: int, seat: int, number: int) -> str:
+    """Round, seat, number.
+
+    >>> argument_id(2, 0, 1)
+    '2A1'
+    """
+    return f"{round}{seat_letter(seat)}{number}"
+
+
+def unnamed(turn: Turn, state: State) -> tuple[str, ...]:
+    """Open spaces: names (and the labels to compare them with) whose embeddings are needed to place a turn's belief."""
+    space = state.opened.case.outcomes
+    if space.kind != "open":
+        return ()
+    known = {normal(label) for label in (*state.labels, *space.aliases)}
+    new = [name for name in turn.belief if normal(name) not in known and normal(name)]
+    if not new:
+        return ()
+    return tuple(name for name in dict.fromkeys((*new, *state.labels)) if name not in state.label_vectors)
+
+
+def place(name: str, labels: tuple[str, ...], state: State) -> str:
+    """The canonical label of a name, given the labels known at this point."""
+
+    def similarity(a: str, b: str) -> float | None:
+        va, vb = state.label_vectors.get(a), state.label_vectors.get(b)
+        return None if va is None or vb is None else float(va @ vb)
+
+    return canonical(name, state.opened.case.outcomes, labels, similarity, state.config.beliefs.label_match)
+
+
+def check_citations(argument: Argument, state: State) -> tuple[CheckedCitation, ...]:
+    """Which citations of an argument stand: the span exists, and the quote is in it."""
+    checked = []
+    for citation in argument.citations:
+        span = state.spans.get(citation.span)
+        if span is None:
+            checked.append(CheckedCitation(citation.span, False, None, "no such span"))
+        elif citation.quote is None:
+            checked.append(CheckedCitation(citation.span, True, None))
+        else:
+            match = quote_score(citation.quote, span.text)
+            ok = match >= state.config.evidence.quote_match
+            checked.append(CheckedCitation(citation.span, ok, match, "" if ok else "the quote is not in the span"))
+    return tuple(checked)
+
+
+def as_mapping(labels: tuple[str, ...], p: Vector) -> dict[str, float]:
+    """A vector as label → probability."""
+    return dict(zip(labels, p.tolist(), strict=True))
+
+
+def fill_slots(opened: Opened) -> tuple[Slot, ...]:
+    """The K score slots; none in the CRIT-free controller."""
+    if not opened.config.crit.enabled or not opened.judges:
+        return ()
+    return slots([judge.name for judge in opened.judges], opened.config.crit.k)

@@ -1,0 +1,109 @@
+"""Every error MACI raises on purpose, in one tree.
+
+::
+
+    MaciError                   exit  meaning
+    ├── InputError               2    the caller gave something that cannot be used
+    │   ├── ConfigError          2    unknown key, value out of range, profile for another encoder
+    │   ├── CaseError            2    a case that cannot be debated (no question, one outcome, …)
+    │   ├── BeliefError          2    not a distribution over the outcome space
+    │   └── EvidenceError        2    a corpus, index or span that cannot be read
+    ├── CheckFailed              1    a check ran and its verdict is no
+    │   ├── TranscriptError      1    a record that was edited, reordered or is not one of ours
+    │   └── ReplayMismatch       1    a recorded number that cannot be recomputed
+    ├── EnvironmentError_        3    something outside: provider, weights, disk, missing extra
+    │   ├── MissingExtra         3    an optional package is needed and not installed
+    │   └── ModelError           3    weights or a provider that do not answer
+    └── BudgetError              4    the budget ended the work before a first answer
+
+A message names the argument, its value and the next step a person can take. The command line turns
+each class into its exit code in exactly one place, :func:`exit_code`.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BeliefError",
+    "BudgetError",
+    "CaseError",
+    "CheckFailed",
+    "ConfigError",
+    "EnvironmentError_",
+    "EvidenceError",
+    "InputError",
+    "MaciError",
+    "MissingExtra",
+    "ModelError",
+    "ReplayMismatch",
+    "TranscriptError",
+    "exit_code",
+]
+
+
+class MaciError(Exception):
+    """Base of everything raised on purpose; ``exit`` is the process exit code it stands for."""
+
+    exit = 1
+
+
+class InputError(MaciError):
+    exit = 2
+
+
+class ConfigError(InputError):
+    pass
+
+
+class CaseError(InputError):
+    pass
+
+
+class BeliefError(InputError):
+    pass
+
+
+class EvidenceError(InputError):
+    pass
+
+
+class CheckFailed(MaciError):
+    exit = 1
+
+
+class TranscriptError(CheckFailed):
+    pass
+
+
+class ReplayMismatch(CheckFailed):
+    pass
+
+
+class EnvironmentError_(MaciError):
+    exit = 3
+
+
+class MissingExtra(EnvironmentError_):
+    """An optional dependency is not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs the package {package!r}: pip install 'maci[{extra}]'")
+        self.package, self.extra = package, extra
+
+
+class ModelError(EnvironmentError_):
+    pass
+
+
+class BudgetError(MaciError):
+    exit = 4
+
+
+def exit_code(error: BaseException) -> int:
+    """The process exit code for an error.
+
+    >>> exit_code(CaseError("no question")), exit_code(KeyboardInterrupt()), exit_code(ValueError())
+    (2, 130, 1)
+    """
+    if isinstance(error, MaciError):
+        return error.exit
+    return 130 if isinstance(error, KeyboardInterrupt) else 1

@@ -1,0 +1,79 @@
+"""φ: the encoder protocol and the one place that turns a name into an encoder.
+
+=====================  ======================================================================================
+name                   encoder
+=====================  ======================================================================================
+``wordllama``          static token vectors, mean-pooled; part of every install
+``minilm``             all-MiniLM-L6-v2, int8, by onnxruntime (extra ``dense``; weights on first use)
+``st:MODEL``           any sentence-transformers model, if that package is installed
+``module:attribute``   your own: a function from a list of texts to vectors, or an object with name and encode
+=====================  ======================================================================================
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from maci.errors import ConfigError
+from maci.evidence.encoders.cache import CachedEncoder
+from maci.llm import weights
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["CachedEncoder", "Encoder", "default_encoder_name", "load_encoder"]
+
+
+class Encoder(Protocol):
+    """Anything that embeds text."""
+
+    @property
+    def name(self) -> str:
+        """Names model *and* version: a calibration profile made for one name is refused for another."""
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One unit-length row per text, in order; an empty text gives a zero row."""
+
+
+def default_encoder_name() -> str:
+    """``minilm`` where its packages and weights are here already, else ``wordllama``: never downloads."""
+    ready = all(importlib.util.find_spec(package) for package in ("onnxruntime", "tokenizers"))
+    return "minilm" if ready and weights.status("minilm-l6-v2-int8").present else "wordllama"
+
+
+def load_encoder(
+    name: str | None = None,
+    *,
+    offline: bool = False,
+    threads: int = 1,
+    progress: weights.Progress | None = None,
+) -> Encoder:
+    """The encoder of this name; ``None`` is :func:`default_encoder_name`.
+
+    ``offline`` forbids fetching weights; ``threads`` is for encoders that compute in parallel.
+
+    >>> load_encoder("wordllama").encode(["High fever.", ""]).shape
+    (2, 256)
+    """
+    name = name or default_encoder_name()
+    if name == "wordllama":
+        from maci.evidence.encoders.static import WordLlamaEncoder
+
+        return WordLlamaEncoder()
+    if name == "minilm":
+        from maci.evidence.encoders.minilm import MiniLMEncoder
+
+        return MiniLMEncoder(offline=offline, threads=threads, progress=progress)
+    scheme, colon, rest = name.partition(":")
+    if scheme == "st" and rest:
+        from maci.evidence.encoders.plugin import SentenceTransformerEncoder
+
+        return SentenceTransformerEncoder(rest, offline=offline)
+    if colon and scheme and rest:
+        from maci.evidence.encoders.plugin import load_plugin
+
+        return load_plugin(scheme, rest)
+    raise ConfigError(f"encoder {name!r} is not known: use wordllama, minilm, st:MODEL or module:function")

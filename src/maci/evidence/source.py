@@ -1,0 +1,71 @@
+"""Where a debate's evidence comes from: the case itself, the documents given with it, and a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from maci.case.case import Case
+from maci.evidence.span import Span, sentences
+
+__all__ = ["CASE", "CaseEvidence", "EvidenceSource", "case_spans", "document_spans"]
+
+CASE = "case"
+"""The source of spans cut from the case's own text."""
+
+
+class EvidenceSource(Protocol):
+    """Anything spans can be had from."""
+
+    def retrieve(self, query: str, k: int, max_tokens: int) -> Sequence[Span]:
+        """The spans to start with, best first: ℰ⁽⁰⁾."""
+
+    def get(self, span_id: str) -> Span | None:
+        """The span with this id, or ``None`` if there is none: what agents cite is looked up here."""
+
+
+def case_spans(case: Case) -> tuple[Span, ...]:
+    """The case's own text, sentence by sentence."""
+    return tuple(Span.of(text, CASE, start) for start, text in sentences(case.context or case.question))
+
+
+def document_spans(case: Case) -> tuple[Span, ...]:
+    """The documents given with the case: whole where they carry an id of their own, else sentence by sentence."""
+    spans: dict[str, Span] = {}
+    for number, document in enumerate(case.evidence, 1):
+        source = document.source or f"evidence {number}"
+        if document.id is not None:
+            spans[document.id] = Span(document.id, document.text, source, 0, document.label)
+        else:
+            for start, text in sentences(document.text):
+                span = Span.of(text, source, start, document.label)
+                spans.setdefault(span.id, span)
+    return tuple(spans.values())
+
+
+class CaseEvidence:
+    """The case's text and documents, and whatever ``search`` finds for the rest of the k places.
+
+    Also answers for spans that only some agents hold (``held``), so that what they cite can be verified.
+    """
+
+    def __init__(
+        self,
+        case: Case,
+        search: Callable[[str, int, int], Sequence[Span]] | None = None,
+        held: Sequence[Span] = (),
+    ) -> None:
+        self._case, self._documents, self._search = case_spans(case), document_spans(case), search
+        self._known = {span.id: span for span in (*held, *self._documents, *self._case)}
+
+    def retrieve(self, query: str, k: int, max_tokens: int) -> Sequence[Span]:
+        """The case's own spans first, then documents, then search results, at most k in all."""
+        found = list(dict.fromkeys((*self._case, *self._documents)))[:k]
+        if self._search is not None and len(found) < k:
+            found += [span for span in self._search(query, k - len(found), max_tokens) if span.id not in self._known]
+        self._known |= {span.id: span for span in found}
+        return found
+
+    def get(self, span_id: str) -> Span | None:
+        """A span of the case, its documents, the search results or an agent's own."""
+        return self._known.get(span_id)

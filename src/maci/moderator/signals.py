@@ -1,0 +1,64 @@
+r"""The signals: evidence quality Q, overlap O, information gain Î.
+
+.. math::
+   Q = \cos(\bar e, \theta),\quad \bar e = \tfrac1{|\mathcal E|}\sum_{e\in\mathcal E} \phi(e)/\lVert\phi(e)\rVert,\qquad
+   O = \frac{|\mathcal E_A \cap \mathcal E_B|}{|\mathcal E_A \cup \mathcal E_B|},\qquad
+   \hat I = \frac{[H(p^{(t-1)}) - H(p^{(t)})]_+}{\log|\mathcal Y|}
+
+Disagreement D is in :mod:`maci.moderator.divergence`. What has nothing to be computed from is ``None``, never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from itertools import combinations
+from math import log2
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maci.belief import Vector, entropy
+
+__all__ = ["evidence_quality", "information_gain", "jaccard", "normalised_entropy", "overlap"]
+
+
+def evidence_quality(vectors: Sequence[NDArray[np.float32]], theta: NDArray[np.float32]) -> float | None:
+    """Q: cosine of the mean unit vector of distinct spans with θ.
+
+    >>> evidence_quality([], np.ones(2, np.float32)) is None
+    True
+    >>> evidence_quality([np.array([1, 0], np.float32), np.array([0, 1], np.float32)], np.array([1, 0], np.float32)).__round__(3)
+    0.707
+    """
+    if not vectors:
+        return None
+    mean = np.add.reduce(vectors, dtype=np.float64)
+    target = theta.astype(np.float64)
+    length = float(np.sqrt(mean @ mean) * np.sqrt(target @ target))
+    return max(-1.0, min(1.0, float(mean @ target) / length)) if length > 0 else None
+
+
+def jaccard(a: AbstractSet[str], b: AbstractSet[str]) -> float | None:
+    """|a ∩ b| / |a ∪ b|; undefined for two empty sets."""
+    return len(a & b) / len(a | b) if a or b else None
+
+
+def overlap(cited: Sequence[AbstractSet[str]]) -> float | None:
+    """O: mean Jaccard over the pairs of agents for which it is defined.
+
+    >>> overlap([{"a", "b"}, {"b"}, set()])
+    0.16666666666666666
+    """
+    defined = [value for a, b in combinations(cited, 2) if (value := jaccard(a, b)) is not None]
+    return sum(defined) / len(defined) if defined else None
+
+
+def normalised_entropy(p: Vector, size: int) -> float:
+    """H(p) / log|𝒴|; 0 where |𝒴| < 2."""
+    return entropy(p) / log2(size) if size > 1 else 0.0
+
+
+def information_gain(before: Vector, after: Vector, size: int) -> float:
+    """Î, with one |𝒴| for both terms."""
+    return max(0.0, normalised_entropy(before, size) - normalised_entropy(after, size))

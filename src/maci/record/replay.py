@@ -1,0 +1,121 @@
+"""Replay: fold the recorded inputs again and compare every decision.
+
+Numbers may differ by 1e-9 (another machine's arithmetic); everything else must be equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import isclose
+from typing import Any, cast
+
+from maci.config import Config
+from maci.controller.decisions import Decision
+from maci.controller.fold import expected, start, step
+from maci.controller.inputs import Input, Opened
+from maci.controller.requests import wants
+from maci.controller.state import State
+from maci.errors import InputError, ReplayMismatch
+from maci.record.events import Event, is_decision, tree
+
+__all__ = ["OffPolicy", "Replayed", "difference", "replay", "replay_with"]
+
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A record folded again, with nothing that differs."""
+
+    state: State
+    compared: int
+    """Decisions compared."""
+    owed: tuple[Decision, ...]
+    """Decisions that the last recorded input implies and the record does not hold yet (a crash came between)."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether the record ends with a result."""
+        return self.state.finished is not None and not self.owed
+
+    def where(self) -> str:
+        """Where an incomplete record ends, in words."""
+        if self.owed and self.state.finished:
+            return "it ends before its result was written"
+        waiting = next(wants(self.state), None)
+        what = f"waiting for {waiting.kind} {waiting.argument or waiting.who}".rstrip() if waiting else "between rounds"
+        return f"it ends in round {self.state.round}, {what}"
+
+
+def difference(recorded: Any, computed: Any, path: str = "") -> str | None:
+    """The first place where two trees differ, in words, or ``None``.
+
+    >>> difference({"d": 0.5}, {"d": 0.25})
+    'd: recorded 0.5, recomputed 0.25'
+    """
+    if isinstance(recorded, dict) and isinstance(computed, dict) and recorded.keys() == computed.keys():
+        inner = (difference(recorded[key], computed[key], f"{path}.{key}" if path else str(key)) for key in recorded)
+        return next((found for found in inner if found), None)
+    if isinstance(recorded, list) and isinstance(computed, list) and len(recorded) == len(computed):
+        inner = (difference(a, b, f"{path}[{i}]") for i, (a, b) in enumerate(zip(recorded, computed, strict=True)))
+        return next((found for found in inner if found), None)
+    numbers = all(isinstance(x, int | float) and not isinstance(x, bool) for x in (recorded, computed))
+    if numbers and isclose(recorded, computed, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
+        return None
+    if type(recorded) is type(computed) and recorded == computed:
+        return None
+    return f"{path}: recorded {recorded!r}, recomputed {computed!r}"
+
+
+def replay(events: Sequence[Event]) -> Replayed:
+    """Recompute a record; raises :class:`ReplayMismatch` at the first decision that differs."""
+    opened = cast(Opened, events[0])
+    state, owed, compared = start(opened), list[Decision](), 0
+    for line, event in enumerate(events[1:], 2):
+        if is_decision(event):
+            name = f"line {line} ({event.type}, round {getattr(event, 'round', '-')})"
+            if not owed:
+                raise ReplayMismatch(f"{name}: recorded, but nothing recorded before it leads to it")
+            found = difference(tree(event), tree(owed.pop(0)))
+            if found:
+                raise ReplayMismatch(f"{name}: {found}")
+            compared += 1
+            continue
+        if owed:
+            raise ReplayMismatch(f"line {line}: {owed[0].type} should stand here, the record has {event.type}")
+        try:
+            state, decisions = step(state, cast(Input, event))
+        except InputError as error:
+            raise ReplayMismatch(f"line {line}: {error}") from error
+        owed = list(decisions)
+    return Replayed(state, compared, tuple(owed))
+
+
+@dataclass(frozen=True, slots=True)
+class OffPolicy:
+    """What another config would have made of the same turns."""
+
+    state: State
+    decided: bool
+    """False: the record ends before the other rule would have stopped."""
+    ignored: int
+    """Recorded inputs the other rule had no use for."""
+
+
+def replay_with(events: Sequence[Event], config: Config) -> OffPolicy:
+    """Fold the recorded inputs under another config.
+
+    Off-policy: agents spoke under the recorded dials and gates, and would have spoken otherwise under others.
+    """
+    opened = cast(Opened, events[0])
+    state, ignored = start(replace(opened, config=config)), 0
+    for event in events[1:]:
+        if is_decision(event):
+            continue
+        item = cast(Input, event)
+        if expected(state, item):
+            state, _ = step(state, item)
+        else:
+            ignored += 1
+    return OffPolicy(state, state.finished is not None, ignored)

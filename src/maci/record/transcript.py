@@ -1,0 +1,199 @@
+"""The transcript: an append-only JSONL file, one event a line, each line chained to the one before.
+
+A line is ``{"hash":"…","seq":n,<event>}`` where hash = SHA-256(hash of the line before ‖ the rest of the line, byte for byte).
+So an edited, dropped or reordered line is found, wherever it is; only a missing end looks like what it is, an unfinished
+debate. The chain proves consistency, not authorship: who rewrites all of it can rewrite the hashes too.
+
+Replies that were paid for are on disk before they are used; the rest is written in batches.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from types import TracebackType
+from typing import IO, Self
+
+from pydantic import ValidationError
+
+from maci.controller.inputs import Opened
+from maci.errors import EnvironmentError_, InputError, TranscriptError
+from maci.record.events import FORMAT, Event, dump, parse
+
+__all__ = ["Recording", "Transcript", "read"]
+
+_GENESIS = hashlib.sha256(b"maci transcript").hexdigest()
+_HEAD = len('{"hash":"","') + 64
+
+
+def _chain(before: str, rest: bytes) -> str:
+    return hashlib.sha256(before.encode() + rest).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A transcript read back."""
+
+    events: tuple[Event, ...]
+    torn: int
+    """Bytes of an unfinished last line: a write that a crash cut short."""
+    size: int
+    """Bytes of the whole lines."""
+    last: str
+    """Hash of the last whole line."""
+
+    @property
+    def opened(self) -> Opened:
+        """The first event."""
+        first = self.events[0]
+        assert isinstance(first, Opened)
+        return first
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as file:
+            yield from file
+    except IsADirectoryError as error:
+        raise InputError(f"{path} is a folder: name the transcript.jsonl in it") from error
+    except OSError as error:
+        raise InputError(f"cannot read the transcript {path}: {error.strerror}") from error
+
+
+def _check_format(rest: bytes, path: Path) -> None:
+    try:
+        first = json.loads(b'{"' + rest)
+        version = first["format"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise TranscriptError(f"{path} is not a transcript: line 1 does not open a debate") from error
+    if version != FORMAT:
+        raise TranscriptError(f"{path} has format {version}; this version of maci reads format {FORMAT}: upgrade maci")
+
+
+def read(path: Path) -> Recording:
+    """Read a transcript and check its chain.
+
+    Raises :class:`TranscriptError` at the first line that does not follow from the one before.
+    """
+    events: list[Event] = []
+    before, size, torn = _GENESIS, 0, 0
+    for number, line in enumerate(_lines(path), 1):
+        if not line.endswith(b"\n"):
+            torn = len(line)
+            break
+        claimed, rest = line[9:73], line[_HEAD:-1]
+        if line[:9] != b'{"hash":"' or line[73:_HEAD] != b'","' or claimed.decode("latin-1") != _chain(before, rest):
+            raise TranscriptError(
+                f"{path}, line {number}: the chain is broken here; this line or one before it was edited, dropped or moved"
+            )
+        if number == 1:
+            _check_format(rest, path)
+        try:
+            data = json.loads(b'{"' + rest)
+            if data.pop("seq") != number:
+                raise ValueError("wrong sequence number")
+            events.append(parse(json.dumps(data)))
+        except (ValidationError, ValueError, KeyError) as error:
+            raise TranscriptError(f"{path}, line {number}: not an event of this format: {error}") from error
+        before, size = claimed.decode(), size + len(line)
+    if not events or not isinstance(events[0], Opened):
+        raise TranscriptError(f"{path} is not a transcript: it does not open a debate")
+    return Recording(tuple(events), torn, size, before)
+
+
+class Transcript:
+    """A transcript being written.
+
+    Use :meth:`create` for a new one and :meth:`resume` to go on with one that broke off.
+    """
+
+    def __init__(self, path: Path, file: IO[bytes], seq: int, last: str) -> None:
+        self.path, self._file, self._seq, self._last, self._flushed = path, file, seq, last, 0.0
+
+    @classmethod
+    def create(cls, path: Path) -> Self:
+        """Start a transcript; an existing one is never overwritten."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = path.open("xb")
+        except FileExistsError as error:
+            raise InputError(f"{path} exists: continue it with --resume, or choose another --out") from error
+        except OSError as error:
+            raise EnvironmentError_(f"cannot write {path}: {error.strerror}") from error
+        transcript = cls(path, file, 0, _GENESIS)
+        transcript._lock()
+        return transcript
+
+    @classmethod
+    def resume(cls, path: Path) -> tuple[Self, Recording]:
+        """Go on writing a transcript that broke off; an unfinished last line is cut away."""
+        try:
+            file = path.open("r+b")
+        except OSError as error:
+            raise InputError(f"nothing to resume: cannot open {path}: {error.strerror}") from error
+        transcript = cls(path, file, 0, _GENESIS)
+        transcript._lock()
+        recording = read(path)
+        file.truncate(recording.size)
+        file.seek(recording.size)
+        transcript._seq, transcript._last = len(recording.events), recording.last
+        return transcript, recording
+
+    def _lock(self) -> None:
+        try:
+            import fcntl
+        except ImportError:  # a system without advisory locks
+            return
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._file.close()
+            raise EnvironmentError_(f"{self.path} is being written by another process") from error
+
+    def append(self, event: Event, *, sync: bool = False) -> None:
+        """Write one event; ``sync`` returns only when it is on disk."""
+        rest = b'seq":%d,' % (self._seq + 1) + dump(event)[1:]
+        digest = _chain(self._last, rest)
+        try:
+            self._file.write(b'{"hash":"%s","%s\n' % (digest.encode(), rest))
+            if sync:
+                self._file.flush()
+                os.fsync(self._file.fileno())
+        except OSError as error:
+            raise EnvironmentError_(
+                f"cannot write {self.path}: {error.strerror}; what is on disk can be continued with --resume"
+            ) from error
+        self._seq, self._last = self._seq + 1, digest
+
+    def flush(self) -> None:
+        """Hand what was written to the system, at most a few times a second: readers see it, a crash of ours keeps it."""
+        now = monotonic()
+        if now - self._flushed < 0.2:
+            return
+        self._flushed = now
+        try:
+            self._file.flush()
+        except OSError as error:
+            raise EnvironmentError_(f"cannot write {self.path}: {error.strerror}") from error
+
+    def close(self) -> None:
+        """Flush to disk and close."""
+        if not self._file.closed:
+            try:
+                self._file.flush()
+                os.fsync(self._file.fileno())
+            finally:
+                self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

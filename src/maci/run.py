@@ -1,0 +1,79 @@
+"""Opening a debate, and running one from start to result in a line of Python."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+from maci._version import __version__
+from maci.agents.agent import Agent
+from maci.calls import Table
+from maci.case.case import Case
+from maci.config import Config
+from maci.controller.decisions import Finished
+from maci.controller.inputs import Opened, Seat
+from maci.debate import Nowhere, Recorder, debate
+from maci.evidence.encode import Encoder, load_encoder
+from maci.evidence.source import CaseEvidence
+from maci.judge.crit import Judge
+from maci.record.events import FORMAT, Event
+
+__all__ = ["commit", "opening", "run"]
+
+
+@cache
+def commit() -> str | None:
+    """The git commit of the package's own checkout, ``+dirty`` where it was changed; ``None`` for an installed package."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return None
+    command = ["git", "-C", str(root), "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+dirty"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def opening(case: Case, table: Table, config: Config, *, seed: int = 0, panel: str = "") -> Opened:
+    """The first event of a debate: who, what, under which rules, from which code."""
+    return Opened(
+        format=FORMAT,
+        case=case,
+        config=config,
+        agents=tuple(Seat(agent.name, agent.family) for agent in table.agents),
+        judges=tuple(Seat(judge.name, judge.family) for judge in table.judges),
+        encoder=table.encoder.name,
+        seed=seed,
+        version=__version__,
+        commit=commit(),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        panel=panel,
+    )
+
+
+def run(
+    case: Case,
+    agents: Sequence[Agent],
+    judges: Sequence[Judge],
+    *,
+    config: Config | None = None,
+    encoder: Encoder | None = None,
+    seed: int = 0,
+    record: Recorder = Nowhere(),
+    watch: Callable[[Event], object] = lambda event: None,
+) -> Finished:
+    """Debate a case and return the result; ``watch`` is called with every event."""
+    table = Table(agents=agents, judges=judges, evidence=CaseEvidence(case), encoder=encoder or load_encoder())
+
+    async def play() -> Finished:
+        last: Event | None = None
+        async for last in debate(opening(case, table, config or Config(), seed=seed), table, record=record):
+            watch(last)
+        assert isinstance(last, Finished)
+        return last
+
+    return asyncio.run(play())

@@ -1,0 +1,1 @@
+"""Simulations: what the rules do on trajectories whose end is known."""
