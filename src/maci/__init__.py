@@ -5,7 +5,9 @@ The names below are the public door; each is imported when it is first used.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from maci._version import __version__
@@ -115,3 +117,14 @@ def __getattr__(name: str) -> Any:
     value = getattr(import_module(module), attribute or name)
     globals()[name] = value
     return value
+
+
+class _Package(ModuleType):
+    """Keeps ``maci.debate`` and ``maci.run`` the functions they are listed as, although modules of those names hold them."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _DOORS and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

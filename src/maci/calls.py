@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from time import monotonic
-from typing import Any
+from typing import Any, cast
 
 from maci.agents.agent import Agent
 from maci.agents.anchor import TurnRequest
-from maci.agents.argument import Usage
+from maci.agents.argument import Turn, Usage
 from maci.controller.inputs import (
     Exhausted,
     Input,
@@ -26,11 +26,12 @@ from maci.controller.inputs import (
 )
 from maci.controller.requests import Want, score_request, turn_request, wants
 from maci.controller.state import State
-from maci.errors import ConfigError
+from maci.errors import ConfigError, InputError
 from maci.evidence.encode import Encoder
 from maci.evidence.source import EvidenceSource
-from maci.judge.crit import Judge, JudgeAbstained, ScoreRequest
+from maci.judge.crit import CritScore, Judge, JudgeAbstained, ScoreRequest
 from maci.llm.budget import Ledger
+from maci.record.events import dump, parse
 
 __all__ = ["Calls", "Table", "usage_of"]
 
@@ -66,16 +67,22 @@ class Calls:
             raise ConfigError(
                 f"the record is of a debate between {seats[0]} judged by {seats[1]}, this table seats {given}"
             )
+        if state.opened.encoder != table.encoder.name:
+            raise ConfigError(
+                f"the debate was opened with the encoder {state.opened.encoder!r}, this is {table.encoder.name!r}"
+            )
         self._table, self._hand = table, hand
         self._agents = {agent.name: agent for agent in table.agents}
         self._judges = {judge.name: judge for judge in table.judges}
         self._tasks: dict[Want, tuple[asyncio.Task[Input], int]] = {}
-        self._ledger = Ledger(state.config.budget.tokens, state.usage.tokens)
+        self._ledger = Ledger(state.config.budget.tokens, state.paid)
         seconds = state.config.budget.seconds
         self._deadline = None if seconds is None else monotonic() + seconds
 
     async def next(self, state: State) -> Input:
         """The next input: a person's hand, local work, a reply, or the end of the budget."""
+        if (reply := self._reply()) is not None:
+            return reply
         if self._hand is not None and not self._hand.empty():
             return self._hand.get_nowait()
         if self._deadline is not None and monotonic() >= self._deadline:
@@ -95,28 +102,38 @@ class Calls:
         waiting: set[asyncio.Future[Any]] = {task for task, _ in self._tasks.values()}
         if listen is not None:
             waiting.add(listen)
-        done, _ = await asyncio.wait(waiting, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-        if listen is not None:
-            if listen in done:
-                return listen.result()
-            listen.cancel()
-        if not done:
-            return self._late(state)
-        want = next(want for want, (task, _) in self._tasks.items() if task in done)
-        task, reserved = self._tasks.pop(want)
-        item = task.result()
-        self._ledger.settle(reserved, usage_of(item).tokens)
-        return item
+        try:
+            await asyncio.wait(waiting, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if listen is not None and not listen.done():
+                listen.cancel()
+        if listen is not None and listen.done():
+            return listen.result()
+        return self._reply() or self._late(state)
+
+    def _reply(self) -> Input | None:
+        """A reply that has come in, if any; what was set aside for it becomes what it cost."""
+        for want, (task, reserved) in self._tasks.items():
+            if task.done():
+                del self._tasks[want]
+                item = task.result()
+                usage = usage_of(item)
+                self._ledger.settle(reserved, usage.tokens if usage.paid else 0)
+                return item
+        return None
 
     def _launch(self, state: State, want: Want) -> str | None:
         """Send a call if the most it can cost fits; else say why not."""
         call: Callable[[], Coroutine[Any, Any, Input]]
-        if want.kind == "turn":
-            agent, ask = self._agents[want.who], turn_request(state, want.who)
-            bound, call = agent.ceiling(ask), partial(_turn, agent, want, ask)
-        else:
-            judge, item = self._judges[want.who.rpartition("#")[0]], score_request(state, want.who, want.argument)
-            bound, call = judge.ceiling(item), partial(_score, judge, want, item)
+        try:
+            if want.kind == "turn":
+                agent, ask = self._agents[want.who], turn_request(state, want.who)
+                bound, call = max(0, agent.ceiling(ask)), partial(_turn, agent, want, ask)
+            else:
+                judge, item = self._judges[want.who.rpartition("#")[0]], score_request(state, want.who, want.argument)
+                bound, call = max(0, judge.ceiling(item)), partial(_score, judge, want, item)
+        except Exception as error:  # of ceiling(): nothing was sent
+            bound, call = 0, partial(_unsent, _failure(want, error, _spent(error)))
         if not self._ledger.reserve(bound):
             return f"{want.who} may need {bound} tokens, {self._ledger.left} of {self._ledger.ceiling} are left"
         self._tasks[want] = (asyncio.ensure_future(call()), bound)
@@ -124,10 +141,10 @@ class Calls:
 
     def _retrieve(self, state: State) -> Retrieved:
         case, limits = state.opened.case, state.config.evidence
-        spans = tuple(self._table.evidence.retrieve(case.query, limits.k_ret, limits.context_tokens))
-        rows = self._table.encoder.encode([case.query, *(span.text for span in spans)])
-        vectors = {span.id: pack(row) for span, row in zip(spans, rows[1:], strict=True)}
-        return Retrieved(spans=spans, vectors=vectors, theta=pack(rows[0]))
+        found = self._table.evidence.retrieve(case.query, limits.k_ret, limits.context_tokens)
+        rows = self._table.encoder.encode([case.query, *(span.text for span in found.spans)])
+        vectors = {span.id: pack(row) for span, row in zip(found.spans, rows[1:], strict=True)}
+        return Retrieved(spans=found.spans, core=found.core, vectors=vectors, theta=pack(rows[0]))
 
     def _resolve(self, state: State, agent: str) -> Resolved:
         turn = state.turns[agent]
@@ -155,28 +172,65 @@ class Calls:
 
 
 async def _turn(agent: Agent, want: Want, request: TurnRequest) -> Input:
+    turn: object = None
     try:
         turn = await agent.turn(request)
-    except Exception as error:
-        return TurnFailed(round=want.round, agent=want.who, error=_say(error), usage=_spent(error))
-    return TurnTaken(round=want.round, agent=want.who, turn=turn)
+        if not isinstance(turn, Turn):
+            raise InputError(f"turn() gave {type(turn).__name__}, not a Turn")
+        turn = replace(turn, belief={str(label): float(p) for label, p in turn.belief.items()})
+        return _recordable(TurnTaken(round=want.round, agent=want.who, turn=turn))
+    except (Exception, asyncio.CancelledError) as error:
+        return _failure(want, _theirs(error), _spent(error) + _spent(turn))
 
 
 async def _score(judge: Judge, want: Want, request: ScoreRequest) -> Input:
+    usage = Usage()
     try:
         score, usage = await judge.score(request)
-    except Exception as error:
-        why = str(error) if isinstance(error, JudgeAbstained) else _say(error)
-        return JudgeAbstention(round=want.round, argument=want.argument, slot=want.who, reason=why, usage=_spent(error))
-    return Scored(round=want.round, argument=want.argument, slot=want.who, score=score, usage=usage)
+        if not isinstance(score, CritScore):
+            raise InputError(f"score() gave {type(score).__name__}, not a CritScore")
+        return _recordable(Scored(round=want.round, argument=want.argument, slot=want.who, score=score, usage=usage))
+    except (Exception, asyncio.CancelledError) as error:
+        return _failure(want, _theirs(error), _spent(error) + (usage if isinstance(usage, Usage) else Usage()))
 
 
-def _spent(error: Exception) -> Usage:
-    """What a failed call cost, where the error says so."""
-    usage = getattr(error, "usage", None)
+async def _unsent(item: Input) -> Input:
+    return item
+
+
+def _recordable(item: Input) -> Input:
+    """The reply as it will be read back; raises where it does not fit the record's format."""
+    return cast(Input, parse(dump(item)))
+
+
+def _failure(want: Want, error: BaseException, usage: Usage) -> Input:
+    if want.kind == "turn":
+        return TurnFailed(round=want.round, agent=want.who, error=_say(error), usage=usage)
+    why = _plain(str(error)) if isinstance(error, JudgeAbstained) else ""
+    return JudgeAbstention(
+        round=want.round, argument=want.argument, slot=want.who, reason=why or _say(error), usage=usage
+    )
+
+
+def _theirs(error: BaseException) -> BaseException:
+    """The error, unless it is the debate itself that was cancelled."""
+    task = asyncio.current_task()
+    if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+        raise error
+    return error
+
+
+def _spent(source: object) -> Usage:
+    """What a call cost, where its reply or its error says so."""
+    usage = getattr(source, "usage", None)
     return usage if isinstance(usage, Usage) else Usage()
 
 
 def _say(error: BaseException) -> str:
-    text = " ".join(str(error).split())
+    text = _plain(str(error))
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _plain(text: str) -> str:
+    """One line that can be written as UTF-8."""
+    return " ".join(text.encode("utf-8", "replace").decode().split())

@@ -152,6 +152,7 @@ class Agents(_Section):
 class Evidence(_Section):
     """Retrieval and citations (SPEC 2, 4)."""
 
+    encoder: str = _param("wordllama", "φ", "wordllama, minilm (extra `dense`), st:MODEL or module:function")
     k_ret: int = _param(32, "k_ret", "spans retrieved for a case", ge=1, le=1000)
     context_tokens: int = _param(4000, "context", "most tokens of evidence an agent is shown", ge=100, le=1_000_000)
     quote_match: float = _param(0.8, "quote", "a quote this close to its span is verified", ge=0, le=1)
@@ -160,7 +161,7 @@ class Evidence(_Section):
 class Calibration(_Section):
     """What a development split taught (SPEC 4); written by `maci calibrate`."""
 
-    encoder: str = _param("", "φ", "the encoder this calibration was made with; empty: none was made")
+    made_for: str = _param("", "φ", "the encoder this calibration was made with; empty: none was made")
     temperature: float = _param(1.0, "T", "reported p is softmax(log p / T)", ge=0.01, le=100)
 
 
@@ -337,7 +338,7 @@ def _from_sets(sets: Iterable[str]) -> dict[str, Any]:
 
 def build(profile: str, values: Mapping[str, Any]) -> Config:
     """A validated config from a profile and dotted values on top of it."""
-    if profile not in PROFILES:
+    if not isinstance(profile, str) or profile not in PROFILES:
         raise ConfigError(f"unknown profile {profile!r}: choose one of {', '.join(PROFILES)}")
     nested: dict[str, Any] = {"profile": profile}
     for key, value in {**PROFILES[profile], **values}.items():
@@ -351,7 +352,7 @@ def build(profile: str, values: Mapping[str, Any]) -> Config:
         raise ConfigError(f"dials.cl_min = {config.dials.cl_min} is above dials.cl_max = {config.dials.cl_max}")
     if config.stop.min_rounds > config.stop.max_rounds:
         raise ConfigError(
-            f"stop.min_rounds = {config.stop.min_rounds} is above stop.max_rounds = {config.stop.max_rounds}"
+            f"stop.min_rounds = {config.stop.min_rounds} is above stop.max_rounds = {config.stop.max_rounds}: set both"
         )
     return config
 

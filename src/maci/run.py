@@ -38,7 +38,7 @@ def commit() -> str | None:
         return None
 
 
-def opening(case: Case, table: Table, config: Config, *, seed: int = 0, panel: str = "") -> Opened:
+def opening(case: Case, table: Table, config: Config, *, seed: int = 0, panel: str = "", corpus: str = "") -> Opened:
     """The first event of a debate: who, what, under which rules, from which code."""
     return Opened(
         format=FORMAT,
@@ -52,6 +52,7 @@ def opening(case: Case, table: Table, config: Config, *, seed: int = 0, panel: s
         commit=commit(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         panel=panel,
+        corpus=corpus,
     )
 
 
@@ -67,11 +68,13 @@ def run(
     watch: Callable[[Event], object] = lambda event: None,
 ) -> Finished:
     """Debate a case and return the result; ``watch`` is called with every event."""
-    table = Table(agents=agents, judges=judges, evidence=CaseEvidence(case), encoder=encoder or load_encoder())
+    config = config or Config()
+    encoder = encoder or load_encoder(config.evidence.encoder)
+    table = Table(agents=agents, judges=judges, evidence=CaseEvidence(case), encoder=encoder)
 
     async def play() -> Finished:
         last: Event | None = None
-        async for last in debate(opening(case, table, config or Config(), seed=seed), table, record=record):
+        async for last in debate(opening(case, table, config, seed=seed), table, record=record):
             watch(last)
         assert isinstance(last, Finished)
         return last

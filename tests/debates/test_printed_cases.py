@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+
 from maci.case.case import load_case
 from maci.config import build
 from maci.controller.decisions import Finished, Measured

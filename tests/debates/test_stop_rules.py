@@ -1,6 +1,7 @@
 """The stop rules on courses whose right end is known (D2, D3, D4), the literal rules beside the default ones."""
 
 import pytest
+
 from maci.config import build
 from maci.theory.trajectories import TRAJECTORIES, play
 

@@ -1,6 +1,7 @@
 """Defaults equal SPEC 4."""
 
 import pytest
+
 from maci.config import PROFILES, build, parameters
 
 SPEC_4 = {

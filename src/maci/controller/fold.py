@@ -27,9 +27,8 @@ from maci.controller.inputs import (
     TurnTaken,
     unpack,
 )
-from maci.controller.requests import wants
 from maci.controller.rounds import close_opening, close_round, finish
-from maci.controller.state import State, fill_slots
+from maci.controller.state import State, argument_id, fill_slots
 from maci.errors import ConfigError, InputError
 from maci.judge.panel import check_families
 
@@ -48,7 +47,7 @@ def start(opened: Opened) -> State:
     config, space = opened.config, opened.case.outcomes
     if config.crit.enabled and not opened.judges:
         raise ConfigError("there are no judges: name some, or run CRIT-free with --set crit.enabled=false")
-    made_for = config.calibration.encoder
+    made_for = config.calibration.made_for
     if made_for and made_for != opened.encoder:
         raise ConfigError(
             f"the calibration was made for the encoder {made_for!r}, and this debate uses {opened.encoder!r}: "
@@ -88,11 +87,10 @@ def expected(state: State, item: Input) -> bool:
                 and item.agent not in state.turns
             )
         case Scored() | JudgeAbstention():
-            known = any(identity == item.argument for identity, _, _ in state.arguments())
             return (
                 state.judged
                 and item.round == state.round
-                and known
+                and item.argument in state.arguments
                 and any(slot.id == item.slot for slot in state.slots)
                 and item.slot not in state.scores.get(item.argument, ())
             )
@@ -110,11 +108,12 @@ def step(state: State, item: Input) -> Step:
                 state,
                 spans={span.id: span for span in item.spans},
                 vectors={i: unpack(v) for i, v in item.vectors.items()},
-                retrieved=tuple(span.id for span in item.spans),
+                retrieved=tuple(dict.fromkeys(span.id for span in item.spans)),
+                core=item.core,
                 theta=unpack(item.theta),
             )
         case TurnTaken():
-            state = _spend(replace(state, turns={**state.turns, item.agent: item.turn}), item.turn.usage)
+            state = _spend(_seated(state, item), item.turn.usage)
         case TurnFailed():
             state = _spend(
                 replace(
@@ -132,36 +131,65 @@ def step(state: State, item: Input) -> Step:
                 missing=state.missing | frozenset(item.missing),
                 label_vectors={**state.label_vectors, **{name: unpack(v) for name, v in item.labels.items()}},
             )
+            state = replace(state, waiting=_waiting(state))
         case Scored() | JudgeAbstention():
             score = item.score if isinstance(item, Scored) else None
             given = {**state.scores.get(item.argument, {}), item.slot: score}
-            state = _spend(replace(state, scores={**state.scores, item.argument: given}), item.usage)
+            scores = {**state.scores, item.argument: given}
+            state = _spend(state.but(scores=scores, scored=state.scored + 1), item.usage)
         case Intervened():
             if item.stop:
                 return finish(state, "stopped_by_user", f"stopped by {item.by or 'a person'}")
-            return replace(state, hand=item), ()
+            return replace(state, hand=_both_hands(state.hand, item)), ()
         case Exhausted():
             return _out_of_budget(state, item)
         case Failed():
             return finish(state, "error", item.error)
         case Opened():  # refused above
             raise AssertionError
-    return _close(state) if next(wants(state), None) is None else (state, ())
+    return _close(state) if state.complete else (state, ())
+
+
+def _both_hands(before: Intervened | None, now: Intervened) -> Intervened:
+    """A dial set earlier in the same round stays set, unless it was set again."""
+    if before is None:
+        return now
+    return replace(
+        now,
+        cl=before.cl if now.cl is None else now.cl,
+        tau_q=before.tau_q if now.tau_q is None else now.tau_q,
+        tau_crit=before.tau_crit if now.tau_crit is None else now.tau_crit,
+    )
 
 
 def _close(state: State) -> Step:
     return close_round(state) if state.round else close_opening(state)
 
 
+def _seated(state: State, item: TurnTaken) -> State:
+    """The state with a turn laid on the table and its arguments numbered."""
+    seat = state.agents.index(item.agent)
+    numbered = {argument_id(state.round, seat, n): (item.agent, a) for n, a in enumerate(item.turn.arguments, 1)}
+    state = replace(state, turns={**state.turns, item.agent: item.turn}, arguments={**state.arguments, **numbered})
+    return replace(state, waiting=_waiting(state))
+
+
+def _waiting(state: State) -> frozenset[str]:
+    """Agents whose turn cites or names something that nobody has looked up."""
+    return frozenset(a for a, turn in state.turns.items() if turn is not None and any(state.unresolved(turn)))
+
+
 def _spend(state: State, usage: Usage) -> State:
-    return replace(state, usage=state.usage + usage) if usage.paid else state
+    if not usage.tokens and not usage.usd:
+        return state
+    return state.but(usage=state.usage + usage, paid=state.paid + (usage.tokens if usage.paid else 0))
 
 
 def _out_of_budget(state: State, item: Exhausted) -> Step:
     """Stop with the best answer so far; an opening that is half in still counts."""
     detail = f"out of {item.resource}" + (f": {item.detail}" if item.detail else "")
     decisions: tuple[Decision, ...] = ()
-    openings = [agent for agent, turn in state.turns.items() if turn is not None and not any(state.unresolved(turn))]
+    openings = [agent for agent, turn in state.turns.items() if turn is not None and agent not in state.waiting]
     if state.mixture is None and openings:
         turns = {agent: state.turns[agent] if agent in openings else None for agent in state.agents}
         unasked = {agent: "not asked: out of budget" for agent in state.agents if agent not in state.turns}

@@ -42,7 +42,7 @@ def first_tau_q(cosines: Sequence[float], config: Config) -> tuple[float, str | 
     0.3
     """
     tau = config.gate.tau_q
-    if config.calibration.encoder or not config.gate.fit_tau_q or not cosines:
+    if config.calibration.made_for or not config.gate.fit_tau_q or not cosines:
         return tau, None
     fitted = max(0.0, min(tau, median(cosines)))
     return fitted, (

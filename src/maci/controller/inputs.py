@@ -12,11 +12,11 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ConfigDict
 
 from maci.agents.argument import Turn, Usage
 from maci.case.case import Case
 from maci.config import Config
+from maci.errors import InputError
 from maci.evidence.span import Span
 from maci.judge.crit import CritScore
 
@@ -36,8 +36,6 @@ __all__ = [
     "pack",
     "unpack",
 ]
-
-_JSON = ConfigDict(ser_json_inf_nan="strings")
 
 
 def pack(vector: NDArray[np.float32]) -> str:
@@ -80,6 +78,8 @@ class Opened:
     created: str = ""
     panel: str = ""
     """How the table was put together, so that a broken debate can be resumed."""
+    corpus: str = ""
+    """The evidence index it was given, if any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +88,8 @@ class Retrieved:
 
     type: Literal["retrieved"] = "retrieved"
     spans: tuple[Span, ...]
+    core: tuple[str, ...] = ()
+    """Those that fit about as well as the best; Q₀ is measured on these, or on all if none is named."""
     vectors: Mapping[str, str]
     theta: str
 
@@ -95,8 +97,6 @@ class Retrieved:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnTaken:
     """An agent's turn, as it gave it."""
-
-    __pydantic_config__ = _JSON
 
     type: Literal["turn"] = "turn"
     round: int
@@ -161,6 +161,12 @@ class Intervened:
     tau_q: float | None = None
     tau_crit: float | None = None
     by: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("cl", "tau_q", "tau_crit"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= 1:  # also refuses nan
+                raise InputError(f"{name} set by hand is {value}, must be between 0 and 1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,15 +36,11 @@ def wants(state: State) -> Iterator[Want]:
     if state.theta is None:
         yield Want("retrieve", 0)
         return
-    ready: set[str] = set()
-    for agent, turn in state.turns.items():
-        if turn is not None:
-            if any(state.unresolved(turn)):
-                yield Want("resolve", state.round, agent)
-            else:
-                ready.add(agent)
+    for agent in state.agents:
+        if agent in state.waiting:
+            yield Want("resolve", state.round, agent)
     if state.judged:
-        arguments = [argument for argument, agent, _ in state.arguments() if agent in ready]
+        arguments = [identity for identity, (agent, _) in state.arguments.items() if agent not in state.waiting]
         for slot in state.slots:
             open_ = [argument for argument in arguments if slot.id not in state.scores.get(argument, ())]
             for argument in shuffled(open_, seed=state.opened.seed, round=state.round, slot=slot.id):
@@ -96,7 +92,7 @@ def turn_request(state: State, agent: str) -> TurnRequest:
 
 def score_request(state: State, slot: str, argument_id: str) -> ScoreRequest:
     """What a judge is given to score one argument of the open round."""
-    argument = next(argument for i, _, argument in state.arguments() if i == argument_id)
+    _, argument = state.arguments[argument_id]
     checked = check_citations(argument, state)
     sample = next(s.sample for s in state.slots if s.id == slot)
     return ScoreRequest(

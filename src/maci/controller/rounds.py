@@ -5,9 +5,8 @@ The order is Algorithm 1's: admission → dispersion gate → reliability → mi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +14,10 @@ from numpy.typing import NDArray
 from maci.agents.anchor import Admitted
 from maci.agents.argument import Argument
 from maci.belief import Vector, entropy, read, temper, total_variation
-from maci.case.outcomes import OTHER, canonical
+from maci.case.outcomes import canonical
 from maci.controller.decisions import (
     Admission,
+    CheckedCitation,
     Decision,
     Dialled,
     Finished,
@@ -76,8 +76,7 @@ class Reading:
             if label not in labels:
                 labels = (*labels, label)
             placed[label] = placed.get(label, 0.0) + p_name
-        rest = OTHER if state.opened.case.outcomes.kind == "open" else None
-        mended, note = read(placed, state.config.beliefs.tolerance, rest)
+        mended, note = read(placed, state.config.beliefs.tolerance, state.opened.case.outcomes.rest)
         if note:
             self.notes.append(f"{agent}: {note}")
         self.labels = labels
@@ -101,6 +100,11 @@ def _mixture(state: State) -> Vector:
     if state.mixture is None:
         raise AssertionError("a round closed before the opening")
     return state.mixture
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """The mean, undefined of nothing."""
+    return sum(values) / len(values) if values else None
 
 
 def widen(p: Vector, size: int) -> Vector:
@@ -131,12 +135,12 @@ def spread(beliefs: Mapping[str, Vector], state: State) -> float | None:
     return disagreement(np.stack(list(beliefs.values())), state.positions, state.config.beliefs.delta)
 
 
-def cited(state: State) -> list[frozenset[str]]:
-    """Verified citations of every agent in the open round, admitted or not."""
+def cited(state: State, said: Iterable[tuple[str, tuple[CheckedCitation, ...]]]) -> list[set[str]]:
+    """Verified citations of every agent, from (agent, checked citations) of all its arguments, admitted or not."""
     sets: dict[str, set[str]] = {agent: set() for agent in state.agents}
-    for _, agent, argument in state.arguments():
-        sets[agent].update(c.span for c in check_citations(argument, state) if c.verified)
-    return [frozenset(spans) for spans in sets.values()]
+    for agent, checked in said:
+        sets[agent].update(c.span for c in checked if c.verified)
+    return list(sets.values())
 
 
 def close_opening(state: State) -> tuple[State, tuple[Decision, ...]]:
@@ -149,7 +153,9 @@ def close_opening(state: State) -> tuple[State, tuple[Decision, ...]]:
     mixture = np.mean(list(reading.beliefs.values()), axis=0)
     found = [i for i in state.retrieved if state.spans[i].source != CASE] or state.retrieved
     vectors = [state.vectors[i] for i in found]
-    q0, d0, o0 = evidence_quality(vectors, theta), spread(reading.beliefs, state), overlap(cited(state))
+    said = [(agent, check_citations(argument, state)) for agent, argument in state.arguments.values()]
+    core = [state.vectors[i] for i in state.core] or vectors
+    q0, d0, o0 = evidence_quality(core, theta), spread(reading.beliefs, state), overlap(cited(state, said))
     cosines = [q for v in vectors if (q := evidence_quality([v], theta)) is not None]
     tau_q, note = first_tau_q(cosines, state.config)
     notes = (*reading.notes, *([note] if note else []))
@@ -183,7 +189,7 @@ def close_opening(state: State) -> tuple[State, tuple[Decision, ...]]:
 
 def next_round(state: State) -> State:
     """An empty round after the one just closed."""
-    return replace(state, round=state.round + 1, turns={}, failures={}, scores={}, hand=None)
+    return replace(state, round=state.round + 1, turns={}, failures={}, arguments={}, scores={}, scored=0, hand=None)
 
 
 def by_hand(dials: Dials, state: State) -> Dials:
@@ -207,7 +213,7 @@ def _admissions(state: State) -> tuple[tuple[Admission, ...], dict[str, Argument
         state.dials.tau_crit if gate.crit_gate and state.slots else None,
     )
     admissions, arguments = [], {}
-    for identity, agent, argument in state.arguments():
+    for identity, agent, argument in state.in_seat_order():
         checked = check_citations(argument, state)
         spans = dict.fromkeys(c.span for c in checked if c.verified)
         q = evidence_quality([state.vectors[i] for i in spans], theta)
@@ -263,7 +269,7 @@ def close_round(state: State) -> tuple[State, tuple[Decision, ...]]:
     gamma = dict(state.reliability)
     for agent in state.agents:
         own = [a.crit for a in admissions if a.agent == agent and a.crit is not None]
-        gamma[agent] = update(gamma[agent], fmean(own) if own else None, decay=config.reliability.decay)
+        gamma[agent] = update(gamma[agent], mean(own), decay=config.reliability.decay)
     uniform = config.reliability.weights == "uniform" or not state.slots
     present = list(beliefs)
     omega = weights([1.0 if uniform else gamma[agent] for agent in present], floor=config.reliability.floor)
@@ -321,9 +327,9 @@ def _measure(
     )
     progress = (*after.progress, step)
     flag = flags(progress, config.plateau, config.stop.d_max)
-    o = overlap(cited(before))
-    crit = fmean(crits) if crits else None
-    variance = fmean(variances) if variances else None
+    o = overlap(cited(before, [(a.agent, a.citations) for a in admissions]))
+    crit = mean(crits)
+    variance = mean(variances)
     tops = table.argmax(axis=1)
     summary = Summary(
         round=after.round,

@@ -64,6 +64,7 @@ class Plateau:
         """CL − α_I π_I − α_D π_D."""
         dials, last = self.config.dials, history[-1]
         fallen = round(last.dials.cl - dials.alpha_i * last.pi_i - dials.alpha_d * last.pi_d, 12)
+        fallen = min(fallen, last.dials.cl)  # rounding lifts nothing
         return Dials(min(dials.cl_max, max(dials.cl_min, fallen)), *next_gates(history, self.config))
 
 

@@ -27,7 +27,7 @@ __all__ = ["Scores", "State", "argument_id", "as_mapping", "check_citations", "u
 Scores = Mapping[str, Mapping[str, CritScore | None]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class State:
     """A debate between two inputs."""
 
@@ -42,6 +42,7 @@ class State:
     vectors: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
     missing: frozenset[str] = frozenset()
     retrieved: tuple[str, ...] = ()
+    core: tuple[str, ...] = ()
     theta: NDArray[np.float32] | None = None
 
     round: int = 0
@@ -49,7 +50,13 @@ class State:
     turns: Mapping[str, Turn | None] = field(default_factory=dict)
     """Of the open round; ``None`` is an agent that failed."""
     failures: Mapping[str, str] = field(default_factory=dict)
+    waiting: frozenset[str] = frozenset()
+    """Agents whose turn is in, but not all it cites and names has been looked up."""
+    arguments: Mapping[str, tuple[str, Argument]] = field(default_factory=dict)
+    """Id → (agent, argument) of the open round."""
     scores: Scores = field(default_factory=dict)
+    scored: int = 0
+    """How many scores and abstentions are in."""
     hand: Intervened | None = None
 
     beliefs: Mapping[str, Vector] = field(default_factory=dict)
@@ -64,6 +71,8 @@ class State:
     history: tuple[Summary, ...] = ()
     progress: tuple[Progress, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    paid: int = 0
+    """Tokens that count against the ceiling: not those of embedded readers."""
     warnings: tuple[str, ...] = ()
     finished: Finished | None = None
 
@@ -86,13 +95,23 @@ class State:
         """The neutral name of an agent."""
         return seat_letter(self.agents.index(agent))
 
-    def arguments(self) -> Iterator[tuple[str, str, Argument]]:
-        """(id, agent, argument) of the open round, in seat order."""
-        for index, agent in enumerate(self.agents):
-            turn = self.turns.get(agent)
-            if turn is not None:
-                for number, argument in enumerate(turn.arguments, 1):
-                    yield argument_id(self.round, index, number), agent, argument
+    @property
+    def complete(self) -> bool:
+        """Whether the open round lacks nothing."""
+        if self.theta is None or self.waiting or len(self.turns) < len(self.opened.agents):
+            return False
+        return not self.judged or self.scored == len(self.arguments) * len(self.slots)
+
+    def in_seat_order(self) -> Iterator[tuple[str, str, Argument]]:
+        """(id, agent, argument) of the open round, whatever order they arrived in."""
+        for name in self.agents:
+            yield from ((identity, agent, a) for identity, (agent, a) in self.arguments.items() if agent == name)
+
+    def but(self, **changes: object) -> State:
+        """The same state with some fields changed; :func:`dataclasses.replace` without its cost, for the busiest steps."""
+        new = object.__new__(State)
+        new.__dict__.update(self.__dict__, **changes)
+        return new
 
     def unresolved(self, turn: Turn) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Cited ids and outcome names of a turn that nobody has looked up yet."""

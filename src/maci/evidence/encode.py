@@ -12,7 +12,6 @@ name                   encoder
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["CachedEncoder", "Encoder", "default_encoder_name", "load_encoder"]
+__all__ = ["CachedEncoder", "Encoder", "load_encoder"]
 
 
 class Encoder(Protocol):
@@ -38,27 +37,20 @@ class Encoder(Protocol):
         """One unit-length row per text, in order; an empty text gives a zero row."""
 
 
-def default_encoder_name() -> str:
-    """``minilm`` where its packages and weights are here already, else ``wordllama``: never downloads."""
-    ready = all(importlib.util.find_spec(package) for package in ("onnxruntime", "tokenizers"))
-    return "minilm" if ready and weights.status("minilm-l6-v2-int8").present else "wordllama"
-
-
 def load_encoder(
-    name: str | None = None,
+    name: str = "wordllama",
     *,
     offline: bool = False,
     threads: int = 1,
     progress: weights.Progress | None = None,
 ) -> Encoder:
-    """The encoder of this name; ``None`` is :func:`default_encoder_name`.
+    """The encoder of this name.
 
     ``offline`` forbids fetching weights; ``threads`` is for encoders that compute in parallel.
 
     >>> load_encoder("wordllama").encode(["High fever.", ""]).shape
     (2, 256)
     """
-    name = name or default_encoder_name()
     if name == "wordllama":
         from maci.evidence.encoders.static import WordLlamaEncoder
 

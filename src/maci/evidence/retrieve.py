@@ -25,6 +25,8 @@ from maci.evidence.span import Span
 
 __all__ = ["Retriever", "estimate_tokens"]
 
+_CORE = 0.9
+"""Share of the best BM25 score from which a span belongs to the core; chosen on development splits (docs/decisions/004)."""
 _ROUND = 6
 """Decimals at which two scores are a tie: below this lies the noise of summing in another order."""
 
@@ -95,6 +97,13 @@ class Retriever:
                 if len(found) == k:
                     break
         return found
+
+    def core(self, query: str, among: Iterable[Span]) -> tuple[str, ...]:
+        """Ids of the spans that match the query's words nearly as well as the best one does: what Q₀ is measured on."""
+        scores = dict(zip((span.id for span in self.spans), self._lexical.scores(query).tolist(), strict=True))
+        found = {span.id: scores.get(span.id, 0.0) for span in among}
+        best = max(found.values(), default=0.0)
+        return tuple(i for i, score in found.items() if score >= _CORE * best) if best > 0 else tuple(found)
 
     def warm(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Embed every span now rather than when it is first needed."""

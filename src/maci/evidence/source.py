@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from maci.case.case import Case
 from maci.evidence.span import Span, sentences
 
-__all__ = ["CASE", "CaseEvidence", "EvidenceSource", "case_spans", "document_spans"]
+__all__ = ["CASE", "CaseEvidence", "EvidenceSource", "Retrieval", "case_spans", "document_spans"]
 
 CASE = "case"
 """The source of spans cut from the case's own text."""
 
 
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """What was found for a case."""
+
+    spans: tuple[Span, ...]
+    """For agents to read, best first."""
+    core: tuple[str, ...] = ()
+    """Ids of those that fit about as well as the best: Q₀ is measured on these."""
+
+
 class EvidenceSource(Protocol):
     """Anything spans can be had from."""
 
-    def retrieve(self, query: str, k: int, max_tokens: int) -> Sequence[Span]:
-        """The spans to start with, best first: ℰ⁽⁰⁾."""
+    def retrieve(self, query: str, k: int, max_tokens: int) -> Retrieval:
+        """What to start with: ℰ⁽⁰⁾."""
 
     def get(self, span_id: str) -> Span | None:
         """The span with this id, or ``None`` if there is none: what agents cite is looked up here."""
@@ -52,19 +63,22 @@ class CaseEvidence:
     def __init__(
         self,
         case: Case,
-        search: Callable[[str, int, int], Sequence[Span]] | None = None,
+        search: Callable[[str, int, int], Retrieval] | None = None,
         held: Sequence[Span] = (),
     ) -> None:
         self._case, self._documents, self._search = case_spans(case), document_spans(case), search
         self._known = {span.id: span for span in (*held, *self._documents, *self._case)}
 
-    def retrieve(self, query: str, k: int, max_tokens: int) -> Sequence[Span]:
+    def retrieve(self, query: str, k: int, max_tokens: int) -> Retrieval:
         """The case's own spans first, then documents, then search results, at most k in all."""
-        found = list(dict.fromkeys((*self._case, *self._documents)))[:k]
+        found = {span.id: span for span in (*self._case, *self._documents)[:k]}
+        core = tuple(span.id for span in self._documents if span.id in found)
         if self._search is not None and len(found) < k:
-            found += [span for span in self._search(query, k - len(found), max_tokens) if span.id not in self._known]
-        self._known |= {span.id: span for span in found}
-        return found
+            searched = self._search(query, k - len(found), max_tokens)
+            found |= {span.id: span for span in searched.spans}
+            core = searched.core or core
+        self._known |= found
+        return Retrieval(tuple(found.values()), core)
 
     def get(self, span_id: str) -> Span | None:
         """A span of the case, its documents, the search results or an agent's own."""

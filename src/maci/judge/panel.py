@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from statistics import fmean, variance
 
 from maci.errors import ConfigError
 from maci.judge.crit import CritScore
@@ -18,13 +17,10 @@ __all__ = ["Slot", "Verdict", "check_families", "shuffled", "slots", "verdict"]
 class Slot:
     """One of the K scores every argument gets: a judge, and which of its samples."""
 
+    id: str
+    """``judge#sample``."""
     judge: str
     sample: int
-
-    @property
-    def id(self) -> str:
-        """``judge#sample``."""
-        return f"{self.judge}#{self.sample}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +41,8 @@ def slots(judges: Sequence[str], k: int) -> tuple[Slot, ...]:
     >>> [slot.id for slot in slots(["x", "y"], 3)]
     ['x#0', 'y#0', 'x#1']
     """
-    return tuple(Slot(judges[i % len(judges)], i // len(judges)) for i in range(max(k, len(judges))))
+    filled = [(judges[i % len(judges)], i // len(judges)) for i in range(max(k, len(judges)))]
+    return tuple(Slot(f"{judge}#{sample}", judge, sample) for judge, sample in filled)
 
 
 def check_families(debaters: Sequence[tuple[str, str]], judges: Sequence[tuple[str, str]], allowed: bool) -> list[str]:
@@ -83,9 +80,7 @@ def verdict(scores: Sequence[CritScore | None]) -> Verdict:
     True
     """
     given = [score.composite for score in scores if score is not None]
-    return Verdict(
-        mean=fmean(given) if given else None,
-        variance=variance(given) if len(given) > 1 else None,
-        scores=len(given),
-        abstained=len(scores) - len(given),
-    )
+    n = len(given)
+    mean = sum(given) / n if n else None
+    spread = sum((x - mean) ** 2 for x in given) / (n - 1) if mean is not None and n > 1 else None
+    return Verdict(mean=mean, variance=spread, scores=n, abstained=len(scores) - n)

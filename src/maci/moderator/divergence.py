@@ -122,5 +122,10 @@ def shared_information(p: Vector, q: Vector) -> float:
 
 
 def cross_entropy(p: Vector, q: Vector, size: int, delta: float) -> float:
-    """−Σ p log₂ q / log₂|𝒴|, with q smoothed."""
-    return float(-(p @ np.log2(smooth(q, delta)))) / float(np.log2(size)) if size > 1 else 0.0
+    """−Σ p log₂ q / log₂|𝒴|, with q smoothed; infinite where q lacks support and nothing is smoothed."""
+    q, support = smooth(q, delta), p > 0
+    if size < 2:
+        return 0.0
+    if np.any(q[support] == 0):
+        return float("inf")
+    return float(-(p[support] @ np.log2(q[support]))) / float(np.log2(size))

@@ -5,13 +5,16 @@ The JSON Schema of the union is published (`maci show --schema`). A newer format
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from typing import Annotated, Any
 
-from pydantic import Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic_core import PydanticSerializationError
 
 from maci.controller.decisions import Decision, Dialled, Finished, Gated, Initialized, Measured, Weighed
 from maci.controller.inputs import Input
+from maci.errors import InputError
 
 __all__ = ["FORMAT", "Event", "dump", "is_decision", "parse", "schema", "tree"]
 
@@ -23,12 +26,17 @@ Event = Input | Decision
 
 @cache
 def _adapter() -> TypeAdapter[Event]:
-    return TypeAdapter(Annotated[Event, Field(discriminator="type")])
+    # An agent may state nan: it is kept as stated, in a form that JSON has.
+    config = ConfigDict(ser_json_inf_nan="strings")
+    return TypeAdapter(Annotated[Event, Field(discriminator="type")], config=config)
 
 
 def dump(event: Event) -> bytes:
-    """One event as a JSON object."""
-    return _adapter().dump_json(event, by_alias=False)
+    """One event as a JSON object; what could not be read back is refused."""
+    try:
+        return _adapter().dump_json(event, by_alias=False, warnings="error")
+    except PydanticSerializationError as error:
+        raise InputError(f"this cannot be recorded ({event.type}): {' '.join(str(error).split())}") from error
 
 
 def parse(data: bytes | str) -> Event:
@@ -38,7 +46,7 @@ def parse(data: bytes | str) -> Event:
 
 def tree(event: Event) -> dict[str, Any]:
     """One event as plain dicts, lists and numbers."""
-    plain: dict[str, Any] = _adapter().dump_python(event, mode="json")
+    plain: dict[str, Any] = json.loads(dump(event))
     return plain
 
 

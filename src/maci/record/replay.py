@@ -68,9 +68,15 @@ def difference(recorded: Any, computed: Any, path: str = "") -> str | None:
     return f"{path}: recorded {recorded!r}, recomputed {computed!r}"
 
 
+def _opened(events: Sequence[Event]) -> Opened:
+    if not events or not isinstance(events[0], Opened):
+        raise ReplayMismatch("the record does not open a debate: its first event must be `opened`")
+    return events[0]
+
+
 def replay(events: Sequence[Event]) -> Replayed:
     """Recompute a record; raises :class:`ReplayMismatch` at the first decision that differs."""
-    opened = cast(Opened, events[0])
+    opened = _opened(events)
     state, owed, compared = start(opened), list[Decision](), 0
     for line, event in enumerate(events[1:], 2):
         if is_decision(event):
@@ -108,7 +114,7 @@ def replay_with(events: Sequence[Event], config: Config) -> OffPolicy:
 
     Off-policy: agents spoke under the recorded dials and gates, and would have spoken otherwise under others.
     """
-    opened = cast(Opened, events[0])
+    opened = _opened(events)
     state, ignored = start(replace(opened, config=config)), 0
     for event in events[1:]:
         if is_decision(event):

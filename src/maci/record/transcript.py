@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -28,6 +29,7 @@ from maci.record.events import FORMAT, Event, dump, parse
 __all__ = ["Recording", "Transcript", "read"]
 
 _GENESIS = hashlib.sha256(b"maci transcript").hexdigest()
+_AGAIN = "what is on disk can be continued with --resume"
 _HEAD = len('{"hash":"","') + 64
 
 
@@ -98,10 +100,12 @@ def read(path: Path) -> Recording:
             if data.pop("seq") != number:
                 raise ValueError("wrong sequence number")
             events.append(parse(json.dumps(data)))
-        except (ValidationError, ValueError, KeyError) as error:
+        except (ValidationError, InputError, ValueError, KeyError) as error:
             raise TranscriptError(f"{path}, line {number}: not an event of this format: {error}") from error
         before, size = claimed.decode(), size + len(line)
-    if not events or not isinstance(events[0], Opened):
+    if not events:
+        raise TranscriptError(f"{path} is not a transcript: it holds no whole line; remove it and start again")
+    if not isinstance(events[0], Opened):
         raise TranscriptError(f"{path} is not a transcript: it does not open a debate")
     return Recording(tuple(events), torn, size, before)
 
@@ -138,9 +142,13 @@ class Transcript:
             raise InputError(f"nothing to resume: cannot open {path}: {error.strerror}") from error
         transcript = cls(path, file, 0, _GENESIS)
         transcript._lock()
-        recording = read(path)
-        file.truncate(recording.size)
-        file.seek(recording.size)
+        try:
+            recording = read(path)
+            file.truncate(recording.size)
+            file.seek(recording.size)
+        except BaseException:
+            file.close()
+            raise
         transcript._seq, transcript._last = len(recording.events), recording.last
         return transcript, recording
 
@@ -165,9 +173,7 @@ class Transcript:
                 self._file.flush()
                 os.fsync(self._file.fileno())
         except OSError as error:
-            raise EnvironmentError_(
-                f"cannot write {self.path}: {error.strerror}; what is on disk can be continued with --resume"
-            ) from error
+            raise EnvironmentError_(f"cannot write {self.path}: {error.strerror}; {_AGAIN}") from error
         self._seq, self._last = self._seq + 1, digest
 
     def flush(self) -> None:
@@ -179,16 +185,22 @@ class Transcript:
         try:
             self._file.flush()
         except OSError as error:
-            raise EnvironmentError_(f"cannot write {self.path}: {error.strerror}") from error
+            raise EnvironmentError_(f"cannot write {self.path}: {error.strerror}; {_AGAIN}") from error
 
     def close(self) -> None:
-        """Flush to disk and close."""
-        if not self._file.closed:
-            try:
-                self._file.flush()
-                os.fsync(self._file.fileno())
-            finally:
+        """Flush to disk and close; a transcript that holds nothing is removed, so that its place is free again."""
+        if self._file.closed:
+            return
+        try:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise EnvironmentError_(f"cannot write {self.path}: {error.strerror}; {_AGAIN}") from error
+        finally:
+            with suppress(OSError):  # said already
                 self._file.close()
+            if self._seq == 0:
+                self.path.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
         return self

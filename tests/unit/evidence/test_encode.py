@@ -14,7 +14,6 @@ import pytest
 from numpy.typing import NDArray
 
 from maci.errors import ConfigError, EnvironmentError_, MissingExtra, ModelError
-from maci.evidence import encode
 from maci.evidence.encode import CachedEncoder, Encoder, load_encoder
 from maci.llm import weights
 
@@ -105,9 +104,7 @@ def test_telemetry_is_off_before_onnxruntime_is_imported(monkeypatch: pytest.Mon
     assert seen == ["1"]
 
 
-def test_default_is_static_until_minilm_weights_are_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MACI_CACHE", str(tmp_path))
-    assert encode.default_encoder_name() == "wordllama"
+def test_default_is_the_static_encoder_of_every_install() -> None:
     assert load_encoder().name.startswith("wordllama")
 
 
@@ -119,8 +116,7 @@ def test_minilm_offline_without_weights_says_what_to_run(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("name", ["word2vec", "st:", ":f", ""])
-def test_an_unknown_name_lists_the_choices(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encode, "default_encoder_name", lambda: "nothing")
+def test_an_unknown_name_lists_the_choices(name: str) -> None:
     with pytest.raises(ConfigError, match="wordllama, minilm, st:MODEL or module:function"):
         load_encoder(name)
 

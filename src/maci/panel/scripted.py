@@ -1,32 +1,34 @@
-"""Panels: who sits at the table, by name.
+"""Scripted panels: the turns printed in the paper, or turns of your own from a YAML file.
 
-``paper`` plays the turns printed in the paper; a YAML file plays turns of your own. Both are scripts, not models: they are for
-trying the controller, and say so.
+Scripts, not models: they are for trying the controller, and say so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from maci.agents.argument import Argument, Turn
 from maci.agents.fake import ScriptedAgent
 from maci.calls import Table
-from maci.case.case import Case, parse_text
+from maci.case.case import Case, label_text, parse_text, read_data
 from maci.errors import ConfigError
 from maci.evidence.citation import Citation
 from maci.evidence.encode import Encoder
-from maci.evidence.source import CaseEvidence
+from maci.evidence.source import CaseEvidence, Retrieval
 from maci.evidence.span import Span
 from maci.judge.crit import JudgeAbstained, ScoreRequest
 from maci.judge.fake import FunctionJudge
 
-__all__ = ["build_table", "scripted_table"]
+__all__ = ["Script", "file_table", "paper_table", "scripted_table"]
 
-_PAPER = Path(__file__).parent / "agents" / "builtin" / "paper.yaml"
+_PAPER = Path(__file__).parents[1] / "agents" / "builtin" / "paper.yaml"
+
+
+_Label = Annotated[str, BeforeValidator(label_text)]
 
 
 class _Part(BaseModel):
@@ -37,7 +39,7 @@ class _Argument(_Part):
     claim: str
     reasons: tuple[str, ...] = ()
     opposing: tuple[str, ...] = ()
-    outcome: str | None = None
+    outcome: _Label | None = None
     against: bool = False
     cite: tuple[str, ...] = ()
     crit: float = Field(0.8, ge=0, le=1)
@@ -45,7 +47,7 @@ class _Argument(_Part):
 
 
 class _Turn(_Part):
-    belief: dict[str, float]
+    belief: dict[_Label, float]
     arguments: tuple[_Argument, ...] = ()
 
 
@@ -87,7 +89,7 @@ def scripted_table(script: Script, case: Case, encoder: Encoder) -> Table:
             for agent in script.agents
         ],
         judges=[_judge(judge, given) for judge in script.judges],
-        evidence=CaseEvidence(case, lambda query, k, max_tokens: spans[:k], held=()),
+        evidence=CaseEvidence(case, lambda query, k, max_tokens: Retrieval(tuple(spans[:k]))),
         encoder=encoder,
     )
 
@@ -123,22 +125,21 @@ def _read(data: Any, where: str) -> Script:
         return Script.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
+        key = ".".join(str(part) for part in first["loc"]) or "script"
         raise ConfigError(f"{where}: {key}: {first['msg'].lower()}") from error
 
 
-def build_table(panel: str, case: Case, encoder: Encoder) -> Table:
-    """The table a panel name or file stands for."""
-    if panel == "paper":
-        scripts: Mapping[str, Any] = parse_text(_PAPER.read_text(encoding="utf-8"), ".yaml", "panel paper")
-        if case.id not in scripts:
-            raise ConfigError(
-                f"the panel `paper` plays only the cases {', '.join(scripts)}; this case is {case.id or 'not one of them'}"
-            )
-        return scripted_table(_read(scripts[case.id], f"panel paper, {case.id}"), case, encoder)
-    path = Path(panel)
-    if path.is_file():
-        return scripted_table(
-            _read(parse_text(path.read_text(encoding="utf-8"), path.suffix, panel), panel), case, encoder
+def paper_table(case: Case, encoder: Encoder) -> Table:
+    """The turns printed in the paper."""
+    scripts: Mapping[str, Any] = parse_text(_PAPER.read_text(encoding="utf-8"), ".yaml", "panel paper")
+    if case.id not in scripts:
+        played = ", ".join(scripts)
+        raise ConfigError(
+            f"the panel `paper` plays only the cases {played}; this case is {case.id or 'not one of them'}"
         )
-    raise ConfigError(f"unknown panel {panel!r}: choose paper, or a YAML file with a script")
+    return scripted_table(_read(scripts[case.id], f"panel paper, {case.id}"), case, encoder)
+
+
+def file_table(path: Path, case: Case, encoder: Encoder) -> Table:
+    """The turns of a script file."""
+    return scripted_table(_read(read_data(path), str(path)), case, encoder)

@@ -1,0 +1,80 @@
+"""Writes the parts of docs/ that are computed. ``--check`` fails where a page is not what this would write.
+
+python docs/generate.py [--check]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from maci.config import build, parameters
+from maci.theory.trajectories import TRAJECTORIES, play
+
+DOCS = Path(__file__).parent
+
+
+def stop_rules() -> str:
+    """What the default and the literal rules make of every trajectory."""
+    long = {"stop.max_rounds": 40}
+    columns = {
+        "`default`": build("default", long),
+        "`paper`, relative": build("paper", long),
+        "`paper`, absolute": build("paper", {**long, "plateau.mode": "absolute"}),
+    }
+    rows = ["| course | what happens | " + " | ".join(columns) + " |", "|---" * (len(columns) + 2) + "|"]
+    for course in TRAJECTORIES:
+        cells = []
+        for config in columns.values():
+            state = play(course, config)
+            last = state.history[-1]
+            assert state.finished is not None
+            cells.append(f"{state.finished.stop_reason}, round {last.round}, D {last.d:.2f}")
+        rows.append(f"| {course.name} | {course.what} | " + " | ".join(cells) + " |")
+    return "\n".join(rows)
+
+
+def settings() -> str:
+    """Every parameter, with its value in both profiles."""
+    paper = {row.key: row.value for row in parameters(build("paper", {}))}
+    rows = ["| setting | symbol | default | paper | valid | meaning |", "|---|---|---|---|---|---|"]
+    for row in parameters(build("default", {})):
+        other = "" if paper[row.key] == row.value else str(paper[row.key])
+        rows.append(f"| `{row.key}` | {row.symbol} | {row.value} | {other} | {row.valid} | {row.meaning} |")
+    return "\n".join(rows).replace("|𝒴|", "\\|𝒴\\|")
+
+
+BLOCKS = {"decisions/002-stop-rules.md": {"stop-rules": stop_rules}, "settings.md": {"settings": settings}}
+
+
+def render(page: str, blocks: dict[str, object]) -> str:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    for name, write in blocks.items():
+        begin, end = f"<!-- {name} -->\n", f"\n<!-- /{name} -->"
+        head, rest = text.split(begin)
+        _, tail = rest.split(end)
+        text = head + begin + write() + end + tail  # type: ignore[operator]
+    return text
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true")
+    check = parser.parse_args().check
+    stale = []
+    for page, blocks in BLOCKS.items():
+        text = render(page, blocks)
+        if text != (DOCS / page).read_text(encoding="utf-8"):
+            stale.append(page)
+            if not check:
+                (DOCS / page).write_text(text, encoding="utf-8")
+    if check and stale:
+        print(f"out of date: {', '.join(stale)}; run `make docs`", file=sys.stderr)
+        return 1
+    print("written: " + (", ".join(stale) or "nothing, all pages are up to date"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,117 @@
+r"""Three ways to weigh the same evidence, with different blind spots.
+
+=========  ===========================================================================================
+lexical    BM25 of the case against each visible span; an outcome is as strong as its two best spans
+semantic   cosine of meanings; an outcome is as strong as its best span
+bayesian   multinomial naive Bayes, Dirichlet prior centred on the visible spans' word frequencies
+=========  ===========================================================================================
+
+Each returns a belief over the outcomes and how much each visible span supports its own outcome. The constants were
+chosen on development splits (``benchmarks/bench_readers.py --tune`` repeats it).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maci.agents.reader.library import Library, View
+from maci.belief import Vector
+
+__all__ = ["FAMILIES", "Bayesian", "Family", "Lexical", "Semantic"]
+
+Rows = NDArray[np.intp]
+
+
+class Family(Protocol):
+    """A way to weigh evidence."""
+
+    @property
+    def name(self) -> str:
+        """One word."""
+
+    def read(self, library: Library, view: View, visible: Rows) -> tuple[Vector, Vector]:
+        """(belief over the library's outcomes, support of each visible span for its outcome)."""
+
+
+def _softmax(scores: Vector) -> Vector:
+    raised = np.exp(scores - scores.max())
+    return np.asarray(raised / raised.sum(), dtype=np.float64)
+
+
+def _best_mean(scores: Vector, subject: Rows, outcomes: int, best: int) -> Vector:
+    """Mean of the ``best`` highest scores of each outcome; 0 where it has none.
+
+    >>> _best_mean(np.array([3.0, 1.0, 2.0]), np.array([0, 0, 1]), 3, 2).tolist()
+    [2.0, 2.0, 0.0]
+    """
+    order = np.lexsort((-scores, subject))
+    owner = subject[order]
+    starts = np.searchsorted(owner, np.arange(outcomes))
+    rank = np.arange(len(order)) - starts[owner]
+    taken = rank < best
+    total = np.bincount(owner[taken], weights=scores[order][taken], minlength=outcomes)
+    count = np.bincount(owner[taken], minlength=outcomes)
+    return np.asarray(total / np.maximum(count, 1), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Lexical:
+    """Shared words, the rarer the better (Robertson & Zaragoza 2009, *The Probabilistic Relevance Framework*)."""
+
+    name: str = "lexical"
+    k1: float = 1.5
+    b: float = 0.75
+    best: int = 2
+    temperature: float = 1.2
+
+    def read(self, library: Library, view: View, visible: Rows) -> tuple[Vector, Vector]:
+        """BM25, with document frequencies from what is visible."""
+        counts, length = view.counts[visible], library.length[visible]
+        seen = (counts > 0).sum(axis=0)
+        idf = np.log(1 + (len(visible) - seen + 0.5) / (seen + 0.5))
+        damp = self.k1 * (1 - self.b + self.b * length / max(1.0, length.mean()))
+        scores = (idf * counts * (self.k1 + 1) / (counts + damp[:, None])).sum(axis=1)
+        strength = _best_mean(scores, library.subject[visible], len(library.outcomes), self.best)
+        return _softmax(strength / self.temperature), scores
+
+
+@dataclass(frozen=True, slots=True)
+class Semantic:
+    """Likeness of meaning, whatever the words."""
+
+    name: str = "semantic"
+    temperature: float = 0.065
+
+    def read(self, library: Library, view: View, visible: Rows) -> tuple[Vector, Vector]:
+        """Cosine to the case, what all spans share taken out."""
+        scores = view.likeness[visible]
+        strength = _best_mean(scores, library.subject[visible], len(library.outcomes), 1)
+        return _softmax(strength / self.temperature), scores
+
+
+@dataclass(frozen=True, slots=True)
+class Bayesian:
+    """Every word of the case is a weight of evidence (naive Bayes), tempered since words are not independent."""
+
+    name: str = "bayesian"
+    prior: float = 100.0
+    """Strength of the prior, in words."""
+    temperature: float = 1.1
+
+    def read(self, library: Library, view: View, visible: Rows) -> tuple[Vector, Vector]:
+        """Log P(word | outcome) / P(word), summed over the words of the case."""
+        counts, length, subject = view.counts[visible], library.length[visible], library.subject[visible]
+        member = np.zeros((len(library.outcomes), len(visible)))
+        member[subject, np.arange(len(visible))] = 1.0
+        base = (counts.sum(axis=0) + 1) / (length.sum() + library.vocabulary)
+        likely = (member @ counts + self.prior * base) / ((member @ length)[:, None] + self.prior)
+        weight = np.log(likely / base)
+        support = ((counts > 0) * weight[subject]).sum(axis=1)
+        return _softmax(weight.sum(axis=1) / self.temperature), support
+
+
+FAMILIES: tuple[Family, ...] = (Lexical(), Semantic(), Bayesian())

@@ -1,0 +1,135 @@
+"""A library: labelled spans laid out so that a reader can weigh them quickly against a case."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maci.belief import Vector
+from maci.case.outcomes import normal
+from maci.evidence.encode import Encoder
+from maci.evidence.lexical import terms
+from maci.evidence.retrieve import estimate_tokens
+from maci.evidence.span import Span
+
+__all__ = ["Library", "View", "about"]
+
+_VIEWS = 64
+
+
+def about(span: Span, outcomes: Sequence[str], aliases: Mapping[str, str]) -> str | None:
+    """The outcome a span speaks of: its label if it has one, else the first outcome its text names.
+
+    >>> about(Span.of("In measles the cough is harsh."), ["Rubella", "Measles"], {})
+    'Measles'
+    """
+    names = {normal(name): name for name in outcomes} | {normal(alias): to for alias, to in aliases.items()}
+    if span.label is not None:
+        return names.get(normal(span.label))
+    text = f" {normal(span.text)} "
+    found = [(text.index(f" {name} "), label) for name, label in names.items() if name and f" {name} " in text]
+    return min(found)[1] if found else None
+
+
+def subjects_of(spans: Sequence[Span], outcomes: Sequence[str], aliases: Mapping[str, str]) -> Mapping[str, str]:
+    """Span id → outcome, for the spans that speak of one."""
+    found = {span.id: about(span, outcomes, aliases) for span in spans}
+    return {i: outcome for i, outcome in found.items() if outcome is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A case against every span of a library."""
+
+    words: tuple[str, ...]
+    """Distinct terms of the case."""
+    counts: Vector
+    """How often each term stands in each span."""
+    likeness: Vector
+    """Cosine of each span with the case."""
+    tokens: int
+
+
+class Library:
+    """Spans about outcomes, in a fixed order."""
+
+    def __init__(
+        self, spans: Sequence[Span], outcomes: Sequence[str], encoder: Encoder, aliases: Mapping[str, str] | None = None
+    ) -> None:
+        subjects = subjects_of(spans, outcomes, aliases or {})
+        self.spans = tuple(span for span in spans if span.id in subjects)
+        self.outcomes = tuple(outcomes)
+        self.row = {span.id: row for row, span in enumerate(self.spans)}
+        place = {outcome: i for i, outcome in enumerate(self.outcomes)}
+        self.subject = np.array([place[subjects[span.id]] for span in self.spans], dtype=np.intp)
+        self.terms = [terms(span.text) for span in self.spans]
+        self.length = np.array([len(words) for words in self.terms], dtype=np.float64)
+        self.tokens = np.array([estimate_tokens(span.text) for span in self.spans], dtype=np.int64)
+        self._postings = self._invert()
+        self.vocabulary = len(self._postings)
+        self._encoder = encoder
+        self._vectors = encoder.encode([span.text for span in self.spans])
+        self._views: OrderedDict[str, View] = OrderedDict()
+
+    def _invert(self) -> dict[str, tuple[NDArray[np.intp], Vector]]:
+        postings: dict[str, tuple[list[int], list[int]]] = {}
+        for row, words in enumerate(self.terms):
+            for word, count in Counter(words).items():
+                rows, counts = postings.setdefault(word, ([], []))
+                rows.append(row)
+                counts.append(count)
+        return {word: (np.array(rows, np.intp), np.array(counts, float)) for word, (rows, counts) in postings.items()}
+
+    def view(self, text: str) -> View:
+        """A case text against this library; the last few are kept, for all readers and rounds share them."""
+        if text in self._views:
+            self._views.move_to_end(text)
+            return self._views[text]
+        words = tuple(sorted(set(terms(text))))
+        counts = np.zeros((len(self.spans), len(words)))
+        for column, word in enumerate(words):
+            if word in self._postings:
+                rows, values = self._postings[word]
+                counts[rows, column] = values
+        likeness = (self._vectors @ self._encoder.encode([text])[0]).astype(np.float64)
+        view = View(words, counts, likeness, estimate_tokens(text))
+        self._views[text] = view
+        if len(self._views) > _VIEWS:
+            self._views.popitem(last=False)
+        return view
+
+    def deal(self, hands: int, seed: int) -> list[NDArray[np.intp]]:
+        """Every outcome's spans dealt out like cards, so that each hand holds other spans.
+
+        An outcome with fewer spans than hands is known to all.
+        """
+        rng = np.random.default_rng(seed)
+        dealt: list[list[int]] = [[] for _ in range(hands)]
+        for outcome in range(len(self.outcomes)):
+            rows = np.flatnonzero(self.subject == outcome)
+            if len(rows) < hands:
+                for hand in dealt:
+                    hand.extend(rows.tolist())
+                continue
+            for turn, row in enumerate(rng.permutation(rows).tolist()):
+                dealt[(turn + outcome) % hands].append(row)
+        return [np.array(sorted(hand), dtype=np.intp) for hand in dealt]
+
+
+def surface_words(text: str, wanted: set[str], most: int) -> list[str]:
+    """The first words of a text whose terms are wanted, as they are written there.
+
+    >>> surface_words("High fevers and a rash", {"fever", "rash"}, 3)
+    ['fevers', 'rash']
+    """
+    found: dict[str, str] = {}
+    for word in re.findall(r"[^\W_]+", text):
+        stems = terms(word)
+        if stems and stems[0] in wanted:
+            found.setdefault(stems[0], word.lower())
+    return list(found.values())[:most]

@@ -1,0 +1,196 @@
+"""A reader as a debater: what it sees, how it changes its mind, how it argues.
+
+Belief. p is read from the reader's own hand and every span that admitted arguments have shown (ψ). At high contentiousness the
+reader resists: it keeps a share of its last belief. At low contentiousness it integrates: another reader's lead pulls, in
+proportion to what *this* reader's evidence gives it, and only if an admitted argument backs it.
+
+Arguments. For its leading outcome, from its best spans. Against the others' leads, at high contentiousness, by setting their
+best evidence beside its own; at low contentiousness it names what speaks for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from maci.agents.anchor import TurnRequest
+from maci.agents.argument import Argument, Turn, Usage
+from maci.agents.contentiousness import stance
+from maci.agents.reader.families import Family, Rows
+from maci.agents.reader.library import Library, View, surface_words
+from maci.belief import Vector
+from maci.evidence.citation import Citation
+from maci.evidence.retrieve import estimate_tokens
+
+__all__ = ["Conduct", "Reader"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conduct:
+    """How readers behave; chosen on development splits."""
+
+    cite: int = 3
+    """Spans under a supporting argument."""
+    cite_rival: int = 2
+    """Spans shown for a rival or an alternative."""
+    resist: float = 0.15
+    """Share of the last belief kept at CL 1; none at CL ≤ 0.5."""
+    integrate: float = 0.3
+    """Pull of others' backed leads at CL 0."""
+    alternative: float = 0.2
+    """A runner-up with at least this share of the lead's probability is argued for too."""
+    confront: float = 0.6
+    """From this CL on rivals are countered; below they are conceded what is theirs."""
+
+
+class Reader:
+    """A debater that reads."""
+
+    def __init__(self, family: Family, library: Library, hand: Rows, conduct: Conduct | None = None) -> None:
+        self.name, self.family = family.name, f"reader-{family.name}"
+        self._rule, self._library, self._hand, self._conduct = family, library, hand, conduct or Conduct()
+
+    def ceiling(self, request: TurnRequest) -> int:
+        """Readers cost nothing."""
+        return 0
+
+    async def turn(self, request: TurnRequest) -> Turn:
+        """Read, change one's mind where evidence says so, argue."""
+        return _Reading(self._rule, self._library, self._hand, self._conduct, request).turn()
+
+
+class _Reading:
+    """One turn in the making."""
+
+    def __init__(self, rule: Family, library: Library, hand: Rows, conduct: Conduct, request: TurnRequest) -> None:
+        self.rule, self.library, self.conduct, self.request = rule, library, conduct, request
+        self.text = request.question.context or request.question.question
+        self.view: View = library.view(self.text)
+        shown = {
+            library.row[c.span] for e in request.anchor.record for c in e.argument.citations if c.span in library.row
+        }
+        self.visible = np.array(sorted(shown | set(hand.tolist())), dtype=np.intp)
+
+    @cached_property
+    def read(self) -> tuple[Vector, Vector]:
+        """What the visible evidence says, and the support of each visible span."""
+        if not len(self.visible):
+            n = len(self.library.outcomes)
+            return np.full(n, 1 / n), np.zeros(0)
+        return self.rule.read(self.library, self.view, self.visible)
+
+    @cached_property
+    def belief(self) -> Vector:
+        """p_u: the reading, with resistance and integration."""
+        p, request, conduct = self.read[0], self.request, self.conduct
+        if request.belief is None or request.round < 1:
+            return p
+        leads = self.backed_leads()
+        for lead in leads:
+            if lead != int(p.argmax()):
+                pull = conduct.integrate * (1 - request.anchor.cl) * p[lead] / p.max() / max(1, len(request.leading))
+                p = p * (1 - pull)
+                p[lead] += pull
+        kept = conduct.resist * max(0.0, request.anchor.cl - 0.5) * 2
+        last = np.array([request.belief.get(outcome, 0.0) for outcome in self.library.outcomes])
+        if kept and last.sum() > 0:
+            p = (1 - kept) * p + kept * last / last.sum()
+        return p
+
+    def backed_leads(self) -> list[int]:
+        """Leads of the others that an argument admitted in the last round speaks for."""
+        place = {outcome: i for i, outcome in enumerate(self.library.outcomes)}
+        recent = {(e.seat, e.argument.outcome) for e in self.request.anchor.record if e.round == self.request.round - 1}
+        return [place[lead] for seat, lead in self.request.leading.items() if (seat, lead) in recent and lead in place]
+
+    def best(self, outcome: int, most: int) -> list[int]:
+        """Rows of the visible spans that support an outcome best."""
+        support = self.read[1]
+        own = np.flatnonzero(self.library.subject[self.visible] == outcome)
+        return [int(self.visible[i]) for i in own[np.argsort(-support[own], kind="stable")][:most]]
+
+    def turn(self) -> Turn:
+        """The finished turn."""
+        arguments = tuple(self.arguments()) if len(self.visible) else ()
+        read = int(self.library.tokens[self.visible].sum()) + self.view.tokens
+        written = sum(estimate_tokens(" ".join((a.claim, *a.reasons, *a.opposing))) for a in arguments)
+        belief: Mapping[str, float] = dict(zip(self.library.outcomes, self.belief.tolist(), strict=True))
+        return Turn(belief=belief, arguments=arguments, usage=Usage(prompt=read, generated=written, free=True))
+
+    def arguments(self) -> list[Argument]:
+        """One to three arguments."""
+        conduct, cl, p = self.conduct, self.request.anchor.cl, self.belief
+        place = {outcome: i for i, outcome in enumerate(self.library.outcomes)}
+        order = np.argsort(-p, kind="stable")
+        lead = int(order[0])
+        rivals = sorted(
+            {place[y] for y in self.request.leading.values() if y in place} - {lead}, key=lambda y: (-p[y], y)
+        )
+        said = [self.support(lead, rivals)]
+        for rival in rivals[:2]:
+            if theirs := self.best(rival, conduct.cite_rival):
+                said.append(
+                    self.counter(lead, rival, theirs) if cl >= conduct.confront else self.concede(rival, theirs)
+                )
+        second = int(order[1])
+        close = second not in rivals and p[second] >= conduct.alternative * p[lead]
+        if close and len(said) < 3 and cl >= conduct.confront and (mine := self.best(second, conduct.cite_rival)):
+            said.append(self.keep_open(second, mine))
+        return said
+
+    def support(self, lead: int, rivals: Sequence[int]) -> Argument:
+        mine = self.best(lead, self.conduct.cite)
+        name = self.library.outcomes[lead]
+        opposing = tuple(f"Others lead with {self.library.outcomes[y]}." for y in rivals[:2])
+        return self._argument(
+            lead,
+            stance(self.request.anchor.cl).support.format(mine=name),
+            (f"The case shares {self.shared(mine)} with what is recorded of {name}.",),
+            opposing,
+            mine,
+        )
+
+    def counter(self, lead: int, rival: int, theirs: Sequence[int]) -> Argument:
+        mine, other = self.library.outcomes[lead], self.library.outcomes[rival]
+        own = self.best(lead, 1)
+        return self._argument(
+            lead,
+            stance(self.request.anchor.cl).counter.format(mine=mine, other=other),
+            (
+                f"The nearest evidence of {other} shares {self.shared(theirs)}.",
+                f"{mine} shares {self.shared(own)}.",
+            ),
+            (),
+            [*own, *theirs],
+        )
+
+    def concede(self, rival: int, theirs: Sequence[int]) -> Argument:
+        other = self.library.outcomes[rival]
+        claim = stance(self.request.anchor.cl).concede.format(other=other)
+        return self._argument(rival, claim, (f"The case shares {self.shared(theirs)} with it.",), (), theirs)
+
+    def keep_open(self, second: int, mine: Sequence[int]) -> Argument:
+        name = self.library.outcomes[second]
+        claim = f"{name} should stay on the table."
+        return self._argument(second, claim, (f"The case shares {self.shared(mine)} with it.",), (), mine)
+
+    def shared(self, rows: Sequence[int]) -> str:
+        """What the case and these spans have in common, in the case's own words."""
+        wanted = {word for row in rows for word in self.library.terms[row]} & set(self.view.words)
+        words = surface_words(self.text, wanted, 5)
+        return ", ".join(words) if words else "its general sense"
+
+    def _argument(
+        self, outcome: int, claim: str, reasons: tuple[str, ...], opposing: tuple[str, ...], rows: Sequence[int]
+    ) -> Argument:
+        cited = dict.fromkeys(self.library.spans[row].id for row in rows)
+        return Argument(
+            claim=claim,
+            reasons=reasons,
+            opposing=opposing,
+            citations=tuple(Citation(i) for i in cited),
+            outcome=self.library.outcomes[outcome],
+        )

@@ -1,0 +1,52 @@
+"""``maci index``."""
+
+from __future__ import annotations
+
+import json as jsonlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from maci.evidence.corpus import Corpus, update_index
+from maci.evidence.encode import load_encoder
+from maci.evidence.retrieve import Retriever
+
+__all__ = ["run"]
+
+
+def run(paths: Sequence[Path], *, out: Path, encoder: str, json: bool, plain: bool, quiet: bool) -> None:
+    """Index files into spans, and embed them."""
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True, no_color=plain or None),
+        disable=json or quiet or plain,
+        transient=True,
+    )
+    with bar:
+        reading = bar.add_task("reading files", total=None)
+        report = update_index(
+            paths, out, progress=lambda source, done, total: bar.update(reading, completed=done, total=total)
+        )
+        embedding = bar.add_task("embedding spans", total=report.spans)
+        retriever = Retriever.for_corpus(Corpus.open(out), load_encoder(encoder))
+        retriever.warm(lambda done, total: bar.update(embedding, completed=done, total=total))
+    if json:
+        skipped = [{"path": str(item.path), "reason": item.reason} for item in report.skipped]
+        counts = {name: getattr(report, name) for name in ("added", "changed", "unchanged", "removed", "spans")}
+        typer.echo(jsonlib.dumps({**counts, "skipped": skipped, "index": str(out)}, ensure_ascii=False))
+        return
+    for item in report.skipped:
+        typer.echo(f"skipped {item.path}: {item.reason}", err=True)
+    if not quiet:
+        typer.echo(
+            f"{out}: {report.spans} spans from {report.added + report.changed + report.unchanged} files "
+            f"({report.added} new, {report.changed} changed, {report.unchanged} unchanged, {report.removed} removed, "
+            f"{len(report.skipped)} skipped)"
+        )
+        typer.echo(f"Use it with: maci debate CASE --corpus {out}")

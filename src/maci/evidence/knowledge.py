@@ -1,0 +1,86 @@
+"""The built-in knowledge: conditions with their presentation, and examples of tone. Written for this package from general
+facts; **not for medical use**.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from maci.case.case import parse_text
+from maci.evidence.span import Span
+
+__all__ = ["Condition", "Test", "builtin_spans", "conditions"]
+
+_FOLDER = Path(__file__).parent / "builtin"
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """Something to find out, and what it shows if the condition is there."""
+
+    ask: str
+    expect: str
+    kind: str
+    """``test`` or ``history``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """One entry of the built-in knowledge."""
+
+    name: str
+    aliases: tuple[str, ...]
+    summary: str
+    presentation: tuple[str, ...]
+    distinguishing: tuple[str, ...]
+    symptoms: Mapping[str, float]
+    """Symptom → rough share of patients who have it."""
+    tests: tuple[Test, ...]
+
+
+def _load(name: str) -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = parse_text((_FOLDER / name).read_text(encoding="utf-8"), ".yaml", name)
+    return entries
+
+
+@cache
+def conditions() -> tuple[Condition, ...]:
+    """Every built-in condition.
+
+    >>> len(conditions()) >= 60
+    True
+    """
+    return tuple(
+        Condition(
+            name=entry["name"],
+            aliases=tuple(entry.get("aliases", ())),
+            summary=entry["summary"],
+            presentation=tuple(entry["presentation"]),
+            distinguishing=tuple(entry["distinguishing"]),
+            symptoms=entry["symptoms"],
+            tests=(
+                *(Test(item["name"], item["expect"], "test") for item in entry.get("tests", ())),
+                *(Test(item["ask"], item["expect"], "history") for item in entry.get("history", ())),
+            ),
+        )
+        for entry in _load("conditions.yaml")
+    )
+
+
+@cache
+def builtin_spans() -> tuple[Span, ...]:
+    """The built-in knowledge as labelled spans."""
+    spans: dict[str, Span] = {}
+    for condition in conditions():
+        listed = f"{condition.name} brings {', '.join(condition.symptoms)}."
+        for text in (condition.summary, *condition.presentation, *condition.distinguishing, listed):
+            span = Span.of(text, f"built-in: {condition.name}", 0, condition.name)
+            spans.setdefault(span.id, span)
+    for entry in _load("tone.yaml"):
+        span = Span.of(entry["text"], "built-in: tone", 0, entry["label"])
+        spans.setdefault(span.id, span)
+    return tuple(spans.values())

@@ -1,0 +1,109 @@
+"""The embedded panel: three readers who hold different evidence, and three reader judges.
+
+Offline, deterministic, no key, no download: what a plain install debates with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from maci.agents.reader.families import FAMILIES, Family
+from maci.agents.reader.library import Library, subjects_of
+from maci.agents.reader.reader import Conduct, Reader
+from maci.calls import Table
+from maci.case.case import Case
+from maci.case.outcomes import normal
+from maci.errors import EvidenceError
+from maci.evidence.corpus import Corpus
+from maci.evidence.encode import CachedEncoder, Encoder
+from maci.evidence.encoders.adapted import AdaptedEncoder
+from maci.evidence.knowledge import builtin_spans, conditions
+from maci.evidence.retrieve import Retriever
+from maci.evidence.source import CaseEvidence, Retrieval, document_spans
+from maci.evidence.span import Span
+from maci.judge.reader import ReaderJudge, reader_judges
+
+__all__ = ["ReaderPanel", "evidence_for"]
+
+
+def evidence_for(case: Case, corpus: Path | None) -> Sequence[Span]:
+    """What a panel reads for a case: its documents, and the corpus given or else the built-in knowledge."""
+    documents = document_spans(case)
+    if corpus is not None:
+        return (*documents, *Corpus.open(corpus).spans)
+    return (*documents, *builtin_spans())
+
+
+def names_for(labels: Sequence[str]) -> Mapping[str, str]:
+    """Other names of outcomes, from the built-in knowledge: every name of a condition → the case's own label for it."""
+    own = {normal(label): label for label in labels}
+    other: dict[str, str] = {}
+    for condition in conditions():
+        names = (condition.name, *condition.aliases)
+        label = next((own[normal(name)] for name in names if normal(name) in own), None)
+        if label is not None:
+            other |= {name: label for name in names if normal(name) not in own}
+    return other
+
+
+@dataclass(frozen=True, slots=True)
+class _Shelf:
+    """What is made once for a set of outcomes."""
+
+    library: Library
+    judges: tuple[ReaderJudge, ...]
+    retriever: Retriever
+    encoder: Encoder
+
+    def search(self, query: str, k: int, max_tokens: int) -> Retrieval:
+        """The best spans for a case."""
+        spans = tuple(span for span, _ in self.retriever.retrieve(query, k, max_tokens))
+        return Retrieval(spans, self.retriever.core(query, spans))
+
+
+class ReaderPanel:
+    """Sets the table for many cases over the same evidence; what depends on the outcomes alone is made once."""
+
+    def __init__(
+        self,
+        spans: Sequence[Span],
+        encoder: Encoder,
+        *,
+        families: Sequence[Family] = FAMILIES,
+        conduct: Conduct | None = None,
+    ) -> None:
+        self._spans, self._encoder = spans, CachedEncoder(encoder, None)
+        self._families, self._conduct = families, conduct
+        self._shelves: dict[tuple[str, ...], _Shelf] = {}
+
+    def table(self, case: Case, *, seed: int = 0) -> Table:
+        """Readers with their hands dealt, judges, and evidence to verify citations against."""
+        shelf = self._shelf(case)
+        library = shelf.library
+        hands = library.deal(len(self._families), seed)
+        return Table(
+            agents=[Reader(f, library, hand, self._conduct) for f, hand in zip(self._families, hands, strict=True)],
+            judges=shelf.judges,
+            evidence=CaseEvidence(case, shelf.search, held=library.spans),
+            encoder=shelf.encoder,
+        )
+
+    def _shelf(self, case: Case) -> _Shelf:
+        labels = case.outcomes.labels
+        if case.outcomes.kind == "open":
+            labels = tuple(dict.fromkeys((*labels, *(span.label for span in self._spans if span.label))))
+        if labels not in self._shelves:
+            aliases = {**names_for(labels), **case.outcomes.aliases}
+            subjects = subjects_of(self._spans, labels, aliases)
+            spans = [span for span in self._spans if span.id in subjects]
+            if not spans:
+                raise EvidenceError(
+                    f"the readers have no evidence about any of {', '.join(labels[:5])}{' …' if len(labels) > 5 else ''}: add "
+                    "`evidence:` to the case, or index documents that name the outcomes (`maci index`) and use --corpus"
+                )
+            encoder = CachedEncoder(AdaptedEncoder(self._encoder, [span.text for span in spans]), None)
+            library = Library(spans, labels, encoder, aliases)
+            self._shelves[labels] = _Shelf(library, reader_judges(spans), Retriever(spans, encoder, depth=4), encoder)
+        return self._shelves[labels]

@@ -1,0 +1,44 @@
+"""The documents are true: generated parts are fresh, names exist, commands in the README run."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "maci"
+
+
+def test_generated_pages_are_up_to_date():
+    done = subprocess.run([sys.executable, "docs/generate.py", "--check"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def rows():
+    for line in (ROOT / "docs" / "notation.md").read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 4 and "`" in cells[3]:
+            yield cells
+
+
+@pytest.mark.parametrize("cells", list(rows()), ids=lambda cells: cells[0])
+def test_every_name_of_the_notation_page_is_where_it_says(cells):
+    sources = "\n".join((PACKAGE / file).read_text(encoding="utf-8") for file in re.findall(r"`([^`]+)`", cells[3]))
+    for name in re.findall(r"`([^`]+)`", cells[2]):
+        for part in name.split("."):
+            assert re.search(rf"\b(def|class) {part}\b|^    {part}: |^    {part} =", sources, re.MULTILINE), name
+
+
+def test_every_setting_is_documented():
+    from maci.config import build, parameters
+
+    page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    assert [row.key for row in parameters(build("default", {})) if f"`{row.key}`" not in page] == []
+
+
+def test_links_in_documents_lead_somewhere():
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} → {target}"

@@ -1,0 +1,537 @@
+"""The commands as a person types them: what they print, and what they exit with."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from helpers import script, seat, settings, turn, write
+from maci.agents.argument import Turn, Usage
+from maci.agents.fake import FunctionAgent
+from maci.cli import main
+from maci.errors import EnvironmentError_
+from maci.evidence.fake import HashEncoder
+from maci.record.replay import replay
+from maci.record.transcript import Transcript, read
+
+MACI = str(Path(sys.executable).parent / "maci")
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in an empty folder, without settings from outside, with an encoder that loads at once."""
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("MACI_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setattr("maci.cli.debate.load_encoder", lambda *args, **more: HashEncoder())
+
+
+@pytest.fixture
+def maci(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    def run(*args: object) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["maci", *map(str, args)])
+        capfd.readouterr()
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        out, err = capfd.readouterr()
+        assert "Traceback" not in err
+        return Ran(code, out, err)
+
+    return run
+
+
+def tables(monkeypatch: pytest.MonkeyPatch, make: Callable) -> None:
+    """Seat other agents than a script can describe."""
+    monkeypatch.setattr("maci.cli.debate.build_table", lambda panel, case, encoder, **more: make(case))
+
+
+PANEL = """
+evidence: [{id: e1, text: "High fever points to dengue."}]
+agents:
+  - name: x
+    family: fx
+    turns: [{belief: {yes: 0.9, no: 0.1}, arguments: [{claim: It is., cite: [e1], outcome: "yes"}]}]
+  - name: y
+    family: fy
+    turns: [{belief: {yes: 0.8, no: 0.2}, arguments: [{claim: It seems., cite: [e1], outcome: "yes"}]}]
+judges: [{name: j, family: fj}]
+"""
+CASE = "question: Is it dengue?\ncontext: High fever.\noutcomes: [yes, no]\ngold: yes\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "case.yaml").write_text(CASE)
+    (tmp_path / "panel.yaml").write_text(PANEL)
+    return tmp_path
+
+
+# --- a debate, end to end ---------------------------------------------------------------------------------------------------
+
+
+def test_a_debate_prints_its_rounds_its_answer_and_where_the_record_is(maci, files) -> None:
+    ran = maci("debate", "case.yaml", "--panel", "panel.yaml", "--out", "run", "--plain")
+    assert ran.code == 0
+    assert "Answer: yes" in ran.out
+    assert "Stopped after" in ran.out
+    assert "run/transcript.jsonl" in ran.out
+    assert [f.name for f in (files / "run").iterdir()] == ["transcript.jsonl"]
+
+
+def test_json_prints_exactly_one_object_and_nothing_else(maci, files) -> None:
+    ran = maci("debate", "case.yaml", "--panel", "panel.yaml", "--out", "run", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.count("\n") == 1
+    found = json.loads(ran.out)
+    assert {"answer", "distribution", "stop_reason", "rounds", "tokens", "transcript", "warnings"} <= found.keys()
+    assert found["answer"] == "yes"
+    assert found["distribution"]["yes"] + found["distribution"]["no"] == pytest.approx(1)
+    assert Path(found["transcript"]) == Path("run/transcript.jsonl")
+    assert found["stop_reason"] == "consensus"
+
+
+def test_without_out_each_run_gets_a_folder_of_its_own(maci, files) -> None:
+    for _ in range(2):
+        assert maci("debate", "case.yaml", "--panel", "panel.yaml", "--quiet").code == 0
+    assert len(list((files / "maci-runs").glob("*/transcript.jsonl"))) == 2
+
+
+def test_the_same_seed_gives_the_same_record_but_for_the_clock(maci, files) -> None:
+    for name in ("a", "b"):
+        maci("debate", "case.yaml", "--panel", "panel.yaml", "--out", name, "--seed", "5", "--quiet")
+    one, two = (read(Path(name) / "transcript.jsonl").events[1:] for name in ("a", "b"))
+    assert one == two
+
+
+def test_a_question_on_the_command_line_is_a_case(maci, files) -> None:
+    ran = maci(
+        "debate", "--question", "Is it?", "--outcomes", "yes,no", "--panel", "panel.yaml", "--out", "run", "--json"
+    )
+    assert json.loads(ran.out)["answer"] == "yes"
+    ran = maci("debate", "--question", "Is it?", "--panel", "panel.yaml", "--out", "open", "--json")
+    assert json.loads(ran.out)["answer"] == "yes"
+
+
+def test_show_and_replay_read_what_debate_wrote(maci, files) -> None:
+    maci("debate", "case.yaml", "--panel", "panel.yaml", "--out", "run", "--quiet")
+    shown = maci("show", "run", "--plain")
+    assert shown.code == 0
+    for word in ("Round 0", "Round 1", "admitted 1A1 x: It is.", "CL", "τ_Q", "Answer: yes", "consensus"):
+        assert word in shown.out
+    again = maci("replay", "run/transcript.jsonl")
+    assert again.code == 0
+    assert "all equal" in again.out
+    assert json.loads(maci("replay", "run", "--json").out)["ok"] is True
+    assert json.loads(maci("show", "run", "--json").out)
+    assert "Round 1" not in maci("show", "run", "--round", "2", "--plain").out
+
+
+def test_replay_under_other_settings_says_when_and_that_it_is_off_policy(maci, files) -> None:
+    maci("debate", "case.yaml", "--panel", "panel.yaml", "--out", "run", "--quiet")
+    (files / "other.toml").write_text("[stop]\nconsensus = false\nmax_rounds = 2\n")
+    ran = maci("replay", "run", "--config", "other.toml")
+    assert ran.code == 0
+    assert "Off-policy" in ran.out
+    found = json.loads(maci("replay", "run", "--set", "consensus=false", "--set", "max_rounds=2", "--json").out)
+    assert [row["stop_reason"] for row in found["rules"]] == ["consensus", "max_rounds"]
+    undecided = json.loads(maci("replay", "run", "--set", "consensus=false", "--json").out)
+    assert undecided["decided"] is False
+    free = maci("replay", "run", "--set", "crit.enabled=false")
+    assert free.code == 0
+
+
+def test_config_lists_every_setting_with_symbol_and_range(maci) -> None:
+    ran = maci("config", "--plain", "--set", "tau_q=0.6")
+    assert "gate.tau_q = 0.6 (default 0.5); τ_Q; between 0 and 1" in ran.out
+    rows = {row["key"]: row for row in json.loads(maci("config", "--profile", "paper", "--json").out)}
+    assert rows["dispersion.gate"]["value"] == "all"
+    assert maci("config").code == 0
+
+
+def test_cases_lists_them_and_gives_the_schema(maci) -> None:
+    assert "paper-hepatitis" in maci("cases", "--plain").out
+    assert "question" in json.loads(maci("cases", "--schema", "--json").out)["properties"]
+
+
+# --- wrong use: exit 2, the argument named, nothing written -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["debate"], "what shall be debated?"),
+        (["debate", "case.yaml", "--question", "q"], "give a CASE or --question, not both"),
+        (["debate", "nosuch"], "no case file and no built-in case named 'nosuch'"),
+        (["debate", "x" * 300], "no case file"),
+        (["debate", "bad.yaml"], "bad.yaml is not valid YAML"),
+        (["debate", "latin.yaml"], "latin.yaml is not a text file (UTF-8)"),
+        (["debate", "noquestion.yaml"], "question is missing"),
+        (["debate", "typo.yaml"], "unknown key 'outcoms'; did you mean 'outcomes'?"),
+        (["debate", "type.yaml"], "outcomes is 3"),
+        (["debate", "one.yaml"], "at least two outcomes"),
+        (["debate", "case.yaml", "--panel", "paper"], "the panel `paper` plays only the cases"),
+        (["debate", "case.yaml", "--panel", "panel.yaml", "--corpus", "."], "cannot use --corpus"),
+        (["debate", "case.yaml", "--panel", "nosuch"], "unknown panel 'nosuch': choose"),
+        (["debate", "case.yaml", "--panel", "latin.yaml"], "is not a text file"),
+        (["debate", "case.yaml", "--panel", "bad.yaml"], "is not valid YAML"),
+        (["debate", "case.yaml", "--panel", "case.yaml"], "case.yaml: agents: field required"),
+        (["debate", "case.yaml", "--panel", "empty.yaml"], "empty.yaml: script"),
+        (["debate", "case.yaml", "--panel", "alone.yaml"], "a debate needs at least two agents, got 1"),
+        (["debate", "case.yaml", "--panel", "unjudged.yaml"], "there are no judges"),
+        (["debate", "case.yaml", "--panel", "panel.yaml", "--set", "tau_q=7"], "gate.tau_q = 7 is out of range"),
+        (["debate", "case.yaml", "--panel", "panel.yaml", "--set", "tau=7"], "unknown setting 'tau'"),
+        (["debate", "case.yaml", "--panel", "panel.yaml", "--set", "tau_q"], "write key=value"),
+        (["debate", "case.yaml", "--panel", "panel.yaml", "--profile", "papr"], "unknown profile 'papr'"),
+        (["debate", "case.yaml", "--panel", "panel.yaml", "--config", "bad.toml"], "bad.toml is not valid TOML"),
+        (["debate", "case.yaml", "--panel", "panel.yaml", "--config", "none.toml"], "none.toml"),
+        (["debate", "case.yaml", "--panel", "panel.yaml", "--budget-tokens", "-1"], "budget-tokens"),
+        (["debate", "--resume"], "--resume needs --out"),
+        (["debate", "case.yaml", "--resume", "--out", "run"], "leave out CASE"),
+        (["debate", "--resume", "--out", "nowhere"], "nothing to resume"),
+        (
+            ["debate", "surrogate.json", "--panel", "panel.yaml"],
+            "surrogate.json: '\\ud800' is not text that UTF-8 can write",
+        ),
+        (["show", "nowhere.jsonl"], "cannot read the transcript nowhere.jsonl"),
+        (["replay", "nowhere.jsonl"], "cannot read the transcript"),
+        (["config", "--set", "max_rounds=1"], "stop.min_rounds = 2 is above stop.max_rounds = 1"),
+        (["nosuch"], "No such command"),
+        (["debate", "--nosuch"], "No such option"),
+    ],
+)
+def test_wrong_use_exits_2_names_the_argument_and_writes_nothing(maci, files, args, says) -> None:
+    (files / "bad.yaml").write_text("question: [")
+    (files / "bad.toml").write_text("x = ")
+    (files / "latin.yaml").write_bytes("question: Männer\n".encode("latin-1"))
+    (files / "noquestion.yaml").write_text("outcomes: [a, b]\n")
+    (files / "typo.yaml").write_text("question: q\noutcoms: [a, b]\n")
+    (files / "type.yaml").write_text("question: q\noutcomes: 3\n")
+    (files / "one.yaml").write_text("question: q\noutcomes: [a]\n")
+    (files / "empty.yaml").write_text("")
+    (files / "alone.yaml").write_text(PANEL.split("  - name: y")[0] + "judges: [{name: j, family: fj}]\n")
+    (files / "unjudged.yaml").write_text(PANEL.split("judges:")[0])
+    (files / "surrogate.json").write_text('{"question": "\\ud800", "outcomes": ["yes", "no"]}')
+    if args[0] == "debate" and "--out" not in args:
+        args = [*args, *(["--out", "run"] if "--resume" not in args else [])]
+    ran = maci(*args)
+    assert ran.code == 2
+    assert says in " ".join(ran.err.replace("│", " ").split())
+    assert ran.out == ""
+    assert not list(files.rglob("transcript.jsonl"))  # the place stays free for the corrected command
+
+
+def test_an_unknown_environment_variable_exits_2(maci, files, monkeypatch) -> None:
+    monkeypatch.setenv("MACI_GATE_TAU", "0.5")
+    ran = maci("debate", "case.yaml", "--panel", "panel.yaml", "--out", "run")
+    assert ran.code == 2
+    assert "MACI_GATE_TAU; did you mean MACI_GATE_TAU_" in ran.err
+
+
+def test_an_existing_transcript_is_refused_and_untouched(maci, files) -> None:
+    maci("debate", "case.yaml", "--panel", "panel.yaml", "--out", "run", "--quiet")
+    before = (files / "run" / "transcript.jsonl").read_bytes()
+    ran = maci("debate", "case.yaml", "--panel", "panel.yaml", "--out", "run", "--json")
+    assert (ran.code, ran.out) == (2, "")
+    assert "exists: continue it with --resume, or choose another --out" in ran.err
+    assert (files / "run" / "transcript.jsonl").read_bytes() == before
+
+
+# --- checks that fail: exit 1 -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A finished debate that the panel of these tests did not play."""
+    path = tmp_path / "run" / "transcript.jsonl"
+    write(path, seat([script("x", turn(0.8, 0.2)), script("y", turn(0.2, 0.8))]), settings("max_rounds=2"))
+    return path
+
+
+def test_an_edited_transcript_exits_1_and_names_the_line(maci, run) -> None:
+    lines = run.read_text().splitlines(keepends=True)
+    run.write_text("".join([*lines[:3], lines[3].replace("0.8", "0.9", 1), *lines[4:]]))
+    for command in ("replay", "show"):
+        ran = maci(command, run)
+        assert (ran.code, ran.out) == (1, "")
+        assert "line 4: the chain is broken here" in ran.err
+
+
+def test_a_truncated_transcript_exits_1_and_says_where_it_ends(maci, run) -> None:
+    data = run.read_bytes()
+    run.write_bytes(data[: len(data) // 2])
+    ran = maci("replay", run.parent)
+    assert ran.code == 1
+    for word in ("is not complete", "it ends in round", "waiting for", "cut short", "--resume --out"):
+        assert word in ran.err
+    shown = maci("show", run, "--plain")
+    assert shown.code == 0
+    assert "The debate is unfinished" in shown.out
+
+
+@pytest.mark.parametrize(("data", "says"), [(b"", "holds no whole line"), (b"no\n", "line 1"), (b"{}\n", "line 1")])
+def test_a_file_that_is_no_transcript_exits_1(maci, tmp_path, data, says) -> None:
+    (tmp_path / "t.jsonl").write_bytes(data)
+    ran = maci("replay", "t.jsonl")
+    assert ran.code == 1
+    assert says in ran.err
+
+
+def test_a_result_that_was_never_written_is_owed(maci, run) -> None:
+    lines = run.read_bytes().splitlines(keepends=True)
+    run.write_bytes(b"".join(lines[:-1]))
+    ran = maci("replay", run)
+    assert ran.code == 1
+    assert "it ends before its result was written" in ran.err
+
+
+# --- surroundings that fail: exit 3, budget: exit 4 -------------------------------------------------------------------------
+
+
+def costly(case, tokens: int = 10) -> object:
+    def reply(request) -> Turn:
+        return Turn(belief={"yes": 0.9, "no": 0.1}, usage=Usage(generated=tokens))
+
+    return seat([FunctionAgent(n, reply, family=n, ceiling=tokens) for n in "xy"], case=case)
+
+
+def test_a_budget_that_ends_before_an_answer_exits_4_with_a_record(maci, files, monkeypatch) -> None:
+    tables(monkeypatch, costly)
+    ran = maci("debate", "case.yaml", "--budget-tokens", "5", "--out", "run", "--json")
+    assert ran.code == 4
+    assert json.loads(ran.out)["answer"] is None
+    assert json.loads(ran.out)["stop_reason"] == "budget"
+    assert "raise --budget-tokens" in ran.err
+    assert maci("replay", "run").code == 0
+
+
+def test_a_budget_that_ends_after_an_answer_exits_0(maci, files, monkeypatch) -> None:
+    tables(monkeypatch, costly)
+    ran = maci("debate", "case.yaml", "--budget-tokens", "35", "--out", "run", "--json")
+    assert ran.code == 0
+    found = json.loads(ran.out)
+    assert (found["answer"], found["stop_reason"], found["tokens"]) == (
+        "yes",
+        "budget",
+        30,
+    )  # one more turn fitted, and was kept
+
+
+def test_agents_that_all_fail_exit_3(maci, files, monkeypatch) -> None:
+    tables(monkeypatch, lambda case: seat([script(n, ConnectionError("no route")) for n in "xy"], case=case))
+    ran = maci("debate", "case.yaml", "--out", "run", "--json")
+    assert ran.code == 3
+    assert json.loads(ran.out)["stop_reason"] == "error"
+    assert "no agent gave an opening: x: ConnectionError: no route" in ran.err
+
+
+def test_a_full_disk_exits_3_and_the_record_can_be_resumed(maci, files, monkeypatch) -> None:
+    whole = Transcript.append
+
+    def fails_later(self, event, *, sync=False) -> None:
+        if self._seq == 6:
+            raise EnvironmentError_(
+                "cannot write: No space left on device; what is on disk can be continued with --resume"
+            )
+        whole(self, event, sync=sync)
+
+    monkeypatch.setattr(Transcript, "append", fails_later)
+    ran = maci("debate", "case.yaml", "--panel", "panel.yaml", "--out", "run", "--json")
+    assert (ran.code, ran.out) == (3, "")
+    assert "No space left on device" in ran.err
+    monkeypatch.setattr(Transcript, "append", whole)
+    ran = maci("debate", "--resume", "--out", "run", "--json")
+    assert ran.code == 0
+    assert json.loads(ran.out)["answer"] == "yes"
+    assert maci("replay", "run").code == 0
+
+
+def test_a_place_that_cannot_be_written_exits_3(maci, files) -> None:
+    (files / "file").write_text("")
+    ran = maci("debate", "case.yaml", "--panel", "panel.yaml", "--out", "file/deep")
+    assert ran.code == 3
+    assert "cannot write" in ran.err
+
+
+# --- resuming ---------------------------------------------------------------------------------------------------------------
+
+
+def test_resume_after_a_cut_finishes_with_the_same_record(maci, files) -> None:
+    maci("debate", "case.yaml", "--panel", "panel.yaml", "--out", "run", "--quiet")
+    path = files / "run" / "transcript.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) * 2 // 3])
+    ran = maci("debate", "--resume", "--out", "run", "--json")
+    assert ran.code == 0
+    assert json.loads(ran.out)["answer"] == "yes"
+    assert "cut short by a crash" in ran.err
+    assert path.read_bytes() == whole
+
+
+def test_resuming_a_finished_debate_prints_its_result_again(maci, files) -> None:
+    first = maci("debate", "case.yaml", "--panel", "panel.yaml", "--out", "run", "--json")
+    again = maci("debate", "--resume", "--out", "run", "--json")
+    assert again.out == first.out
+
+
+def test_resuming_an_edited_record_exits_1_and_touches_nothing(maci, files) -> None:
+    maci("debate", "case.yaml", "--panel", "panel.yaml", "--out", "run", "--quiet")
+    path = files / "run" / "transcript.jsonl"
+    broken = path.read_bytes().replace(b"0.9", b"0.8", 1)[:-3]
+    path.write_bytes(broken)
+    ran = maci("debate", "--resume", "--out", "run")
+    assert ran.code == 1
+    assert "the chain is broken" in ran.err
+    assert path.read_bytes() == broken
+
+
+# --- as a process -----------------------------------------------------------------------------------------------------------
+
+
+def process(*args: str, **more: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([MACI, *args], capture_output=True, text=True, timeout=120, **more)  # type: ignore[call-overload,no-any-return]
+
+
+def test_the_paper_case_runs_and_replays_as_a_process(tmp_path: Path) -> None:
+    ran = process("debate", "paper-hepatitis", "--panel", "paper", "--out", "run", "--json", cwd=tmp_path)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    found = json.loads(ran.stdout)
+    assert (found["answer"], found["rounds"]) == ("Hepatitis C", 4)
+    assert process("replay", "run", cwd=tmp_path).returncode == 0
+    assert process("debate", "paper-hepatitis", "--out", "run", cwd=tmp_path).returncode == 2
+
+
+def test_a_case_from_standard_input_that_is_not_text_exits_2(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [MACI, "debate", "-", "--out", "run"], input=b"\xff\xfe", capture_output=True, cwd=tmp_path, timeout=120
+    )
+    assert ran.returncode == 2
+    assert b"standard input is not a text file" in ran.stderr
+    assert b"Traceback" not in ran.stderr
+
+
+def test_a_reader_that_goes_away_is_no_error(run: Path) -> None:
+    ran = subprocess.run(
+        ["bash", "-c", f"{MACI} show {run} --plain | head -1; exit ${{PIPESTATUS[0]}}"],
+        capture_output=True,
+        timeout=120,
+    )
+    assert ran.returncode == 0
+    assert b"Traceback" not in ran.stderr
+
+
+def test_a_debate_whose_reader_goes_away_is_not_done_and_says_how_to_go_on(files: Path) -> None:
+    command = f"{MACI} debate paper-hepatitis --panel paper --out run --plain | true; exit ${{PIPESTATUS[0]}}"
+    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=files, timeout=120)
+    assert ran.returncode == 3
+    assert "nobody reads the output any more; go on with: maci debate --resume --out run" in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert process("debate", "--resume", "--out", "run", "--json", cwd=files).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "args", [["--help"], ["debate", "--help"], ["show", "--help"], ["replay", "--help"], ["--version"]]
+)
+def test_help_imports_neither_numpy_nor_an_encoder_nor_a_provider(args: list[str]) -> None:
+    code = (
+        "import sys\n"
+        f"sys.argv = ['maci', *{args!r}]\n"
+        "from maci.cli import main\n"
+        "try:\n    main()\n"
+        "except SystemExit as end:\n    assert not end.code, end.code\n"
+        "heavy = {'numpy', 'onnxruntime', 'wordllama', 'aiohttp', 'tokenizers', 'scipy', 'bm25s', 'yaml'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stderr.strip() == "[]"
+    assert ran.stdout
+
+
+def test_help_says_what_the_exit_codes_mean() -> None:
+    said = " ".join(process("--help").stdout.split())
+    assert "0 done, 1 a check failed, 2 wrong use or input, 3 provider or environment" in said
+    assert "130 interrupted" in said
+
+
+SLOW = """
+import asyncio, sys
+sys.path.insert(0, {tests!r})
+import maci.cli.debate as command
+from helpers import script, seat, turn
+from maci.agents.fake import FunctionAgent
+from maci.cli import main
+from maci.evidence.fake import HashEncoder
+
+class Slow:
+    name, family = "slow", "slow"
+    def ceiling(self, request): return 0
+    async def turn(self, request):
+        if request.round == 1 and {slow}:
+            print("round 1", file=sys.stderr, flush=True)
+            await asyncio.sleep(600)
+        return turn(0.6, 0.4, labels=("yes", "no"))
+
+command.load_encoder = lambda *args, **more: HashEncoder()
+command.build_table = lambda panel, case, encoder, **more: seat([Slow(), script("y", turn(0.3, 0.7, labels=("yes", "no")))], case=case)
+main()
+"""
+
+
+def slow(slow: bool, *args: str, **more: object) -> subprocess.Popen[str]:
+    code = SLOW.format(tests=str(Path(__file__).parents[2]), slow=slow)
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more
+    )  # type: ignore[call-overload,no-any-return]
+
+
+def test_ctrl_c_exits_130_and_resume_finishes_the_debate(files: Path) -> None:
+    with slow(True, "debate", "case.yaml", "--out", "run", "--json", cwd=files) as ran:
+        assert ran.stderr is not None
+        assert "round 1" in ran.stderr.readline()
+        time.sleep(0.1)
+        ran.send_signal(signal.SIGINT)
+        out, err = ran.communicate(timeout=60)
+    assert ran.returncode == 130
+    assert out == ""
+    assert "interrupted" in err and "maci debate --resume --out run" in err
+    assert "Traceback" not in err
+    recording = read(files / "run" / "transcript.jsonl")
+    assert recording.torn == 0
+    assert "waiting for turn slow" in replay(recording.events).where()
+    with slow(False, "debate", "--resume", "--out", "run", "--json", cwd=files) as again:
+        out, err = again.communicate(timeout=60)
+    assert (again.returncode, err) == (0, "")
+    assert json.loads(out)["answer"] in {"yes", "no"}
+    whole = read(files / "run" / "transcript.jsonl").events
+    assert whole[: len(recording.events)] == recording.events
+    assert replay(whole).complete
+
+
+def test_a_debate_being_written_cannot_be_resumed_by_another_process(files: Path) -> None:
+    with slow(True, "debate", "case.yaml", "--out", "run", "--json", cwd=files) as ran:
+        assert ran.stderr is not None
+        assert "round 1" in ran.stderr.readline()
+        other = process("debate", "--resume", "--out", "run", cwd=files)
+        assert other.returncode == 3
+        assert "is being written by another process" in other.stderr
+        ran.send_signal(signal.SIGINT)
+        ran.communicate(timeout=60)
+    assert ran.returncode == 130

@@ -1,0 +1,282 @@
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import multiprocessing
+import os
+from pathlib import Path
+
+import pytest
+
+from helpers import open_debate, play, script, seat, settings, turn, write
+from maci.agents.argument import Turn, Usage
+from maci.controller.decisions import Finished
+from maci.controller.inputs import Opened, TurnTaken
+from maci.errors import EnvironmentError_, InputError, TranscriptError
+from maci.record.events import FORMAT, dump, parse, schema
+from maci.record.replay import replay
+from maci.record.transcript import Transcript, read
+
+CONFIG = settings("max_rounds=2")
+
+
+def table():
+    return seat([script("x", turn(0.8, 0.2)), script("y", turn(0.2, 0.8))])
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "run" / "transcript.jsonl"
+
+
+def forge(lines: list[dict]) -> bytes:
+    """A transcript with a sound chain over whatever content."""
+    last, out = hashlib.sha256(b"maci transcript").hexdigest(), b""
+    for number, line in enumerate(lines, 1):
+        rest = json.dumps({"seq": number, **line}, separators=(",", ":"))[2:].encode()
+        last = hashlib.sha256(last.encode() + rest).hexdigest()
+        out += b'{"hash":"%s","%s\n' % (last.encode(), rest)
+    return out
+
+
+def test_what_is_written_is_read_back_equal(path: Path) -> None:
+    events = write(path, table(), CONFIG)
+    recording = read(path)
+    assert list(recording.events) == events
+    assert (recording.torn, recording.size) == (0, path.stat().st_size)
+    assert isinstance(recording.opened, Opened)
+    assert all(json.loads(line)["seq"] == n for n, line in enumerate(path.read_text().splitlines(), 1))
+
+
+def test_the_folder_holds_one_jsonl(path: Path) -> None:
+    write(path, table(), CONFIG)
+    assert [file.name for file in path.parent.iterdir()] == ["transcript.jsonl"]
+
+
+def test_an_existing_transcript_is_never_overwritten(path: Path) -> None:
+    write(path, table(), CONFIG)
+    before = path.read_bytes()
+    with pytest.raises(InputError, match=r"exists: continue it with --resume, or choose another --out"):
+        Transcript.create(path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", "is not a transcript: it holds no whole line; remove it and start again"),
+        (b'{"hash":"', "holds no whole line"),
+        (b"hello\n", "line 1: the chain is broken here"),
+        (b"\n", "line 1: the chain is broken"),
+        (forge([{"type": "failed", "error": "x"}]), "line 1 does not open a debate"),
+        (
+            forge([{"type": "opened", "format": FORMAT + 1}]),
+            f"has format {FORMAT + 1}; this version of maci reads format {FORMAT}",
+        ),
+        (forge([{"type": "opened", "format": FORMAT}]), "line 1: not an event of this format"),
+    ],
+)
+def test_a_file_that_is_no_transcript_is_refused_with_the_reason(tmp_path: Path, data: bytes, says: str) -> None:
+    file = tmp_path / "t.jsonl"
+    file.write_bytes(data)
+    with pytest.raises(TranscriptError) as error:
+        read(file)
+    assert says in str(error.value)
+    assert str(file) in str(error.value)
+    with pytest.raises(TranscriptError):  # and leaves no open file behind
+        Transcript.resume(file)
+    assert file.read_bytes() == data
+
+
+def test_a_forged_line_number_is_noticed(path: Path) -> None:
+    write(path, table(), CONFIG)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        del line["hash"]
+    path.write_bytes(forge(lines))
+    assert replay(read(path).events).complete  # the forger's chain itself is sound
+    lines[3]["seq"] = 99
+    path.write_bytes(forge(lines))
+    with pytest.raises(TranscriptError, match=r"line 4: .*wrong sequence number"):
+        read(path)
+
+
+def test_a_forged_score_out_of_range_is_refused_and_not_a_crash(path: Path) -> None:
+    write(path, table(), CONFIG)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        del line["hash"]
+        if line["type"] == "scored":
+            line["score"]["logic"] = 7
+    path.write_bytes(forge(lines))
+    with pytest.raises(TranscriptError, match="not an event of this format"):
+        read(path)
+
+
+def test_missing_files_and_folders_are_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"cannot read the transcript .*none.jsonl: No such file"):
+        read(tmp_path / "none.jsonl")
+    with pytest.raises(InputError, match=r"is a folder: name the transcript.jsonl in it"):
+        read(tmp_path)
+    with pytest.raises(InputError, match="nothing to resume"):
+        Transcript.resume(tmp_path / "none.jsonl")
+
+
+def test_a_torn_last_line_is_reported_and_cut_away_on_resume(path: Path) -> None:
+    events = write(path, table(), CONFIG)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-5])
+    recording = read(path)
+    assert recording.torn > 0
+    assert len(recording.events) == len(events) - 1
+    assert not replay(recording.events).complete
+    transcript, _ = Transcript.resume(path)
+    with transcript:
+        assert path.stat().st_size == recording.size
+        play(table(), CONFIG, record=transcript, recorded=recording.events)
+    assert path.read_bytes() == whole
+
+
+def test_a_finished_record_resumes_to_itself(path: Path) -> None:
+    events = write(path, table(), CONFIG)
+    whole = path.read_bytes()
+    transcript, recording = Transcript.resume(path)
+    with transcript:
+        assert play(table(), CONFIG, record=transcript, recorded=recording.events) == events
+    assert path.read_bytes() == whole
+
+
+def _hold(path: Path, ready, done) -> None:
+    with Transcript.create(path) as transcript:
+        transcript.append(open_debate(table(), CONFIG), sync=True)
+        ready.set()
+        done.wait(30)
+
+
+def test_two_processes_cannot_write_the_same_transcript(path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    ready, done = context.Event(), context.Event()
+    other = context.Process(target=_hold, args=(path, ready, done))
+    other.start()
+    try:
+        assert ready.wait(60)
+        with pytest.raises(EnvironmentError_, match="is being written by another process"):
+            Transcript.resume(path)
+        with pytest.raises(InputError, match="exists"):
+            Transcript.create(path)
+    finally:
+        done.set()
+        other.join(30)
+    assert other.exitcode == 0
+    transcript, recording = Transcript.resume(path)  # free again
+    transcript.close()
+    assert len(recording.events) == 1
+
+
+def test_a_second_writer_in_the_same_process_is_refused(path: Path) -> None:
+    with Transcript.create(path) as transcript:
+        transcript.append(open_debate(table(), CONFIG), sync=True)
+        with pytest.raises(EnvironmentError_, match="another process"):
+            Transcript.resume(path)
+
+
+class Full:
+    """A disk that fills up after some bytes."""
+
+    def __init__(self, file, room: int) -> None:
+        self._file, self._room = file, room
+
+    def __getattr__(self, name: str):
+        return getattr(self._file, name)
+
+    def write(self, data: bytes) -> int:
+        if len(data) > self._room:
+            self._file.write(data[: self._room])
+            self._room = 0
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._room -= len(data)
+        return self._file.write(data)
+
+
+@pytest.mark.parametrize("room", [3000, 6000, 8000])
+def test_a_full_disk_is_an_environment_error_and_what_is_written_can_be_continued(path: Path, room: int) -> None:
+    expected = play(table(), CONFIG)
+    transcript = Transcript.create(path)
+    transcript._file = Full(transcript._file, room)  # type: ignore[assignment]
+    with (
+        pytest.raises(
+            EnvironmentError_, match=r"No space left on device; what is on disk can be continued with --resume"
+        ),
+        transcript,
+    ):
+        play(table(), CONFIG, record=transcript)
+    assert 0 < path.stat().st_size <= room
+    again, recording = Transcript.resume(path)
+    with again:
+        events = play(table(), CONFIG, record=again, recorded=recording.events)
+    assert events[-1] == expected[-1]
+    assert replay(read(path).events).complete
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_disk_that_is_full_only_at_the_flush_is_still_an_environment_error(path: Path) -> None:
+    transcript = Transcript.create(path)
+    transcript._file.close()
+    transcript._file = Path("/dev/full").open("wb")  # noqa: SIM115
+    with pytest.raises(EnvironmentError_, match="No space left on device"), transcript:
+        transcript.append(open_debate(table(), CONFIG), sync=True)
+    assert transcript._file.closed
+    assert not path.exists()  # nothing was recorded: the place is free again
+
+
+def test_a_transcript_that_was_never_written_to_leaves_no_file(path: Path) -> None:
+    Transcript.create(path).close()
+    assert not path.exists()
+    Transcript.create(path).close()
+
+
+def test_a_place_that_cannot_be_written_is_an_environment_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(EnvironmentError_, match="cannot write"):
+        Transcript.create(tmp_path / "file" / "deep" / "transcript.jsonl")
+
+
+def test_paid_replies_are_on_disk_before_they_are_used(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(path.stat().st_size))
+    paid = Turn(belief={"dengue": 1.0}, usage=Usage(generated=5))
+    free = Turn(belief={"dengue": 1.0})
+    with Transcript.create(path) as transcript:
+        transcript.append(open_debate(table(), CONFIG), sync=True)
+
+        class Watch:
+            def append(self, event, *, sync=False) -> None:
+                wants_sync = isinstance(event, TurnTaken) and event.turn.usage.paid
+                assert sync == (wants_sync or isinstance(event, Opened | Finished))
+
+            def flush(self) -> None: ...
+
+        play(seat([script("x", paid), script("y", free)]), CONFIG, record=Watch())
+    assert len(synced) == 2  # the append, and the close
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_numbers_json_has_no_word_for_survive_the_record(value: float) -> None:
+    event = TurnTaken(round=0, agent="x", turn=Turn(belief={"a": value}))
+    line = dump(event)
+    json.loads(line, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
+    assert dump(parse(line)) == line
+
+
+def test_what_cannot_be_recorded_is_refused_with_its_kind() -> None:
+    with pytest.raises(InputError, match=r"this cannot be recorded \(turn\)"):
+        dump(TurnTaken(round=0, agent="x", turn=Turn(belief={"a": 1.0}, raw="\ud800")))
+    with pytest.raises(InputError, match=r"this cannot be recorded \(turn\)"):
+        dump(TurnTaken(round=0, agent="x", turn=Turn(belief={"a": "much"})))  # type: ignore[dict-item]
+
+
+def test_the_schema_names_every_event() -> None:
+    text = json.dumps(schema())
+    for kind in ("opened", "turn", "turn_failed", "scored", "judge_abstained", "gated", "measured", "finished"):
+        assert f'"{kind}"' in text
