@@ -24,6 +24,7 @@ import numpy as np
 from maci.agents.reader.families import FAMILIES
 from maci.agents.reader.reader import Conduct
 from maci.belief import temper
+from maci.calibrate import ece, fit_temperature
 from maci.case.case import Case
 from maci.case.datasets import Example, Split, data_folder, masked_kaggle, symptom2disease
 from maci.case.outcomes import OutcomeSpace
@@ -89,26 +90,6 @@ async def play(panel: ReaderPanel, example: Example, split: Split, config: Confi
         by_round=[int(e.analysis.correct) for e in events if isinstance(e, Measured)],
         admitted=[a.admitted for e in events if isinstance(e, Gated) for a in e.admissions],
     )
-
-
-def ece(p: np.ndarray, gold: np.ndarray, bins: int = 15) -> float:
-    confidence, right = p.max(axis=1), p.argmax(axis=1) == gold
-    place = np.minimum((confidence * bins).astype(int), bins - 1)
-    return float(
-        sum(
-            (place == b).mean() * abs(confidence[place == b].mean() - right[place == b].mean())
-            for b in range(bins)
-            if (place == b).any()
-        )
-    )
-
-
-def fit_temperature(p: np.ndarray, gold: np.ndarray) -> float:
-    def loss(t: float) -> float:
-        tempered = np.array([temper(row, t) for row in p])
-        return float(-np.log(np.maximum(tempered[np.arange(len(gold)), gold], 1e-12)).mean())
-
-    return min(np.geomspace(0.2, 5, 61).tolist(), key=loss)
 
 
 def interval(x: np.ndarray) -> tuple[float, float, float]:
@@ -207,14 +188,14 @@ def main() -> None:
         split = symptom2disease(folder, seed, tune=options.tune)
         dev = run(split.dev[: options.limit], split, encoder, config, seed, conduct)
         part = dev if options.tune else run(split.test[: options.limit], split, encoder, config, seed, conduct)
-        t = fit_temperature(np.array([r.debate for r in dev]), np.array([r.gold for r in dev]))
+        t = fit_temperature([r.debate for r in dev], [r.gold for r in dev])
         temperatures.append(t)
         rows += part
         calibrated += [temper(r.debate, t) for r in part]
     gold = np.array([r.gold for r in rows])
     found = table(rows)
-    found["ece_raw"] = ece(np.array([r.debate for r in rows]), gold)
-    found["ece_calibrated"] = ece(np.array(calibrated), gold)
+    found["ece_raw"] = ece([r.debate for r in rows], gold.tolist())
+    found["ece_calibrated"] = ece(calibrated, gold.tolist())
     found["temperature"] = temperatures
     report["symptom2disease"] = found
     rows = []

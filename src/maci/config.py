@@ -172,6 +172,9 @@ class Regime(_Section):
     vote_y: int = _param(4, "|𝒴|", "up to this many outcomes a vote suffices", ge=2, le=1_000_000)
     collapse_y: int = _param(100, "|𝒴|", "from this many outcomes voting collapses", ge=2, le=1_000_000)
     vote_ece: float | None = _param(None, "ECE", "calibration error of a majority vote on development data", ge=0, le=1)
+    c_max: float | None = _param(
+        None, "C_max", "95th percentile of tokens per round on development data", ge=0, le=1e12
+    )
     ece_delta: float = _param(0.1, "δ", "a vote's calibration error from which it is not to be trusted", ge=0, le=1)
 
 

@@ -165,6 +165,24 @@ def index(
     run(paths, out=out, encoder=encoder, json=json, plain=plain, quiet=quiet)
 
 
+@app.command()
+def calibrate(
+    cases: Annotated[
+        Path, typer.Argument(help="Development cases with gold, one JSON object a line.", metavar="CASES.jsonl")
+    ],
+    out: Annotated[Path, typer.Option(help="Where to write the settings.", dir_okay=False)] = Path("calibration.toml"),
+    corpus: Annotated[Path | None, typer.Option(help="Evidence: a folder made by `maci index`.", exists=True)] = None,
+    sets: Sets = None,
+    seed: Seed = 0,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Learn thresholds and the temperature of reported probabilities from cases with known answers."""
+    from maci.cli.calibrate import run
+
+    run(cases, out=out, corpus=corpus, sets=sets or [], seed=seed, json=json, quiet=quiet)
+
+
 models = typer.Typer(help="List, pull, verify and remove model weights.", no_args_is_help=False)
 app.add_typer(models, name="models")
 

@@ -76,8 +76,14 @@ def builtin_spans() -> tuple[Span, ...]:
     """The built-in knowledge as labelled spans."""
     spans: dict[str, Span] = {}
     for condition in conditions():
-        listed = f"{condition.name} brings {', '.join(condition.symptoms)}."
-        for text in (condition.summary, *condition.presentation, *condition.distinguishing, listed):
+        half = len(condition.presentation) // 2
+        passages = (
+            (condition.summary, *condition.presentation[:half]),
+            condition.presentation[half:],
+            (f"{condition.name} brings {', '.join(condition.symptoms)}.",),
+            condition.distinguishing,
+        )
+        for text in map(" ".join, passages):
             span = Span.of(text, f"built-in: {condition.name}", 0, condition.name)
             spans.setdefault(span.id, span)
     for entry in _load("tone.yaml"):

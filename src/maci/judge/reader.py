@@ -86,14 +86,14 @@ class ReaderJudge:
                 for other in postings[f]:
                     hits[other] += weight  # type: ignore[assignment]
             mass = self._mass(texts[row])
-            near = [2 * hit / (mass + self._mass(texts[other])) for other, hit in hits.items() if other != row]
+            near = [hit / min(mass, self._mass(texts[other])) for other, hit in hits.items() if other != row]
             nearest.append(max(near, default=0.0))
         return max(median(nearest), 1e-6) if nearest else 0.2
 
     def likeness(self, a: str, b: str) -> float:
         """S / (s + s₀) for two texts, s the weighted Dice overlap of their features."""
-        mass = self._mass(a) + self._mass(b)
-        s = 2 * sum(map(self._weigh, self._features(a) & self._features(b))) / mass if mass else 0.0
+        mass = min(self._mass(a), self._mass(b))
+        s = sum(map(self._weigh, self._features(a) & self._features(b))) / mass if mass else 0.0
         return s / (s + self._usual)
 
     def ceiling(self, request: ScoreRequest) -> int:

@@ -60,6 +60,11 @@ def test_jsd_of_three_agents_each_certain_of_another_outcome_is_1() -> None:
     assert dispersion(np.eye(3)) == pytest.approx(np.log2(3))
 
 
+def test_jsd_of_three_agents_of_whom_two_agree_by_hand() -> None:
+    # p̄ = (2/3, 1/3): H = log2(3) - 2/3 = 0.918 bits; each row is certain; divided by log2(3) = 1.585
+    assert jsd(np.array([[1.0, 0], [1, 0], [0, 1]])) == pytest.approx((np.log2(3) - 2 / 3) / np.log2(3))
+
+
 def test_weighted_jsd_ignores_an_agent_without_weight() -> None:
     p = np.array([[0.5, 0.5], [0.5, 0.5], [0.0, 1.0]])
     assert weighted_jsd(p, np.array([0.5, 0.5, 0.0])) == pytest.approx(0, abs=1e-12)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from helpers import arg, judge, of, play, result, script, seat, settings, turn
-from maci.controller.decisions import Finished, Gated, Measured, Weighed
+from maci.controller.decisions import Dialled, Finished, Gated, Measured, Weighed
 from maci.controller.inputs import Exhausted, Scored, TurnTaken
 from maci.errors import ConfigError, ReplayMismatch
 from maci.record.replay import difference, replay, replay_with
@@ -64,6 +64,9 @@ def test_a_dropped_decision_or_input_is_noticed(events: list) -> None:
     scored = next(i for i, e in enumerate(events) if isinstance(e, Scored))
     with pytest.raises(ReplayMismatch, match="nothing recorded before it leads to it"):
         replay([*events[:scored], *events[scored + 1 :]])
+    dialled = next(i for i, e in enumerate(events) if isinstance(e, Dialled))
+    with pytest.raises(ReplayMismatch, match="dialled should stand here, the record has turn"):
+        replay([*events[:dialled], *events[dialled + 1 :]])
     with pytest.raises(ReplayMismatch, match="not waiting"):
         replay([*events, of(TurnTaken, events)[0]])
 

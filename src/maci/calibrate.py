@@ -1,0 +1,183 @@
+"""Calibration: what a development split teaches about a task and an encoder (SPEC 4, 6).
+
+Runs the panel on cases with known answers and reads off: the temperature that makes the reported p fit the truth, the P30/P70 bins
+of Q₀ and D₀, the starting gates, the plateau and judge thresholds, the overlap floor, and how well a vote is calibrated. The
+result is a TOML file for ``--config``; it names the encoder it was made for and is refused for another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from maci.belief import Vector, temper
+from maci.config import full_key
+from maci.controller.decisions import Finished, Gated, Initialized, Measured
+from maci.controller.inputs import Opened
+from maci.errors import InputError
+from maci.record.events import Event
+
+__all__ = ["Calibration", "Outcome", "calibrate", "ece", "fit_temperature", "observe", "to_toml"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What calibration looks at in one finished debate with a known answer."""
+
+    encoder: str
+    p: Vector
+    gold: int
+    vote: Vector
+    """Share of the openings that lead with each outcome."""
+    q0: float | None
+    d0: float | None
+    rounds: tuple[Measured, ...]
+    scores: tuple[tuple[float, float], ...]
+    """(q, CRIT) of every argument for which both are defined."""
+    tokens: int
+
+
+def observe(events: Sequence[Event]) -> Outcome | None:
+    """What one debate teaches; ``None`` without an answer, or where the gold outcome was never named."""
+    opened, result = events[0], events[-1]
+    if not isinstance(opened, Opened) or not isinstance(result, Finished) or result.answer is None:
+        return None
+    labels = list(result.raw)
+    gold = opened.case.gold
+    if gold not in labels:
+        return None
+    start = next(e for e in events if isinstance(e, Initialized))
+    tops = [max(p, key=lambda y: p[y]) for p in start.beliefs.values()]
+    return Outcome(
+        encoder=opened.encoder,
+        p=np.array(list(result.raw.values())),
+        gold=labels.index(gold),
+        vote=np.array([tops.count(label) / len(tops) for label in labels]),
+        q0=start.q,
+        d0=start.d,
+        rounds=tuple(e for e in events if isinstance(e, Measured)),
+        scores=tuple(
+            (a.q, a.crit)
+            for e in events
+            if isinstance(e, Gated)
+            for a in e.admissions
+            if a.q is not None and a.crit is not None
+        ),
+        tokens=result.tokens,
+    )
+
+
+def ece(beliefs: Sequence[Vector], gold: Sequence[int], bins: int = 15) -> float:
+    """Expected calibration error: 15 equal-width bins on the confidence of the top outcome.
+
+    >>> round(ece([np.array([0.8, 0.2])] * 5, [0, 0, 0, 0, 1]), 6)
+    0.0
+    """
+    confidence = np.array([p.max() for p in beliefs])
+    right = np.array([int(p.argmax()) == y for p, y in zip(beliefs, gold, strict=True)], dtype=float)
+    place = np.minimum((confidence * bins).astype(int), bins - 1)
+    total = 0.0
+    for b in np.unique(place):
+        inside = place == b
+        total += inside.mean() * abs(confidence[inside].mean() - right[inside].mean())
+    return float(total)
+
+
+def fit_temperature(beliefs: Sequence[Vector], gold: Sequence[int]) -> float:
+    """The T between 0.2 and 5 that gives the true outcomes the highest likelihood (Guo et al. 2017)."""
+
+    def loss(t: float) -> float:
+        return -float(np.mean([np.log(max(temper(p, t)[y], 1e-12)) for p, y in zip(beliefs, gold, strict=True)]))
+
+    return float(min(np.geomspace(0.2, 5, 81).tolist(), key=loss))
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Settings learnt from a development split, and how good they are."""
+
+    settings: Mapping[str, Any]
+    n: int
+    ece_before: float
+    ece_after: float
+    accuracy: float
+
+
+def _percentile(values: Sequence[float | None], q: float, default: float) -> float:
+    known = [v for v in values if v is not None]
+    return float(np.percentile(known, q)) if known else default
+
+
+def calibrate(outcomes: Sequence[Outcome]) -> Calibration:
+    """Learn from finished debates.
+
+    Gates start at the 10th percentile of what arguments reach, never above the defaults; the plateau thresholds are the 20th
+    percentile of what a moving round still changes, within a factor of two of the defaults.
+    """
+    if len(outcomes) < 20:
+        raise InputError(f"calibration needs at least 20 cases with a known answer, got {len(outcomes)}: give more")
+    beliefs, gold = [o.p for o in outcomes], [o.gold for o in outcomes]
+    t = fit_temperature(beliefs, gold)
+    q, crit = [q for o in outcomes for q, _ in o.scores], [c for o in outcomes for _, c in o.scores]
+    rounds = [m for o in outcomes for m in o.rounds]
+    gains = [m.gain for m in rounds if m.gain > 0]
+    changes = [
+        abs(b.d - a.d)
+        for o in outcomes
+        for a, b in zip(o.rounds, o.rounds[1:], strict=False)
+        if a.d is not None and b.d is not None
+    ]
+    overlaps = [
+        o.rounds[-1].o for o in outcomes if o.rounds and o.rounds[-1].o is not None and int(o.p.argmax()) == o.gold
+    ]
+    variances = [m.crit_variance for m in rounds]
+    drifts = [
+        abs(b.crit - a.crit)
+        for o in outcomes
+        for a, b in zip(o.rounds, o.rounds[1:], strict=False)
+        if a.crit and b.crit
+    ]
+    settings = {
+        "calibration.made_for": outcomes[0].encoder,
+        "calibration.temperature": t,
+        "dials.q_lo": _percentile([o.q0 for o in outcomes], 30, 0.5),
+        "dials.q_hi": _percentile([o.q0 for o in outcomes], 70, 0.7),
+        "dials.d_lo": _percentile([o.d0 for o in outcomes], 30, 0.3),
+        "dials.d_hi": _percentile([o.d0 for o in outcomes], 70, 0.5),
+        "gate.tau_q": min(0.5, max(0.0, _percentile(q, 10, 0.5))),
+        "gate.tau_crit": min(0.3, max(0.0, _percentile(crit, 10, 0.3))),
+        "plateau.epsilon_i": float(np.clip(_percentile(gains, 20, 0.02), 0.01, 0.04)),
+        "plateau.epsilon_d": float(np.clip(_percentile(changes, 20, 0.05), 0.025, 0.1)),
+        "stop.epsilon_v": float(np.clip(_percentile(variances, 80, 0.01), 0.005, 0.02)),
+        "stop.delta_v": float(np.clip(_percentile(drifts, 50, 0.02), 0.01, 0.04)),
+        "stop.tau_o": float(np.clip(_percentile(overlaps, 10, 0.3), 0.1, 0.5)),
+        "regime.vote_ece": ece([o.vote for o in outcomes], gold),
+        "regime.c_max": float(np.percentile([o.tokens / max(1, len(o.rounds)) for o in outcomes], 95)),
+    }
+    return Calibration(
+        settings={key: round(value, 6) if isinstance(value, float) else value for key, value in settings.items()},
+        n=len(outcomes),
+        ece_before=ece(beliefs, gold),
+        ece_after=ece([temper(p, t) for p in beliefs], gold),
+        accuracy=float(np.mean([int(p.argmax()) == y for p, y in zip(beliefs, gold, strict=True)])),
+    )
+
+
+def to_toml(found: Calibration, made: str) -> str:
+    """The calibration as a config file."""
+    lines = [
+        f"# Calibration from {found.n} cases ({made}). Use it with --config; it is refused for another encoder.",
+        f"# Accuracy {found.accuracy:.3f}; calibration error {found.ece_before:.3f} before, {found.ece_after:.3f} after (in-sample).",
+    ]
+    section = ""
+    for key in sorted(found.settings, key=lambda k: (full_key(k).split(".")[0], k)):
+        table, name = full_key(key).split(".")
+        if table != section:
+            lines += ["", f"[{table}]"]
+            section = table
+        value = found.settings[key]
+        lines.append(f'{name} = "{value}"' if isinstance(value, str) else f"{name} = {value}")
+    return "\n".join(lines) + "\n"
