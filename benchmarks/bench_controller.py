@@ -146,6 +146,5 @@ def main() -> None:
         print(f"{r['agents']:>6}  {r['outcomes']:>8}  {cost}  {r['peak_mb']:>8.1f} MB")
 
 
-
 if __name__ == "__main__":
     main()

@@ -14,13 +14,17 @@ from typing import Any
 import numpy as np
 
 from maci.belief import Vector, temper
-from maci.config import full_key
+from maci.config import Plateau, full_key
 from maci.controller.decisions import Finished, Gated, Initialized, Measured
 from maci.controller.inputs import Opened
 from maci.errors import InputError
 from maci.record.events import Event
+from maci.record.replay import replay_with
 
 __all__ = ["Calibration", "Outcome", "calibrate", "ece", "fit_temperature", "observe", "to_toml"]
+
+
+SCALES = (1.0, 0.5, 1.5, 2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,7 @@ class Outcome:
     scores: tuple[tuple[float, float], ...]
     """(q, CRIT) of every argument for which both are defined."""
     tokens: int
+    events: tuple[Event, ...]
 
 
 def observe(events: Sequence[Event]) -> Outcome | None:
@@ -67,6 +72,7 @@ def observe(events: Sequence[Event]) -> Outcome | None:
             if a.q is not None and a.crit is not None
         ),
         tokens=result.tokens,
+        events=tuple(events),
     )
 
 
@@ -111,11 +117,32 @@ def _percentile(values: Sequence[float | None], q: float, default: float) -> flo
     return float(np.percentile(known, q)) if known else default
 
 
+def _plateau_scale(outcomes: Sequence[Outcome]) -> float:
+    """How much looser or tighter than the defaults the plateau test should be on this task."""
+
+    def merit(scale: float) -> tuple[float, float]:
+        right, rounds = 0, 0
+        for outcome in outcomes:
+            opened = outcome.events[0]
+            assert isinstance(opened, Opened)
+            plateau = opened.config.plateau
+            other = plateau.model_copy(
+                update={"epsilon_i": scale * plateau.epsilon_i, "epsilon_d": scale * plateau.epsilon_d}
+            )
+            state = replay_with(outcome.events, opened.config.model_copy(update={"plateau": other})).state
+            right += state.mixture is not None and int(state.mixture.argmax()) == outcome.gold
+            rounds += len(state.history)
+        return right / len(outcomes), -rounds / len(outcomes)
+
+    return max(SCALES, key=merit)
+
+
 def calibrate(outcomes: Sequence[Outcome]) -> Calibration:
     """Learn from finished debates.
 
-    Gates start at the 10th percentile of what arguments reach, never above the defaults; the plateau thresholds are the 20th
-    percentile of what a moving round still changes, within a factor of two of the defaults.
+    Gates start at the 10th percentile of what arguments reach, never above the defaults. The plateau thresholds are those of
+    :data:`SCALES` times the defaults that would have given the best answers on the recorded turns, and among equals the
+    shortest debates (off-policy, by the same fold).
     """
     if len(outcomes) < 20:
         raise InputError(f"calibration needs at least 20 cases with a known answer, got {len(outcomes)}: give more")
@@ -123,13 +150,7 @@ def calibrate(outcomes: Sequence[Outcome]) -> Calibration:
     t = fit_temperature(beliefs, gold)
     q, crit = [q for o in outcomes for q, _ in o.scores], [c for o in outcomes for _, c in o.scores]
     rounds = [m for o in outcomes for m in o.rounds]
-    gains = [m.gain for m in rounds if m.gain > 0]
-    changes = [
-        abs(b.d - a.d)
-        for o in outcomes
-        for a, b in zip(o.rounds, o.rounds[1:], strict=False)
-        if a.d is not None and b.d is not None
-    ]
+    scale = _plateau_scale(outcomes)
     overlaps = [
         o.rounds[-1].o for o in outcomes if o.rounds and o.rounds[-1].o is not None and int(o.p.argmax()) == o.gold
     ]
@@ -149,8 +170,8 @@ def calibrate(outcomes: Sequence[Outcome]) -> Calibration:
         "dials.d_hi": _percentile([o.d0 for o in outcomes], 70, 0.5),
         "gate.tau_q": min(0.5, max(0.0, _percentile(q, 10, 0.5))),
         "gate.tau_crit": min(0.3, max(0.0, _percentile(crit, 10, 0.3))),
-        "plateau.epsilon_i": float(np.clip(_percentile(gains, 20, 0.02), 0.01, 0.04)),
-        "plateau.epsilon_d": float(np.clip(_percentile(changes, 20, 0.05), 0.025, 0.1)),
+        "plateau.epsilon_i": scale * Plateau().epsilon_i,
+        "plateau.epsilon_d": scale * Plateau().epsilon_d,
         "stop.epsilon_v": float(np.clip(_percentile(variances, 80, 0.01), 0.005, 0.02)),
         "stop.delta_v": float(np.clip(_percentile(drifts, 50, 0.02), 0.01, 0.04)),
         "stop.tau_o": float(np.clip(_percentile(overlaps, 10, 0.3), 0.1, 0.5)),

@@ -2,7 +2,7 @@
 
 A value comes from, each overriding the one before: the profile (``default`` or ``paper``), a TOML file,
 the environment (``MACI_GATE_TAU_Q=0.6``), flags (``--set gate.tau_q=0.6``). A key may be given by its
-last part alone (``tau_q``), since no two sections share a name. Unknown keys and values out of range
+last part alone (``tau_q``) where only one section has it. Unknown keys and values out of range
 are refused with the valid range.
 
 >>> load(sets=["tau_q=0.6"]).gate.tau_q
@@ -298,7 +298,8 @@ def full_key(name: str) -> str:
 
 
 def _from_env(environ: Mapping[str, str]) -> dict[str, Any]:
-    names = {"MACI_" + key.replace(".", "_").upper(): key for key in _KEYS}
+    names = {"MACI_" + short.upper(): key for short, key in _SHORT.items()}
+    names |= {"MACI_" + key.replace(".", "_").upper(): key for key in _KEYS}
     sections = tuple(f"MACI_{section.upper()}_" for section in {key.split(".")[0] for key in _KEYS})
     found: dict[str, Any] = {}
     for variable, value in environ.items():

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from maci._version import __version__
@@ -17,6 +18,7 @@ from maci.config import Config
 from maci.controller.decisions import Finished
 from maci.controller.inputs import Opened, Seat
 from maci.debate import Nowhere, Recorder, debate
+from maci.errors import MissingExtra
 from maci.evidence.encode import Encoder, load_encoder
 from maci.evidence.source import CaseEvidence
 from maci.judge.crit import Judge
@@ -40,6 +42,8 @@ def commit() -> str | None:
 
 def opening(case: Case, table: Table, config: Config, *, seed: int = 0, panel: str = "", corpus: str = "") -> Opened:
     """The first event of a debate: who, what, under which rules, from which code."""
+    if case.outcomes.metric and find_spec("scipy") is None:
+        raise MissingExtra("scipy", "eval", "a ground metric of your own")
     return Opened(
         format=FORMAT,
         case=case,

@@ -4,28 +4,38 @@ from __future__ import annotations
 
 import asyncio
 
+import numpy as np
 import pytest
 
 from helpers import arg
 from maci.agents.agent import Agent
 from maci.agents.argument import Turn, Usage
 from maci.agents.fake import FunctionAgent, ScriptedAgent, request_stub
+from maci.agents.reader.families import FAMILIES
+from maci.agents.reader.library import Library
+from maci.agents.reader.reader import Reader
 from maci.case.case import load_case
 from maci.evidence.fake import HashEncoder
 from maci.evidence.span import Span
 from maci.judge.crit import CritScore, Judge, JudgeAbstained, ScoreRequest
 from maci.judge.fake import FunctionJudge
+from maci.judge.reader import reader_judges
 from maci.panel import build_table
 
 YES = Turn(belief={"yes": 0.8, "no": 0.2}, arguments=(arg("So it is."),))
 PAPER = {name: build_table("paper", load_case(name), HashEncoder()) for name in ("paper-dengue", "paper-hepatitis")}
 
+FACTS = [Span.of("Yes, it was so.", "a", 0, "yes"), Span.of("No, it was otherwise.", "a", 0, "no")]
+LIBRARY = Library(FACTS, ("yes", "no"), HashEncoder())
+
 AGENTS: list[Agent] = [
+    *(Reader(family, LIBRARY, np.array([0, 1])) for family in FAMILIES),
     FunctionAgent("function", lambda request: YES),
     ScriptedAgent("scripted", [YES]),
     *(agent for table in PAPER.values() for agent in table.agents),
 ]
 JUDGES: list[Judge] = [
+    *reader_judges(FACTS),
     FunctionJudge("function", lambda request: 0.5),
     FunctionJudge("full", lambda request: CritScore(evidence=0.1, logic=0.2, relevance=0.3)),
     *(judge for table in PAPER.values() for judge in table.judges),
@@ -45,7 +55,7 @@ def test_an_agent_has_a_name_a_family_and_a_ceiling_and_takes_turns(agent: Agent
         said = asyncio.run(agent.turn(request))
         assert isinstance(said, Turn)
         assert isinstance(said.usage, Usage)
-        assert said.usage.tokens <= agent.ceiling(request)
+        assert said.usage.free or said.usage.tokens <= agent.ceiling(request)
         assert sum(said.belief.values()) == pytest.approx(1, abs=0.1)
         assert said == asyncio.run(agent.turn(request))  # the same request, the same turn
 
@@ -61,7 +71,7 @@ def test_a_judge_scores_within_range_or_abstains(judge: Judge) -> None:
         assert "script" in str(abstained)  # noqa: PT017
         return
     assert 0 <= score.composite <= 1
-    assert usage.tokens <= judge.ceiling(request)
+    assert usage.free or usage.tokens <= judge.ceiling(request)
 
 
 @pytest.mark.parametrize("name", PAPER)

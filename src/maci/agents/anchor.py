@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from maci.agents.argument import Argument, Turn
+from maci.agents.argument import Argument
 from maci.evidence.span import Span
 
 __all__ = ["Admitted", "Anchor", "Question", "TurnRequest", "seat_letter"]
@@ -62,8 +62,8 @@ class TurnRequest:
     """The agent's own belief of the round before."""
     leading: Mapping[str, str]
     """Neutral name → leading outcome of every other agent, as of the round before."""
-    heard: tuple[tuple[str, Turn], ...] = ()
-    """In sequential order: turns already taken in this round."""
+    heard: tuple[tuple[str, tuple[Argument, ...]], ...] = ()
+    """In sequential order: what others have argued in this round already, not yet judged."""
     seed: int = 0
 
 

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from maci._version import __version__
-from maci.errors import MaciError, exit_code
+from maci.errors import InputError, MaciError, exit_code
 
 __all__ = ["app", "main"]
 
@@ -93,15 +93,23 @@ def debate(
 
 @app.command()
 def show(
-    transcript: TranscriptPath,
+    transcript: Annotated[
+        Path | None, typer.Argument(help="A transcript.jsonl, or the folder that holds it.", metavar="TRANSCRIPT")
+    ] = None,
+    schema: Annotated[bool, typer.Option("--schema", help="The JSON Schema of a transcript's events.")] = False,
     round: Annotated[int | None, typer.Option(help="Only this round.", min=0)] = None,
     json: Json = False,
     plain: Plain = False,
     quiet: Quiet = False,
 ) -> None:
     """Read a debate: rounds, dials, signals, arguments, and why it stopped."""
-    from maci.cli.show import run
+    from maci.cli.show import run, schema_page
 
+    if schema:
+        schema_page()
+        return
+    if transcript is None:
+        raise InputError("which debate? Give a TRANSCRIPT (a transcript.jsonl or its folder)")
     run(transcript, only=round, json=json, plain=plain, quiet=quiet)
 
 

@@ -91,11 +91,15 @@ def run(options: Options) -> None:
     if options.json:
         typer.echo(jsonlib.dumps(result_object(result, transcript.path), ensure_ascii=False))
     else:
-        View(plain=options.plain).result(result, transcript.path)
+        view.result(result, transcript.path)
     if result.answer is None:
         if result.stop_reason == "budget":
             raise BudgetError(f"no answer: {result.detail}; raise --budget-tokens")
         raise EnvironmentError_(f"no answer: {result.detail}")
+    if result.stop_reason == "error":
+        raise EnvironmentError_(
+            f"the debate ended in an error, the answer is that of its last whole round: {result.detail}"
+        )
 
 
 def result_object(result: Finished, transcript: Path) -> dict[str, Any]:

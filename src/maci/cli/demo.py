@@ -15,7 +15,8 @@ from maci.errors import MaciError, exit_code
 def main() -> None:
     """Debate, then recompute everything from the transcript."""
     out = Path(mkdtemp(prefix="maci-demo-")) / "run"
-    cli.debate(case="paper-hepatitis", panel="paper", out=out)
+    typer.echo("$ maci debate dengue\n")
+    cli.debate(case="dengue", panel="readers", out=out)
     typer.echo("\n$ maci replay " + str(out))
     cli.replay(out)
     typer.echo(f"\nNext: maci show {out}   ·   maci cases   ·   maci debate --help")

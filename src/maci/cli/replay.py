@@ -10,7 +10,8 @@ import typer
 
 from maci.cli.show import locate
 from maci.config import load
-from maci.controller.state import as_mapping
+from maci.controller.requests import wants
+from maci.controller.state import State, as_mapping
 from maci.errors import TranscriptError
 from maci.record.replay import replay, replay_with
 from maci.record.transcript import Recording, read
@@ -62,7 +63,7 @@ def _other(recording: Recording, profile: str | None, config: Path | None, sets:
         return
     for item in rows:
         p = item["p"]
-        stop = item["stop_reason"] or "would have gone on past the record"
+        stop = item["stop_reason"] or _lacking(after.state)
         typer.echo(
             f"{item['rules']:<9} {stop:<36} after {item['rounds']} rounds   {item['answer']} "
             + (f"p = {p:.3f}" if isinstance(p, float) else "")
@@ -71,3 +72,11 @@ def _other(recording: Recording, profile: str | None, config: Path | None, sets:
         "Off-policy: the agents spoke under the recorded dials and gates; under the other rules they would have been told "
         "something else."
     )
+
+
+def _lacking(state: State) -> str:
+    """Why the other rules came to no end on this record."""
+    want = next(wants(state), None)
+    if want is not None and want.kind == "score":
+        return f"the record lacks a score by {want.who}"
+    return "would have gone on past the record"

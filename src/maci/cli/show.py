@@ -9,11 +9,11 @@ import typer
 
 from maci.cli.view import View
 from maci.controller.decisions import Finished
-from maci.record.events import tree
+from maci.record.events import schema, tree
 from maci.record.replay import replay
 from maci.record.transcript import read
 
-__all__ = ["locate", "run"]
+__all__ = ["locate", "run", "schema_page"]
 
 
 def locate(path: Path) -> Path:
@@ -34,8 +34,13 @@ def run(path: Path, *, only: int | None, json: bool, plain: bool, quiet: bool) -
     last = recording.events[-1]
     if isinstance(last, Finished):
         if only is None:
-            View(plain=plain).result(last, path)
+            view.result(last, path)
     else:
         typer.echo(
             f"The debate is unfinished: {replay(recording.events).where()}. Continue it with: maci debate --resume --out {path.parent}"
         )
+
+
+def schema_page() -> None:
+    """Print the JSON Schema of the events."""
+    typer.echo(jsonlib.dumps(schema(), indent=2, ensure_ascii=False))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import shorten
 
 from rich.console import Console
 from rich.text import Text
 
 from maci.agents.argument import Argument
-from maci.controller.decisions import Dialled, Finished, Gated, Initialized, Measured, Weighed
+from maci.controller.decisions import Admission, Dialled, Finished, Gated, Initialized, Measured, Weighed
 from maci.controller.inputs import (
     Exhausted,
-    Failed,
     Intervened,
     JudgeAbstention,
     Opened,
@@ -52,8 +52,11 @@ class View:
         self._seats: list[str] = []
         self._spans: dict[str, Span] = {}
 
-    def _say(self, text: str = "", style: str = "") -> None:
-        self._out.print(Text(text, style="" if self._plain else style))
+    def _say(self, text: str = "", style: str = "", *, one_line: bool = False) -> None:
+        cut = one_line and not self._plain
+        self._out.print(
+            Text(text, style="" if self._plain else style), no_wrap=cut or None, overflow="ellipsis" if cut else None
+        )
 
     def show(self, event: Event) -> None:
         """Print one event."""
@@ -84,7 +87,7 @@ class View:
             case Dialled():
                 if event.by_hand:
                     self._say(f"  dials set by hand for round {event.round}", "magenta")
-            case Intervened() | Exhausted() | Failed():
+            case Intervened() | Exhausted():
                 self._say(f"  {event.type}", "magenta")
             case _:
                 pass
@@ -119,16 +122,33 @@ class View:
             "bold cyan",
         )
         for a in event.admissions:
-            argument = self._arguments.get(a.argument)
-            claim = argument.claim if argument else ""
-            mark, style = ("admitted", "green") if a.admitted else ("rejected", "red")
-            self._say(f"  {mark} {a.argument} {a.agent}: {claim}", style)
-            spans = ", ".join(f"{c.span}{'' if c.verified else ' (' + c.why + ')'}" for c in a.citations) or "none"
+            self._argument(a)
+
+    def _argument(self, a: Admission) -> None:
+        argument = self._arguments.get(a.argument)
+        mark, style = ("admitted", "green") if a.admitted else ("rejected", "red")
+        self._say(f"  {mark} {a.argument} {a.agent}: {argument.claim if argument else ''}", style)
+        if argument and argument.reasons:
+            self._say(f"    {' '.join(argument.reasons)}")
+        self._say(
+            f"    q {figure(a.q)}  CRIT {figure(a.crit)}" + (f"  rejected because {a.reason}" if a.reason else ""),
+            "dim",
+        )
+        for citation in a.citations[:1] if all(c.verified for c in a.citations) else a.citations:
+            more = f" (and {len(a.citations) - 1} more)" if len(a.citations) > 1 and citation.verified else ""
             self._say(
-                f"    q {figure(a.q)}  CRIT {figure(a.crit)}  cites {spans}"
-                + (f"  because {a.reason}" if a.reason else ""),
+                f"    {self._quote(citation.span)}{more}"
+                if citation.verified
+                else f"    {citation.span}: {citation.why}",
                 "dim",
             )
+
+    def _quote(self, span_id: str) -> str:
+        """A span with the beginning of its text."""
+        span = self._spans.get(span_id)
+        if span is None:
+            return span_id
+        return f"{span_id} “{shorten(span.text, 96, placeholder=' …')}”"
 
     def _weighed(self, event: Weighed) -> None:
         self._beliefs(event.beliefs, event.mixture, event.weights)
@@ -160,7 +180,7 @@ class View:
         width = max(len(name) for name, _ in [*rows, ("mixture", mixture)])
         for name, p in [*rows, ("mixture", mixture)]:
             style = "bold" if name == "mixture" else ""
-            self._say(f"  {name:<{width}}  {self._leading(p)}", style)
+            self._say(f"  {name:<{width}}  {self._leading(p)}", style, one_line=True)
 
     def _leading(self, p: Mapping[str, float]) -> str:
         top = sorted(p, key=lambda label: -p[label])[:3]
@@ -172,8 +192,17 @@ class View:
         for agent, why in abstained.items():
             self._say(f"  {agent} abstained: {why}", "yellow")
 
+    def _distinct(self, rationale: Sequence[str]) -> list[str]:
+        """The best arguments, each body of evidence once."""
+        seen: dict[frozenset[str], str] = {}
+        for identity in rationale:
+            if identity in self._arguments:
+                seen.setdefault(frozenset(c.span for c in self._arguments[identity].citations), identity)
+        return list(seen.values())[:3]
+
     def result(self, result: Finished, transcript: Path) -> None:
-        """Print the result."""
+        """Print the result, whatever was left out before."""
+        self._out.quiet = False
         self._say()
         if result.answer is None:
             self._say("No answer", "bold red")
@@ -183,6 +212,11 @@ class View:
                 p = result.distribution[label]
                 bar = "" if self._plain else f"{'█' * round(30 * p):<30} "
                 self._say(f"  {bar}{p:6.3f}  {label}")
+        for identity in self._distinct(result.rationale):
+            argument = self._arguments[identity]
+            self._say(f"  because ({identity}) {argument.claim} {' '.join(argument.reasons)}")
+            for citation in argument.citations[:1]:
+                self._say(f"    {self._quote(citation.span)}", "dim")
         self._say(f"Stopped after {result.rounds} rounds: {result.stop_reason} ({result.detail})")
         self._say(f"Tokens {result.tokens:,}")
         for m in result.minority:

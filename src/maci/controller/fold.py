@@ -15,7 +15,6 @@ from maci.controller.decisions import Decision
 from maci.controller.dials import Dials
 from maci.controller.inputs import (
     Exhausted,
-    Failed,
     Input,
     Intervened,
     JudgeAbstention,
@@ -143,8 +142,6 @@ def step(state: State, item: Input) -> Step:
             return replace(state, hand=_both_hands(state.hand, item)), ()
         case Exhausted():
             return _out_of_budget(state, item)
-        case Failed():
-            return finish(state, "error", item.error)
         case Opened():  # refused above
             raise AssertionError
     return _close(state) if state.complete else (state, ())

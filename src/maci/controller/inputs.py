@@ -22,7 +22,6 @@ from maci.judge.crit import CritScore
 
 __all__ = [
     "Exhausted",
-    "Failed",
     "Input",
     "Intervened",
     "JudgeAbstention",
@@ -178,14 +177,4 @@ class Exhausted:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
-    """Something broke that no agent or judge can be blamed for."""
-
-    type: Literal["failed"] = "failed"
-    error: str
-
-
-Input = (
-    Opened | Retrieved | TurnTaken | TurnFailed | Resolved | Scored | JudgeAbstention | Intervened | Exhausted | Failed
-)
+Input = Opened | Retrieved | TurnTaken | TurnFailed | Resolved | Scored | JudgeAbstention | Intervened | Exhausted

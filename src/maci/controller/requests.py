@@ -68,7 +68,7 @@ def turn_request(state: State, agent: str) -> TurnRequest:
     cited = {c.span for entry in state.record for c in entry.argument.citations if c.span in state.spans}
     visible = dict.fromkeys((*state.retrieved, *sorted(cited)))
     heard = tuple(
-        (state.seat(other), turn)
+        (state.seat(other), turn.arguments)
         for other in state.agents
         if state.config.agents.order == "sequential" and (turn := state.turns.get(other)) is not None
     )

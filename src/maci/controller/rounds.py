@@ -250,7 +250,8 @@ def _settle(
     d_after = spread({agent: reading.beliefs[agent] for agent in both}, state) or 0.0
     back = reverts(set(both), backed, before=d_before, after=d_after, nu=rule.nu, mode=rule.gate)
     beliefs = {agent: before[agent] if agent in back else p for agent, p in reading.beliefs.items()}
-    return before, beliefs, {agent: reading.beliefs[agent] for agent in reading.beliefs if agent in back}
+    moved = {agent: p for agent, p in reading.beliefs.items() if agent in back and not np.array_equal(p, before[agent])}
+    return before, beliefs, moved
 
 
 def close_round(state: State) -> tuple[State, tuple[Decision, ...]]:

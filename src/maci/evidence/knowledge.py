@@ -36,6 +36,8 @@ class Condition:
     aliases: tuple[str, ...]
     summary: str
     presentation: tuple[str, ...]
+    lay: tuple[str, ...]
+    """How people describe it."""
     distinguishing: tuple[str, ...]
     symptoms: Mapping[str, float]
     """Symptom → rough share of patients who have it."""
@@ -60,6 +62,7 @@ def conditions() -> tuple[Condition, ...]:
             aliases=tuple(entry.get("aliases", ())),
             summary=entry["summary"],
             presentation=tuple(entry["presentation"]),
+            lay=tuple(entry["lay"]),
             distinguishing=tuple(entry["distinguishing"]),
             symptoms=entry["symptoms"],
             tests=(
@@ -82,6 +85,7 @@ def builtin_spans() -> tuple[Span, ...]:
             condition.presentation[half:],
             (f"{condition.name} brings {', '.join(condition.symptoms)}.",),
             condition.distinguishing,
+            condition.lay,
         )
         for text in map(" ".join, passages):
             span = Span.of(text, f"built-in: {condition.name}", 0, condition.name)

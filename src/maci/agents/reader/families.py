@@ -95,10 +95,14 @@ class Semantic:
 
 @dataclass(frozen=True, slots=True)
 class Bayesian:
-    """Every word of the case is a weight of evidence (naive Bayes), tempered since words are not independent."""
+    """Every word of the case is a weight of evidence (naive Bayes), tempered since words are not independent.
+
+    Every outcome's text counts as equally long: otherwise an outcome of which much is visible is punished for every word it does
+    not use (Rennie et al. 2003, *Tackling the Poor Assumptions of Naive Bayes*). An outcome of which nothing is visible is neutral.
+    """
 
     name: str = "bayesian"
-    prior: float = 100.0
+    prior: float = 200.0
     """Strength of the prior, in words."""
     temperature: float = 1.1
 
@@ -108,8 +112,10 @@ class Bayesian:
         member = np.zeros((len(library.outcomes), len(visible)))
         member[subject, np.arange(len(visible))] = 1.0
         base = (counts.sum(axis=0) + 1) / (length.sum() + library.vocabulary)
-        likely = (member @ counts + self.prior * base) / ((member @ length)[:, None] + self.prior)
-        weight = np.log(likely / base)
+        said = member @ length
+        typical = said[said > 0].mean() if said.any() else 1.0
+        share = np.where(said[:, None] > 0, (member @ counts) / np.maximum(said, 1)[:, None], base)
+        weight = np.log((typical * share + self.prior * base) / (typical + self.prior) / base)
         support = ((counts > 0) * weight[subject]).sum(axis=1)
         return _softmax(weight.sum(axis=1) / self.temperature), support
 

@@ -1,0 +1,56 @@
+"""What the README shows works as shown."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(kind: str) -> list[str]:
+    return re.findall(rf"```{kind}\n(.*?)```", TEXT, re.DOTALL)
+
+
+def test_the_python_example_prints_what_it_says():
+    (code,) = blocks("python")
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(code, "README", "exec"), {})
+    assert out.getvalue().strip() == re.search(r"print\(.*#\s*(.*)", code).group(1)
+
+
+def commands() -> list[str]:
+    lines = [line.split("#")[0].strip() for block in blocks("sh") for line in block.splitlines()]
+    return [part.strip() for line in lines if line.startswith("maci") for part in line.split("&&")]
+
+
+def test_every_command_of_the_readme_works(tmp_path: Path):
+    (yaml,) = blocks("yaml")
+    (tmp_path / "case.yaml").write_text(yaml, encoding="utf-8")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "notes.md").write_text(
+        "Birch has a second plant.\n\nAcme had a strike in May.\n", encoding="utf-8"
+    )
+    ran = commands()
+    assert len(ran) >= 8
+    for command in ran:
+        call = [sys.executable, "-c", "from maci.cli import main; main()", *shlex.split(command)[1:]]
+        done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, f"{command}\n{done.stdout[-500:]}\n{done.stderr[-1500:]}"
+
+
+@pytest.mark.parametrize("name", re.findall(r"`maci (\w+)", TEXT))
+def test_every_command_named_exists(name):
+    from maci.cli.app import app
+
+    names = {c.name or c.callback.__name__ for c in app.registered_commands} | {g.name for g in app.registered_groups}
+    assert name in names

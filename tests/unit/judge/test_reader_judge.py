@@ -1,0 +1,63 @@
+"""Reader judges: what they reward and what they do not."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from maci.agents.anchor import Question
+from maci.agents.argument import Argument
+from maci.evidence.span import Span
+from maci.judge.crit import JudgeAbstained, ScoreRequest
+from maci.judge.reader import FEATURES, ReaderJudge, reader_judges
+
+NEAR = Span.of("High fever with pain behind the eyes and a rash.", "a", 0, "Dengue")
+FAR = Span.of("The big toe is swollen and red at night.", "a", 0, "Gout")
+LIBRARY = [
+    NEAR,
+    FAR,
+    Span.of("Fever and cough with red eyes.", "a", 0, "Measles"),
+    Span.of("Pain in many joints after a fever.", "a", 0, "Chikungunya"),
+]
+QUESTION = Question(
+    "What is it?", "Three days of high fever, a rash, and pain behind the eyes.", "closed", ("Dengue", "Gout")
+)
+
+
+def score(judge, *spans, outcome="Dengue", unverified=0):
+    argument = Argument(claim=f"It is {outcome}.", reasons=("Look.",), outcome=outcome)
+    request = ScoreRequest(question=QUESTION, argument=argument, spans=spans, unverified=unverified)
+    return asyncio.run(judge.score(request))[0]
+
+
+@pytest.fixture(params=FEATURES)
+def judge(request):
+    return ReaderJudge(request.param, LIBRARY)
+
+
+def test_evidence_near_the_case_scores_higher(judge):
+    assert score(judge, NEAR).composite > score(judge, FAR, outcome="Gout").composite
+
+
+def test_evidence_about_another_outcome_does_not_support_the_claim(judge):
+    wrong = score(judge, NEAR, outcome="Gout")
+    assert wrong.evidence == 0 and wrong.logic == 0
+
+
+def test_a_counter_argument_is_coherent_only_if_its_own_side_is_closer(judge):
+    assert score(judge, NEAR, FAR, outcome="Dengue").logic > 0.5 > score(judge, NEAR, FAR, outcome="Gout").logic
+
+
+def test_citations_that_do_not_stand_count_against_the_argument(judge):
+    assert score(judge, NEAR, unverified=1).evidence == pytest.approx(score(judge, NEAR).evidence / 2)
+
+
+def test_nothing_verified_is_an_abstention(judge):
+    with pytest.raises(JudgeAbstained):
+        score(judge, unverified=2)
+
+
+def test_the_three_are_of_one_family_that_no_reader_has():
+    assert [j.name for j in reader_judges(LIBRARY)] == ["letters", "words", "phrases"]
+    assert {j.family for j in reader_judges(LIBRARY)} == {"surface"}

@@ -1,0 +1,93 @@
+"""Calibration learns what it should from debates with known answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from maci.belief import temper
+from maci.calibrate import calibrate, ece, fit_temperature, observe, to_toml
+from maci.case.case import builtin_cases
+from maci.cli.app import app
+from maci.config import Config, load
+from maci.debate import debate
+from maci.errors import ConfigError, InputError
+from maci.evidence.fake import HashEncoder
+from maci.evidence.knowledge import builtin_spans
+from maci.panel.readers import ReaderPanel
+from maci.run import opening
+
+
+def test_temperature_undoes_overconfidence():
+    rng = np.random.default_rng(0)
+    true = rng.dirichlet(np.ones(4), 3000)
+    gold = [int(rng.choice(4, p=p)) for p in true]
+    sharpened = [temper(p, 0.5) for p in true]
+    assert fit_temperature(sharpened, gold) == pytest.approx(2.0, rel=0.1)
+    assert ece([temper(p, 2.0) for p in sharpened], gold) < 0.03 < ece(sharpened, gold)
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    cases = [
+        case for case in builtin_cases().values() if case.outcomes.kind == "closed" and not case.id.startswith("paper")
+    ]
+    panel = ReaderPanel(builtin_spans(), HashEncoder())
+
+    async def play(case):
+        table = panel.table(case)
+        return observe([event async for event in debate(opening(case, table, Config()), table)])
+
+    return [outcome for case in cases[:24] if (outcome := asyncio.run(play(case))) is not None]
+
+
+def test_a_calibration_is_a_config_file_that_loads_and_names_its_encoder(outcomes, tmp_path: Path):
+    found = calibrate(outcomes)
+    file = tmp_path / "calibration.toml"
+    file.write_text(to_toml(found, "built-in"), encoding="utf-8")
+    config = load(file=file, environ={})
+    assert config.calibration.made_for == "fake-hash/64+adapted"
+    assert config.calibration.temperature == pytest.approx(found.settings["calibration.temperature"], abs=1e-6)
+    assert config.dials.q_lo <= config.dials.q_hi and config.dials.d_lo <= config.dials.d_hi
+    assert config.gate.tau_q <= 0.5 and config.regime.c_max > 0
+
+
+def test_a_calibration_for_another_encoder_is_refused(outcomes, tmp_path: Path):
+    from maci.evidence.encode import load_encoder
+    from maci.panel import build_table
+
+    file = tmp_path / "calibration.toml"
+    file.write_text(to_toml(calibrate(outcomes), "built-in"), encoding="utf-8")
+    case = builtin_cases()["dengue"]
+    table = build_table("readers", case, load_encoder())
+
+    async def play():
+        return [event async for event in debate(opening(case, table, load(file=file, environ={})), table)]
+
+    with pytest.raises(ConfigError, match="made for the encoder 'fake-hash/64"):
+        asyncio.run(play())
+
+
+def test_too_few_cases_are_refused(outcomes):
+    with pytest.raises(InputError, match="at least 20 cases"):
+        calibrate(outcomes[:5])
+
+
+def test_the_command_writes_the_file_and_says_what_it_learnt(tmp_path: Path):
+    from typer.testing import CliRunner
+
+    lines = [
+        json.dumps({"question": c.question, "context": c.context, "outcomes": list(c.outcomes.labels), "gold": c.gold})
+        for c in list(builtin_cases().values())[:40]
+        if c.outcomes.kind == "closed" and not c.id.startswith("paper")
+    ]
+    (tmp_path / "dev.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    out = tmp_path / "c.toml"
+    done = CliRunner().invoke(app, ["calibrate", str(tmp_path / "dev.jsonl"), "--out", str(out), "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["n"] == len(lines)
+    assert "made_for" in out.read_text(encoding="utf-8")
