@@ -97,8 +97,9 @@ class Semantic:
 class Bayesian:
     """Every word of the case is a weight of evidence (naive Bayes), tempered since words are not independent.
 
-    Every outcome's text counts as equally long: otherwise an outcome of which much is visible is punished for every word it does
-    not use (Rennie et al. 2003, *Tackling the Poor Assumptions of Naive Bayes*). An outcome of which nothing is visible is neutral.
+    An outcome of which much is visible is otherwise punished for every word it does not use (Rennie et al. 2003, *Tackling the Poor
+    Assumptions of Naive Bayes*): texts count as long as the geometric mean of their own length and the typical one. An outcome
+    of which nothing is visible is neutral.
     """
 
     name: str = "bayesian"
@@ -115,7 +116,8 @@ class Bayesian:
         said = member @ length
         typical = said[said > 0].mean() if said.any() else 1.0
         share = np.where(said[:, None] > 0, (member @ counts) / np.maximum(said, 1)[:, None], base)
-        weight = np.log((typical * share + self.prior * base) / (typical + self.prior) / base)
+        size = np.sqrt(np.where(said > 0, said, typical) * typical)[:, None]
+        weight = np.log((size * share + self.prior * base) / (size + self.prior) / base)
         support = ((counts > 0) * weight[subject]).sum(axis=1)
         return _softmax(weight.sum(axis=1) / self.temperature), support
 
