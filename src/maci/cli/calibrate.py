@@ -20,7 +20,7 @@ from maci.evidence.corpus import Corpus
 from maci.evidence.encode import load_encoder
 from maci.evidence.knowledge import builtin_spans
 from maci.evidence.source import document_spans
-from maci.panel.readers import ReaderPanel
+from maci.panel.readers import ReaderPanel, remembering
 from maci.run import opening
 
 __all__ = ["read_cases", "run"]
@@ -49,7 +49,7 @@ def run(cases: Path, *, out: Path, corpus: Path | None, sets: list[str], seed: i
     config = load(sets=sets)
     spans = Corpus.open(corpus).spans if corpus else builtin_spans()
     extra = [span for case in known for span in document_spans(case)]
-    panel = ReaderPanel((*extra, *spans), load_encoder(config.evidence.encoder))
+    panel = ReaderPanel((*extra, *spans), remembering(load_encoder(config.evidence.encoder), corpus))
 
     async def play(case: Case) -> Outcome | None:
         table = panel.table(case, seed=seed)

@@ -23,7 +23,10 @@ from maci.evidence.encode import CachedEncoder, Encoder
 from maci.evidence.lexical import Lexical, normal_text
 from maci.evidence.span import Span
 
-__all__ = ["Retriever", "estimate_tokens"]
+__all__ = ["EMBEDDINGS", "Retriever", "estimate_tokens"]
+
+EMBEDDINGS = "embeddings.sqlite"
+"""Where an index folder keeps its embeddings."""
 
 _CORE = 0.9
 """Share of the best BM25 score from which a span belongs to the core; chosen on development splits (docs/decisions/004)."""
@@ -75,7 +78,7 @@ class Retriever:
         """A retriever over a corpus that keeps BM25 and embeddings in the corpus's index folder, if it has one."""
         if corpus.home is None:
             return cls(corpus, encoder, depth=depth)
-        cached = CachedEncoder(encoder, corpus.home / "embeddings.sqlite")
+        cached = CachedEncoder(encoder, corpus.home / EMBEDDINGS)
         return cls(corpus, cached, depth=depth, folder=corpus.home / "bm25")
 
     def retrieve(self, query: str, k: int = 32, max_tokens: int = 4000) -> list[tuple[Span, float]]:

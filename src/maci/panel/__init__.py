@@ -22,9 +22,9 @@ __all__ = ["build_table"]
 def build_table(panel: str, case: Case, encoder: Encoder, *, seed: int = 0, corpus: Path | None = None) -> Table:
     """The table a panel name or file stands for."""
     if panel == "readers":
-        from maci.panel.readers import ReaderPanel, evidence_for
+        from maci.panel.readers import ReaderPanel, evidence_for, remembering
 
-        return ReaderPanel(evidence_for(case, corpus), encoder).table(case, seed=seed)
+        return ReaderPanel(evidence_for(case, corpus), remembering(encoder, corpus)).table(case, seed=seed)
     from maci.panel.scripted import file_table, paper_table
 
     if corpus is not None:

@@ -20,12 +20,13 @@ from maci.evidence.corpus import Corpus
 from maci.evidence.encode import CachedEncoder, Encoder
 from maci.evidence.encoders.adapted import AdaptedEncoder
 from maci.evidence.knowledge import builtin_spans, conditions
-from maci.evidence.retrieve import Retriever
+from maci.evidence.retrieve import EMBEDDINGS, Retriever
 from maci.evidence.source import CaseEvidence, Retrieval, document_spans
 from maci.evidence.span import Span
 from maci.judge.reader import ReaderJudge, reader_judges
+from maci.llm.weights import cache_dir
 
-__all__ = ["ReaderPanel", "evidence_for"]
+__all__ = ["ReaderPanel", "evidence_for", "remembering"]
 
 
 def evidence_for(case: Case, corpus: Path | None) -> Sequence[Span]:
@@ -34,6 +35,13 @@ def evidence_for(case: Case, corpus: Path | None) -> Sequence[Span]:
     if corpus is not None:
         return (*documents, *Corpus.open(corpus).spans)
     return (*documents, *builtin_spans())
+
+
+def remembering(encoder: Encoder, corpus: Path | None) -> Encoder:
+    """The encoder with its embeddings kept on disk, where computing them again would be felt."""
+    if corpus is not None:
+        return CachedEncoder(encoder, corpus / EMBEDDINGS)
+    return encoder if encoder.name.startswith("wordllama") else CachedEncoder(encoder, cache_dir() / EMBEDDINGS)
 
 
 def names_for(labels: Sequence[str]) -> Mapping[str, str]:
