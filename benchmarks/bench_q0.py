@@ -12,8 +12,8 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from bench_readers import Row, run
 
+from bench_readers import Row, run
 from maci.case.datasets import Example, Split, data_folder, masked_kaggle, symptom2disease
 from maci.config import Config
 from maci.evidence.encode import CachedEncoder, Encoder, load_encoder

@@ -6,10 +6,14 @@ python docs/generate.py [--check]
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
+from maci.case.case import CaseFile
 from maci.config import build, parameters
+from maci.record.events import schema
+from maci.record.result import Result
 from maci.theory.trajectories import TRAJECTORIES, play
 
 DOCS = Path(__file__).parent
@@ -48,6 +52,12 @@ def settings() -> str:
 BLOCKS = {"decisions/002-stop-rules.md": {"stop-rules": stop_rules}, "settings.md": {"settings": settings}}
 
 
+def schemas() -> dict[str, str]:
+    """The published JSON Schemas."""
+    found = {"case": CaseFile.model_json_schema(), "result": Result.model_json_schema(), "transcript": schema()}
+    return {f"schemas/{name}.json": json.dumps(found[name], indent=1, ensure_ascii=False) + "\n" for name in found}
+
+
 def render(page: str, blocks: dict[str, object]) -> str:
     text = (DOCS / page).read_text(encoding="utf-8")
     for name, write in blocks.items():
@@ -63,12 +73,14 @@ def main() -> int:
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
     stale = []
-    for page, blocks in BLOCKS.items():
-        text = render(page, blocks)
-        if text != (DOCS / page).read_text(encoding="utf-8"):
+    pages = {page: render(page, blocks) for page, blocks in BLOCKS.items()} | schemas()
+    for page, text in pages.items():
+        file = DOCS / page
+        if not file.exists() or text != file.read_text(encoding="utf-8"):
             stale.append(page)
             if not check:
-                (DOCS / page).write_text(text, encoding="utf-8")
+                file.parent.mkdir(exist_ok=True)
+                file.write_text(text, encoding="utf-8")
     if check and stale:
         print(f"out of date: {', '.join(stale)}; run `make docs`", file=sys.stderr)
         return 1

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json as jsonlib
 import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -24,10 +22,11 @@ from maci.errors import BudgetError, EnvironmentError_, InputError
 from maci.evidence.encode import load_encoder
 from maci.panel import build_table
 from maci.record.events import Event
+from maci.record.result import Result
 from maci.record.transcript import Transcript
 from maci.run import opening
 
-__all__ = ["Options", "result_object", "run"]
+__all__ = ["Options", "run"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +88,7 @@ def run(options: Options) -> None:
         again = f"maci debate --resume --out {transcript.path.parent}"
         raise EnvironmentError_(f"nobody reads the output any more; go on with: {again}") from error
     if options.json:
-        typer.echo(jsonlib.dumps(result_object(result, transcript.path), ensure_ascii=False))
+        typer.echo(Result.of(result, transcript.path).model_dump_json())
     else:
         view.result(result, transcript.path)
     if result.answer is None:
@@ -100,25 +99,6 @@ def run(options: Options) -> None:
         raise EnvironmentError_(
             f"the debate ended in an error, the answer is that of its last whole round: {result.detail}"
         )
-
-
-def result_object(result: Finished, transcript: Path) -> dict[str, Any]:
-    """The result as `--json` prints it."""
-    return {
-        "answer": result.answer,
-        "distribution": dict(result.distribution),
-        "stop_reason": result.stop_reason,
-        "rounds": result.rounds,
-        "tokens": result.tokens,
-        "transcript": str(transcript),
-        "warnings": list(result.warnings),
-        "detail": result.detail,
-        "rationale": list(result.rationale),
-        "minority": [
-            {"agent": m.agent, "outcome": m.outcome, "probability": m.probability, "arguments": list(m.arguments)}
-            for m in result.minority
-        ],
-    }
 
 
 def _case(options: Options) -> Case:

@@ -94,7 +94,9 @@ def test_an_outcome_of_which_more_is_known_is_punished_less_than_by_the_plain_ru
     rule = Bayesian()
     p, _ = rule.read(library, case, everything(library))
     said = np.array([library.length[library.subject == k].sum() for k in range(3)])
-    plain = (rule.prior / (said + rule.prior)) ** (len(case.words) / rule.temperature)  # P(unseen word), outcome by outcome
+    plain = (rule.prior / (said + rule.prior)) ** (
+        len(case.words) / rule.temperature
+    )  # P(unseen word), outcome by outcome
     assert p[0] > plain[0] / plain.sum()
     assert p[0] < p[1]
 
