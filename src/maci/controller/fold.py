@@ -13,6 +13,7 @@ import numpy as np
 from maci.agents.argument import Usage
 from maci.controller.decisions import Decision
 from maci.controller.dials import Dials
+from maci.controller.ending import finish
 from maci.controller.inputs import (
     Exhausted,
     Input,
@@ -26,7 +27,7 @@ from maci.controller.inputs import (
     TurnTaken,
     unpack,
 )
-from maci.controller.rounds import close_opening, close_round, finish
+from maci.controller.rounds import close_opening, close_round
 from maci.controller.state import State, argument_id, fill_slots
 from maci.errors import ConfigError, InputError
 from maci.judge.panel import check_families
