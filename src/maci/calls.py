@@ -75,7 +75,7 @@ class Calls:
         self._agents = {agent.name: agent for agent in table.agents}
         self._judges = {judge.name: judge for judge in table.judges}
         self._tasks: dict[Want, tuple[asyncio.Task[Input], int]] = {}
-        self._ledger = Ledger(state.config.budget.tokens, state.paid)
+        self._ledger = Ledger(state.config.budget.tokens, state.usage.tokens)
         seconds = state.config.budget.seconds
         self._deadline = None if seconds is None else monotonic() + seconds
 
@@ -117,8 +117,7 @@ class Calls:
             if task.done():
                 del self._tasks[want]
                 item = task.result()
-                usage = usage_of(item)
-                self._ledger.settle(reserved, usage.tokens if usage.paid else 0)
+                self._ledger.settle(reserved, usage_of(item).tokens)
                 return item
         return None
 

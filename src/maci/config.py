@@ -290,8 +290,10 @@ def full_key(name: str) -> str:
     """
     if name in _KEYS:
         return name
-    if name in _SHORT:
+    if name in _SHORT and name not in Config.model_fields:
         return _SHORT[name]
+    if both := [key for key in _KEYS if key.startswith(f"{name}.") or key.endswith(f".{name}")]:
+        raise ConfigError(f"{name!r} is not one setting: say which of {', '.join(both[:12])}")
     near = difflib.get_close_matches(name, [*_KEYS, *_SHORT], n=3)
     hint = f"did you mean {', '.join(near)}?" if near else "`maci config` lists every key"
     raise ConfigError(f"unknown setting {name!r}: {hint}")
@@ -345,8 +347,11 @@ def build(profile: str, values: Mapping[str, Any]) -> Config:
     if not isinstance(profile, str) or profile not in PROFILES:
         raise ConfigError(f"unknown profile {profile!r}: choose one of {', '.join(PROFILES)}")
     nested: dict[str, Any] = {"profile": profile}
-    for key, value in {**PROFILES[profile], **values}.items():
-        section, name = full_key(key).split(".")
+    chosen = {full_key(key): value for key, value in values.items()}
+    if "gate.tau_q" in chosen:  # a gate that somebody set is not fitted to the evidence
+        chosen.setdefault("gate.fit_tau_q", False)
+    for key, value in {**PROFILES[profile], **chosen}.items():
+        section, name = key.split(".")
         nested.setdefault(section, {})[name] = value
     try:
         config = Config.model_validate(nested)
@@ -361,12 +366,16 @@ def build(profile: str, values: Mapping[str, Any]) -> Config:
     return config
 
 
+_BOUNDS = {"greater_than_equal", "less_than_equal"}
+
+
 def _explain(error: ValidationError) -> str:
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"][:2])
     leaf = _KEYS[key]
     symbol = leaf.json_schema_extra["symbol"]
-    return f"{key} = {first['input']} is out of range: {symbol} must be {_valid(leaf)}"
+    wrong = "is out of range" if first["type"] in _BOUNDS else "is not valid"
+    return f"{key} = {first['input']} {wrong}: {symbol} must be {_valid(leaf)}"
 
 
 def load(

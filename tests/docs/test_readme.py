@@ -36,16 +36,16 @@ def commands() -> list[str]:
 def test_every_command_of_the_readme_works(tmp_path: Path):
     (yaml,) = blocks("yaml")
     (tmp_path / "case.yaml").write_text(yaml, encoding="utf-8")
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "notes.md").write_text(
-        "Birch has a second plant.\n\nAcme had a strike in May.\n", encoding="utf-8"
-    )
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.md").write_text("A cat walks along walls.\n\nA dog runs in circles.\n", encoding="utf-8")
     ran = commands()
     assert len(ran) >= 8
     for command in ran:
         call = [sys.executable, "-c", "from maci.cli import main; main()", *shlex.split(command)[1:]]
         done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, f"{command}\n{done.stdout[-500:]}\n{done.stderr[-1500:]}"
+        if command == "maci debate case.yaml":
+            assert "Answer: cat" in done.stdout
 
 
 @pytest.mark.parametrize("name", re.findall(r"`maci (\w+)", TEXT))

@@ -20,7 +20,7 @@ class Usage:
     generated: int = 0
     usd: float = 0.0
     free: bool = False
-    """Counted for comparison, but nobody pays for it: an embedded reader's words."""
+    """Counts against the token ceiling, but nobody pays for it: an embedded reader's words."""
 
     @property
     def tokens(self) -> int:

@@ -62,6 +62,9 @@ class Case:
             raise CaseError("the case has no question: add `question: …`")
         if self.gold is not None and not normal(self.gold):
             raise CaseError(f"gold is {self.gold!r}: it has no letters or digits")
+        ids = [document.id for document in self.evidence if document.id is not None]
+        if repeated := next((i for i in ids if ids.count(i) > 1), None):
+            raise CaseError(f"two pieces of evidence have the id {repeated!r}: give each its own, or leave ids out")
         if self.gold is not None and self.outcomes.kind != "open":
             try:
                 canonical(self.gold, self.outcomes, self.outcomes.labels)
@@ -257,11 +260,19 @@ def read_data(path: Path) -> Any:
     return parse_text(_decode(data, str(path)), path.suffix.lower(), str(path))
 
 
+def _of_any_kind(text: str) -> Any:
+    """Data from a text that does not say what it is: TOML where it is that, else YAML, which JSON is a part of."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return parse_text(text, ".yaml", "standard input")
+
+
 def load_case(name: str) -> Case:
     """A case from a file, from standard input (``-``), or a built-in one by name."""
     if name == "-":
         text = _decode(sys.stdin.buffer.read(), "standard input")
-        return parse_case(parse_text(text, ".yaml", "standard input"), "standard input")
+        return parse_case(_of_any_kind(text), "standard input")
     if is_file(name):
         return parse_case(read_data(Path(name)), name)
     cases = builtin_cases()

@@ -6,6 +6,7 @@ first answer · 130 interrupted.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from pathlib import Path
@@ -242,6 +243,9 @@ def models_remove(name: ModelName) -> None:
 
 def main() -> None:
     """Entry point: the one place where errors become exit codes."""
+    for stream in (sys.stdout, sys.stderr):  # a terminal that cannot show τ gets a stand-in, not a traceback
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         app()
     except MaciError as error:

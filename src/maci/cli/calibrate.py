@@ -18,7 +18,7 @@ from maci.debate import debate
 from maci.errors import InputError
 from maci.evidence.corpus import Corpus
 from maci.evidence.encode import load_encoder
-from maci.evidence.knowledge import builtin_spans
+from maci.evidence.knowledge import builtin_spans, builtin_tone
 from maci.evidence.source import document_spans
 from maci.panel.readers import ReaderPanel, remembering
 from maci.run import opening
@@ -47,7 +47,8 @@ def run(cases: Path, *, out: Path, corpus: Path | None, sets: list[str], seed: i
     if not known:
         raise InputError(f"{cases}: no case has a `gold` answer, and calibration needs them")
     config = load(sets=sets)
-    spans = Corpus.open(corpus).spans if corpus else builtin_spans()
+    scale = all(case.outcomes.kind == "ordered" for case in known)
+    spans = Corpus.open(corpus).spans if corpus else builtin_tone() if scale else builtin_spans()
     extra = [span for case in known for span in document_spans(case)]
     panel = ReaderPanel((*extra, *spans), remembering(load_encoder(config.evidence.encoder), corpus))
 

@@ -131,4 +131,9 @@ def _reopen(options: Options) -> tuple[Transcript, Sequence[Event], Opened]:
         sys.stderr.write(
             f"the last line was cut short by a crash ({recording.torn} bytes); going on from the line before\n"
         )
+    if not recording.opened.panel:
+        transcript.close()
+        raise InputError(
+            f"{transcript.path} was not made by `maci debate`: go on with it from Python, debate(…, recorded=…)"
+        )
     return transcript, recording.events, recording.opened

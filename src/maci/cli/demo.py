@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import sys
+from datetime import datetime
 from pathlib import Path
-from tempfile import mkdtemp
 
 import typer
 
 from maci.cli import app as cli
 from maci.errors import MaciError, exit_code
 
+MACI = ".venv/bin/maci"
+
 
 def main() -> None:
     """Debate, then recompute everything from the transcript."""
-    out = Path(mkdtemp(prefix="maci-demo-")) / "run"
-    typer.echo("$ maci debate dengue\n")
+    out = Path("maci-runs") / f"demo-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
+    typer.echo(f"$ {MACI} debate dengue\n")
     cli.debate(case="dengue", panel="readers", out=out)
-    typer.echo("\n$ maci replay " + str(out))
+    typer.echo(f"\n$ {MACI} replay {out}")
     cli.replay(out)
-    typer.echo(f"\nNext: maci show {out}   ·   maci cases   ·   maci debate --help")
+    typer.echo(f"\nNext: {MACI} show {out}   ·   {MACI} cases   ·   {MACI} debate --help")
 
 
 if __name__ == "__main__":

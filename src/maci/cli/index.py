@@ -45,8 +45,7 @@ def run(paths: Sequence[Path], *, out: Path, encoder: str, json: bool, plain: bo
         typer.echo(f"skipped {item.path}: {item.reason}", err=True)
     if not quiet:
         typer.echo(
-            f"{out}: {report.spans} spans from {report.added + report.changed + report.unchanged} files "
-            f"({report.added} new, {report.changed} changed, {report.unchanged} unchanged, {report.removed} removed, "
-            f"{len(report.skipped)} skipped)"
+            f"{out}: {report.spans} spans; files: {report.added} new, {report.changed} changed, {report.unchanged} unchanged, "
+            f"{report.removed} removed; {len(report.skipped)} notes on what was left out"
         )
         typer.echo(f"Use it with: maci debate CASE --corpus {out}")

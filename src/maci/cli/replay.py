@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json as jsonlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import typer
 
+from maci.belief import temper
 from maci.cli.show import locate
-from maci.config import load
+from maci.config import load, parameters
 from maci.controller.requests import wants
-from maci.controller.state import State, as_mapping
+from maci.controller.state import State
 from maci.errors import TranscriptError
 from maci.record.replay import replay, replay_with
 from maci.record.transcript import Recording, read
@@ -53,7 +54,7 @@ def _other(recording: Recording, profile: str | None, config: Path | None, sets:
         state = before.state if state_of == "recorded" else after.state
         mixture = state.mixture
         answer = None if mixture is None else state.labels[int(mixture.argmax())]
-        p = None if mixture is None or answer is None else as_mapping(state.labels, mixture)[answer]
+        p = None if mixture is None else float(temper(mixture, state.config.calibration.temperature).max())
         reason = state.finished.stop_reason if state.finished else None
         return {"rules": name, "stop_reason": reason, "rounds": len(state.history), "answer": answer, "p": p}
 
@@ -68,10 +69,24 @@ def _other(recording: Recording, profile: str | None, config: Path | None, sets:
             f"{item['rules']:<9} {stop:<36} after {item['rounds']} rounds   {item['answer']} "
             + (f"p = {p:.3f}" if isinstance(p, float) else "")
         )
+    before_, after_ = (dict(_flat(state)) for state in (before.state, after.state))
+    if blind := [key for key in before_ if key in _BLIND and before_[key] != after_[key]]:
+        typer.echo(f"Cannot be judged from a record, and was ignored: {', '.join(blind)}")
     typer.echo(
         "Off-policy: the agents spoke under the recorded dials and gates; under the other rules they would have been told "
         "something else."
     )
+
+
+_BLIND = {
+    "evidence.encoder", "evidence.k_ret", "evidence.context_tokens", "agents.order", "agents.temperature",
+    "crit.judge_temperature", "budget.tokens", "budget.seconds",
+}  # fmt: skip
+"""Settings that act before or outside what a record holds."""
+
+
+def _flat(state: State) -> Iterator[tuple[str, object]]:
+    return ((row.key, row.value) for row in parameters(state.config))
 
 
 def _lacking(state: State) -> str:

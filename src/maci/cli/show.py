@@ -9,6 +9,7 @@ import typer
 
 from maci.cli.view import View
 from maci.controller.decisions import Finished
+from maci.errors import InputError
 from maci.record.events import schema, tree
 from maci.record.replay import replay
 from maci.record.transcript import read
@@ -28,7 +29,10 @@ def run(path: Path, *, only: int | None, json: bool, plain: bool, quiet: bool) -
     if json:
         typer.echo(jsonlib.dumps([tree(event) for event in recording.events], ensure_ascii=False))
         return
-    view = View(plain=plain, silent=quiet, only=only)
+    last_round = max(getattr(event, "round", 0) for event in recording.events)
+    if only is not None and only > last_round:
+        raise InputError(f"--round {only}: this debate has the rounds 0 to {last_round}")
+    view = View(plain=plain, silent=quiet, only=only, full=True)
     for event in recording.events:
         view.show(event)
     last = recording.events[-1]

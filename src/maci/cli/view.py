@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from textwrap import shorten
+from textwrap import fill, shorten
 
 from rich.console import Console
 from rich.text import Text
@@ -28,6 +29,12 @@ from maci.record.events import Event
 
 __all__ = ["View", "figure"]
 
+LEGEND = (
+    "Q evidence quality · D disagreement · O shared evidence · CRIT argument quality · Î information gained; "
+    "dials: CL contentiousness, τ what an argument must reach to be admitted"
+)
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
 
 def figure(value: float | None, digits: int = 3) -> str:
     """A number, or a dash where it is undefined."""
@@ -43,29 +50,40 @@ class _Out(Console):
 
 
 class View:
-    """Prints events as they come."""
+    """Prints events as they come.
 
-    def __init__(self, *, plain: bool = False, silent: bool = False, only: int | None = None) -> None:
-        self._out = _Out(no_color=plain or None, highlight=False, quiet=silent, soft_wrap=plain)
-        self._plain, self._only = plain, only
+    On a terminal lines are folded with a hanging indent; into a pipe, and with ``plain``, every item is one line. Control characters
+    in what models and documents say are never passed on.
+    """
+
+    def __init__(
+        self, *, plain: bool = False, silent: bool = False, only: int | None = None, full: bool = False
+    ) -> None:
+        self._out = _Out(no_color=plain or None, highlight=False, quiet=silent, soft_wrap=True)
+        self._fold = self._out.is_terminal and not plain
+        self._plain, self._only, self._full = plain, only, full
         self._arguments: dict[str, Argument] = {}
+        self._said: dict[tuple[str, Argument], str] = {}
         self._seats: list[str] = []
         self._spans: dict[str, Span] = {}
+        self._silent: list[JudgeAbstention] = []
+        self._gold: str | None = None
 
-    def _say(self, text: str = "", style: str = "", *, one_line: bool = False) -> None:
-        cut = one_line and not self._plain
-        self._out.print(
-            Text(text, style="" if self._plain else style), no_wrap=cut or None, overflow="ellipsis" if cut else None
-        )
+    def _say(self, text: str = "", style: str = "") -> None:
+        clean = _CONTROL.sub("�", " ".join(text.splitlines()))
+        if self._fold and len(clean) > self._out.width:
+            margin = " " * (len(clean) - len(clean.lstrip()))
+            clean = fill(
+                clean.strip(),
+                self._out.width,
+                initial_indent=margin,
+                subsequent_indent=margin + "  ",
+                break_long_words=False,
+            )
+        self._out.print(Text(clean, style="" if self._plain else style))
 
     def show(self, event: Event) -> None:
         """Print one event."""
-        if (
-            self._only is not None
-            and getattr(event, "round", self._only) != self._only
-            and not isinstance(event, TurnTaken)
-        ):
-            return
         match event:
             case Opened():
                 self._opened(event)
@@ -75,7 +93,17 @@ class View:
                 for number, argument in enumerate(event.turn.arguments, 1):
                     self._arguments[argument_id(event.round, self._seats.index(event.agent), number)] = argument
             case JudgeAbstention():
-                self._say(f"  judge {event.slot} abstained on {event.argument}: {event.reason}", "yellow")
+                self._silent.append(event)
+            case Intervened() | Exhausted():
+                self._say(f"  {event.type}", "magenta")
+            case Initialized() | Gated() | Weighed() | Measured() | Dialled():
+                if self._only is None or event.round == self._only:
+                    self._decision(event)
+            case _:
+                pass
+
+    def _decision(self, event: Initialized | Gated | Weighed | Measured | Dialled) -> None:
+        match event:
             case Initialized():
                 self._initialized(event)
             case Gated():
@@ -87,30 +115,27 @@ class View:
             case Dialled():
                 if event.by_hand:
                     self._say(f"  dials set by hand for round {event.round}", "magenta")
-            case Intervened() | Exhausted():
-                self._say(f"  {event.type}", "magenta")
-            case _:
-                pass
 
     def _opened(self, event: Opened) -> None:
         self._seats = [seat.name for seat in event.agents]
+        self._gold = event.case.gold
         title = event.case.title or event.case.id
         self._say(f"{title + ': ' if title else ''}{event.case.question}", "bold")
         if event.case.context:
-            self._say(event.case.context, "dim")
-        self._say(
-            f"agents {', '.join(self._seats)}; judges {', '.join(seat.name for seat in event.judges) or 'none (CRIT-free)'}"
-        )
+            self._say(event.case.context if self._full else shorten(event.case.context, 600, placeholder=" …"), "dim")
+        judges = ", ".join(seat.name for seat in event.judges) or "none (CRIT-free)"
+        self._say(f"agents {', '.join(self._seats)}; judges {judges}")
         self._say(
             f"profile {event.config.profile}, schedule {event.config.dials.schedule}, encoder {event.encoder}, seed {event.seed}"
         )
+        self._say(LEGEND, "dim")
 
     def _initialized(self, event: Initialized) -> None:
         self._say()
         self._say(f"Round 0  openings   Q₀ {figure(event.q)}  D₀ {figure(event.d)}  O₀ {figure(event.o)}", "bold cyan")
         self._beliefs(event.beliefs, event.mixture)
         self._abstained(event.abstained)
-        self._say(f"  regime: {event.regime.kind} ({'; '.join(event.regime.why)})")
+        self._say(f"  is debate worth it? {event.regime.kind}: {'; '.join(event.regime.why)}")
         for note in event.notes:
             self._say(f"  note: {note}", "yellow")
 
@@ -123,10 +148,19 @@ class View:
         )
         for a in event.admissions:
             self._argument(a)
+        if silent := [item for item in self._silent if item.round == event.round]:
+            first = silent[0]
+            self._say(
+                f"  {len(silent)} scores are missing: judge {first.slot} on {first.argument}: {first.reason}", "yellow"
+            )
 
     def _argument(self, a: Admission) -> None:
         argument = self._arguments.get(a.argument)
         mark, style = ("admitted", "green") if a.admitted else ("rejected", "red")
+        said = self._said.setdefault((a.agent, argument), a.argument) if argument else a.argument
+        if said != a.argument and not self._full:
+            self._say(f"  {mark} {a.argument} {a.agent}: as {said}" + (f"; {a.reason}" if a.reason else ""), style)
+            return
         self._say(f"  {mark} {a.argument} {a.agent}: {argument.claim if argument else ''}", style)
         if argument and argument.reasons:
             self._say(f"    {' '.join(argument.reasons)}")
@@ -134,8 +168,9 @@ class View:
             f"    q {figure(a.q)}  CRIT {figure(a.crit)}" + (f"  rejected because {a.reason}" if a.reason else ""),
             "dim",
         )
-        for citation in a.citations[:1] if all(c.verified for c in a.citations) else a.citations:
-            more = f" (and {len(a.citations) - 1} more)" if len(a.citations) > 1 and citation.verified else ""
+        shown = a.citations if self._full or not all(c.verified for c in a.citations) else a.citations[:1]
+        for citation in shown:
+            more = f" (and {len(a.citations) - 1} more)" if len(shown) < len(a.citations) else ""
             self._say(
                 f"    {self._quote(citation.span)}{more}"
                 if citation.verified
@@ -144,29 +179,29 @@ class View:
             )
 
     def _quote(self, span_id: str) -> str:
-        """A span with the beginning of its text."""
+        """A span with its source and the beginning of its text."""
         span = self._spans.get(span_id)
         if span is None:
             return span_id
-        return f"{span_id} “{shorten(span.text, 96, placeholder=' …')}”"
+        text = span.text if self._full else shorten(span.text, 96, placeholder=" …")
+        return f"[{span.source or 'evidence'}] “{text}” ({span_id})"
 
     def _weighed(self, event: Weighed) -> None:
         self._beliefs(event.beliefs, event.mixture, event.weights)
         self._abstained(event.abstained)
-        for agent, stated in event.reverted.items():
-            top = max(stated, key=lambda label: stated[label])
+        back = [agent for agent, stated in event.reverted.items() if _moved(stated, event.beliefs[agent]) > 0.01]
+        if back:
             self._say(
-                f"  reverted: {agent} stated {top} {stated[top]:.2f}; the round raised D without new admitted evidence",
-                "yellow",
+                f"  taken back: the new beliefs of {', '.join(back)} would have raised D without new evidence", "yellow"
             )
         for note in event.notes:
             self._say(f"  note: {note}", "yellow")
 
     def _measured(self, event: Measured) -> None:
-        flags = " ".join(name for name, on in (("π_I", event.pi_i), ("π_D", event.pi_d)) if on) or "none"
+        flags = " and ".join(name for name, on in (("information", event.pi_i), ("disagreement", event.pi_d)) if on)
         self._say(
             f"  Q {figure(event.q)}  D {figure(event.d)}  O {figure(event.o)}  CRIT {figure(event.crit)}  "
-            f"Î {figure(event.gain)}  H {figure(event.entropy, 2)} bits  stalled: {flags}",
+            f"Î {figure(event.gain)}  stalled: {flags or 'nothing'}",
             "bold",
         )
 
@@ -179,49 +214,69 @@ class View:
         rows = [(f"{name} ω {weights[name]:.2f}" if weights else name, p) for name, p in beliefs.items()]
         width = max(len(name) for name, _ in [*rows, ("mixture", mixture)])
         for name, p in [*rows, ("mixture", mixture)]:
-            style = "bold" if name == "mixture" else ""
-            self._say(f"  {name:<{width}}  {self._leading(p)}", style, one_line=True)
+            self._say(f"  {name:<{width}}  {self._leading(p, width + 4)}", "bold" if name == "mixture" else "")
 
-    def _leading(self, p: Mapping[str, float]) -> str:
+    def _leading(self, p: Mapping[str, float], used: int) -> str:
+        """The leading outcomes, as many as fit the line."""
         top = sorted(p, key=lambda label: -p[label])[:3]
-        parts = [f"{label} {p[label]:.2f}" for label in top if p[label] > 0]
-        bar = "" if self._plain else "█" * round(10 * p[top[0]]) + "·" * (10 - round(10 * p[top[0]])) + "  "
-        return bar + "  ".join(parts)
+        line = "" if self._plain else "█" * round(10 * p[top[0]]) + "·" * (10 - round(10 * p[top[0]])) + "  "
+        for number, label in enumerate(top):
+            part = f"{label} {p[label]:.2f}"
+            if p[label] <= 0 or (number and self._fold and used + len(line) + len(part) + 2 > self._out.width):
+                break
+            line += ("  " if number else "") + part
+        return line
 
     def _abstained(self, abstained: Mapping[str, str]) -> None:
         for agent, why in abstained.items():
             self._say(f"  {agent} abstained: {why}", "yellow")
 
     def _distinct(self, rationale: Sequence[str]) -> list[str]:
-        """The best arguments, each body of evidence once."""
-        seen: dict[frozenset[str], str] = {}
+        """The best arguments, each claim and each body of evidence once."""
+        claims: set[str] = set()
+        bodies: set[frozenset[str]] = set()
+        chosen = []
         for identity in rationale:
-            if identity in self._arguments:
-                seen.setdefault(frozenset(c.span for c in self._arguments[identity].citations), identity)
-        return list(seen.values())[:3]
+            argument = self._arguments.get(identity)
+            if argument is None:
+                continue
+            body = frozenset(c.span for c in argument.citations)
+            if argument.claim not in claims and body not in bodies:
+                claims.add(argument.claim)
+                bodies.add(body)
+                chosen.append(identity)
+        return chosen[:3]
 
     def result(self, result: Finished, transcript: Path) -> None:
         """Print the result, whatever was left out before."""
         self._out.quiet = False
         self._say()
-        if result.answer is None:
-            self._say("No answer", "bold red")
-        else:
-            self._say(f"Answer: {result.answer}  (p = {result.distribution[result.answer]:.2f})", "bold green")
-            for label in sorted(result.distribution, key=lambda label: -result.distribution[label])[:6]:
-                p = result.distribution[label]
-                bar = "" if self._plain else f"{'█' * round(30 * p):<30} "
-                self._say(f"  {bar}{p:6.3f}  {label}")
         for identity in self._distinct(result.rationale):
             argument = self._arguments[identity]
-            self._say(f"  because ({identity}) {argument.claim} {' '.join(argument.reasons)}")
+            self._say(f"For {result.answer} ({identity}): {argument.claim} {' '.join(argument.reasons)}")
             for citation in argument.citations[:1]:
                 self._say(f"    {self._quote(citation.span)}", "dim")
-        self._say(f"Stopped after {result.rounds} rounds: {result.stop_reason} ({result.detail})")
-        self._say(f"Tokens {result.tokens:,}")
         for m in result.minority:
             backing = f", backed by {', '.join(m.arguments)}" if m.arguments else ", with no admitted argument"
             self._say(f"Minority report: {m.agent} holds {m.outcome} (p = {m.probability:.2f}){backing}", "yellow")
         for warning in result.warnings:
-            self._say(f"Warning: {warning}", "yellow")
+            self._say(f"Note: {warning}", "yellow")
         self._say(f"Transcript: {transcript}")
+        self._say()
+        if result.answer is None:
+            self._say("No answer", "bold red")
+        else:
+            for label in sorted(result.distribution, key=lambda label: -result.distribution[label])[:5]:
+                p = result.distribution[label]
+                bar = "" if self._plain else f"{'█' * round(30 * p):<30} "
+                self._say(f"  {bar}{p:5.2f}  {label}")
+            self._say(f"Answer: {result.answer}  (p = {result.distribution[result.answer]:.2f})", "bold green")
+            if self._gold is not None:
+                self._say(f"Known answer: {self._gold}" + ("" if self._gold == result.answer else ", so this is wrong"))
+        rounds = f"{result.rounds} round{'' if result.rounds == 1 else 's'}"
+        self._say(f"Stopped after {rounds}, {result.tokens:,} tokens: {result.stop_reason}; {result.detail}")
+
+
+def _moved(a: Mapping[str, float], b: Mapping[str, float]) -> float:
+    """Total variation between two beliefs."""
+    return sum(abs(a[label] - b.get(label, 0.0)) for label in a) / 2

@@ -18,7 +18,7 @@ def finish(
     state: State, reason: StopReason, detail: str, decisions: tuple[Decision, ...] = ()
 ) -> tuple[State, tuple[Decision, ...]]:
     """The result, from the last closed round."""
-    warnings, raw = state.warnings, dict[str, float]()
+    warnings, raw = list(state.warnings), dict[str, float]()
     answer, distribution, rationale, minority = None, dict[str, float](), tuple[str, ...](), tuple[Minority, ...]()
     if state.mixture is not None:
         labels = state.labels[: len(state.mixture)]
@@ -28,6 +28,9 @@ def finish(
         fitting = [entry.id for entry in state.record if speaks_for(entry.argument, answer, state)]
         rationale = tuple(sorted(fitting, key=lambda i: state.merit[i], reverse=True))
         minority = _minority(state, answer)
+        warnings += _cautions(state, reason, answer, rationale)
+        if not state.config.calibration.made_for:
+            warnings.append("p is the raw mixture, not calibrated for this task (`maci calibrate`)")
     result = Finished(
         stop_reason=reason,
         detail=detail,
@@ -39,16 +42,34 @@ def finish(
         minority=minority,
         tokens=state.usage.tokens,
         usd=state.usage.usd,
-        warnings=warnings,
+        warnings=tuple(warnings),
     )
     return replace(state, finished=result), (*decisions, result)
+
+
+def _cautions(state: State, reason: StopReason, answer: str, rationale: tuple[str, ...]) -> list[str]:
+    """Why not to rely on the answer."""
+    assert state.mixture is not None
+    said = []
+    ties = [label for label, p in as_mapping(state.labels, state.mixture).items() if p >= state.mixture.max() - 1e-9]
+    if len(ties) > 1:
+        said.append(f"undecided: {', '.join(ties[:5])} are equally probable")
+    if reason not in {"consensus", "plateau", "crit_stable"}:
+        said.append(f"caution: the debate ended without agreement ({reason})")
+    if state.history and not rationale:
+        said.append(f"caution: no admitted argument speaks for {answer}")
+    low = state.config.dials.q_lo if state.config.calibration.made_for else state.config.dials.q_lo / 2
+    if state.q0 is not None and state.q0 <= low:
+        said.append(f"caution: the evidence hardly fits the case (Q₀ {state.q0:.2f} ≤ {low:g})")
+    return said
 
 
 def _minority(state: State, answer: str) -> tuple[Minority, ...]:
     found = []
     for agent, belief in state.beliefs.items():
         outcome = state.labels[int(belief.argmax())]
-        if outcome != answer:
+        decided = int((belief >= belief.max() - 1e-9).sum()) == 1
+        if decided and outcome != answer:
             own = [e.id for e in state.record if e.seat == state.seat(agent) and speaks_for(e.argument, outcome, state)]
             found.append(Minority(agent, outcome, float(belief.max()), tuple(own)))
     return tuple(found)
@@ -73,14 +94,15 @@ def in_words(reason: StopReason, state: State) -> str:
         case "consensus":
             return f"all agents lead with the same outcome, D {d}, shared evidence O {o}"
         case "plateau":
-            return f"no progress for {stop.tau_stop} rounds at D {d}, O {o}"
+            return f"nothing new for {stop.tau_stop} rounds, disagreement D {d}, shared evidence O {o}"
         case "crit_stable":
-            return f"judging has settled and progress has stalled at D {d}"
+            return f"scores have settled and nothing new is said, disagreement D {d}, shared evidence O {o}"
         case "impasse":
+            apart = now.d is None or now.d > stop.d_max
             lacking = (
-                f"D {d} > {stop.d_max:g}" if now.d is None or now.d > stop.d_max else f"Q or O clause unmet (O {o})"
+                f"disagreement D {d} > {stop.d_max:g}" if apart else f"too little shared or admitted evidence (O {o})"
             )
-            return f"progress ended without agreement: {lacking}"
+            return f"nothing new is said, and there is no agreement: {lacking}"
         case "stalemate":
             return f"no admissible argument for {stop.tau_stop} rounds"
         case _:

@@ -136,7 +136,8 @@ def step(state: State, item: Input) -> Step:
             score = item.score if isinstance(item, Scored) else None
             given = {**state.scores.get(item.argument, {}), item.slot: score}
             scores = {**state.scores, item.argument: given}
-            state = _spend(state.but(scores=scores, scored=state.scored + 1), item.usage)
+            silent = state.silent if score else (*state.silent, f"{item.slot} on {item.argument}: {_reason(item)}")
+            state = _spend(state.but(scores=scores, scored=state.scored + 1, silent=silent), item.usage)
         case Intervened():
             if item.stop:
                 return finish(state, "stopped_by_user", f"stopped by {item.by or 'a person'}")
@@ -180,7 +181,7 @@ def _waiting(state: State) -> frozenset[str]:
 def _spend(state: State, usage: Usage) -> State:
     if not usage.tokens and not usage.usd:
         return state
-    return state.but(usage=state.usage + usage, paid=state.paid + (usage.tokens if usage.paid else 0))
+    return state.but(usage=state.usage + usage)
 
 
 def _out_of_budget(state: State, item: Exhausted) -> Step:
@@ -195,6 +196,10 @@ def _out_of_budget(state: State, item: Exhausted) -> Step:
         if state.finished:
             return state, decisions
     return finish(state, "budget", detail, decisions)
+
+
+def _reason(item: Input) -> str:
+    return item.reason if isinstance(item, JudgeAbstention) else ""
 
 
 def _name(item: Input) -> str:

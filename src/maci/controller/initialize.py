@@ -47,5 +47,5 @@ def first_tau_q(cosines: Sequence[float], config: Config) -> tuple[float, str | 
     fitted = max(0.0, min(tau, median(cosines)))
     return fitted, (
         f"no calibration profile: τ_Q starts at {fitted:.3f}, the smaller of {tau:g} and the median cosine of the "
-        f"{len(cosines)} retrieved spans (`maci calibrate` makes a profile)"
+        f"{len(cosines)} retrieved spans"
     )

@@ -80,6 +80,7 @@ def close_opening(state: State) -> tuple[State, tuple[Decision, ...]]:
         labels=reading.labels,
         beliefs=reading.beliefs,
         mixture=mixture,
+        q0=q0,
         d=d0,
         dials=dials,
         warnings=(*state.warnings, *notes, *_abstentions(0, reading.abstained)),
@@ -121,7 +122,12 @@ def close_round(state: State) -> tuple[State, tuple[Decision, ...]]:
         mixture=as_mapping(labels, mixture),
         notes=tuple(reading.notes),
     )
-    warnings = (*state.warnings, *(f"round {t}: {note}" for note in reading.notes), *_abstentions(t, reading.abstained))
+    warnings = (
+        *state.warnings,
+        *(f"round {t}: {note}" for note in reading.notes),
+        *_abstentions(t, reading.abstained),
+        *_silence(state),
+    )
     after = replace(
         state,
         labels=labels,
@@ -269,7 +275,9 @@ def _stop_or_go(state: State, decisions: tuple[Decision, ...]) -> tuple[State, t
 
 def next_round(state: State) -> State:
     """An empty round after the one just closed."""
-    return replace(state, round=state.round + 1, turns={}, failures={}, arguments={}, scores={}, scored=0, hand=None)
+    return replace(
+        state, round=state.round + 1, turns={}, failures={}, arguments={}, scores={}, silent=(), scored=0, hand=None
+    )
 
 
 def by_hand(dials: Dials, state: State) -> Dials:
@@ -301,6 +309,14 @@ def _mixture(state: State) -> Vector:
 def mean(values: Sequence[float]) -> float | None:
     """The mean, undefined of nothing."""
     return sum(values) / len(values) if values else None
+
+
+def _silence(state: State) -> list[str]:
+    """Judges that gave no score this round."""
+    if not state.silent:
+        return []
+    asked = len(state.arguments) * len(state.slots)
+    return [f"round {state.round}: {len(state.silent)} of {asked} scores are missing: {state.silent[0]}"]
 
 
 def _abstentions(t: int, abstained: Mapping[str, str]) -> list[str]:

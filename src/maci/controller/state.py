@@ -55,6 +55,8 @@ class State:
     arguments: Mapping[str, tuple[str, Argument]] = field(default_factory=dict)
     """Id → (agent, argument) of the open round."""
     scores: Scores = field(default_factory=dict)
+    silent: tuple[str, ...] = ()
+    """Judges' abstentions in the open round, with their reasons."""
     scored: int = 0
     """How many scores and abstentions are in."""
     hand: Intervened | None = None
@@ -62,6 +64,7 @@ class State:
     beliefs: Mapping[str, Vector] = field(default_factory=dict)
     """Last belief of every agent that ever had one."""
     mixture: Vector | None = None
+    q0: float | None = None
     d: float | None = None
     reliability: Mapping[str, float]
     record: tuple[Admitted, ...] = ()
@@ -71,8 +74,6 @@ class State:
     history: tuple[Summary, ...] = ()
     progress: tuple[Progress, ...] = ()
     usage: Usage = field(default_factory=Usage)
-    paid: int = 0
-    """Tokens that count against the ceiling: not those of embedded readers."""
     warnings: tuple[str, ...] = ()
     finished: Finished | None = None
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from maci.errors import EvidenceError
+from maci.errors import EnvironmentError_, EvidenceError
 from maci.evidence.corpus import IndexReport, Skipped
 from maci.evidence.documents import ReadOptions, Unreadable, read_document
 from maci.evidence.span import Span
@@ -58,8 +58,13 @@ class Index:
         path = folder / "index.sqlite"
         if not create and not path.is_file():
             raise EvidenceError(f"{str(folder)!r} is not an index: make one with `maci index PATH… --out {folder}`")
+        if folder.exists() and not folder.is_dir():
+            raise EvidenceError(f"{str(folder)!r} is a file: choose a folder for the index with --out")
         try:
             folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise EnvironmentError_(f"cannot make the folder {str(folder)!r}: {error.strerror}") from error
+        try:
             self._db = sqlite3.connect(path, timeout=30, isolation_level=None)
             self._db.execute("PRAGMA foreign_keys = ON")
             self._db.execute("PRAGMA journal_mode = WAL")

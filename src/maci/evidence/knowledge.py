@@ -13,7 +13,7 @@ from typing import Any
 from maci.case.case import parse_text
 from maci.evidence.span import Span
 
-__all__ = ["Condition", "Test", "builtin_spans", "conditions"]
+__all__ = ["Condition", "Test", "builtin_spans", "builtin_tone", "conditions"]
 
 _FOLDER = Path(__file__).parent / "builtin"
 
@@ -75,8 +75,14 @@ def conditions() -> tuple[Condition, ...]:
 
 
 @cache
+def builtin_tone() -> tuple[Span, ...]:
+    """Examples of tone towards a subject, labelled −2 … +2."""
+    return tuple(Span.of(entry["text"], "built-in: tone", 0, entry["label"]) for entry in _load("tone.yaml"))
+
+
+@cache
 def builtin_spans() -> tuple[Span, ...]:
-    """The built-in knowledge as labelled spans."""
+    """The built-in clinical knowledge as labelled spans."""
     spans: dict[str, Span] = {}
     for condition in conditions():
         half = len(condition.presentation) // 2
@@ -90,7 +96,4 @@ def builtin_spans() -> tuple[Span, ...]:
         for text in map(" ".join, passages):
             span = Span.of(text, f"built-in: {condition.name}", 0, condition.name)
             spans.setdefault(span.id, span)
-    for entry in _load("tone.yaml"):
-        span = Span.of(entry["text"], "built-in: tone", 0, entry["label"])
-        spans.setdefault(span.id, span)
     return tuple(spans.values())

@@ -29,6 +29,8 @@ from maci.judge.crit import CritScore, JudgeAbstained, ScoreRequest
 
 __all__ = ["FEATURES", "ReaderJudge", "reader_judges"]
 
+_LONGEST = 60
+"""Tokens no justification exceeds."""
 _SAMPLE = 40
 """Spans looked at to learn what is usual."""
 
@@ -97,8 +99,12 @@ class ReaderJudge:
         return s / (s + self._usual)
 
     def ceiling(self, request: ScoreRequest) -> int:
-        """Costs nothing."""
-        return 0
+        """What is read, and a short justification."""
+        return self._read(request) + _LONGEST
+
+    def _read(self, request: ScoreRequest) -> int:
+        argument = request.argument
+        return estimate_tokens(" ".join((argument.claim, *argument.reasons, *(span.text for span in request.spans))))
 
     async def score(self, request: ScoreRequest) -> tuple[CritScore, Usage]:
         """Score the argument; abstains where nothing cited can be verified."""
@@ -125,8 +131,8 @@ class ReaderJudge:
             links=tuple(logic for _ in argument.reasons),
             justification=f"By {self.name}, {best.id} is closest to the case ({near[best.id]:.2f}).",
         )
-        text = " ".join((argument.claim, *argument.reasons, *(span.text for span in spans)))
-        return score, Usage(prompt=estimate_tokens(text), generated=estimate_tokens(score.justification), free=True)
+        written = min(_LONGEST, estimate_tokens(score.justification))
+        return score, Usage(prompt=self._read(request), generated=written, free=True)
 
 
 def reader_judges(library: Sequence[Span]) -> tuple[ReaderJudge, ...]:

@@ -25,8 +25,8 @@ class Ledger:
         return self.ceiling - self.spent - self.reserved
 
     def reserve(self, tokens: int) -> bool:
-        """Set ``tokens`` aside if they fit; a call that costs nothing always fits."""
-        if tokens > 0 and tokens > self.left:
+        """Set ``tokens`` aside if they fit. Once more was used than was promised, nothing fits any more."""
+        if tokens > self.left:
             return False
         self.reserved += tokens
         return True

@@ -19,7 +19,7 @@ from maci.errors import EvidenceError
 from maci.evidence.corpus import Corpus
 from maci.evidence.encode import CachedEncoder, Encoder
 from maci.evidence.encoders.adapted import AdaptedEncoder
-from maci.evidence.knowledge import builtin_spans, conditions
+from maci.evidence.knowledge import builtin_spans, builtin_tone, conditions
 from maci.evidence.retrieve import EMBEDDINGS, Retriever
 from maci.evidence.source import CaseEvidence, Retrieval, document_spans
 from maci.evidence.span import Span
@@ -32,9 +32,20 @@ __all__ = ["ReaderPanel", "evidence_for", "remembering"]
 def evidence_for(case: Case, corpus: Path | None) -> Sequence[Span]:
     """What a panel reads for a case: its documents, and the corpus given or else the built-in knowledge."""
     documents = document_spans(case)
-    if corpus is not None:
-        return (*documents, *Corpus.open(corpus).spans)
-    return (*documents, *builtin_spans())
+    if corpus is None:
+        return (*documents, *(builtin_tone() if case.outcomes.kind == "ordered" else builtin_spans()))
+    spans = Corpus.open(corpus).spans
+    labels = case.outcomes.labels
+    if labels and not subjects_of(spans, labels, {**names_for(labels), **case.outcomes.aliases}):
+        raise EvidenceError(
+            f"no text of the corpus {corpus} names {_some(labels)}, and none is labelled with one: the readers could not use "
+            "it. Index texts that name the outcomes, or JSONL/CSV with a `label` column"
+        )
+    return (*documents, *spans)
+
+
+def _some(labels: Sequence[str]) -> str:
+    return f"any of {', '.join(labels[:5])}{' …' if len(labels) > 5 else ''}"
 
 
 def remembering(encoder: Encoder, corpus: Path | None) -> Encoder:
@@ -107,9 +118,12 @@ class ReaderPanel:
             subjects = subjects_of(self._spans, labels, aliases)
             spans = [span for span in self._spans if span.id in subjects]
             if not spans:
+                given = (
+                    f"none of the case's {len(case.evidence)} texts names one" if case.evidence else "the case has none"
+                )
                 raise EvidenceError(
-                    f"the readers have no evidence about any of {', '.join(labels[:5])}{' …' if len(labels) > 5 else ''}: add "
-                    "`evidence:` to the case, or index documents that name the outcomes (`maci index`) and use --corpus"
+                    f"the readers have no evidence about {_some(labels)} ({given}): add `evidence:` whose texts name the "
+                    "outcomes or carry a `label:`, or index documents (`maci index`) and use --corpus"
                 )
             encoder = CachedEncoder(AdaptedEncoder(self._encoder, [span.text for span in spans]), None)
             library = Library(spans, labels, encoder, aliases)

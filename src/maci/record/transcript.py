@@ -77,17 +77,20 @@ def _check_format(rest: bytes, path: Path) -> None:
         raise TranscriptError(f"{path} has format {version}; this version of maci reads format {FORMAT}: upgrade maci")
 
 
-def read(path: Path) -> Recording:
+def read(path: str | Path) -> Recording:
     """Read a transcript and check its chain.
 
     Raises :class:`TranscriptError` at the first line that does not follow from the one before.
     """
+    path = Path(path)
     events: list[Event] = []
     before, size, torn = _GENESIS, 0, 0
     for number, line in enumerate(_lines(path), 1):
         if not line.endswith(b"\n"):
             torn = len(line)
             break
+        if number == 1 and not line.startswith(b'{"hash":"'):
+            raise TranscriptError(f"{path} is not a transcript: its first line opens no debate")
         claimed, rest = line[9:73], line[_HEAD:-1]
         if line[:9] != b'{"hash":"' or line[73:_HEAD] != b'","' or claimed.decode("latin-1") != _chain(before, rest):
             raise TranscriptError(
@@ -120,8 +123,9 @@ class Transcript:
         self.path, self._file, self._seq, self._last, self._flushed = path, file, seq, last, 0.0
 
     @classmethod
-    def create(cls, path: Path) -> Self:
+    def create(cls, path: str | Path) -> Self:
         """Start a transcript; an existing one is never overwritten."""
+        path = Path(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             file = path.open("xb")
@@ -134,8 +138,9 @@ class Transcript:
         return transcript
 
     @classmethod
-    def resume(cls, path: Path) -> tuple[Self, Recording]:
+    def resume(cls, path: str | Path) -> tuple[Self, Recording]:
         """Go on writing a transcript that broke off; an unfinished last line is cut away."""
+        path = Path(path)
         try:
             file = path.open("r+b")
         except OSError as error:

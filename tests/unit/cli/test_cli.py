@@ -286,7 +286,9 @@ def test_a_truncated_transcript_exits_1_and_says_where_it_ends(maci, run) -> Non
     assert "The debate is unfinished" in shown.out
 
 
-@pytest.mark.parametrize(("data", "says"), [(b"", "holds no whole line"), (b"no\n", "line 1"), (b"{}\n", "line 1")])
+@pytest.mark.parametrize(
+    ("data", "says"), [(b"", "holds no whole line"), (b"no\n", "opens no debate"), (b"{}\n", "opens no debate")]
+)
 def test_a_file_that_is_no_transcript_exits_1(maci, tmp_path, data, says) -> None:
     (tmp_path / "t.jsonl").write_bytes(data)
     ran = maci("replay", "t.jsonl")

@@ -67,8 +67,8 @@ def test_an_existing_transcript_is_never_overwritten(path: Path) -> None:
     [
         (b"", "is not a transcript: it holds no whole line; remove it and start again"),
         (b'{"hash":"', "holds no whole line"),
-        (b"hello\n", "line 1: the chain is broken here"),
-        (b"\n", "line 1: the chain is broken"),
+        (b"hello\n", "is not a transcript: its first line opens no debate"),
+        (b"\n", "its first line opens no debate"),
         (forge([{"type": "failed", "error": "x"}]), "line 1 does not open a debate"),
         (
             forge([{"type": "opened", "format": FORMAT + 1}]),

@@ -103,6 +103,10 @@ class Library:
             self._views.popitem(last=False)
         return view
 
+    def frequency(self, word: str) -> int:
+        """How many spans a term stands in."""
+        return len(self._postings[word][0]) if word in self._postings else 0
+
     def deal(self, hands: int, seed: int) -> list[NDArray[np.intp]]:
         """Every outcome's spans dealt out like cards, so that each hand holds other spans.
 

@@ -28,6 +28,10 @@ from maci.evidence.retrieve import estimate_tokens
 __all__ = ["Conduct", "Reader"]
 
 
+_LONGEST = 400
+"""Tokens no single argument of a reader exceeds."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conduct:
     """How readers behave; chosen on development splits."""
@@ -54,12 +58,15 @@ class Reader:
         self._rule, self._library, self._hand, self._conduct = family, library, hand, conduct or Conduct()
 
     def ceiling(self, request: TurnRequest) -> int:
-        """Readers cost nothing."""
-        return 0
+        """What is new to read, and the longest turn it could write."""
+        return self._reading(request).new_tokens() + 3 * _LONGEST
 
     async def turn(self, request: TurnRequest) -> Turn:
         """Read, change one's mind where evidence says so, argue."""
-        return _Reading(self._rule, self._library, self._hand, self._conduct, request).turn()
+        return self._reading(request).turn()
+
+    def _reading(self, request: TurnRequest) -> _Reading:
+        return _Reading(self._rule, self._library, self._hand, self._conduct, request)
 
 
 class _Reading:
@@ -69,10 +76,21 @@ class _Reading:
         self.rule, self.library, self.conduct, self.request = rule, library, conduct, request
         self.text = request.question.context or request.question.question
         self.view: View = library.view(self.text)
-        shown = {
-            library.row[c.span] for e in request.anchor.record for c in e.argument.citations if c.span in library.row
-        }
-        self.visible = np.array(sorted(shown | set(hand.tolist())), dtype=np.intp)
+        self.hand = set(hand.tolist())
+        shown = {row for round in range(1, request.round) for row in self.shown_in(round)}
+        self.visible = np.array(sorted(shown | self.hand), dtype=np.intp)
+
+    def shown_in(self, round: int) -> set[int]:
+        """Rows that arguments admitted in a round have cited."""
+        rows, record = self.library.row, self.request.anchor.record
+        return {rows[c.span] for e in record if e.round == round for c in e.argument.citations if c.span in rows}
+
+    def new_tokens(self) -> int:
+        """Tokens of what is read for the first time: case and hand at the opening, then what the last round has shown."""
+        if self.request.round == 0:
+            return self.view.tokens + int(self.library.tokens[self.visible].sum())
+        before = {row for round in range(1, self.request.round - 1) for row in self.shown_in(round)} | self.hand
+        return int(self.library.tokens[sorted(self.shown_in(self.request.round - 1) - before)].sum())
 
     @cached_property
     def read(self) -> tuple[Vector, Vector]:
@@ -115,10 +133,11 @@ class _Reading:
     def turn(self) -> Turn:
         """The finished turn."""
         arguments = tuple(self.arguments()) if len(self.visible) else ()
-        read = int(self.library.tokens[self.visible].sum()) + self.view.tokens
-        written = sum(estimate_tokens(" ".join((a.claim, *a.reasons, *a.opposing))) for a in arguments)
+        written = sum(min(_LONGEST, estimate_tokens(" ".join((a.claim, *a.reasons, *a.opposing)))) for a in arguments)
         belief: Mapping[str, float] = dict(zip(self.library.outcomes, self.belief.tolist(), strict=True))
-        return Turn(belief=belief, arguments=arguments, usage=Usage(prompt=read, generated=written, free=True))
+        return Turn(
+            belief=belief, arguments=arguments, usage=Usage(prompt=self.new_tokens(), generated=written, free=True)
+        )
 
     def arguments(self) -> list[Argument]:
         """One to three arguments."""
@@ -180,7 +199,8 @@ class _Reading:
     def shared(self, rows: Sequence[int]) -> str:
         """What the case and these spans have in common, in the case's own words."""
         wanted = {word for row in rows for word in self.library.terms[row]} & set(self.view.words)
-        words = surface_words(self.text, wanted, 5)
+        rarest = sorted(wanted, key=lambda word: (self.library.frequency(word), word))[:5]
+        words = surface_words(self.text, set(rarest), 5)
         return ", ".join(words) if words else "its general sense"
 
     def _argument(
