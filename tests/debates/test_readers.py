@@ -161,3 +161,19 @@ def test_splits_share_no_text():
         assert not parts[0] & parts[1] and not parts[0] & parts[2]
     full = symptom2disease(DATA, 0)
     assert not {e.text for e in full.dev} & {e.text for e in full.test}
+
+
+@pytest.mark.parametrize("ceiling", [0, 1000, 5000, 20_000])
+def test_readers_keep_the_token_ceiling_like_everyone(ceiling):
+    from maci.config import build
+
+    case = load_case("dengue")
+    table = build_table("readers", case, load_encoder())
+
+    async def events():
+        config = build("default", {"budget.tokens": ceiling})
+        return [event async for event in debate(opening(case, table, config), table)]
+
+    result = asyncio.run(events())[-1]
+    assert result.stop_reason == "budget" and result.tokens <= ceiling
+    assert (result.answer is None) == (ceiling < 5000)

@@ -316,7 +316,7 @@ def _silence(state: State) -> list[str]:
     if not state.silent:
         return []
     asked = len(state.arguments) * len(state.slots)
-    return [f"round {state.round}: {len(state.silent)} of {asked} scores are missing: {state.silent[0]}"]
+    return [f"round {state.round}: {len(state.silent)} of {asked} scores are missing: {min(state.silent)}"]
 
 
 def _abstentions(t: int, abstained: Mapping[str, str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -537,3 +538,52 @@ def test_a_debate_being_written_cannot_be_resumed_by_another_process(files: Path
         ran.send_signal(signal.SIGINT)
         ran.communicate(timeout=60)
     assert ran.returncode == 130
+
+
+def test_control_characters_of_evidence_never_reach_the_terminal(maci, tmp_path) -> None:
+    (tmp_path / "c.yaml").write_text(
+        'question: "Which?"\noutcomes: [alpha, beta]\nevidence: ["Alpha \\e[2J\\e[H hurts", "Beta \\u202e makes hot"]\n',
+        encoding="utf-8",
+    )
+    ran = maci("debate", "c.yaml", "--out", "o")
+    assert ran.code == 0, ran.err
+    assert "\x1b[2J" not in ran.out and "\u202e" not in ran.out
+    assert "hurts" in ran.out
+
+
+def test_two_texts_with_one_id_are_refused(maci, tmp_path) -> None:
+    evidence = "[{id: e1, text: The barn is red}, {id: e1, text: The barn is blue}]"
+    (tmp_path / "c.yaml").write_text(
+        f"question: Which?\noutcomes: [red, blue]\nevidence: {evidence}\n", encoding="utf-8"
+    )
+    ran = maci("debate", "c.yaml", "--out", "o")
+    assert ran.code == 2
+    assert "two pieces of evidence have the id 'e1'" in ran.err
+
+
+def test_a_gate_somebody_sets_is_not_fitted(maci, tmp_path) -> None:
+    ran = maci("debate", "dengue", "--set", "tau_q=0.4", "--out", "o", "--plain")
+    assert ran.code == 0, ran.err
+    assert "τ_Q 0.400" in ran.out
+
+
+def test_replay_compares_calibrated_probabilities_and_names_what_it_cannot_judge(maci, tmp_path) -> None:
+    maci("debate", "dengue", "--out", "o", "--quiet")
+    ran = maci("replay", "o", "--set", "calibration.temperature=3", "--set", "k_ret=5", "--set", "fit_tau_q=true")
+    assert ran.code == 0, ran.err
+    recorded, other = ran.out.splitlines()[:2]
+    assert float(recorded.split("p = ")[1]) > float(other.split("p = ")[1])
+    assert "evidence.k_ret" in ran.out
+
+
+def test_a_round_that_never_was_is_an_error(maci, run) -> None:
+    ran = maci("show", run, "--round", "99")
+    assert ran.code == 2
+    assert "has the rounds 0 to" in ran.err
+
+
+def test_toml_is_read_from_standard_input(maci, tmp_path, monkeypatch) -> None:
+    text = 'question = "Which?"\noutcomes = ["Dengue fever", "Gout"]\n'
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    ran = maci("debate", "-", "--out", "o", "--json")
+    assert ran.code == 0, ran.err

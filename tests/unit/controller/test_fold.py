@@ -37,6 +37,7 @@ from maci.errors import ConfigError, InputError
 from maci.evidence.citation import Citation
 from maci.evidence.source import CaseEvidence
 from maci.judge.crit import CritScore, JudgeAbstained
+from maci.judge.fake import FunctionJudge
 from maci.record.replay import replay
 
 SPLIT = (script("x", turn(0.8, 0.1, 0.1)), script("y", turn(0.1, 0.8, 0.1)))
@@ -469,3 +470,34 @@ def test_smoothing_switched_off_leaves_every_figure_recordable() -> None:
     events = play(seat(certain, case=case), settings("delta=0", "max_rounds=2"), case)
     assert of(Measured, events)[0].analysis.cross_entropy == float("inf")
     assert replay(events).complete
+
+
+# --- why not to rely on an answer --------------------------------------------------------------------------------------------
+
+
+def test_judges_that_fail_are_named_in_the_warnings() -> None:
+    def broken(request):
+        raise RuntimeError("no quota")
+
+    events = play(seat(SPLIT, [FunctionJudge("judge", broken, family="other")]), settings("max_rounds=2", "crit.k=1"))
+    assert any("scores are missing" in w and "no quota" in w for w in result(events).warnings)
+
+
+def test_an_answer_without_agreement_or_support_comes_with_a_caution() -> None:
+    events = play(seat(SPLIT, [judge(score=0.0)]), settings("max_rounds=2"))
+    assert any("ended without agreement" in w for w in result(events).warnings)
+    assert any("no admitted argument speaks for" in w for w in result(events).warnings)
+
+
+def test_equal_probabilities_are_called_undecided_and_make_no_minority() -> None:
+    even = Turn(belief={"dengue": 0.5, "zika": 0.5}, arguments=(arg("Both.", "e4"),))
+    end = result(play(seat(pair(even, y=(even,))), settings("max_rounds=2")))
+    assert any("undecided: dengue, zika are equally probable" in w for w in end.warnings)
+    assert end.minority == ()
+
+
+def test_a_budget_that_was_broken_by_an_agent_that_lied_lets_nothing_more_through() -> None:
+    liar = [script(name, turn(0.9, 0.1, tokens=600)) for name in ("x", "y")]
+    end = result(play(seat(liar), settings("tokens=500", "max_rounds=8")))
+    assert end.stop_reason == "budget"
+    assert end.tokens <= 1200  # both openings were under way; after that nothing
