@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from maci.belief import Vector, temper
-from maci.config import Plateau, full_key
+from maci.config import Plateau, Regime, full_key
 from maci.controller.decisions import Finished, Gated, Initialized, Measured
 from maci.controller.inputs import Opened
 from maci.errors import InputError
@@ -175,6 +175,8 @@ def calibrate(outcomes: Sequence[Outcome]) -> Calibration:
         "stop.epsilon_v": float(np.clip(_percentile(variances, 80, 0.01), 0.005, 0.02)),
         "stop.delta_v": float(np.clip(_percentile(drifts, 50, 0.02), 0.01, 0.04)),
         "stop.tau_o": float(np.clip(_percentile(overlaps, 10, 0.3), 0.1, 0.5)),
+        "regime.tau_y": Regime().tau_y,  # one task has one size of 𝒴: kept, so that a profile is complete
+        "regime.ece_delta": Regime().ece_delta,
         "regime.vote_ece": ece([o.vote for o in outcomes], gold),
         "regime.c_max": float(np.percentile([o.tokens / max(1, len(o.rounds)) for o in outcomes], 95)),
     }
