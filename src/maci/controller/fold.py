@@ -58,9 +58,11 @@ def start(opened: Opened) -> State:
         [(seat.name, seat.family) for seat in opened.judges] if config.crit.enabled else [],
         config.crit.same_family,
     )
+    slots = fill_slots(opened)
     return State(
         opened=opened,
-        slots=fill_slots(opened),
+        slots=slots,
+        slot_ids=frozenset(slot.id for slot in slots),
         labels=space.start,
         positions=np.array(space.positions) if space.kind == "ordered" else None,
         metric=np.array(space.metric) if space.metric else None,
@@ -88,10 +90,10 @@ def expected(state: State, item: Input) -> bool:
             )
         case Scored() | JudgeAbstention():
             return (
-                state.judged
-                and item.round == state.round
+                item.round == state.round
+                and state.judged
                 and item.argument in state.arguments
-                and any(slot.id == item.slot for slot in state.slots)
+                and item.slot in state.slot_ids
                 and item.slot not in state.scores.get(item.argument, ())
             )
         case _:
@@ -169,8 +171,12 @@ def _seated(state: State, item: TurnTaken) -> State:
     """The state with a turn laid on the table and its arguments numbered."""
     seat = state.agents.index(item.agent)
     numbered = {argument_id(state.round, seat, n): (item.agent, a) for n, a in enumerate(item.turn.arguments, 1)}
-    state = replace(state, turns={**state.turns, item.agent: item.turn}, arguments={**state.arguments, **numbered})
-    return replace(state, waiting=_waiting(state))
+    waits = {item.agent} if any(state.unresolved(item.turn)) else set()
+    return state.but(
+        turns={**state.turns, item.agent: item.turn},
+        arguments={**state.arguments, **numbered},
+        waiting=state.waiting | waits,
+    )
 
 
 def _waiting(state: State) -> frozenset[str]:

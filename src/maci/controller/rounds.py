@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci.agents.anchor import Admitted
-from maci.agents.argument import Argument
 from maci.belief import Vector, entropy, total_variation
 from maci.controller.decisions import (
     Admission,
@@ -38,7 +37,7 @@ from maci.moderator.divergence import disagreement
 from maci.moderator.gate import Candidate, Thresholds, rejection, reverts
 from maci.moderator.plateau import Progress, flags
 from maci.moderator.reliability import update, weights
-from maci.moderator.signals import evidence_quality, information_gain, normalised_entropy, overlap
+from maci.moderator.signals import evidence_qualities, evidence_quality, normalised_entropy, overlap
 
 __all__ = ["close_opening", "close_round"]
 
@@ -56,7 +55,7 @@ def close_opening(state: State) -> tuple[State, tuple[Decision, ...]]:
     said = [(agent, check_citations(argument, state)) for agent, argument in state.arguments.values()]
     core = [state.vectors[i] for i in state.core] or vectors
     q0, d0, o0 = evidence_quality(core, theta), spread(reading.beliefs, state), overlap(cited(state, said))
-    cosines = [q for v in vectors if (q := evidence_quality([v], theta)) is not None]
+    cosines = [q for q in evidence_qualities([[v] for v in vectors], theta) if q is not None]
     tau_q, note = first_tau_q(cosines, state.config)
     notes = (*reading.notes, *([note] if note else []))
     dials = Dials(scheduler(state.config).first(q0, d0), tau_q, state.config.gate.tau_crit)
@@ -85,13 +84,13 @@ def close_opening(state: State) -> tuple[State, tuple[Decision, ...]]:
         dials=dials,
         warnings=(*state.warnings, *notes, *_abstentions(0, reading.abstained)),
     )
-    return next_round(opened), (decision,)
+    return next_round(opened, dials), (decision,)
 
 
 def close_round(state: State) -> tuple[State, tuple[Decision, ...]]:
     """Close round t ≥ 1."""
     config, t = state.config, state.round
-    admissions, arguments = _admissions(state)
+    admissions, candidates = _admissions(state)
     gated = Gated(round=t, dials=state.dials, admissions=admissions)
     reading = Reading(state)
     if not reading.beliefs:
@@ -128,25 +127,24 @@ def close_round(state: State) -> tuple[State, tuple[Decision, ...]]:
         *_abstentions(t, reading.abstained),
         *_silence(state),
     )
-    after = replace(
-        state,
+    after = state.but(
         labels=labels,
         beliefs={**known, **beliefs},
         mixture=mixture,
         reliability=gamma,
         record=(
             *state.record,
-            *(Admitted(a.argument, state.seat(a.agent), t, arguments[a.argument]) for a in admitted),
+            *(Admitted(a.argument, state.seat(a.agent), t, state.arguments[a.argument][1]) for a in admitted),
         ),
         merit={**state.merit, **{a.argument: (a.crit or 0.0, a.q or 0.0) for a in admitted}},
         admitted_spans=state.admitted_spans.union(*new_spans.values()),
         warnings=warnings,
     )
-    after, measured = _measure(after, state, admissions, table, omega)
+    after, measured = _measure(after, state, admissions, candidates, table, omega)
     return _stop_or_go(after, (gated, weighed, measured))
 
 
-def _admissions(state: State) -> tuple[tuple[Admission, ...], dict[str, Argument]]:
+def _admissions(state: State) -> tuple[tuple[Admission, ...], tuple[Candidate, ...]]:
     """The dual gate on every argument of the open round."""
     theta = _theta(state)
     gate = state.config.gate
@@ -154,28 +152,30 @@ def _admissions(state: State) -> tuple[tuple[Admission, ...], dict[str, Argument
         state.dials.tau_q if gate.q_gate else None,
         state.dials.tau_crit if gate.crit_gate and state.slots else None,
     )
-    admissions, arguments = [], {}
-    for identity, agent, argument in state.in_seat_order():
-        checked = check_citations(argument, state)
-        spans = dict.fromkeys(c.span for c in checked if c.verified)
-        q = evidence_quality([state.vectors[i] for i in spans], theta)
-        said = verdict([state.scores[identity][slot.id] for slot in state.slots]) if state.slots else verdict([])
-        reason = rejection(Candidate(identity, agent, q, said.mean), thresholds)
-        arguments[identity] = argument
+    said = list(state.in_seat_order())
+    citations = [check_citations(argument, state) for _, _, argument in said]
+    cited_spans = [dict.fromkeys(c.span for c in checked if c.verified) for checked in citations]
+    quality = evidence_qualities([[state.vectors[i] for i in spans] for spans in cited_spans], theta)
+    admissions, candidates = [], []
+    for (identity, agent, _), checked, q in zip(said, citations, quality, strict=True):
+        panel = verdict([state.scores[identity][slot.id] for slot in state.slots] if state.slots else [])
+        candidate = Candidate(identity, agent, q, panel.mean)
+        reason = rejection(candidate, thresholds)
+        candidates.append(candidate)
         admissions.append(
             Admission(
                 argument=identity,
                 agent=agent,
                 q=q,
-                crit=said.mean,
-                crit_variance=said.variance,
-                abstentions=said.abstained,
+                crit=panel.mean,
+                crit_variance=panel.variance,
+                abstentions=panel.abstained,
                 citations=checked,
                 admitted=reason is None,
                 reason=reason or "",
             )
         )
-    return tuple(admissions), arguments
+    return tuple(admissions), tuple(candidates)
 
 
 def _settle(
@@ -188,16 +188,24 @@ def _settle(
     if len(both) < 2:
         return before, reading.beliefs, {}
     rule = state.config.dispersion
-    d_before = spread({agent: before[agent] for agent in both}, state) or 0.0
-    d_after = spread({agent: reading.beliefs[agent] for agent in both}, state) or 0.0
-    back = reverts(set(both), backed, before=d_before, after=d_after, nu=rule.nu, mode=rule.gate)
+    same = state.d is not None and len(both) == len(before) == len(state.agents)
+    d_before = state.d if same else spread({agent: before[agent] for agent in both}, state)
+    d_after = spread({agent: reading.beliefs[agent] for agent in both}, state)
+    back = reverts(set(both), backed, before=d_before or 0.0, after=d_after or 0.0, nu=rule.nu, mode=rule.gate)
+    if not back:
+        return before, reading.beliefs, {}
     beliefs = {agent: before[agent] if agent in back else p for agent, p in reading.beliefs.items()}
     moved = {agent: p for agent, p in reading.beliefs.items() if agent in back and not np.array_equal(p, before[agent])}
     return before, beliefs, moved
 
 
 def _measure(
-    after: State, before: State, admissions: tuple[Admission, ...], table: Vector, omega: Vector
+    after: State,
+    before: State,
+    admissions: tuple[Admission, ...],
+    candidates: tuple[Candidate, ...],
+    table: Vector,
+    omega: Vector,
 ) -> tuple[State, Measured]:
     """Signals, ratios and flags of the round just weighed."""
     config, labels = after.config, after.labels
@@ -208,9 +216,10 @@ def _measure(
     q = evidence_quality([after.vectors[i] for i in spans], _theta(after))
     crits = [a.crit for a in admissions if a.crit is not None]
     variances = [a.crit_variance for a in admissions if a.crit_variance is not None]
+    capacity = normalised_entropy(previous, size)
     step = Progress(
-        gain=information_gain(previous, mixture, size),
-        capacity=normalised_entropy(previous, size),
+        gain=max(0.0, capacity - normalised_entropy(mixture, size)),  # Î, see information_gain
+        capacity=capacity,
         d_before=before.d,
         d=d,
         shift=total_variation(mixture, previous),
@@ -230,7 +239,7 @@ def _measure(
         crit=crit,
         crit_variance=variance,
         admitted=sum(a.admitted for a in admissions),
-        candidates=tuple(Candidate(a.argument, a.agent, a.q, a.crit) for a in admissions),
+        candidates=candidates,
         pi_i=flag.pi_i,
         pi_d=flag.pi_d,
         same_top=bool((tops == tops[0]).all()),
@@ -261,7 +270,7 @@ def _measure(
             metric=after.metric,
         ),
     )
-    return replace(after, d=d, history=(*after.history, summary), progress=progress), measured
+    return after.but(d=d, history=(*after.history, summary), progress=progress), measured
 
 
 def _stop_or_go(state: State, decisions: tuple[Decision, ...]) -> tuple[State, tuple[Decision, ...]]:
@@ -270,13 +279,21 @@ def _stop_or_go(state: State, decisions: tuple[Decision, ...]) -> tuple[State, t
         return finish(state, reason, in_words(reason, state), decisions)
     dials = by_hand(scheduler(state.config).next(state.history), state)
     dialled = Dialled(round=state.round + 1, dials=dials, by_hand=state.hand is not None)
-    return next_round(replace(state, dials=dials)), (*decisions, dialled)
+    return next_round(state, dials), (*decisions, dialled)
 
 
-def next_round(state: State) -> State:
+def next_round(state: State, dials: Dials) -> State:
     """An empty round after the one just closed."""
-    return replace(
-        state, round=state.round + 1, turns={}, failures={}, arguments={}, scores={}, silent=(), scored=0, hand=None
+    return state.but(
+        round=state.round + 1,
+        dials=dials,
+        turns={},
+        failures={},
+        arguments={},
+        scores={},
+        silent=(),
+        scored=0,
+        hand=None,
     )
 
 

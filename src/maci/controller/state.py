@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,7 @@ class State:
 
     opened: Opened
     slots: tuple[Slot, ...]
+    slot_ids: frozenset[str]
     labels: tuple[str, ...]
     """𝒴 as known so far; in an open space it grows at the end."""
     positions: Vector | None
@@ -111,7 +113,9 @@ class State:
     def but(self, **changes: object) -> State:
         """The same state with some fields changed; :func:`dataclasses.replace` without its cost, for the busiest steps."""
         new = object.__new__(State)
-        new.__dict__.update(self.__dict__, **changes)
+        values = new.__dict__
+        values.update(self.__dict__)
+        values.update(changes)
         return new
 
     def unresolved(self, turn: Turn) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -160,12 +164,18 @@ def check_citations(argument: Argument, state: State) -> tuple[CheckedCitation, 
         if span is None:
             checked.append(CheckedCitation(citation.span, False, None, "no such span"))
         elif citation.quote is None:
-            checked.append(CheckedCitation(citation.span, True, None))
+            checked.append(_standing(citation.span))
         else:
             match = quote_score(citation.quote, span.text)
             ok = match >= state.config.evidence.quote_match
             checked.append(CheckedCitation(citation.span, ok, match, "" if ok else "the quote is not in the span"))
     return tuple(checked)
+
+
+@lru_cache(maxsize=4096)
+def _standing(span: str) -> CheckedCitation:
+    """A citation without a quote whose span exists."""
+    return CheckedCitation(span, True, None)
 
 
 def as_mapping(labels: tuple[str, ...], p: Vector) -> dict[str, float]:

@@ -81,6 +81,12 @@ def verdict(scores: Sequence[CritScore | None]) -> Verdict:
     """
     given = [score.composite for score in scores if score is not None]
     n = len(given)
-    mean = sum(given) / n if n else None
-    spread = sum((x - mean) ** 2 for x in given) / (n - 1) if mean is not None and n > 1 else None
-    return Verdict(mean=mean, variance=spread, scores=n, abstained=len(scores) - n)
+    if not n:
+        return Verdict(None, None, 0, len(scores))
+    mean = sum(given) / n
+    if n == 1:
+        return Verdict(mean, None, 1, len(scores) - 1)
+    squares = 0.0
+    for x in given:
+        squares += (x - mean) ** 2
+    return Verdict(mean, squares / (n - 1), n, len(scores) - n)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
+from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maci.belief import Vector, entropy, smooth, total_variation
-from maci.moderator.divergence import cross_entropy, transport, wasserstein
+from maci.moderator.divergence import cross_entropy, row_entropies, transport, wasserstein
 
 __all__ = ["Analysis", "analyse"]
 
@@ -48,15 +49,16 @@ def analyse(
     """All analysis figures of one round; ``beliefs`` has one row per agent that has a belief."""
     forward = backward = shared = between = weighted = None
     if len(beliefs) > 1:
-        left, right = (np.array(side) for side in zip(*combinations(range(len(beliefs)), 2), strict=True))
+        left, right = _pairs(len(beliefs))
+        ours, theirs = beliefs[left], beliefs[right]
         soft = smooth(beliefs, delta)
         logs = np.log2(soft) if delta else np.log2(np.maximum(soft, np.finfo(float).tiny))
         gap = logs[left] - logs[right]
         forward = float(np.einsum("ij,ij->", soft[left], gap)) / len(left)
         backward = float(-np.einsum("ij,ij->", soft[right], gap)) / len(left)
-        entropies = np.array([entropy(p) for p in beliefs])
-        shared = _shared(beliefs, entropies, left, right)
-        between = _between(beliefs, left, right, positions, metric)
+        entropies = row_entropies(beliefs)
+        shared = _shared(ours, theirs, np.maximum(entropies[left], entropies[right]))
+        between = _between(ours, theirs, positions, metric)
         spread = entropy(weights)
         weighted = max(0.0, entropy(mixture) - float(weights @ entropies)) / spread if spread else None
     if gold is not None:
@@ -64,7 +66,7 @@ def analyse(
         truth[gold] = 1.0
         crossed = cross_entropy(truth, mixture, size, delta)
     else:
-        crossed = cross_entropy(beliefs.mean(axis=0), mixture, size, delta)
+        crossed = cross_entropy(np.add.reduce(beliefs) / len(beliefs), mixture, size, delta)
     return Analysis(
         kl_forward=forward,
         kl_backward=backward,
@@ -77,19 +79,28 @@ def analyse(
     )
 
 
-def _shared(p: Vector, entropies: Vector, left: Vector, right: Vector) -> float:
-    low, high = np.minimum(p[left], p[right]), np.maximum(p[left], p[right])
-    bits = -np.log2(high, out=np.zeros_like(high), where=high > 0)
-    scale = np.maximum(entropies[left], entropies[right])
-    raw = np.einsum("ij,ij->i", low, bits)
-    same = (p[left] == p[right]).all(axis=1)
+@cache
+def _pairs(agents: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Seats of all pairs, earlier and later."""
+    first, second = np.triu_indices(agents, 1)
+    return first, second
+
+
+def _shared(ours: Vector, theirs: Vector, scale: Vector) -> float:
+    """D6, mean over pairs."""
+    high = np.maximum(ours, theirs)
+    bits = np.log2(high, out=np.zeros_like(high), where=high > 0)
+    raw = -np.einsum("ij,ij->i", np.minimum(ours, theirs), bits)
+    if scale.min() > 0:
+        return float(np.add.reduce(np.minimum(np.maximum(raw / scale, 0), 1))) / len(raw)
+    same = (ours == theirs).all(axis=1)
     return float(np.where(scale > 0, np.clip(raw / np.where(scale > 0, scale, 1), 0, 1), same).mean())
 
 
-def _between(p: Vector, left: Vector, right: Vector, positions: Vector | None, metric: Vector | None) -> float:
+def _between(ours: Vector, theirs: Vector, positions: Vector | None, metric: Vector | None) -> float:
     if positions is None and metric is None:
-        return float(0.5 * np.abs(p[left] - p[right]).sum()) / len(left)
-    return float(np.mean([_distance(p[i], p[j], positions, metric) for i, j in zip(left, right, strict=True)]))
+        return float(0.5 * np.abs(ours - theirs).sum()) / len(ours)
+    return float(np.mean([_distance(p, q, positions, metric) for p, q in zip(ours, theirs, strict=True)]))
 
 
 def _distance(p: Vector, q: Vector, positions: Vector | None, metric: Vector | None) -> float:

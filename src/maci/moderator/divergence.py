@@ -35,6 +35,7 @@ __all__ = [
     "dispersion",
     "jsd",
     "kl",
+    "row_entropies",
     "shared_information",
     "transport",
     "wasserstein",
@@ -42,7 +43,8 @@ __all__ = [
 ]
 
 
-def _row_entropies(p: Vector) -> Vector:
+def row_entropies(p: Vector) -> Vector:
+    """H of every row, in bits."""
     logs = np.log2(p, out=np.zeros_like(p), where=p > 0)
     return cast(Vector, -np.einsum("ij,ij->i", p, logs))
 
@@ -50,7 +52,7 @@ def _row_entropies(p: Vector) -> Vector:
 def dispersion(p: Vector, delta: float = 0.0) -> float:
     """D_KL = (1/M) Σ_u KL(p_u ‖ p̄), in bits."""
     p = smooth(p, delta)
-    return max(0.0, entropy(p.mean(axis=0)) - float(_row_entropies(p).mean()))
+    return max(0.0, entropy(np.add.reduce(p) / len(p)) - float(np.add.reduce(row_entropies(p))) / len(p))
 
 
 def jsd(p: Vector, delta: float = 0.0) -> float:
@@ -64,7 +66,7 @@ def weighted_jsd(p: Vector, weights: Vector, delta: float = 0.0) -> float:
     scale = entropy(weights)
     if scale == 0:
         return float("nan")
-    return min(1.0, max(0.0, entropy(weights @ p) - float(weights @ _row_entropies(p))) / scale)
+    return min(1.0, max(0.0, entropy(weights @ p) - float(weights @ row_entropies(p))) / scale)
 
 
 def wasserstein(p: Vector, q: Vector, positions: Vector) -> float:

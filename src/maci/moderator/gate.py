@@ -39,6 +39,8 @@ def rejection(candidate: Candidate, gate: Thresholds) -> str | None:
     >>> rejection(Candidate("1A1", "x", q=0.42, crit=0.9), Thresholds(0.5, 0.3))
     'q 0.420 < τ_Q 0.500'
     """
+    if passes(candidate, gate):
+        return None
     reasons = []
     if gate.tau_q is not None:
         if candidate.q is None:
@@ -50,12 +52,13 @@ def rejection(candidate: Candidate, gate: Thresholds) -> str | None:
             reasons.append("every judge abstained")
         elif candidate.crit < gate.tau_crit:
             reasons.append(f"CRIT {candidate.crit:.3f} < τ_CRIT {gate.tau_crit:.3f}")
-    return "; ".join(reasons) or None
+    return "; ".join(reasons)
 
 
 def passes(candidate: Candidate, gate: Thresholds) -> bool:
-    """Whether the dual gate admits a candidate."""
-    return rejection(candidate, gate) is None
+    """Whether the dual gate admits a candidate: what :func:`rejection` says, without the words."""
+    q_ok = gate.tau_q is None or (candidate.q is not None and candidate.q >= gate.tau_q)
+    return q_ok and (gate.tau_crit is None or (candidate.crit is not None and candidate.crit >= gate.tau_crit))
 
 
 def rises(recent: Sequence[Candidate], admitted_now: int, raised: Thresholds, *, share: float) -> bool:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from maci.belief import Vector, entropy
 
-__all__ = ["evidence_quality", "information_gain", "jaccard", "normalised_entropy", "overlap"]
+__all__ = ["evidence_qualities", "evidence_quality", "information_gain", "jaccard", "normalised_entropy", "overlap"]
 
 
 def evidence_quality(vectors: Sequence[NDArray[np.float32]], theta: NDArray[np.float32]) -> float | None:
@@ -28,15 +28,29 @@ def evidence_quality(vectors: Sequence[NDArray[np.float32]], theta: NDArray[np.f
 
     >>> evidence_quality([], np.ones(2, np.float32)) is None
     True
-    >>> evidence_quality([np.array([1, 0], np.float32), np.array([0, 1], np.float32)], np.array([1, 0], np.float32)).__round__(3)
+    >>> x, y = np.eye(2, dtype=np.float32)
+    >>> round(evidence_quality([x, y], x), 3)
     0.707
     """
-    if not vectors:
-        return None
-    mean = np.add.reduce(vectors, dtype=np.float64)
+    return evidence_qualities([vectors], theta)[0]
+
+
+def evidence_qualities(
+    groups: Sequence[Sequence[NDArray[np.float32]]], theta: NDArray[np.float32]
+) -> list[float | None]:
+    """Q of several sets of spans at once; ``None`` for an empty one, or where vectors cancel out."""
+    flat = [vector for group in groups for vector in group]
+    if not flat:
+        return [None] * len(groups)
+    rows = np.concatenate(flat).reshape(len(flat), -1).astype(np.float64)
+    owner = [number for number, group in enumerate(groups) for _ in group]
+    member = np.zeros((len(groups), len(flat)))
+    member[owner, range(len(flat))] = 1.0
+    sums = member @ rows
     target = theta.astype(np.float64)
-    length = float(np.sqrt(mean @ mean) * np.sqrt(target @ target))
-    return max(-1.0, min(1.0, float(mean @ target) / length)) if length > 0 else None
+    lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums) * (target @ target))
+    pairs = zip((sums @ target).tolist(), lengths.tolist(), strict=True)
+    return [max(-1.0, min(1.0, dot / length)) if length > 0 else None for dot, length in pairs]
 
 
 def jaccard(a: AbstractSet[str], b: AbstractSet[str]) -> float | None:
