@@ -6,7 +6,7 @@ The order is Algorithm 1's: admission → dispersion gate → reliability → mi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,6 @@ from maci.controller.stopping import stop_reason
 from maci.evidence.source import CASE
 from maci.judge.panel import verdict
 from maci.moderator.analysis import analyse
-from maci.moderator.divergence import disagreement
 from maci.moderator.gate import Candidate, Thresholds, rejection, reverts
 from maci.moderator.plateau import Progress, flags
 from maci.moderator.reliability import update, weights
@@ -98,7 +97,8 @@ def close_round(state: State) -> tuple[State, tuple[Decision, ...]]:
     admitted = [a for a in admissions if a.admitted]
     new_spans = {a.argument: {c.span for c in a.citations if c.verified} for a in admitted}
     backed = {a.agent for a in admitted if new_spans[a.argument] - state.admitted_spans}
-    known, beliefs, reverted = _settle(state, reading, backed)
+    settled = _settle(state, reading, backed)
+    beliefs = settled.beliefs
 
     gamma = dict(state.reliability)
     for agent in state.agents:
@@ -114,7 +114,7 @@ def close_round(state: State) -> tuple[State, tuple[Decision, ...]]:
         round=t,
         labels=labels,
         beliefs={agent: as_mapping(labels, p) for agent, p in beliefs.items()},
-        reverted={agent: as_mapping(labels, p) for agent, p in reverted.items()},
+        reverted={agent: as_mapping(labels, p) for agent, p in settled.reverted.items()},
         abstained=reading.abstained,
         reliability=gamma,
         weights=dict(zip(present, omega.tolist(), strict=True)),
@@ -129,8 +129,9 @@ def close_round(state: State) -> tuple[State, tuple[Decision, ...]]:
     )
     after = state.but(
         labels=labels,
-        beliefs={**known, **beliefs},
+        beliefs={**settled.known, **beliefs},
         mixture=mixture,
+        d=settled.d,
         reliability=gamma,
         record=(
             *state.record,
@@ -178,25 +179,39 @@ def _admissions(state: State) -> tuple[tuple[Admission, ...], tuple[Candidate, .
     return tuple(admissions), tuple(candidates)
 
 
-def _settle(
-    state: State, reading: Reading, backed: set[str]
-) -> tuple[dict[str, Vector], dict[str, Vector], dict[str, Vector]]:
-    """The dispersion gate: (beliefs before, beliefs that count, stated beliefs that were reverted)."""
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """Beliefs after the dispersion gate."""
+
+    known: dict[str, Vector]
+    """Of every agent that ever had one, as of the round before."""
+    beliefs: dict[str, Vector]
+    """That count now."""
+    reverted: dict[str, Vector]
+    """Stated, and not taken."""
+    d: float | None
+    """D of ``beliefs``."""
+
+
+def _settle(state: State, reading: Reading, backed: set[str]) -> _Settled:
+    """The dispersion gate on the beliefs just read."""
     size = len(reading.labels)
     before = {agent: widen(p, size) for agent, p in state.beliefs.items()}
-    both = [agent for agent in reading.beliefs if agent in before]
+    now = reading.beliefs
+    both = [agent for agent in now if agent in before]
+    d = spread(now, state)
     if len(both) < 2:
-        return before, reading.beliefs, {}
+        return _Settled(before, now, {}, d)
     rule = state.config.dispersion
-    same = state.d is not None and len(both) == len(before) == len(state.agents)
-    d_before = state.d if same else spread({agent: before[agent] for agent in both}, state)
-    d_after = spread({agent: reading.beliefs[agent] for agent in both}, state)
+    everyone = len(both) == len(before) == len(now)
+    d_before = state.d if everyone and state.d is not None else spread({agent: before[agent] for agent in both}, state)
+    d_after = d if everyone else spread({agent: now[agent] for agent in both}, state)
     back = reverts(set(both), backed, before=d_before or 0.0, after=d_after or 0.0, nu=rule.nu, mode=rule.gate)
     if not back:
-        return before, reading.beliefs, {}
-    beliefs = {agent: before[agent] if agent in back else p for agent, p in reading.beliefs.items()}
-    moved = {agent: p for agent, p in reading.beliefs.items() if agent in back and not np.array_equal(p, before[agent])}
-    return before, beliefs, moved
+        return _Settled(before, now, {}, d)
+    beliefs = {agent: before[agent] if agent in back else p for agent, p in now.items()}
+    moved = {agent: p for agent, p in now.items() if agent in back and not np.array_equal(p, before[agent])}
+    return _Settled(before, beliefs, moved, spread(beliefs, state))
 
 
 def _measure(
@@ -211,7 +226,7 @@ def _measure(
     config, labels = after.config, after.labels
     size = after.opened.case.outcomes.size(len(labels))
     previous, mixture = widen(_mixture(before), len(labels)), _mixture(after)
-    d = disagreement(table, after.positions, config.beliefs.delta) if len(table) > 1 else None
+    d = after.d
     spans = dict.fromkeys(c.span for a in admissions if a.admitted for c in a.citations if c.verified)
     q = evidence_quality([after.vectors[i] for i in spans], _theta(after))
     crits = [a.crit for a in admissions if a.crit is not None]
@@ -270,7 +285,7 @@ def _measure(
             metric=after.metric,
         ),
     )
-    return after.but(d=d, history=(*after.history, summary), progress=progress), measured
+    return after.but(history=(*after.history, summary), progress=progress), measured
 
 
 def _stop_or_go(state: State, decisions: tuple[Decision, ...]) -> tuple[State, tuple[Decision, ...]]:
