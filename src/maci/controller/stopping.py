@@ -10,6 +10,7 @@ from typing import Literal
 
 from maci.config import Config
 from maci.controller.dials import Summary
+from maci.moderator.gate import reaches
 
 __all__ = ["StopReason", "stop_reason"]
 
@@ -39,7 +40,7 @@ def stop_reason(history: Sequence[Summary], config: Config) -> StopReason | None
 
 def _grounded(now: Summary, config: Config) -> bool:
     """The Q and O clauses: something good enough was admitted, and it is shared. Undefined is no."""
-    q_ok = now.q is not None and (not config.gate.q_gate or now.q >= now.dials.tau_q)
+    q_ok = now.q is not None and reaches(now.q, now.dials.tau_q if config.gate.q_gate else None)
     return q_ok and now.o is not None and now.o >= config.stop.tau_o
 
 

@@ -10,7 +10,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Candidate", "Thresholds", "passes", "rejection", "reverts", "rises"]
+__all__ = ["Candidate", "Thresholds", "passes", "reaches", "rejection", "reverts", "rises"]
+
+_ROUNDING = 1e-9
+"""A value this close below a gate is at the gate: τ_Q may have been fitted to that very value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,20 +48,28 @@ def rejection(candidate: Candidate, gate: Thresholds) -> str | None:
     if gate.tau_q is not None:
         if candidate.q is None:
             reasons.append("no verified citation")
-        elif candidate.q < gate.tau_q:
+        elif not reaches(candidate.q, gate.tau_q):
             reasons.append(f"q {candidate.q:.3f} < τ_Q {gate.tau_q:.3f}")
     if gate.tau_crit is not None:
         if candidate.crit is None:
             reasons.append("every judge abstained")
-        elif candidate.crit < gate.tau_crit:
+        elif not reaches(candidate.crit, gate.tau_crit):
             reasons.append(f"CRIT {candidate.crit:.3f} < τ_CRIT {gate.tau_crit:.3f}")
     return "; ".join(reasons)
 
 
 def passes(candidate: Candidate, gate: Thresholds) -> bool:
     """Whether the dual gate admits a candidate: what :func:`rejection` says, without the words."""
-    q_ok = gate.tau_q is None or (candidate.q is not None and candidate.q >= gate.tau_q)
-    return q_ok and (gate.tau_crit is None or (candidate.crit is not None and candidate.crit >= gate.tau_crit))
+    return reaches(candidate.q, gate.tau_q) and reaches(candidate.crit, gate.tau_crit)
+
+
+def reaches(value: float | None, tau: float | None) -> bool:
+    """Whether a value passes a gate; undefined passes none, a gate that is off lets all pass. Rounding does not decide.
+
+    >>> reaches(0.1 + 0.2, 0.3), reaches(0.3, 0.1 + 0.2), reaches(0.29, 0.3), reaches(None, 0.0), reaches(None, None)
+    (True, True, False, False, True)
+    """
+    return tau is None or (value is not None and value >= tau - _ROUNDING)
 
 
 def rises(recent: Sequence[Candidate], admitted_now: int, raised: Thresholds, *, share: float) -> bool:

@@ -63,3 +63,10 @@ def test_dispersion_gate_keeps_a_backed_dissent_and_reverts_the_rest() -> None:
 def test_dispersion_gate_tolerates_a_rise_of_nu() -> None:
     assert reverts({"x"}, set(), before=0.2, after=0.3, nu=0.1, mode="all") == set()
     assert reverts({"x"}, set(), before=0.2, after=0.3001, nu=0.1, mode="all") == {"x"}
+
+
+def test_an_argument_that_rests_on_the_span_the_gate_was_fitted_to_is_admitted() -> None:
+    """τ_Q may be the cosine of that very span, computed among others: a difference of rounding must not reject it."""
+    gate = Thresholds(0.4321, 0.3)
+    assert passes(Candidate("1A1", "x", 0.4321 - 1e-13, 0.3 - 1e-13), gate)
+    assert not passes(Candidate("1A1", "x", 0.4320, 0.3), gate)
