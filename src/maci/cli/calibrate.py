@@ -58,7 +58,8 @@ def run(cases: Path, *, out: Path, corpus: Path | None, sets: list[str], seed: i
 
     found: list[Outcome] = []
     failed: list[str] = []
-    with Progress(console=Console(stderr=True), disable=json or quiet, transient=True) as bar:
+    screen = Console(stderr=True)
+    with Progress(console=screen, disable=json or quiet or not screen.is_terminal, transient=True) as bar:
         for case in bar.track(known, description="debating the development cases"):
             outcome = asyncio.run(play(case))
             if outcome is None:

