@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -136,6 +138,21 @@ def test_analysis_is_defined_and_in_range_for_every_table(p: np.ndarray, delta: 
     assert figures.cross_entropy >= -1e-9 and not np.isnan(figures.cross_entropy)
     assert figures.kl_forward is not None and figures.kl_forward >= -1e-9
     assert figures.kl_backward is not None and figures.kl_backward >= -1e-9
+
+
+@THOROUGH
+@given(beliefs(), st.sampled_from([1e-6, 1e-3]))
+def test_analysis_of_all_pairs_at_once_is_the_mean_of_the_formulas_pair_by_pair(p: np.ndarray, delta: float) -> None:
+    omega = weights([0.3 + 0.1 * i for i in range(len(p))], floor=1e-6)
+    size = p.shape[1]
+    got = analyse(p, omega, omega @ p, p[0], size=size, delta=delta, gold=None, positions=None, metric=None)
+    pairs = list(combinations(p, 2))
+    assert got.kl_forward == pytest.approx(np.mean([kl(a, b, delta) for a, b in pairs]), abs=1e-7)
+    assert got.kl_backward == pytest.approx(np.mean([kl(b, a, delta) for a, b in pairs]), abs=1e-7)
+    assert got.shared_information == pytest.approx(np.mean([shared_information(a, b) for a, b in pairs]), abs=1e-7)
+    assert got.w1_agents == pytest.approx(np.mean([total_variation(a, b) for a, b in pairs]), abs=1e-9)
+    assert got.weighted_jsd == pytest.approx(weighted_jsd(p, omega), abs=1e-7)
+    assert got.w1_mixture == pytest.approx(total_variation(omega @ p, p[0]), abs=1e-9)
 
 
 @THOROUGH

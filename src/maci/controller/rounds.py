@@ -36,7 +36,7 @@ from maci.moderator.analysis import analyse
 from maci.moderator.gate import Candidate, Thresholds, rejection, reverts
 from maci.moderator.plateau import Progress, flags
 from maci.moderator.reliability import update, weights
-from maci.moderator.signals import evidence_qualities, evidence_quality, normalised_entropy, overlap
+from maci.moderator.signals import evidence_qualities, evidence_quality, information_gain, normalised_entropy, overlap
 
 __all__ = ["close_opening", "close_round"]
 
@@ -231,10 +231,9 @@ def _measure(
     q = evidence_quality([after.vectors[i] for i in spans], _theta(after))
     crits = [a.crit for a in admissions if a.crit is not None]
     variances = [a.crit_variance for a in admissions if a.crit_variance is not None]
-    capacity = normalised_entropy(previous, size)
     step = Progress(
-        gain=max(0.0, capacity - normalised_entropy(mixture, size)),  # Î, see information_gain
-        capacity=capacity,
+        gain=information_gain(previous, mixture, size),
+        capacity=normalised_entropy(previous, size),
         d_before=before.d,
         d=d,
         shift=total_variation(mixture, previous),
