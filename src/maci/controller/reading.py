@@ -38,7 +38,7 @@ class Reading:
     def _read(self, belief: Mapping[str, float], state: State, agent: str) -> Vector | dict[str, float]:
         if tuple(belief) == self.labels:
             p = np.fromiter(belief.values(), np.float64, len(belief))
-            if (p >= 0).all() and abs(float(p.sum()) - 1) <= 1e-9:
+            if p.min() >= 0 and abs(float(np.add.reduce(p)) - 1) <= 1e-9:
                 return p
         labels, placed = self.labels, dict[str, float]()
         for name, p_name in belief.items():
