@@ -12,6 +12,7 @@ from pathlib import Path
 
 from maci.case.case import CaseFile
 from maci.config import build, parameters
+from maci.panel.file import PanelsFile
 from maci.record.events import schema
 from maci.record.result import Result
 from maci.theory.trajectories import TRAJECTORIES, play
@@ -54,7 +55,8 @@ BLOCKS = {"decisions/002-stop-rules.md": {"stop-rules": stop_rules}, "settings.m
 
 def schemas() -> dict[str, str]:
     """The published JSON Schemas."""
-    found = {"case": CaseFile.model_json_schema(), "result": Result.model_json_schema(), "transcript": schema()}
+    files = {"case": CaseFile, "panels": PanelsFile, "result": Result}
+    found = {**{name: model.model_json_schema() for name, model in files.items()}, "transcript": schema()}
     return {f"schemas/{name}.json": json.dumps(found[name], indent=1, ensure_ascii=False) + "\n" for name in found}
 
 

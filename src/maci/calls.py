@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import monotonic
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from maci.agents.agent import Agent
 from maci.agents.anchor import TurnRequest
@@ -17,20 +17,23 @@ from maci.controller.inputs import (
     Input,
     Intervened,
     JudgeAbstention,
+    Lost,
+    Pending,
     Resolved,
     Retrieved,
     Scored,
+    Sent,
     TurnFailed,
     TurnTaken,
     pack,
 )
 from maci.controller.requests import Want, score_request, turn_request, wants
 from maci.controller.state import State
-from maci.errors import ConfigError, InputError
+from maci.errors import BudgetError, ConfigError, InputError, MaciError
 from maci.evidence.encode import Encoder
 from maci.evidence.source import EvidenceSource
 from maci.judge.crit import CritScore, Judge, JudgeAbstained, ScoreRequest
-from maci.llm.budget import Ledger
+from maci.llm.budget import Bound, Ledger, Purse, purse, spending
 from maci.record.events import dump, parse
 
 __all__ = ["Calls", "Table", "usage_of"]
@@ -51,16 +54,53 @@ def usage_of(item: Input) -> Usage:
     match item:
         case TurnTaken():
             return item.turn.usage
-        case TurnFailed() | Scored() | JudgeAbstention():
+        case TurnFailed() | Scored() | JudgeAbstention() | Exhausted():
             return item.usage
         case _:
             return Usage()
 
 
-class Calls:
-    """What is under way: starts what is wanted and fits the budget, hands back replies one at a time."""
+_Refusal = tuple[Literal["tokens", "usd", "seconds"], str]
+"""What a call did not fit into, and the figures."""
 
-    def __init__(self, table: Table, state: State, hand: asyncio.Queue[Intervened] | None) -> None:
+
+@dataclass(slots=True)
+class _Call:
+    """A call under way, or about to be."""
+
+    want: Want
+    purse: Purse
+    make: Callable[[], Coroutine[Any, Any, Input]]
+    free: bool = False
+    """Nobody pays for it."""
+    task: asyncio.Task[Input] | None = None
+    asking: tuple[Bound, asyncio.Future[bool]] | None = None
+    """What another attempt needs beyond what was set aside."""
+    one_asks: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """A turn of several draws can have several attempts to ask for."""
+
+    def pending(self, bound: Bound) -> Pending:
+        kind = "turn" if self.want.kind == "turn" else "score"
+        return Pending(kind=kind, who=self.want.who, argument=self.want.argument, tokens=bound.tokens, usd=bound.usd)  # type: ignore[arg-type]
+
+    def at_most(self) -> Usage:
+        """What it may have cost, if it is not waited for."""
+        if self.purse.used:
+            return self.purse.total()
+        granted = self.purse.granted
+        return Usage() if self.free else Usage(prompt=granted.tokens, usd=granted.usd)
+
+
+class Calls:
+    """What is under way: sends what is wanted and fits the budget, hands back replies one at a time.
+
+    A call that costs something goes out in two steps: first :meth:`next` returns a :class:`Sent`, which the debate records;
+    only the next time round is the call made. So whatever happens, the record knows of every call that may have been charged.
+    """
+
+    def __init__(
+        self, table: Table, state: State, hand: asyncio.Queue[Intervened] | None, run: Ledger | None = None
+    ) -> None:
         seats = ([seat.name for seat in state.opened.agents], [seat.name for seat in state.opened.judges])
         given = ([agent.name for agent in table.agents], [judge.name for judge in table.judges])
         if seats != given:
@@ -74,69 +114,169 @@ class Calls:
         self._table, self._hand = table, hand
         self._agents = {agent.name: agent for agent in table.agents}
         self._judges = {judge.name: judge for judge in table.judges}
-        self._tasks: dict[Want, tuple[asyncio.Task[Input], int]] = {}
-        self._ledger = Ledger(state.config.budget.tokens, state.usage.tokens)
-        seconds = state.config.budget.seconds
-        self._deadline = None if seconds is None else monotonic() + seconds
+        self._calls: dict[Want, _Call] = {}
+        self._unsent: list[_Call] = []
+        """On record as sent; made the next time round."""
+        self._granted: list[_Call] = []
+        """Further attempts on record as sent."""
+        self._broken_off = bool(state.in_flight)
+        self._spent_in_vain, self._ruin = Usage(), cast(_Refusal | None, None)
+        budget = state.config.budget
+        self._ledger = Ledger(budget.tokens, budget.usd, state.usage, parent=run)
+        self._deadline = None if budget.seconds is None else monotonic() + budget.seconds
+        self._bell: asyncio.Future[None] | None = None
 
     async def next(self, state: State) -> Input:
-        """The next input: a person's hand, local work, a reply, or the end of the budget."""
-        if (reply := self._reply()) is not None:
-            return reply
-        if self._hand is not None and not self._hand.empty():
-            return self._hand.get_nowait()
-        if self._deadline is not None and monotonic() >= self._deadline:
-            return self._late(state)
-        refused: str | None = None
+        """The next input: a person's hand, local work, calls about to be sent, a reply, or the end of the budget."""
+        if self._broken_off:
+            self._broken_off = False
+            self._ledger.spent = self._ledger.spent + sum(state.in_flight.values(), Usage())
+            return Lost(round=state.round)
+        self._send()
+        while True:
+            if (reply := self._reply()) is not None:
+                return reply
+            if self._hand is not None and not self._hand.empty():
+                return self._hand.get_nowait()
+            if self._deadline is not None and monotonic() >= self._deadline:
+                return await self._late(state)
+            local = self._local(state)
+            if local is not None:
+                return local
+            sent, refused = self._prepare(state)
+            if sent:
+                return Sent(round=state.round, calls=tuple(sent))
+            if not self._calls:
+                resource, detail = self._ruin or refused or ("tokens", "")
+                return Exhausted(resource=resource, detail=detail, usage=self._spent_in_vain)
+            asking = [call for call in self._calls.values() if call.asking is not None]
+            if asking and (self._ruin or len(asking) == len(self._calls)):
+                self._answer(asking[0], False)  # nothing under way can make room for it any more
+            await self._wait()
+
+    def _local(self, state: State) -> Input | None:
+        """What needs no call: retrieval, and looking up what was cited."""
         for want in wants(state):
             if want.kind == "retrieve":
                 return self._retrieve(state)
             if want.kind == "resolve":
                 return self._resolve(state, want.who)
-            if want not in self._tasks and refused is None:
-                refused = self._launch(state, want)
-        if not self._tasks:
-            return Exhausted(resource="tokens", detail=refused or "")
-        timeout = None if self._deadline is None else max(0.0, self._deadline - monotonic())
-        listen = None if self._hand is None else asyncio.ensure_future(self._hand.get())
-        waiting: set[asyncio.Future[Any]] = {task for task, _ in self._tasks.values()}
-        if listen is not None:
-            waiting.add(listen)
+            break  # local work is always asked for first
+        return None
+
+    def _prepare(self, state: State) -> tuple[list[Pending], _Refusal | None]:
+        """Set aside what wanted calls and further attempts can cost; what is free goes out at once."""
+        sent: list[Pending] = []
+        refused: _Refusal | None = None
+        if self._ruin:
+            return sent, refused
+        for call in self._calls.values():
+            if call.asking is not None and self._ledger.reserve(call.asking[0]):
+                sent.append(call.pending(call.asking[0]))
+                self._granted.append(call)
+        for want in wants(state):
+            if want in self._calls:
+                continue
+            call, bound, free = self._call(state, want)
+            lacking = self._ledger.lacks(bound)
+            if lacking is not None:
+                refused = (lacking, self._too_much(want, bound, lacking))
+                break
+            self._ledger.reserve(bound)
+            self._calls[want] = call
+            self._unsent.append(call)
+            if not free and any(bound):
+                sent.append(call.pending(bound))
+        if not sent:
+            self._send()
+        return sent, refused
+
+    def _call(self, state: State, want: Want) -> tuple[_Call, Bound, bool]:
+        """The call a want stands for, the most it can cost, and whether nobody pays for it."""
+        make: Callable[[], Coroutine[Any, Any, Input]]
+        seat: Agent | Judge
         try:
-            await asyncio.wait(waiting, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            if listen is not None and not listen.done():
-                listen.cancel()
-        if listen is not None and listen.done():
-            return listen.result()
-        return self._reply() or self._late(state)
+            if want.kind == "turn":
+                seat, ask = self._agents[want.who], turn_request(state, want.who)
+                bound, make = _bound(seat.ceiling(ask)), partial(_turn, seat, want, ask)
+            else:
+                seat, item = self._judges[want.who.rpartition("#")[0]], score_request(state, want.who, want.argument)
+                bound, make = _bound(seat.ceiling(item)), partial(_score, seat, want, item)
+            free = bool(getattr(seat, "free", False))
+        except Exception as error:  # of ceiling(): nothing was sent
+            bound, make, free = Bound(), partial(_unsent, _failure(want, error, _spent(error))), True
+        call = _Call(want, Purse(bound), make, free)
+        call.purse.more = partial(self._ask, call)
+        return call, bound, free
+
+    async def _ask(self, call: _Call, more: Bound) -> bool:
+        """Another attempt needs more than was set aside: wait until it is on record, or refused."""
+        async with call.one_asks:
+            answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+            call.asking = (more, answer)
+            self._ring()
+            return await answer
+
+    def _answer(self, call: _Call, yes: bool) -> None:
+        if call.asking is not None and not call.asking[1].done():
+            call.asking[1].set_result(yes)
+        call.asking = None
+
+    def _send(self) -> None:
+        """Make the calls that are on record."""
+        for call in self._unsent:
+            with spending(call.purse):
+                call.task = asyncio.ensure_future(call.make())
+            call.task.add_done_callback(self._ring)
+        self._unsent = []
+        for call in self._granted:
+            self._answer(call, True)
+        self._granted = []
 
     def _reply(self) -> Input | None:
         """A reply that has come in, if any; what was set aside for it becomes what it cost."""
-        for want, (task, reserved) in self._tasks.items():
-            if task.done():
-                del self._tasks[want]
-                item = task.result()
-                self._ledger.settle(reserved, usage_of(item).tokens)
+        for want, call in self._calls.items():
+            if call.task is not None and call.task.done():
+                del self._calls[want]
+                item = call.task.result()
+                self._ledger.settle(call.purse.granted, usage_of(item))
+                if isinstance(item, Exhausted):  # the call ran out of budget between two attempts
+                    self._ruin = item.resource, item.detail
+                    self._spent_in_vain = self._spent_in_vain + item.usage
+                    return self._reply()
                 return item
         return None
 
-    def _launch(self, state: State, want: Want) -> str | None:
-        """Send a call if the most it can cost fits; else say why not."""
-        call: Callable[[], Coroutine[Any, Any, Input]]
+    def _too_much(self, want: Want, bound: Bound, lacking: str) -> str:
+        ledger: Ledger | None = self._ledger
+        while ledger is not None and ledger.parent is not None and _fits(ledger, bound):
+            ledger = ledger.parent
+        assert ledger is not None
+        if lacking == "usd":
+            return f"{want.who} may cost ${bound.usd:.4f}, ${max(0.0, ledger.left.usd):.4f} of ${ledger.usd:g} are left"
+        return f"{want.who} may need {bound.tokens} tokens, {ledger.left.tokens} of {ledger.tokens} are left"
+
+    def _ring(self, *_: object) -> None:
+        if self._bell is not None and not self._bell.done():
+            self._bell.set_result(None)
+
+    async def _wait(self) -> None:
+        """Until something happens: a reply, a request for more, a hand on the dials, the end of time."""
+        loop = asyncio.get_running_loop()
+        bell = self._bell = loop.create_future()
+        if any(call.task is not None and call.task.done() for call in self._calls.values()):
+            return
+        alarm = None if self._deadline is None else loop.call_later(max(0.0, self._deadline - monotonic()), self._ring)
+        listen = None if self._hand is None else asyncio.ensure_future(_ready(self._hand))
+        if listen is not None:
+            listen.add_done_callback(self._ring)
         try:
-            if want.kind == "turn":
-                agent, ask = self._agents[want.who], turn_request(state, want.who)
-                bound, call = max(0, agent.ceiling(ask)), partial(_turn, agent, want, ask)
-            else:
-                judge, item = self._judges[want.who.rpartition("#")[0]], score_request(state, want.who, want.argument)
-                bound, call = max(0, judge.ceiling(item)), partial(_score, judge, want, item)
-        except Exception as error:  # of ceiling(): nothing was sent
-            bound, call = 0, partial(_unsent, _failure(want, error, _spent(error)))
-        if not self._ledger.reserve(bound):
-            return f"{want.who} may need {bound} tokens, {self._ledger.left} of {self._ledger.ceiling} are left"
-        self._tasks[want] = (asyncio.ensure_future(call()), bound)
-        return None
+            await bell
+        finally:
+            if alarm is not None:
+                alarm.cancel()
+            if listen is not None:
+                listen.cancel()
 
     def _retrieve(self, state: State) -> Retrieved:
         case, limits = state.opened.case, state.config.evidence
@@ -159,38 +299,76 @@ class Calls:
             labels={name: pack(row) for name, row in zip(names, rows[len(spans) :], strict=True)},
         )
 
-    def _late(self, state: State) -> Exhausted:
-        return Exhausted(resource="seconds", detail=f"{state.config.budget.seconds:g} s are over")
+    async def _late(self, state: State) -> Exhausted:
+        """Time is up: what is under way is given up, and counts for what it may have cost."""
+        under_way = list(self._calls.values())
+        await self.close()
+        spent = sum((call.at_most() for call in under_way), self._spent_in_vain)
+        return Exhausted(resource="seconds", detail=f"{state.config.budget.seconds:g} s are over", usage=spent)
 
     async def close(self) -> None:
-        """Cancel what is still under way."""
-        tasks = [task for task, _ in self._tasks.values()]
-        for task in tasks:
+        """Cancel what is still under way; what was set aside for it becomes what it may have cost."""
+        calls, self._calls = list(self._calls.values()), {}
+        granted, self._granted = self._granted, []
+        await _give_up([call.task for call in calls if call.task is not None])
+        for call in calls:
+            self._ledger.settle(call.purse.granted, call.at_most())
+        for call in granted:
+            if call.asking is not None:
+                self._ledger.settle(call.asking[0], Usage())
+
+
+def _bound(ceiling: int | Bound) -> Bound:
+    bound = ceiling if isinstance(ceiling, Bound) else Bound(ceiling)
+    return Bound(max(0, bound.tokens), max(0.0, bound.usd))
+
+
+def _fits(ledger: Ledger, bound: Bound) -> bool:
+    left = ledger.left
+    return bound.tokens <= left.tokens and bound.usd <= left.usd
+
+
+async def _give_up(tasks: Sequence[asyncio.Task[Input]]) -> None:
+    """Cancel tasks and wait for their end; one that takes a cancellation for something else is asked again, for a while."""
+    left = {task for task in tasks if not task.done()}
+    for _ in range(25):
+        if not left:
+            break
+        for task in left:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        _, left = await asyncio.wait(left, timeout=0.2)
+    await asyncio.gather(*(task for task in tasks if task.done()), return_exceptions=True)
+
+
+async def _ready(queue: asyncio.Queue[Intervened]) -> None:
+    """Return when the queue has something, and leave it there."""
+    queue.put_nowait(await queue.get())
 
 
 async def _turn(agent: Agent, want: Want, request: TurnRequest) -> Input:
-    turn: object = None
+    turn, began = None, monotonic()
     try:
         turn = await agent.turn(request)
         if not isinstance(turn, Turn):
             raise InputError(f"turn() gave {type(turn).__name__}, not a Turn")
-        turn = replace(turn, belief={str(label): float(p) for label, p in turn.belief.items()})
+        belief = {str(label): float(p) for label, p in turn.belief.items()}
+        turn = replace(turn, belief=belief, usage=_drawn(began) or turn.usage)
         return _recordable(TurnTaken(round=want.round, agent=want.who, turn=turn))
     except (Exception, asyncio.CancelledError) as error:
-        return _failure(want, _theirs(error), _spent(error) + _spent(turn))
+        return _failure(want, _theirs(error), _drawn(began) or _spent(error) + _spent(turn))
 
 
 async def _score(judge: Judge, want: Want, request: ScoreRequest) -> Input:
-    usage = Usage()
+    usage, began = Usage(), monotonic()
     try:
         score, usage = await judge.score(request)
         if not isinstance(score, CritScore):
             raise InputError(f"score() gave {type(score).__name__}, not a CritScore")
+        usage = _drawn(began) or usage
         return _recordable(Scored(round=want.round, argument=want.argument, slot=want.who, score=score, usage=usage))
     except (Exception, asyncio.CancelledError) as error:
-        return _failure(want, _theirs(error), _spent(error) + (usage if isinstance(usage, Usage) else Usage()))
+        said = usage if isinstance(usage, Usage) else Usage()
+        return _failure(want, _theirs(error), _drawn(began) or _spent(error) + said)
 
 
 async def _unsent(item: Input) -> Input:
@@ -202,12 +380,21 @@ def _recordable(item: Input) -> Input:
     return cast(Input, parse(dump(item)))
 
 
+def _drawn(began: float) -> Usage | None:
+    """What the call drew on its purse, if it is one that does."""
+    own = purse()
+    return replace(own.total(), seconds=round(monotonic() - began, 3)) if own is not None and own.used else None
+
+
 def _failure(want: Want, error: BaseException, usage: Usage) -> Input:
+    if isinstance(error, BudgetError):
+        return Exhausted(resource=error.resource, detail=f"{want.who}: {_plain(str(error))}", usage=usage)
+    fatal = bool(getattr(error, "fatal", False))
     if want.kind == "turn":
-        return TurnFailed(round=want.round, agent=want.who, error=_say(error), usage=usage)
+        return TurnFailed(round=want.round, agent=want.who, error=_say(error), usage=usage, fatal=fatal)
     why = _plain(str(error)) if isinstance(error, JudgeAbstained) else ""
     return JudgeAbstention(
-        round=want.round, argument=want.argument, slot=want.who, reason=why or _say(error), usage=usage
+        round=want.round, argument=want.argument, slot=want.who, reason=why or _say(error), usage=usage, fatal=fatal
     )
 
 
@@ -227,6 +414,8 @@ def _spent(source: object) -> Usage:
 
 def _say(error: BaseException) -> str:
     text = _plain(str(error))
+    if text and isinstance(error, MaciError):  # written for people
+        return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 

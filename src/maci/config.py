@@ -19,6 +19,7 @@ import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -120,6 +121,10 @@ class Crit(_Section):
     k: int = _param(3, "K", "scores per argument", ge=1, le=25)
     judge_temperature: float = _param(0.3, "T", "sampling temperature of judges", ge=0, le=2)
     same_family: bool = _param(False, "family", "allow a judge of a debater's model family (recorded)")
+    max_tokens: int = _param(600, "C", "most tokens a judge may write, reasoning included", ge=64, le=10**6)
+    aggregation: Literal["mean", "reliability"] = _param(
+        "mean", "CRIT", "scores count equally (the paper), or by how well each judge has agreed with the others so far"
+    )
 
 
 class Dispersion(_Section):
@@ -147,6 +152,11 @@ class Agents(_Section):
 
     order: Literal["simultaneous", "sequential"] = _param("simultaneous", "D12", "who sees whose turn of a round")
     temperature: float = _param(0.7, "T", "sampling temperature of debaters", ge=0, le=2)
+    evidence: Literal["shared", "split"] = _param(
+        "shared", "ℰ", "whether every debater is shown all retrieved evidence, or each a part of its own until it is cited"
+    )
+    arguments: int = _param(2, "M", "most arguments a model is asked for in a turn", ge=1, le=10)
+    max_tokens: int = _param(1200, "C", "most tokens a model may write in a turn, reasoning included", ge=64, le=10**6)
 
 
 class Evidence(_Section):
@@ -182,6 +192,7 @@ class Budget(_Section):
     """Ceilings that are never exceeded (SPEC 4, 7)."""
 
     tokens: int = _param(100_000, "C", "most tokens of a debate, all calls together", ge=0, le=10**12)
+    usd: float | None = _param(None, "C", "most dollars of a debate, all calls together", ge=0, le=10**9)
     seconds: float | None = _param(None, "C", "most seconds of a debate", ge=0, le=10**9)
 
 
@@ -384,8 +395,10 @@ def load(
     file: Path | None = None,
     environ: Mapping[str, str] | None = None,
     sets: Iterable[str] = (),
+    base: Mapping[str, Any] = MappingProxyType({}),
 ) -> Config:
-    """The effective config from profile, TOML file, environment and flags, in that order."""
+    """The effective config from profile, ``base`` (a panel's own settings), TOML file, environment and flags, in that order."""
     named, from_file = _from_toml(file) if file else (None, {})
     from_env = _from_env(os.environ if environ is None else environ)
-    return build(profile or named or "default", {**from_file, **from_env, **_from_sets(sets)})
+    lowest = {full_key(key): value for key, value in base.items()}
+    return build(profile or named or "default", {**lowest, **from_file, **from_env, **_from_sets(sets)})

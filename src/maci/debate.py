@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
 from maci.calls import Calls, Table, usage_of
-from maci.controller.decisions import Finished
 from maci.controller.fold import start, step
-from maci.controller.inputs import Intervened, Opened
+from maci.controller.inputs import Intervened, Opened, Sent
+from maci.llm.budget import Ledger
 from maci.record.events import Event
 from maci.record.replay import replay
 
@@ -26,8 +26,8 @@ class Recorder(Protocol):
     def append(self, event: Event, *, sync: bool = False) -> None:
         """Keep one event; ``sync`` returns only when it cannot be lost any more."""
 
-    def flush(self) -> None:
-        """Hand on what was kept so far."""
+    def flush(self, *, now: bool = False) -> None:
+        """Hand on what was kept so far, at once or before long."""
 
 
 class Nowhere:
@@ -36,7 +36,7 @@ class Nowhere:
     def append(self, event: Event, *, sync: bool = False) -> None:
         """Forget the event."""
 
-    def flush(self) -> None:
+    def flush(self, *, now: bool = False) -> None:
         """Nothing to hand on."""
 
 
@@ -47,11 +47,12 @@ async def debate(
     record: Recorder = Nowhere(),
     recorded: Sequence[Event] = (),
     hand: asyncio.Queue[Intervened] | None = None,
+    ledger: Ledger | None = None,
 ) -> AsyncIterator[Event]:
     """Run a debate and yield its events, each recorded first; with ``recorded`` events of a broken one, go on where it stopped.
 
-    ``hand`` carries a person's interventions. Stopping the iteration (or Ctrl-C) cancels calls in flight; everything yielded
-    before has been recorded.
+    ``hand`` carries a person's interventions; ``ledger`` is a ceiling shared with other debates of a run. Stopping the
+    iteration (or Ctrl-C) cancels calls in flight; everything yielded before has been recorded.
     """
     events: tuple[Event, ...]
     if recorded:
@@ -59,17 +60,19 @@ async def debate(
         state, events = before.state, before.owed
     else:
         state, events = start(opened), (opened,)
-    calls = Calls(table, state, hand)
+    calls = Calls(table, state, hand, ledger)
     try:
         while True:
             for event in events:
-                record.append(event, sync=isinstance(event, Opened | Finished))
+                record.append(event)
                 yield event
             if state.finished:
                 return
             record.flush()
             item = await calls.next(state)
             record.append(item, sync=usage_of(item).paid)
+            if isinstance(item, Sent):
+                record.flush(now=True)  # a call is on record before it is made
             yield item
             state, events = step(state, item)
     finally:

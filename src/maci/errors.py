@@ -14,6 +14,16 @@
     ├── EnvironmentError_        3    something outside: provider, weights, disk, missing extra
     │   ├── MissingExtra         3    an optional package is needed and not installed
     │   └── ModelError           3    weights or a provider that do not answer
+    │       ├── WrongKey         3    the provider does not accept the key, or there is none
+    │       ├── UnknownModel     3    the provider has no such model
+    │       ├── Unreachable      3    no connection: nothing was sent
+    │       ├── RateLimited      3    too many requests, come back later
+    │       ├── Overloaded       3    the provider's own fault (5xx) before any work
+    │       ├── Interrupted      3    sent, and no whole answer came: reset, time-out, cut short, not the API's format
+    │       ├── ContentRefused   3    the provider or the model will not answer this
+    │       ├── ContextOverflow  3    the prompt is longer than the model can read
+    │       ├── BadRequest       3    the provider refuses the request's form (a parameter it does not know)
+    │       └── BadReply         3    an answer that cannot be used, even after one repair
     └── BudgetError              4    the budget ended the work before a first answer
 
 A message names the argument, its value and the next step a person can take. The command line turns
@@ -22,20 +32,32 @@ each class into its exit code in exactly one place, :func:`exit_code`.
 
 from __future__ import annotations
 
+from typing import Literal
+
 __all__ = [
+    "BadReply",
+    "BadRequest",
     "BeliefError",
     "BudgetError",
     "CaseError",
     "CheckFailed",
     "ConfigError",
+    "ContentRefused",
+    "ContextOverflow",
     "EnvironmentError_",
     "EvidenceError",
     "InputError",
+    "Interrupted",
     "MaciError",
     "MissingExtra",
     "ModelError",
+    "Overloaded",
+    "RateLimited",
     "ReplayMismatch",
     "TranscriptError",
+    "UnknownModel",
+    "Unreachable",
+    "WrongKey",
     "exit_code",
 ]
 
@@ -91,11 +113,67 @@ class MissingExtra(EnvironmentError_):
 
 
 class ModelError(EnvironmentError_):
+    """Weights or a provider that do not answer.
+
+    ``retry``: the same request may succeed later. ``charged``: it may have cost something although nothing came of it.
+    ``fatal``: no request to this model can succeed, a debate with it is over.
+    """
+
+    retry = charged = fatal = False
+    retry_after: float | None = None
+    """Seconds the provider asked us to wait."""
+
+
+class WrongKey(ModelError):
+    fatal = True
+
+
+class UnknownModel(ModelError):
+    fatal = True
+
+
+class Unreachable(ModelError):
+    retry = True
+
+
+class RateLimited(ModelError):
+    retry = True
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class Overloaded(RateLimited):
+    pass
+
+
+class Interrupted(ModelError):
+    retry = charged = True
+
+
+class ContentRefused(ModelError):
+    charged = True
+
+
+class ContextOverflow(ModelError):
+    pass
+
+
+class BadRequest(ModelError):
+    pass
+
+
+class BadReply(ModelError):
     pass
 
 
 class BudgetError(MaciError):
     exit = 4
+
+    def __init__(self, message: str, resource: Literal["tokens", "usd", "seconds"] = "tokens") -> None:
+        super().__init__(message)
+        self.resource = resource
 
 
 def exit_code(error: BaseException) -> int:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from maci._version import __version__
 from maci.agents.agent import Agent
@@ -40,8 +41,20 @@ def commit() -> str | None:
         return None
 
 
-def opening(case: Case, table: Table, config: Config, *, seed: int = 0, panel: str = "", corpus: str = "") -> Opened:
-    """The first event of a debate: who, what, under which rules, from which code."""
+def opening(
+    case: Case,
+    table: Table,
+    config: Config,
+    *,
+    seed: int = 0,
+    panel: str = "",
+    corpus: str = "",
+    spec: Mapping[str, Any] | None = None,
+) -> Opened:
+    """The first event of a debate: who, what, under which rules, from which code.
+
+    ``panel``, ``corpus`` and ``spec`` say how the table can be set again, should the debate break off.
+    """
     if case.outcomes.metric and find_spec("scipy") is None:
         raise MissingExtra("scipy", "eval", "a ground metric of your own")
     return Opened(
@@ -57,6 +70,8 @@ def opening(case: Case, table: Table, config: Config, *, seed: int = 0, panel: s
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         panel=panel,
         corpus=corpus,
+        table=spec,
+        prompts={p.name: p.hash for seat in (*table.agents, *table.judges) for p in getattr(seat, "prompts", ())},
     )
 
 

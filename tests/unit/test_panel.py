@@ -42,6 +42,7 @@ def test_a_scripted_judge_stays_in_range_and_abstains_on_what_it_does_not_know(t
     ("text", "says"),
     [
         ("", "p.yaml: script: input should be a valid dictionary"),
+        ("panels: {a: {}}", "is a panels file, not a script: set MACI_PANELS="),
         ("agents: []\njuges: []", "p.yaml: juges: extra inputs are not permitted"),
         ("agents: [{name: x, family: f, turns: []}]", "p.yaml: agents.0.turns"),
         ("agents: [{name: x, family: f, turns: [{belief: {a: much}}]}]", "p.yaml: agents.0.turns.0.belief.a"),

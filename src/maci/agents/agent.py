@@ -6,6 +6,7 @@ from typing import Protocol
 
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Turn
+from maci.llm.usage import Bound
 
 __all__ = ["Agent"]
 
@@ -21,8 +22,11 @@ class Agent(Protocol):
     def family(self) -> str:
         """The model family, against which judges are checked."""
 
-    def ceiling(self, request: TurnRequest) -> int:
-        """The most tokens this turn can cost; 0 for an agent that costs nothing."""
+    def ceiling(self, request: TurnRequest) -> int | Bound:
+        """The most this turn can cost at the first attempt: tokens, or tokens and dollars; 0 if it costs nothing.
+
+        Calls that cost something are on record before they are made; an attribute ``free = True`` says that nobody pays.
+        """
 
     async def turn(self, request: TurnRequest) -> Turn:
         """Read the request, argue, and state a belief."""

@@ -57,7 +57,9 @@ class TurnRequest:
     question: Question
     anchor: Anchor
     evidence: tuple[Span, ...]
-    """What was retrieved for the case, and every span cited in ψ."""
+    """What was retrieved for the case, then every span cited in ψ, in the order in which they were first cited."""
+    retrieved: int = 0
+    """How many of them, from the front, were there from the start."""
     belief: Mapping[str, float] | None
     """The agent's own belief of the round before."""
     leading: Mapping[str, str]

@@ -6,40 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from maci.evidence.citation import Citation
+from maci.llm.usage import Usage
 
 __all__ = ["Argument", "Turn", "Usage"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """What a call cost."""
-
-    prompt: int = 0
-    cached: int = 0
-    """Prompt tokens that came from a cache."""
-    generated: int = 0
-    usd: float = 0.0
-    free: bool = False
-    """Counts against the token ceiling, but nobody pays for it: an embedded reader's words."""
-
-    @property
-    def tokens(self) -> int:
-        """All tokens that count against the budget."""
-        return self.prompt + self.generated
-
-    @property
-    def paid(self) -> bool:
-        """Whether losing the reply would cost something."""
-        return not self.free and (self.tokens > 0 or self.usd > 0)
-
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            prompt=self.prompt + other.prompt,
-            cached=self.cached + other.cached,
-            generated=self.generated + other.generated,
-            usd=self.usd + other.usd,
-            free=self.free and other.free,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

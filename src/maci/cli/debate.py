@@ -13,18 +13,15 @@ from pathlib import Path
 import typer
 
 from maci.case.case import Case, load_case, parse_case
+from maci.cli.seating import Choice, Seated, reseat, seat_case
 from maci.cli.view import View
-from maci.config import load
 from maci.controller.decisions import Finished
 from maci.controller.inputs import Opened
 from maci.debate import debate
 from maci.errors import BudgetError, EnvironmentError_, InputError
-from maci.evidence.encode import load_encoder
-from maci.panel import build_table
 from maci.record.events import Event
 from maci.record.result import Result
 from maci.record.transcript import Transcript
-from maci.run import opening
 
 __all__ = ["Options", "run"]
 
@@ -37,68 +34,84 @@ class Options:
     question: str | None
     outcomes: str | None
     context: str
-    panel: str
-    corpus: Path | None
-    profile: str | None
-    config: Path | None
-    sets: Sequence[str]
+    choice: Choice
     out: Path | None
     resume: bool
-    seed: int
+    dry_run: bool
     json: bool
     plain: bool
     quiet: bool
 
 
 def run(options: Options) -> None:
-    """Start or resume, watch, and print the result."""
+    """Start or resume, watch, and print the result; or only estimate what it would cost."""
+    if options.dry_run:
+        from maci.cli.estimate import run as estimate
+
+        if options.resume:
+            raise InputError("--dry-run estimates a new debate: leave out --resume")
+        estimate(_case(options), options.choice, json=options.json)
+        return
+    recorded: Sequence[Event] = ()
     if options.resume:
         transcript, recorded, opened = _reopen(options)
-        encoder = load_encoder(opened.config.evidence.encoder)
-        corpus = Path(opened.corpus) if opened.corpus else None
-        table = build_table(opened.panel, opened.case, encoder, seed=opened.seed, corpus=corpus)
+        try:
+            seated = reseat(opened, options.choice)
+        except BaseException:
+            transcript.close()
+            raise
     else:
         case = _case(options)
-        config = load(options.profile, file=options.config, sets=options.sets)
-        encoder = load_encoder(config.evidence.encoder)
-        table = build_table(options.panel, case, encoder, seed=options.seed, corpus=options.corpus)
-        where = "" if options.corpus is None else str(options.corpus.resolve())
-        opened = opening(case, table, config, seed=options.seed, panel=options.panel, corpus=where)
-        transcript, recorded = Transcript.create(_folder(options, case) / "transcript.jsonl"), ()
+        seated = seat_case(case, options.choice)
+        transcript = Transcript.create(_folder(options, case) / "transcript.jsonl")
     view = View(plain=options.plain, silent=options.json or options.quiet)
+    result = _play(seated, transcript, recorded, view)
+    if options.json:
+        typer.echo(Result.of(result, transcript.path).model_dump_json())
+    else:
+        view.result(result, transcript.path, why=result.stop_reason != "error")
+    _judge(result)
 
+
+def _play(seated: Seated, transcript: Transcript, recorded: Sequence[Event], view: View) -> Finished:
     async def play() -> Finished:
         last: Event | None = recorded[-1] if recorded else None
-        async for last in debate(opened, table, record=transcript, recorded=recorded):
-            view.show(last)
+        try:
+            async for last in debate(seated.opened, seated.table, record=transcript, recorded=recorded):
+                view.show(last)
+                if isinstance(last, Opened):
+                    for note in seated.notes:
+                        view.note(note)
+        finally:
+            view.close()
+            if seated.house is not None:
+                await seated.house.aclose()
         if not isinstance(last, Finished):
             raise EnvironmentError_("the debate broke off; continue it with --resume")
         return last
 
+    again = f"maci debate --resume --out {transcript.path.parent}"
     try:
         with transcript:
             for event in recorded:
                 view.show(event)
-            result = asyncio.run(play())
+            return asyncio.run(play())
     except KeyboardInterrupt:
-        again = f"maci debate --resume --out {transcript.path.parent}"
         typer.echo(f"\ninterrupted; nothing that was recorded is lost. Go on with: {again}", err=True)
         raise typer.Exit(130) from None
     except BrokenPipeError as error:
-        again = f"maci debate --resume --out {transcript.path.parent}"
         raise EnvironmentError_(f"nobody reads the output any more; go on with: {again}") from error
-    if options.json:
-        typer.echo(Result.of(result, transcript.path).model_dump_json())
-    else:
-        view.result(result, transcript.path)
+
+
+def _judge(result: Finished) -> None:
+    """Turn a result that is not what was asked for into an error."""
+    detail = re.sub(r"(\S+): (?=\1\b)", "", result.detail)  # an agent is often called what its model is
     if result.answer is None:
         if result.stop_reason == "budget":
-            raise BudgetError(f"no answer: {result.detail}; raise --budget-tokens")
-        raise EnvironmentError_(f"no answer: {result.detail}")
+            raise BudgetError(f"no answer: {detail}; raise --budget-tokens or --budget-usd (--dry-run estimates)")
+        raise EnvironmentError_(f"no answer: {detail}")
     if result.stop_reason == "error":
-        raise EnvironmentError_(
-            f"the debate ended in an error, the answer is that of its last whole round: {result.detail}"
-        )
+        raise EnvironmentError_(f"the debate ended in an error, the answer is that of its last whole round: {detail}")
 
 
 def _case(options: Options) -> Case:
@@ -122,9 +135,14 @@ def _folder(options: Options, case: Case) -> Path:
 def _reopen(options: Options) -> tuple[Transcript, Sequence[Event], Opened]:
     if options.out is None:
         raise InputError("--resume needs --out, the folder of the broken debate")
-    if options.case or options.question or options.sets or options.profile or options.config:
+    given = options.choice
+    if options.case or options.question or given.sets or given.profile or given.config:
         raise InputError(
-            "--resume goes on with the recorded case and settings: leave out CASE, --set, --profile and --config"
+            "--resume goes on with the recorded case and settings: leave out CASE, --set, --budget-…, --profile and --config"
+        )
+    if given.panel or given.agents or given.judges or given.corpus:
+        raise InputError(
+            "--resume goes on with the recorded panel and evidence: leave out --panel, --agents, --judges and --corpus"
         )
     transcript, recording = Transcript.resume(options.out / "transcript.jsonl")
     if recording.torn:

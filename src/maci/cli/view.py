@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.text import Text
 
 from maci.agents.argument import Argument
+from maci.cli.remarks import Remarks, cost
+from maci.cli.waiting import Waiting
 from maci.controller.decisions import Admission, Dialled, Finished, Gated, Initialized, Measured, Weighed
 from maci.controller.inputs import (
     Exhausted,
@@ -21,6 +23,7 @@ from maci.controller.inputs import (
     Opened,
     Resolved,
     Retrieved,
+    Seat,
     TurnTaken,
 )
 from maci.controller.state import argument_id
@@ -68,6 +71,8 @@ class View:
         self._spans: dict[str, Span] = {}
         self._silent: list[JudgeAbstention] = []
         self._gold: str | None = None
+        self._remarks = Remarks()
+        self._waiting = Waiting(self._out) if self._fold and not silent and not full else None
 
     def _say(self, text: str = "", style: str = "") -> None:
         clean = _CONTROL.sub("�", " ".join(text.splitlines()))
@@ -82,8 +87,19 @@ class View:
             )
         self._out.print(Text(clean, style="" if self._plain else style))
 
+    def close(self) -> None:
+        """Leave nothing half drawn on the terminal."""
+        if self._waiting is not None:
+            self._waiting.close()
+
+    def note(self, text: str) -> None:
+        """Print a sentence that is not in the record."""
+        self._say(text, "yellow")
+
     def show(self, event: Event) -> None:
         """Print one event."""
+        if self._waiting is not None:
+            self._waiting.follow(event)
         match event:
             case Opened():
                 self._opened(event)
@@ -123,8 +139,17 @@ class View:
         self._say(f"{title + ': ' if title else ''}{event.case.question}", "bold")
         if event.case.context:
             self._say(event.case.context if self._full else shorten(event.case.context, 600, placeholder=" …"), "dim")
-        judges = ", ".join(seat.name for seat in event.judges) or "none (CRIT-free)"
-        self._say(f"agents {', '.join(self._seats)}; judges {judges}")
+        models = {
+            seat["name"]: seat["model"] for part in ("agents", "judges") for seat in (event.table or {}).get(part, ())
+        }
+
+        def who(seats: Sequence[Seat]) -> str:
+            named = ((seat.name, models.get(seat.name, "")) for seat in seats)
+            return ", ".join(
+                name if name.startswith(model) or "reader/" in model else f"{name} ({model})" for name, model in named
+            )
+
+        self._say(f"agents {who(event.agents)}; judges {who(event.judges) or 'none (CRIT-free)'}")
         self._say(
             f"profile {event.config.profile}, schedule {event.config.dials.schedule}, encoder {event.encoder}, seed {event.seed}"
         )
@@ -150,9 +175,10 @@ class View:
             self._argument(a)
         if silent := [item for item in self._silent if item.round == event.round]:
             first = silent[0]
-            self._say(
-                f"  {len(silent)} scores are missing: judge {first.slot} on {first.argument}: {first.reason}", "yellow"
-            )
+            why = f"judge {first.slot} on {first.argument}: {first.reason}"
+            if not self._remarks.new("judges", first.reason, printed=not self._out.quiet) and not self._full:
+                why = "as before"
+            self._say(f"  {len(silent)} scores are missing: {why}", "yellow")
 
     def _argument(self, a: Admission) -> None:
         argument = self._arguments.get(a.argument)
@@ -229,7 +255,10 @@ class View:
 
     def _abstained(self, abstained: Mapping[str, str]) -> None:
         for agent, why in abstained.items():
-            self._say(f"  {agent} abstained: {why}", "yellow")
+            self._say(
+                f"  {agent} abstained{f': {why}' if self._remarks.new(agent, why, printed=not self._out.quiet) else ', as before'}",
+                "yellow",
+            )
 
     def _distinct(self, rationale: Sequence[str]) -> list[str]:
         """The best arguments, each claim and each body of evidence once."""
@@ -247,8 +276,8 @@ class View:
                 chosen.append(identity)
         return chosen[:3]
 
-    def result(self, result: Finished, transcript: Path) -> None:
-        """Print the result, whatever was left out before."""
+    def result(self, result: Finished, transcript: Path, *, why: bool = True) -> None:
+        """Print the result, whatever was left out before; without ``why``, somebody else says what went wrong."""
         self._out.quiet = False
         self._say()
         for identity in self._distinct(result.rationale):
@@ -260,7 +289,7 @@ class View:
             backing = f", backed by {', '.join(m.arguments)}" if m.arguments else ", with no admitted argument"
             self._say(f"Minority report: {m.agent} holds {m.outcome} (p = {m.probability:.2f}){backing}", "yellow")
         for warning in result.warnings:
-            self._say(f"Note: {warning}", "yellow")
+            self._say(f"Note: {self._remarks.once(warning)}", "yellow")
         self._say(f"Transcript: {transcript}")
         self._say()
         if result.answer is None:
@@ -274,7 +303,9 @@ class View:
             if self._gold is not None:
                 self._say(f"Known answer: {self._gold}" + ("" if self._gold == result.answer else ", so this is wrong"))
         rounds = f"{result.rounds} round{'' if result.rounds == 1 else 's'}"
-        self._say(f"Stopped after {rounds}, {result.tokens:,} tokens: {result.stop_reason}; {result.detail}")
+        self._say(
+            f"Stopped after {rounds}, {cost(result)}: {result.stop_reason}" + (f"; {result.detail}" if why else "")
+        )
 
 
 def _moved(a: Mapping[str, float], b: Mapping[str, float]) -> float:

@@ -149,6 +149,22 @@ class Minority:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """Where the tokens of a debate went."""
+
+    prompt: int
+    cached: int
+    """Of the prompt tokens: from a cache of the provider's."""
+    generated: int
+    judges: int
+    """Of all tokens: the judges'."""
+    lost: int
+    """Of all tokens: counted in full for calls whose answer never came."""
+    seconds: float
+    """How long paid calls took, added up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
     """The result."""
 
@@ -168,6 +184,8 @@ class Finished:
     tokens: int
     usd: float
     warnings: tuple[str, ...]
+    spent: Spent | None = None
+    """Where the tokens went; not recorded before format 2."""
 
 
 Decision = Initialized | Gated | Weighed | Measured | Dialled | Finished

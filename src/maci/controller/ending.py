@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from maci.agents.argument import Argument
+from maci.agents.argument import Argument, Usage
 from maci.belief import temper
-from maci.controller.decisions import Decision, Finished, Minority
+from maci.controller.decisions import Decision, Finished, Minority, Spent
 from maci.controller.state import State, as_mapping, place
 from maci.controller.stopping import StopReason
 from maci.errors import BeliefError
 
-__all__ = ["finish", "in_words", "speaks_for"]
+__all__ = ["finish", "forfeit", "in_words", "speaks_for"]
 
 
 def finish(
     state: State, reason: StopReason, detail: str, decisions: tuple[Decision, ...] = ()
 ) -> tuple[State, tuple[Decision, ...]]:
-    """The result, from the last closed round."""
+    """The result, from the last closed round; calls still under way count in full."""
+    state = forfeit(state)
     warnings, raw = list(state.warnings), dict[str, float]()
     answer, distribution, rationale, minority = None, dict[str, float](), tuple[str, ...](), tuple[Minority, ...]()
     if state.mixture is not None:
@@ -43,8 +44,38 @@ def finish(
         tokens=state.usage.tokens,
         usd=state.usage.usd,
         warnings=tuple(warnings),
+        spent=_spent(state) if state.opened.format >= 2 else None,
     )
     return replace(state, finished=result), (*decisions, result)
+
+
+def forfeit(state: State) -> State:
+    """The state with the most that calls under way can cost counted as spent."""
+    if not state.in_flight:
+        return state
+    gone = sum(state.in_flight.values(), Usage())
+    judging = sum((usage for (kind, _, _), usage in state.in_flight.items() if kind == "score"), Usage())
+    note = f"{len(state.in_flight)} calls were sent and not waited for: {gone.tokens} tokens, the most they can have cost, are counted"
+    return replace(
+        state,
+        usage=state.usage + gone,
+        judging=state.judging + judging,
+        lost=state.lost + gone,
+        in_flight={},
+        warnings=(*state.warnings, note),
+    )
+
+
+def _spent(state: State) -> Spent:
+    usage = state.usage
+    return Spent(
+        prompt=usage.prompt,
+        cached=usage.cached,
+        generated=usage.generated,
+        judges=state.judging.tokens,
+        lost=state.lost.tokens,
+        seconds=usage.seconds,
+    )
 
 
 def _cautions(state: State, reason: StopReason, answer: str, rationale: tuple[str, ...]) -> list[str]:

@@ -13,16 +13,18 @@ import numpy as np
 from maci.agents.argument import Usage
 from maci.controller.decisions import Decision
 from maci.controller.dials import Dials
-from maci.controller.ending import finish
+from maci.controller.ending import finish, forfeit
 from maci.controller.inputs import (
     Exhausted,
     Input,
     Intervened,
     JudgeAbstention,
+    Lost,
     Opened,
     Resolved,
     Retrieved,
     Scored,
+    Sent,
     TurnFailed,
     TurnTaken,
     unpack,
@@ -59,6 +61,9 @@ def start(opened: Opened) -> State:
         config.crit.same_family,
     )
     slots = fill_slots(opened)
+    if len(judges := {slot.judge for slot in slots}) < len(slots):
+        kind = "within one judge" if len(judges) == 1 else "partly within judges"
+        warnings.append(f"{len(slots)} scores per argument come from {len(judges)} judge(s): their variance is {kind}")
     return State(
         opened=opened,
         slots=slots,
@@ -88,6 +93,10 @@ def expected(state: State, item: Input) -> bool:
                 and item.agent in state.agents
                 and item.agent not in state.turns
             )
+        case Sent():
+            return state.theta is not None and item.round == state.round
+        case Lost():
+            return bool(state.in_flight)
         case Scored() | JudgeAbstention():
             return (
                 item.round == state.round
@@ -114,8 +123,12 @@ def step(state: State, item: Input) -> Step:
                 core=item.core,
                 theta=unpack(item.theta),
             )
+        case Sent():
+            return _under_way(state, item), ()
+        case Lost():
+            return forfeit(state), ()
         case TurnTaken():
-            state = _spend(_seated(state, item), item.turn.usage)
+            state = _spend(_seated(state, item), item.turn.usage, ("turn", item.agent, ""))
         case TurnFailed():
             state = _spend(
                 replace(
@@ -124,7 +137,10 @@ def step(state: State, item: Input) -> Step:
                     failures={**state.failures, item.agent: item.error},
                 ),
                 item.usage,
+                ("turn", item.agent, ""),
             )
+            if item.fatal:
+                return finish(state, "error", f"{item.agent}: {item.error}")
         case Resolved():
             state = replace(
                 state,
@@ -139,7 +155,10 @@ def step(state: State, item: Input) -> Step:
             given = {**state.scores.get(item.argument, {}), item.slot: score}
             scores = {**state.scores, item.argument: given}
             silent = state.silent if score else (*state.silent, f"{item.slot} on {item.argument}: {_reason(item)}")
-            state = _spend(state.but(scores=scores, scored=state.scored + 1, silent=silent), item.usage)
+            state = state.but(scores=scores, scored=state.scored + 1, silent=silent)
+            state = _spend(state, item.usage, ("score", item.slot, item.argument))
+            if isinstance(item, JudgeAbstention) and item.fatal:
+                return finish(state, "error", f"{item.slot.rpartition('#')[0]}: {item.reason}")
         case Intervened():
             if item.stop:
                 return finish(state, "stopped_by_user", f"stopped by {item.by or 'a person'}")
@@ -184,15 +203,32 @@ def _waiting(state: State) -> frozenset[str]:
     return frozenset(a for a, turn in state.turns.items() if turn is not None and any(state.unresolved(turn)))
 
 
-def _spend(state: State, usage: Usage) -> State:
-    if not usage.tokens and not usage.usd:
+def _under_way(state: State, item: Sent) -> State:
+    """The state with calls noted as sent; another attempt adds to what the call may cost."""
+    flying = dict(state.in_flight)
+    for call in item.calls:
+        flying[call.key] = flying.get(call.key, Usage()) + Usage(prompt=call.tokens, usd=call.usd)
+    return state.but(in_flight=flying)
+
+
+def _spend(state: State, usage: Usage, call: tuple[str, str, str]) -> State:
+    """The state with a call's cost counted, and the call no longer under way."""
+    if call in state.in_flight:
+        state = state.but(in_flight={key: bound for key, bound in state.in_flight.items() if key != call})
+    if not usage:
         return state
+    if call[0] == "score":
+        state = state.but(judging=state.judging + usage)
     return state.but(usage=state.usage + usage)
 
 
 def _out_of_budget(state: State, item: Exhausted) -> Step:
     """Stop with the best answer so far; an opening that is half in still counts."""
     detail = f"out of {item.resource}" + (f": {item.detail}" if item.detail else "")
+    if state.in_flight:  # their cost is what the driver says
+        state = state.but(in_flight={})
+    if item.usage:
+        state = state.but(usage=state.usage + item.usage, lost=state.lost + item.usage)
     decisions: tuple[Decision, ...] = ()
     openings = [agent for agent, turn in state.turns.items() if turn is not None and agent not in state.waiting]
     if state.mixture is None and openings:

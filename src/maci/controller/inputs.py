@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +25,14 @@ __all__ = [
     "Input",
     "Intervened",
     "JudgeAbstention",
+    "Lost",
     "Opened",
+    "Pending",
     "Resolved",
     "Retrieved",
     "Scored",
     "Seat",
+    "Sent",
     "TurnFailed",
     "TurnTaken",
     "pack",
@@ -79,6 +82,10 @@ class Opened:
     """How the table was put together, so that a broken debate can be resumed."""
     corpus: str = ""
     """The evidence index it was given, if any."""
+    table: Mapping[str, Any] | None = None
+    """A panel of models as it was resolved (names, endpoints, personas; no keys), for the same reason."""
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    """Prompt template → the first 16 hex digits of its SHA-256."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +98,40 @@ class Retrieved:
     """Those that fit about as well as the best; Q₀ is measured on these, or on all if none is named."""
     vectors: Mapping[str, str]
     theta: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """A call about to be sent, and the most it can cost."""
+
+    kind: Literal["turn", "score"]
+    who: str
+    """The agent, or the judge slot."""
+    argument: str = ""
+    tokens: int
+    usd: float = 0.0
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Which call it is."""
+        return self.kind, self.who, self.argument
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """Written before calls that cost something go out; another attempt at one of them is written again."""
+
+    type: Literal["sent"] = "sent"
+    round: int
+    calls: tuple[Pending, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """The debate broke off with calls under way; nobody knows what they cost, so they count in full."""
+
+    type: Literal["lost"] = "lost"
+    round: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +153,8 @@ class TurnFailed:
     agent: str
     error: str
     usage: Usage = field(default_factory=Usage)
+    fatal: bool = False
+    """No call to this model can succeed (a wrong key, an unknown model): the debate is over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +191,7 @@ class JudgeAbstention:
     slot: str
     reason: str
     usage: Usage = field(default_factory=Usage)
+    fatal: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,6 +219,20 @@ class Exhausted:
     type: Literal["exhausted"] = "exhausted"
     resource: Literal["tokens", "usd", "seconds"]
     detail: str = ""
+    usage: Usage = field(default_factory=Usage)
+    """What was spent on calls that could not be finished."""
 
 
-Input = Opened | Retrieved | TurnTaken | TurnFailed | Resolved | Scored | JudgeAbstention | Intervened | Exhausted
+Input = (
+    Opened
+    | Retrieved
+    | Sent
+    | TurnTaken
+    | TurnFailed
+    | Resolved
+    | Scored
+    | JudgeAbstention
+    | Intervened
+    | Lost
+    | Exhausted
+)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from maci.agents.anchor import Anchor, Question, TurnRequest
 from maci.controller.state import State, as_mapping, check_citations
+from maci.evidence.source import CASE
 from maci.judge.crit import ScoreRequest
 from maci.judge.panel import shuffled
 
@@ -63,10 +64,28 @@ def question(state: State) -> Question:
     return Question(case.question, case.context, case.outcomes.kind, state.labels)
 
 
+def dealt(state: State, agent: str) -> tuple[str, ...]:
+    """The retrieved evidence an agent is shown: all of it, or its part of a split.
+
+    The case's own sentences are everybody's; of the rest, the best M pieces go to the M agents in a drawn order, and so on.
+    """
+    if state.config.agents.evidence == "shared":
+        return state.retrieved
+    seats, mine = len(state.agents), state.agents.index(agent)
+    case = [i for i in state.retrieved if state.spans[i].source == CASE]
+    rest = [i for i in state.retrieved if state.spans[i].source != CASE]
+    hand = []
+    for start in range(0, len(rest), seats):
+        turn = call_seed(state.opened.seed, "deal", start) % seats
+        hand += [i for k, i in enumerate(rest[start : start + seats]) if (k + turn) % seats == mine]
+    return (*case, *hand)
+
+
 def turn_request(state: State, agent: str) -> TurnRequest:
     """What an agent is given for its turn of the open round."""
-    cited = {c.span for entry in state.record for c in entry.argument.citations if c.span in state.spans}
-    visible = dict.fromkeys((*state.retrieved, *sorted(cited)))
+    cited = (c.span for entry in state.record for c in entry.argument.citations if c.span in state.spans)
+    own_share = dealt(state, agent)
+    visible = dict.fromkeys((*own_share, *cited))
     heard = tuple(
         (state.seat(other), turn.arguments)
         for other in state.agents
@@ -79,6 +98,7 @@ def turn_request(state: State, agent: str) -> TurnRequest:
         question=question(state),
         anchor=Anchor(state.record, state.dials.cl, state.dials.tau_q, state.dials.tau_crit),
         evidence=tuple(state.spans[i] for i in visible),
+        retrieved=len(own_share),
         belief=None if own is None else as_mapping(state.labels, own),
         leading={
             state.seat(other): state.labels[int(belief.argmax())]
@@ -94,12 +114,11 @@ def score_request(state: State, slot: str, argument_id: str) -> ScoreRequest:
     """What a judge is given to score one argument of the open round."""
     _, argument = state.arguments[argument_id]
     checked = check_citations(argument, state)
-    sample = next(s.sample for s in state.slots if s.id == slot)
     return ScoreRequest(
         question=question(state),
         argument=argument,
         spans=tuple(state.spans[i] for i in dict.fromkeys(c.span for c in checked if c.verified)),
         unverified=sum(not c.verified for c in checked),
-        sample=sample,
+        sample=int(slot.rpartition("#")[2]),
         seed=call_seed(state.opened.seed, state.round, slot, argument_id),
     )

@@ -31,7 +31,7 @@ from maci.controller.schedule import scheduler
 from maci.controller.state import State, as_mapping, check_citations
 from maci.controller.stopping import stop_reason
 from maci.evidence.source import CASE
-from maci.judge.panel import verdict
+from maci.judge.panel import disagreements, reliability_weights, verdict
 from maci.moderator.analysis import analyse
 from maci.moderator.gate import Candidate, Thresholds, rejection, reverts
 from maci.moderator.plateau import Progress, flags
@@ -139,6 +139,7 @@ def close_round(state: State) -> tuple[State, tuple[Decision, ...]]:
         ),
         merit={**state.merit, **{a.argument: (a.crit or 0.0, a.q or 0.0) for a in admitted}},
         admitted_spans=state.admitted_spans.union(*new_spans.values()),
+        agreement=_agreement(state) if config.crit.aggregation == "reliability" else state.agreement,
         warnings=warnings,
     )
     after, measured = _measure(after, state, admissions, candidates, table, omega)
@@ -158,8 +159,11 @@ def _admissions(state: State) -> tuple[tuple[Admission, ...], tuple[Candidate, .
     cited_spans = [dict.fromkeys(c.span for c in checked if c.verified) for checked in citations]
     quality = evidence_qualities([[state.vectors[i] for i in spans] for spans in cited_spans], theta)
     admissions, candidates = [], []
+    weigh = state.config.crit.aggregation == "reliability"
+    judge_weights = reliability_weights(state.slots, state.agreement) if weigh and state.slots else None
     for (identity, agent, _), checked, q in zip(said, citations, quality, strict=True):
-        panel = verdict([state.scores[identity][slot.id] for slot in state.slots] if state.slots else [])
+        given = [state.scores[identity][slot.id] for slot in state.slots] if state.slots else []
+        panel = verdict(given, judge_weights)
         candidate = Candidate(identity, agent, q, panel.mean)
         reason = rejection(candidate, thresholds)
         candidates.append(candidate)
@@ -340,6 +344,17 @@ def _mixture(state: State) -> Vector:
 def mean(values: Sequence[float]) -> float | None:
     """The mean, undefined of nothing."""
     return sum(values) / len(values) if values else None
+
+
+def _agreement(state: State) -> dict[str, tuple[int, float]]:
+    """How well each judge has agreed with the others, this round included."""
+    past = dict(state.agreement)
+    for scores in state.scores.values():
+        for slot, distance in disagreements(scores).items():
+            judge = slot.rpartition("#")[0]
+            n, total = past.get(judge, (0, 0.0))
+            past[judge] = (n + 1, total + distance)
+    return past
 
 
 def _silence(state: State) -> list[str]:

@@ -76,6 +76,14 @@ class State:
     history: tuple[Summary, ...] = ()
     progress: tuple[Progress, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    judging: Usage = field(default_factory=Usage)
+    """The judges' part of ``usage``."""
+    lost: Usage = field(default_factory=Usage)
+    """The part of ``usage`` that bought nothing."""
+    agreement: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+    """Judge → (scores it gave beside others, sum of their squared distances from the others' mean)."""
+    in_flight: Mapping[tuple[str, str, str], Usage] = field(default_factory=dict)
+    """Calls that were sent and have not come back, with the most they can cost."""
     warnings: tuple[str, ...] = ()
     finished: Finished | None = None
 

@@ -17,6 +17,7 @@ from maci.agents.anchor import Question
 from maci.agents.argument import Argument, Usage
 from maci.errors import InputError
 from maci.evidence.span import Span
+from maci.llm.usage import Bound
 
 __all__ = ["CritScore", "Judge", "JudgeAbstained", "ScoreRequest"]
 
@@ -35,6 +36,10 @@ class CritScore:
     links: tuple[float, ...] = ()
     """γ_r: quality of each reason → claim link."""
     justification: str = ""
+    raw: str | None = None
+    """A model's reply, word for word."""
+    prompt: str | None = None
+    """Hash of the prompt that led to it."""
 
     def __post_init__(self) -> None:
         for name in ("evidence", "logic", "relevance"):
@@ -76,8 +81,11 @@ class Judge(Protocol):
     def family(self) -> str:
         """The model family; must differ from every debater's."""
 
-    def ceiling(self, request: ScoreRequest) -> int:
-        """The most tokens this score can cost."""
+    def ceiling(self, request: ScoreRequest) -> int | Bound:
+        """The most this score can cost at the first attempt: tokens, or tokens and dollars; 0 if it costs nothing.
+
+        Calls that cost something are on record before they are made; an attribute ``free = True`` says that nobody pays.
+        """
 
     async def score(self, request: ScoreRequest) -> tuple[CritScore, Usage]:
         """The score and what it cost; raises :class:`JudgeAbstained` where it cannot say."""

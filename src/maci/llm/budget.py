@@ -1,37 +1,161 @@
 """The ledger: the most a call can cost is set aside before it is sent; what does not fit is not sent.
 
 >>> ledger = Ledger(tokens=100)
->>> ledger.reserve(80), ledger.reserve(30)
+>>> ledger.reserve(Bound(80)), ledger.reserve(Bound(30))
 (True, False)
->>> ledger.settle(80, 25)
->>> ledger.spent, ledger.reserve(30)
+>>> ledger.settle(Bound(80), Usage(generated=25))
+>>> ledger.spent.tokens, ledger.reserve(Bound(30))
 (25, True)
+
+A debate gives every call a :class:`Purse` with what was set aside for it. A client draws on the purse before each attempt; a
+second attempt may need more than was set aside, and asks for it. Who calls a model outside a debate has no purse and no ceiling.
 """
 
 from __future__ import annotations
 
-__all__ = ["Ledger"]
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Literal
+
+from maci.errors import BudgetError
+from maci.llm.usage import Bound, Usage
+
+__all__ = ["Bound", "Draw", "Ledger", "Purse", "purse", "spending"]
 
 
 class Ledger:
-    """Tokens spent and set aside under a ceiling."""
+    """Tokens and dollars spent and set aside under a ceiling; ``parent`` is the ceiling of the run it is part of."""
 
-    def __init__(self, tokens: int, spent: int = 0) -> None:
-        self.ceiling, self.spent, self.reserved = tokens, spent, 0
+    def __init__(
+        self,
+        tokens: int | None = None,
+        usd: float | None = None,
+        spent: Usage = Usage(),
+        *,
+        parent: Ledger | None = None,
+    ) -> None:
+        self.tokens, self.usd, self.spent, self.reserved, self.parent = tokens, usd, spent, Bound(), parent
 
     @property
-    def left(self) -> int:
-        """What may still be promised."""
-        return self.ceiling - self.spent - self.reserved
+    def left(self) -> Bound:
+        """What may still be promised here; infinite where there is no ceiling."""
+        tokens = 10**18 if self.tokens is None else self.tokens - self.spent.tokens - self.reserved.tokens
+        usd = float("inf") if self.usd is None else self.usd - self.spent.usd - self.reserved.usd
+        return Bound(tokens, usd)
 
-    def reserve(self, tokens: int) -> bool:
-        """Set ``tokens`` aside if they fit. Once more was used than was promised, nothing fits any more."""
-        if tokens > self.left:
+    def lacks(self, bound: Bound) -> Literal["tokens", "usd"] | None:
+        """Which resource a bound does not fit into, here or further up; ``None`` if it fits."""
+        left = self.left
+        if bound.tokens > left.tokens:
+            return "tokens"
+        if bound.usd > left.usd + 1e-12:
+            return "usd"
+        return None if self.parent is None else self.parent.lacks(bound)
+
+    def reserve(self, bound: Bound) -> bool:
+        """Set a bound aside if it fits. Once more was used than was promised, nothing fits any more."""
+        if self.lacks(bound) is not None:
             return False
-        self.reserved += tokens
+        ledger: Ledger | None = self
+        while ledger is not None:
+            ledger.reserved = ledger.reserved.plus(bound)
+            ledger = ledger.parent
         return True
 
-    def settle(self, reserved: int, used: int) -> None:
+    def settle(self, reserved: Bound, used: Usage) -> None:
         """Turn a reservation into what the call did cost."""
-        self.reserved -= reserved
-        self.spent += used
+        ledger: Ledger | None = self
+        while ledger is not None:
+            ledger.reserved = ledger.reserved.plus(Bound(-reserved.tokens, -reserved.usd))
+            ledger.spent = ledger.spent + used
+            ledger = ledger.parent
+
+
+class Draw:
+    """One attempt's share of a purse. Exactly one of the three is said of it; saying nothing (a cancelled attempt) forfeits it."""
+
+    def __init__(self, purse: Purse, bound: Bound) -> None:
+        self._purse, self.bound, self._open = purse, bound, True
+
+    def settle(self, usage: Usage) -> None:
+        """The provider said what it cost."""
+        self._close(usage, freed=self.bound)
+
+    def release(self) -> None:
+        """It certainly cost nothing: refused before any work, or answered from the cache."""
+        self._close(Usage(), freed=self.bound)
+
+    def forfeit(self) -> None:
+        """Nobody knows what it cost: all of it is counted."""
+        self._close(Usage(prompt=self.bound.tokens, usd=self.bound.usd), freed=self.bound)
+
+    def _close(self, usage: Usage, freed: Bound) -> None:
+        if self._open:
+            self._open = False
+            self._purse._close(usage, freed)
+
+
+class Purse:
+    """What a call may spend: what was set aside for it, and what it is granted on asking."""
+
+    def __init__(self, granted: Bound, more: Callable[[Bound], Awaitable[bool]] | None = None) -> None:
+        self.granted, self.spent, self.used = granted, Usage(), False
+        self.more, self._drawn, self._asked = more, Bound(), Bound()
+
+    async def draw(self, bound: Bound) -> Draw:
+        """Set ``bound`` aside for one attempt, asking for more where what is left does not do.
+
+        Raises :class:`~maci.errors.BudgetError` where it is not granted: then nothing may be sent.
+        """
+        self.used = True
+        short = self._short(bound)
+        self._drawn = self._drawn.plus(bound)
+        if any(short):
+            self._asked = self._asked.plus(short)  # so that who asks meanwhile does not ask for this share as well
+            granted = False
+            try:
+                granted = self.more is not None and await self.more(short)
+            finally:
+                self._asked = self._asked.plus(Bound(-short.tokens, -short.usd))
+                if not granted:  # refused, or cancelled while asking: nothing is sent
+                    self._drawn = self._drawn.plus(Bound(-bound.tokens, -bound.usd))
+            if not granted:
+                raise BudgetError(
+                    f"another attempt may cost {bound.tokens} tokens (${bound.usd:.4f}), which do not fit",
+                    "tokens" if short.tokens else "usd",
+                )
+            self.granted = self.granted.plus(short)
+        return Draw(self, bound)
+
+    def _short(self, bound: Bound) -> Bound:
+        """How much of a bound is not covered by what was granted or is being asked for."""
+        usd = bound.usd + self._drawn.usd + self.spent.usd - self.granted.usd - self._asked.usd
+        tokens = bound.tokens + self._drawn.tokens + self.spent.tokens - self.granted.tokens - self._asked.tokens
+        return Bound(max(0, tokens), usd if usd > 1e-12 else 0.0)
+
+    def _close(self, usage: Usage, freed: Bound) -> None:
+        self._drawn = self._drawn.plus(Bound(-freed.tokens, -freed.usd))
+        self.spent = self.spent + usage
+
+    def total(self) -> Usage:
+        """What was spent; attempts that never said what they cost count in full."""
+        return self.spent + Usage(prompt=self._drawn.tokens, usd=max(0.0, self._drawn.usd))
+
+
+_current: ContextVar[Purse | None] = ContextVar("maci_purse", default=None)
+
+
+def purse() -> Purse | None:
+    """The purse of the call being made, if it has one."""
+    return _current.get()
+
+
+@contextmanager
+def spending(purse: Purse) -> Iterator[Purse]:
+    """Make calls within draw on this purse."""
+    token = _current.set(purse)
+    try:
+        yield purse
+    finally:
+        _current.reset(token)

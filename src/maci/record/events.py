@@ -18,8 +18,8 @@ from maci.errors import InputError
 
 __all__ = ["FORMAT", "Event", "dump", "is_decision", "parse", "schema", "tree"]
 
-FORMAT = 1
-"""Version of the transcript format."""
+FORMAT = 2
+"""Version of the transcript format that is written. 2 added `sent` and `lost`; every version since 1 is read."""
 
 Event = Input | Decision
 

@@ -38,10 +38,28 @@ class Result(BaseModel):
     detail: str = Field(description="the figures behind the stop, in words")
     rationale: list[str] = Field(description="ids of admitted arguments for the answer, best first")
     minority: list[MinorityView]
+    usd: float = Field(ge=0, description="dollars spent, as far as prices are known")
+    prompt_tokens: int = Field(0, ge=0, description="of the tokens: read by agents and judges")
+    cached_tokens: int = Field(0, ge=0, description="of the prompt tokens: from a cache of the provider's")
+    generated_tokens: int = Field(0, ge=0, description="of the tokens: written by agents and judges")
+    judge_tokens: int = Field(0, ge=0, description="of the tokens: the judges'")
+    lost_tokens: int = Field(0, ge=0, description="of the tokens: counted in full for calls whose answer never came")
 
     @classmethod
     def of(cls, finished: Finished, transcript: Path) -> Result:
         """The result of a finished debate."""
+        spent = finished.spent
+        split = (
+            {}
+            if spent is None
+            else {
+                "prompt_tokens": spent.prompt,
+                "cached_tokens": spent.cached,
+                "generated_tokens": spent.generated,
+                "judge_tokens": spent.judges,
+                "lost_tokens": spent.lost,
+            }
+        )
         return cls(
             answer=finished.answer,
             distribution=dict(finished.distribution),
@@ -56,4 +74,6 @@ class Result(BaseModel):
                 MinorityView(agent=m.agent, outcome=m.outcome, probability=m.probability, arguments=list(m.arguments))
                 for m in finished.minority
             ],
+            usd=finished.usd,
+            **split,
         )

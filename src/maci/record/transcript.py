@@ -9,6 +9,7 @@ Replies that were paid for are on disk before they are used; the rest is written
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
@@ -73,8 +74,10 @@ def _check_format(rest: bytes, path: Path) -> None:
         version = first["format"]
     except (ValueError, KeyError, TypeError) as error:
         raise TranscriptError(f"{path} is not a transcript: line 1 does not open a debate") from error
-    if version != FORMAT:
-        raise TranscriptError(f"{path} has format {version}; this version of maci reads format {FORMAT}: upgrade maci")
+    if version not in range(1, FORMAT + 1):
+        raise TranscriptError(
+            f"{path} has format {version}; this version of maci reads formats up to {FORMAT}: upgrade maci"
+        )
 
 
 def read(path: str | Path) -> Recording:
@@ -181,12 +184,12 @@ class Transcript:
             raise EnvironmentError_(f"cannot write {self.path}: {error.strerror}; {_AGAIN}") from error
         self._seq, self._last = self._seq + 1, digest
 
-    def flush(self) -> None:
-        """Hand what was written to the system, at most a few times a second: readers see it, a crash of ours keeps it."""
-        now = monotonic()
-        if now - self._flushed < 0.2:
+    def flush(self, *, now: bool = False) -> None:
+        """Hand what was written to the system, so that a crash of ours keeps it; unless ``now``, a few times a second do."""
+        clock = monotonic()
+        if not now and clock - self._flushed < 0.2:
             return
-        self._flushed = now
+        self._flushed = clock
         try:
             self._file.flush()
         except OSError as error:
@@ -207,6 +210,10 @@ class Transcript:
             if self._seq == 0:
                 self.path.unlink(missing_ok=True)
 
+    async def aclose(self) -> None:
+        """The same where an event loop has others to serve: the disk is waited for in a thread."""
+        await asyncio.to_thread(self.close)
+
     def __enter__(self) -> Self:
         return self
 
@@ -214,3 +221,11 @@ class Transcript:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()

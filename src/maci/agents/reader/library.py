@@ -28,7 +28,14 @@ def about(span: Span, outcomes: Sequence[str], aliases: Mapping[str, str]) -> st
     >>> about(Span.of("In measles the cough is harsh."), ["Rubella", "Measles"], {})
     'Measles'
     """
-    names = {normal(name): name for name in outcomes} | {normal(alias): to for alias, to in aliases.items()}
+    return _about(span, _names(outcomes, aliases))
+
+
+def _names(outcomes: Sequence[str], aliases: Mapping[str, str]) -> dict[str, str]:
+    return {normal(name): name for name in outcomes} | {normal(alias): to for alias, to in aliases.items()}
+
+
+def _about(span: Span, names: Mapping[str, str]) -> str | None:
     if span.label is not None:
         return names.get(normal(span.label))
     text = f" {normal(span.text)} "
@@ -38,7 +45,8 @@ def about(span: Span, outcomes: Sequence[str], aliases: Mapping[str, str]) -> st
 
 def subjects_of(spans: Sequence[Span], outcomes: Sequence[str], aliases: Mapping[str, str]) -> Mapping[str, str]:
     """Span id → outcome, for the spans that speak of one."""
-    found = {span.id: about(span, outcomes, aliases) for span in spans}
+    names = _names(outcomes, aliases)
+    found = {span.id: _about(span, names) for span in spans}
     return {i: outcome for i, outcome in found.items() if outcome is not None}
 
 

@@ -57,6 +57,8 @@ class Reader:
         self.name, self.family = family.name, f"reader-{family.name}"
         self._rule, self._library, self._hand, self._conduct = family, library, hand, conduct or Conduct()
 
+    free = True
+
     def ceiling(self, request: TurnRequest) -> int:
         """What is new to read, and the longest turn it could write."""
         return self._reading(request).new_tokens() + 3 * _LONGEST

@@ -1,0 +1,101 @@
+"""The agent: asks its model for arguments and a belief."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from maci.agents.anchor import TurnRequest
+from maci.agents.argument import Turn
+from maci.agents.debater.elicit import measured, sampled
+from maci.agents.debater.prompt import PROMPTS, choice, messages, numbered
+from maci.agents.debater.reply import Form
+from maci.llm.budget import Bound
+from maci.llm.model import Message, Model, Request
+from maci.llm.prompts import fingerprint
+from maci.llm.structured import ask
+
+__all__ = ["PROMPTS", "Belief", "Debater"]
+
+Belief = Literal["verbalised", "sampled", "logprobs"]
+_NAME = 48
+"""Most tokens of an outcome's name."""
+_KEPT = 20_000
+"""Most characters of a reply that go into the record."""
+
+
+class Debater:
+    """A language model at the table. It may raise; then it sits the round out, and the mixture says so."""
+
+    def __init__(
+        self,
+        name: str,
+        model: Model,
+        *,
+        family: str | None = None,
+        persona: str = "",
+        belief: Belief = "verbalised",
+        draws: int = 5,
+        temperature: float | None = 0.7,
+        max_tokens: int = 1200,
+        arguments: int = 2,
+    ) -> None:
+        self.name, self.family = name, family or model.family
+        self._model, self._persona, self._belief, self._draws = model, persona, belief, draws
+        self._temperature, self._max_tokens, self._arguments = temperature, max_tokens, arguments
+        self._written: tuple[TurnRequest, Request, Form] | None = None
+        """What was asked last: a turn is priced first and taken then."""
+
+    prompts = PROMPTS
+    """The templates it asks with; their hashes go into the record."""
+
+    def ceiling(self, request: TurnRequest) -> Bound:
+        """The most the first attempt at the arguments can cost; repairs and draws ask for more when they come to it."""
+        return self._model.bound(self._request(request)[0])
+
+    async def turn(self, request: TurnRequest) -> Turn:
+        """Argue, and state a belief."""
+        asked, form = self._request(request)
+        answer = await ask(self._model, asked, form.read)
+        said = answer.value
+        belief = said.belief
+        if belief is None:
+            belief = await self._elicit(request, asked, answer.text)
+        return Turn(
+            belief=belief, arguments=said.arguments, raw=answer.text[:_KEPT], prompt=fingerprint(asked.messages)
+        )
+
+    def _request(self, request: TurnRequest) -> tuple[Request, Form]:
+        if self._written is not None and self._written[0] is request:
+            return self._written[1:]
+        verbalised = self._belief == "verbalised"
+        form = Form(
+            kind=request.question.kind,
+            labels=request.question.labels,
+            pieces=numbered(request.evidence),
+            arguments=self._arguments,
+            verbalised=verbalised,
+        )
+        asked = Request(
+            messages=messages(request, persona=self._persona, arguments=self._arguments, verbalised=verbalised),
+            max_tokens=self._max_tokens,
+            schema=form.schema(),
+            temperature=self._temperature,
+            seed=request.seed,
+        )
+        self._written = request, asked, form
+        return asked, form
+
+    async def _elicit(self, request: TurnRequest, asked: Request, said: str) -> dict[str, float]:
+        labels = request.question.labels
+        if request.question.kind == "open" or self._belief == "sampled":
+            return await sampled(self._model, self._choose(asked, said, self._temperature), labels, self._draws)
+        return await measured(self._model, self._choose(asked, said, 0.0), labels)
+
+    def _choose(self, asked: Request, said: str, temperature: float | None) -> Request:
+        return Request(
+            messages=(*asked.messages, Message("assistant", said), choice()),
+            max_tokens=_NAME,
+            temperature=temperature,
+            seed=asked.seed,
+            top_logprobs=20 if self._belief == "logprobs" else 0,
+        )

@@ -1,0 +1,115 @@
+"""A belief from a model that does not state one: by drawing answers, or from the probabilities of its words.
+
+``sampled``: N draws of one outcome each; the belief is how often each was drawn. ``logprobs``: one answer with the
+log-probabilities of the alternatives at each token; the belief is the mass of the words that begin each outcome's name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from math import exp
+
+from maci.case.outcomes import normal
+from maci.errors import BadReply, BudgetError, ModelError
+from maci.llm.model import Model, Reply, Request, Token
+
+__all__ = ["label_masses", "measured", "sampled"]
+
+
+async def sampled(model: Model, request: Request, labels: Sequence[str], draws: int) -> dict[str, float]:
+    """How often each outcome is named in ``draws`` answers; at least half of them must be usable."""
+    replies = await asyncio.gather(*(model.complete(_draw(request, n)) for n in range(draws)), return_exceptions=True)
+    count: Counter[str] = Counter()
+    failed: BaseException | None = None
+    for reply in replies:
+        if isinstance(reply, BaseException):
+            if isinstance(reply, BudgetError) or not isinstance(reply, ModelError):
+                raise reply
+            failed = reply
+        elif (name := _named(reply, labels)) is not None:
+            count[name] += 1
+    n = sum(count.values())
+    if 2 * n < draws:
+        if failed is not None:
+            raise failed
+        raise BadReply(f"{model.name} named an outcome in only {n} of {draws} draws")
+    return {label: count[label] / n for label in (labels or count) if count[label]}
+
+
+def _draw(request: Request, n: int) -> Request:
+    """The request for draw ``n``: a server that honours seeds would answer the same to the same one."""
+    seed = None if request.seed is None else (request.seed + n) % 2**32
+    return replace(request, sample=request.sample + n, seed=seed)
+
+
+async def measured(model: Model, request: Request, labels: Sequence[str]) -> dict[str, float]:
+    """The outcomes' share of the probability of what the model would write."""
+    reply = await model.complete(request)
+    if reply.logprobs is None:
+        raise BadReply(f"{model.name} gives no log-probabilities: choose belief `sampled` or `verbalised` for it")
+    masses = label_masses(reply.logprobs, labels)
+    if not masses:
+        raise BadReply(f"{model.name} would not name an outcome: it began with {reply.text[:40]!r}")
+    return masses
+
+
+def _named(reply: Reply, labels: Sequence[str]) -> str | None:
+    """The outcome an answer names, or ``None``."""
+    said = normal(reply.text.strip().strip("\"'.*` "))
+    if not labels:
+        return reply.text.strip()[:120] or None
+    exact = next((label for label in labels if normal(label) == said), None)
+    if exact is not None:
+        return exact
+    inside = [label for label in labels if normal(label) in said]
+    return max(inside, key=len) if inside else None
+
+
+def label_masses(tokens: Sequence[Token], labels: Sequence[str]) -> dict[str, float]:
+    """Each label's share of the probability, following the written tokens where several labels begin alike.
+
+    A label that none of the alternatives begins gets the least that was seen, shared: unlikely, not impossible.
+
+    >>> near = (("Den", -0.1), ("Ch", -2.4), ("The", -5.0))
+    >>> p = label_masses([Token("Den", -0.1, near)], ["Dengue", "Chikungunya"])
+    >>> round(p["Dengue"], 2)
+    0.91
+    """
+    masses: dict[str, float] = dict.fromkeys(labels, 0.0)
+    least = _share(tokens, 0, "", list(labels), 1.0, masses)
+    if not any(masses.values()):
+        return {}
+    unseen = [label for label in labels if not masses[label]]
+    for label in unseen:
+        masses[label] = min(least, 0.01) / (2 * len(unseen))
+    total = sum(masses.values())
+    return {label: mass / total for label, mass in masses.items()}
+
+
+def _share(
+    tokens: Sequence[Token], at: int, written: str, labels: list[str], mass: float, masses: dict[str, float]
+) -> float:
+    """Give ``mass`` to the labels that continue ``written``; the smallest probability met on the way."""
+    if at >= len(tokens):
+        for label in labels:
+            masses[label] += mass / len(labels)
+        return mass
+    token, least = tokens[at], mass
+    alternatives = dict(token.top) | {token.text: token.logprob}
+    for text, logprob in alternatives.items():
+        grown = (written + text).lstrip().casefold()
+        fitting = [label for label in labels if label.casefold().startswith(grown)]
+        ended = [label for label in labels if grown.startswith(label.casefold())]
+        if not grown.strip() or not (fitting or ended):
+            continue
+        p = mass * exp(min(0.0, logprob))
+        least = min(least, p)
+        if len(fitting) > 1 and text == token.text:
+            least = min(least, _share(tokens, at + 1, written + text, fitting, p, masses))
+            continue
+        for label in fitting or [max(ended, key=len)]:
+            masses[label] += p / max(1, len(fitting))
+    return least

@@ -1,0 +1,170 @@
+"""What a debater answers: the form it is asked for, and how it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import isfinite
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from maci.agents.argument import Argument
+from maci.case.outcomes import normal
+from maci.evidence.citation import Citation, quote_score
+from maci.evidence.span import Span
+from maci.llm.model import Schema
+from maci.llm.structured import Unusable
+
+__all__ = ["Form", "Said"]
+
+_QUOTED, _MISQUOTED = 0.9, 0.5
+"""Share of a quote's words that stand in a piece: it is from there; it is not."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class _Citation(_Part):
+    span: str
+    quote: str = ""
+
+
+class _Argument(_Part):
+    claim: str = Field(min_length=1)
+    outcome: str | None = None
+    effect: Literal["supports", "opposes"] = "supports"
+    reasons: tuple[str, ...] = ()
+    opposing: tuple[str, ...] = ()
+    citations: tuple[_Citation, ...] = ()
+
+
+class _Share(_Part):
+    outcome: str
+    percent: float
+
+
+class _Reply(_Part):
+    arguments: tuple[_Argument, ...] = ()
+    belief: tuple[_Share, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A debater's answer, read."""
+
+    arguments: tuple[Argument, ...]
+    belief: Mapping[str, float] | None
+    """``None`` where it is asked for separately."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """The form of one answer: which outcomes and pieces of evidence may be named, how many arguments."""
+
+    kind: str
+    labels: tuple[str, ...]
+    pieces: Mapping[str, Span]
+    arguments: int
+    verbalised: bool
+    tolerance: float = 0.1
+
+    def schema(self) -> Schema:
+        """The JSON Schema of the answer."""
+        return _schema(self.kind, self.labels, tuple(self.pieces), self.arguments, self.verbalised)
+
+    def read(self, data: Any) -> Said:
+        """The answer, or :class:`Unusable` with what is wrong."""
+        try:
+            reply = _Reply.model_validate(data)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"]) or "the answer"
+            raise Unusable(f"{where}: {first['msg'].lower()}") from error
+        if not reply.arguments:
+            raise Unusable("it has no arguments")
+        numbers = {number.casefold(): span.id for number, span in self.pieces.items()}
+        arguments = tuple(self._argument(argument, numbers) for argument in reply.arguments[: self.arguments])
+        return Said(arguments, self._belief(reply.belief) if self.verbalised else None)
+
+    def _argument(self, said: _Argument, numbers: Mapping[str, str]) -> Argument:
+        citations = {}
+        for c in said.citations:
+            quote = c.quote.strip() or None
+            span = self._cited(numbers.get(normal(c.span.strip("[] ")), c.span), quote)
+            citations[span, quote] = Citation(span, quote)
+        return Argument(
+            claim=said.claim.strip(),
+            reasons=_filled(said.reasons),
+            opposing=_filled(said.opposing),
+            citations=tuple(citations.values()),
+            outcome=(said.outcome or "").strip() or None,
+            against=said.effect == "opposes",
+        )
+
+    def _cited(self, named: str, quote: str | None) -> str:
+        """The piece a citation means: where its words stand in another piece than the one named, that one.
+
+        Small models copy well and number badly. What was written is in the record, word for word.
+        """
+        if quote is None:
+            return named
+        match = {span.id: quote_score(quote, span.text) for span in self.pieces.values()}
+        best = max(match, key=lambda i: match[i], default=named)
+        return best if match.get(named, 0.0) < _MISQUOTED and match.get(best, 0.0) >= _QUOTED else named
+
+    def _belief(self, shares: Sequence[_Share]) -> dict[str, float]:
+        known = {normal(label): label for label in self.labels}
+        belief: dict[str, float] = {}
+        for share in shares:
+            name = known.get(normal(share.outcome), share.outcome.strip())
+            if self.kind != "open" and name not in self.labels:
+                raise Unusable(f"belief: {share.outcome[:60]!r} is not one of the outcomes")
+            if name in belief:
+                raise Unusable(f"belief: {name!r} stands there twice")
+            if not isfinite(share.percent) or share.percent < 0:
+                raise Unusable(f"belief: {share.percent} is not a percentage")
+            belief[name] = share.percent / 100
+        total = sum(belief.values())
+        if abs(total - 1) > self.tolerance:
+            raise Unusable(f"belief: the percents sum to {100 * total:.0f}, not to 100")
+        return belief
+
+
+@lru_cache(maxsize=256)
+def _schema(kind: str, labels: tuple[str, ...], pieces: tuple[str, ...], arguments: int, verbalised: bool) -> Schema:
+    """The same object for the same form: whoever works something out for a schema then does so once."""
+    outcome = _text(120) if kind == "open" or not labels else {"type": "string", "enum": list(labels)}
+    citation = _object(quote=_text(100), span={"type": "string", "enum": list(pieces)} if pieces else _text(20))
+    argument = _object(
+        outcome=outcome,
+        claim=_text(300),
+        citations=_list(citation, 1 if pieces else 0, 3),
+        reasons=_list(_text(300), 1, 3),
+        opposing=_list(_text(200), 0, 2),
+        effect={"type": "string", "enum": ["supports", "opposes"]},
+    )
+    fields: dict[str, Any] = {"arguments": _list(argument, 1, arguments)}
+    if verbalised:
+        share = _object(outcome=outcome, percent={"type": "integer", "minimum": 0, "maximum": 100})
+        most = 6 if kind == "open" else min(6, len(labels)) if len(labels) > 12 else len(labels)
+        fields["belief"] = _list(share, 1, most)
+    return Schema("turn", _object(**fields))
+
+
+def _filled(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(text.strip() for text in texts if text.strip())
+
+
+def _object(**fields: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+
+
+def _list(items: Any, least: int, most: int) -> dict[str, Any]:
+    return {"type": "array", "items": items, "minItems": least, "maxItems": max(least, most)}
+
+
+def _text(longest: int) -> dict[str, Any]:
+    return {"type": "string", "maxLength": longest}

@@ -1,0 +1,232 @@
+"""``maci debate --dry-run``: what a debate would cost, found by rehearsing it with stand-ins. Nothing is sent."""
+
+from __future__ import annotations
+
+import asyncio
+import json as jsonlib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+
+import typer
+
+from maci.case.case import Case
+from maci.cli.rehearsal import SENTENCE, StandIns
+from maci.cli.seating import Choice, Seated, open_house, seat_case
+from maci.config import Budget, Config
+from maci.controller.decisions import Finished
+from maci.controller.inputs import JudgeAbstention, Retrieved, Scored, Sent, TurnFailed, TurnTaken
+from maci.debate import debate
+from maci.evidence.retrieve import estimate_tokens
+
+__all__ = ["Cost", "Estimate", "Opening", "Round", "Who", "estimate", "run"]
+
+_LONGEST = 12
+"""Rounds that are rehearsed at most."""
+
+
+@dataclass(slots=True)
+class Cost:
+    """Tokens, and dollars where every price is known."""
+
+    tokens: int = 0
+    usd: float | None = 0.0
+
+    def add(self, tokens: int, usd: float | None) -> None:
+        """Count more."""
+        self.tokens += tokens
+        self.usd = None if self.usd is None or usd is None else self.usd + usd
+
+    def __str__(self) -> str:
+        return f"{self.tokens:,} tokens" + ("" if self.usd is None else f", ${self.usd:.4f}" if self.usd else ", free")
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """Somebody at the table."""
+
+    name: str
+    family: str
+    model: str = ""
+
+
+@dataclass(slots=True)
+class Opening:
+    """One agent's opening."""
+
+    agent: str
+    expected: Cost = field(default_factory=Cost)
+    most: Cost = field(default_factory=Cost)
+    """What is set aside for it before it goes out."""
+
+
+@dataclass(slots=True)
+class Round:
+    """One round; the openings are round 0."""
+
+    round: int
+    calls: int = 0
+    """To models."""
+    expected: Cost = field(default_factory=Cost)
+    so_far: Cost = field(default_factory=Cost)
+
+
+@dataclass(slots=True, kw_only=True)
+class Estimate:
+    """What a debate would cost."""
+
+    agents: list[Who]
+    judges: list[Who]
+    spans: int = 0
+    evidence_tokens: int = 0
+    openings: list[Opening] = field(default_factory=list)
+    rounds: list[Round] = field(default_factory=list)
+    min_rounds: int
+    max_rounds: int
+    ceiling: Cost
+    """``usd`` is ``None`` where there is no ceiling in dollars."""
+    rounds_within: int | None = None
+    """Rounds the ceilings reach for; ``None``: not even for the openings."""
+    unpriced: list[str] = field(default_factory=list)
+    assumptions: list[str] = field(default_factory=list)
+
+
+def run(case: Case, choice: Choice, *, json: bool) -> None:
+    """Estimate, and print it."""
+    found = asyncio.run(estimate(case, choice))
+    if json:
+        typer.echo(jsonlib.dumps(asdict(found), ensure_ascii=False))
+        return
+    for line in _page(found):
+        typer.echo(line)
+
+
+async def estimate(case: Case, choice: Choice) -> Estimate:
+    """Rehearse a debate and count; then once more under its ceilings, to see how far they reach."""
+    panel, config = choice.settled()
+    if isinstance(panel, str):
+        return await _rehearsed(case, choice, config, None)
+    house = open_house(panel, replace(choice, no_cache=True))
+    try:
+        return await _rehearsed(case, choice, config, StandIns(house, case.outcomes.labels))
+    finally:
+        await house.aclose()
+
+
+async def _rehearsed(case: Case, choice: Choice, config: Config, models: StandIns | None) -> Estimate:
+    seated = seat_case(case, choice, models)
+    found = _empty(seated, config)
+    found.unpriced = [] if models is None else models.unpriced
+    await _count(seated, found, config)
+    again = seat_case(case, choice, models)  # stand-ins learn what prompts cost; these have learnt nothing yet
+    async for event in debate(replace(again.opened, config=_endless(config, config.budget)), again.table):
+        if isinstance(event, Finished) and event.answer is not None:
+            found.rounds_within = event.rounds
+    return found
+
+
+async def _count(seated: Seated, found: Estimate, config: Config) -> None:
+    """Play the debate with nothing but the last round to end it and every argument admitted."""
+    rounds: dict[int, Round] = {}
+    openings = {opening.agent: opening for opening in found.openings}
+    unlimited = config.budget.model_copy(update={"tokens": 10**12, "usd": None, "seconds": None})
+    async for event in debate(replace(seated.opened, config=_endless(config, unlimited)), seated.table):
+        match event:
+            case Retrieved():
+                found.spans = len(event.spans)
+                found.evidence_tokens = sum(estimate_tokens(span.text) for span in event.spans)
+            case Sent():
+                rounds.setdefault(event.round, Round(event.round)).calls += len(event.calls)
+                for call in event.calls if event.round == 0 else ():
+                    openings[call.who].most.add(call.tokens, None if found.unpriced else call.usd)
+            case TurnTaken() | TurnFailed() | Scored() | JudgeAbstention():
+                usage = event.turn.usage if isinstance(event, TurnTaken) else event.usage
+                used = (usage.tokens, None if found.unpriced else usage.usd)
+                rounds.setdefault(event.round, Round(event.round)).expected.add(*used)
+                if event.round == 0 and isinstance(event, TurnTaken | TurnFailed):
+                    openings[event.agent].expected.add(*used)
+    total = Cost()
+    for _, row in sorted(rounds.items()):
+        total.add(row.expected.tokens, row.expected.usd)
+        row.so_far = replace(total)
+        found.rounds.append(row)
+
+
+def _empty(seated: Seated, config: Config) -> Estimate:
+    opened, stop = seated.opened, config.stop
+    seats = [seat for part in ("agents", "judges") for seat in (opened.table or {}).get(part, ())]
+    models = {seat["name"]: seat["model"] for seat in seats}
+    told = ["every argument admitted"]
+    if seats:
+        told = _assumed(config, len(opened.judges))
+    if stop.max_rounds > _LONGEST:
+        told.append(f"only {_LONGEST} of at most {stop.max_rounds} rounds were rehearsed")
+    return Estimate(
+        agents=[Who(seat.name, seat.family, models.get(seat.name, "")) for seat in opened.agents],
+        judges=[Who(seat.name, seat.family, models.get(seat.name, "")) for seat in opened.judges],
+        openings=[Opening(seat.name) for seat in opened.agents],
+        min_rounds=stop.min_rounds,
+        max_rounds=stop.max_rounds,
+        ceiling=Cost(config.budget.tokens, config.budget.usd),
+        assumptions=told,
+    )
+
+
+def _assumed(config: Config, judges: int) -> list[str]:
+    return [
+        f"{config.agents.arguments} arguments a turn, all admitted, each citing two pieces",
+        f"about {SENTENCE} characters for a claim, a reason or a justification",
+        f"{max(config.crit.k, judges)} scores for each argument" if judges else "no scores",
+        "no attempt repeated, nothing from the response cache, no discount for what a provider has cached",
+    ]
+
+
+def _endless(config: Config, budget: Budget) -> Config:
+    """The settings with only ``max_rounds`` and a budget to end the debate, and nothing rejected."""
+    last = min(config.stop.max_rounds, _LONGEST)
+    stop = {"consensus": False, "crit_stable": False, "impasse": False, "tau_stop": 100}
+    stop |= {"max_rounds": last, "min_rounds": min(config.stop.min_rounds, last)}
+    return config.model_copy(
+        update={
+            "stop": config.stop.model_copy(update=stop),
+            "gate": config.gate.model_copy(update={"q_gate": False, "crit_gate": False}),
+            "budget": budget,
+        }
+    )
+
+
+def _page(found: Estimate) -> Iterator[str]:
+    yield "Nothing was sent. At the table:"
+    for part, seats in (("agent", found.agents), ("judge", found.judges)):
+        for seat in seats:
+            model = f" ({seat.model})" if seat.model not in ("", seat.name) else ""
+            yield f"  {part} {seat.name}{model}, family {seat.family}"
+    if not found.judges:
+        yield "  no judges (CRIT-free)"
+    yield f"Evidence: {found.spans} pieces, about {found.evidence_tokens:,} tokens"
+    yield "Openings (at most: what is set aside before the call goes out):"
+    for opening in found.openings:
+        most = f"; at most {opening.most}" if opening.most.tokens else ""
+        yield f"  {opening.agent}: {opening.expected}{most}"
+    yield "Expected:"
+    for row in found.rounds:
+        name = "openings" if row.round == 0 else f"round {row.round}"
+        yield f"  {name:<9} {row.calls:>3} calls  {row.expected}; so far {row.so_far}"
+    yield from _verdict(found)
+    if found.unpriced:
+        yield f"No price is known for {', '.join(found.unpriced)}: give one in a panels file (models: NAME: price:)"
+    yield "Assumed: " + "; ".join(found.assumptions)
+
+
+def _verdict(found: Estimate) -> Iterator[str]:
+    last = found.rounds[-1]
+    least = next((row for row in found.rounds if row.round == found.min_rounds), last)
+    yield f"In all: {least.so_far} if it ends after {least.round} rounds, {last.so_far} after {last.round}"
+    ceiling = f"{found.ceiling.tokens:,} tokens" + ("" if found.ceiling.usd is None else f", ${found.ceiling.usd:g}")
+    if found.rounds_within is None:
+        yield f"The ceiling ({ceiling}) does not reach for one opening: raise --budget-tokens or --budget-usd"
+    elif found.rounds_within == 0:
+        yield f"The ceiling ({ceiling}) reaches for openings only; the debate then ends with their mixture"
+    elif found.rounds_within < last.round:
+        yield f"The ceiling ({ceiling}) reaches for about {found.rounds_within} rounds; the debate then ends with its best answer"
+    else:
+        yield f"The ceiling ({ceiling}) reaches for all of it"

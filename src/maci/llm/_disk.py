@@ -1,0 +1,211 @@
+"""A SQLite file of rows under keys, written in groups.
+
+One thread writes: whatever has gathered while the last transaction was being synced goes into the next, so that hundreds of rows at
+once cost one sync. Several processes may share the file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import sqlite3
+import threading
+import time
+from collections import defaultdict
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from maci.errors import EnvironmentError_
+
+__all__ = ["ReplyFile"]
+
+_FORMAT = 1
+_LOCKED = 30.0
+"""Seconds to wait for another process that writes."""
+_TABLE = """
+CREATE TABLE IF NOT EXISTS replies (
+    key BLOB PRIMARY KEY NOT NULL, model TEXT NOT NULL, created REAL NOT NULL, reply TEXT NOT NULL
+)"""
+_INSERT = "INSERT OR REPLACE INTO replies (key, model, created, reply) VALUES (?, ?, ?, ?)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Put:
+    row: tuple[bytes, str, float, str]
+    loop: asyncio.AbstractEventLoop
+    done: asyncio.Future[None]
+
+
+class ReplyFile:
+    """The file and its writing thread. Every error is an ``EnvironmentError_`` with the path and the next step."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._waiting: queue.SimpleQueue[_Put | None] = queue.SimpleQueue()
+        self._writer: threading.Thread | None = None
+        self._reading: sqlite3.Connection | None = self._connect()
+
+    def read(self, key: bytes) -> str | None:
+        """What is under a key."""
+        rows = self._select("SELECT reply FROM replies WHERE key = ?", (key,))
+        return rows[0][0] if rows else None
+
+    async def write(self, key: bytes, model: str, reply: str) -> None:
+        """Put something under a key; returns when it is on disk. Cancelling the wait does not undo the writing."""
+        if self._writer is None:
+            self._open()
+            self._writer = threading.Thread(target=self._write, name="maci-reply-cache", daemon=True)
+            self._writer.start()
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+        self._waiting.put(_Put((key, model, time.time(), reply), loop, done))
+        await done
+
+    def models(self) -> list[tuple[str, int, float]]:
+        """For each model, how many rows and when the first came."""
+        return self._select("SELECT model, count(*), min(created) FROM replies GROUP BY model")
+
+    def size(self) -> int:
+        """Bytes on disk."""
+        files = [self.path.with_name(self.path.name + suffix) for suffix in ("", "-wal", "-shm")]
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def drop(self, before: float) -> int:
+        """Delete the rows that came before a moment and give their space back; how many they were."""
+        try:
+            with closing(self._connect()) as connection:
+                dropped = connection.execute("DELETE FROM replies WHERE created < ?", (before,)).rowcount
+                connection.execute("VACUUM")
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.Error as error:
+            raise self._broken(error) from error
+        return dropped
+
+    def close(self) -> None:
+        """Write what is waiting and let go of the file."""
+        if self._writer is not None:
+            self._waiting.put(None)
+            self._writer.join()
+            self._writer = None
+        if self._reading is not None:
+            self._reading.close()
+            self._reading = None
+
+    def _open(self) -> sqlite3.Connection:
+        if self._reading is None:
+            raise EnvironmentError_(f"the response cache {self.path} is closed: open it again to go on")
+        return self._reading
+
+    def _select(self, statement: str, values: tuple[bytes, ...] = ()) -> list[tuple[str, int, float]]:
+        try:
+            return (self._reading or self._open()).execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise self._broken(error) from error
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = None
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            connection = sqlite3.connect(self.path, timeout=_LOCKED, isolation_level=None, check_same_thread=False)
+            _log_ahead(connection)
+            connection.execute("PRAGMA synchronous = FULL")
+            (found,) = connection.execute("PRAGMA user_version").fetchone()
+            if found > _FORMAT:
+                raise EnvironmentError_(
+                    f"the response cache {self.path} was written by a newer MACI (format {found}, this one reads "
+                    f"{_FORMAT}): upgrade, or point MACI_CACHE at another folder"
+                )
+            if found == 0:
+                connection.execute(_TABLE)
+                connection.execute(f"PRAGMA user_version = {_FORMAT}")
+            connection.execute("SELECT key, model, created, reply FROM replies LIMIT 1").fetchone()
+        except (sqlite3.Error, OSError, EnvironmentError_) as error:
+            if connection is not None:
+                connection.close()
+            if isinstance(error, EnvironmentError_):
+                raise
+            raise self._broken(error) from error
+        return connection
+
+    def _broken(self, error: Exception) -> EnvironmentError_:
+        said = str(error)
+        if isinstance(error, OSError) or "readonly" in said or "unable to open" in said:
+            step = "make its folder writable, or point MACI_CACHE at another one"
+        elif "full" in said:
+            step = "free some space there, or point MACI_CACHE at another folder"
+        elif "locked" in said or "busy" in said:
+            step = "another process holds it; try again, or point MACI_CACHE at another folder"
+        else:
+            step = "it is damaged: delete it (what it held is then asked and paid for again), or point MACI_CACHE elsewhere"
+        return EnvironmentError_(f"the response cache {self.path} cannot be used ({said}): {step}")
+
+    def _write(self) -> None:
+        """The writing thread: one transaction for all that is waiting, then the next."""
+        connection: sqlite3.Connection | None = None
+        more = True
+        while more:
+            batch, more = self._gather()
+            if not batch:
+                break
+            error: EnvironmentError_ | None = None
+            try:
+                connection = connection or self._connect()
+                connection.execute("BEGIN IMMEDIATE")
+                connection.executemany(_INSERT, [put.row for put in batch])
+                connection.execute("COMMIT")
+            except Exception as broken:
+                error = broken if isinstance(broken, EnvironmentError_) else self._broken(broken)
+                if connection is not None:
+                    connection.close()  # rolls back
+                    connection = None
+            _wake(batch, error)
+        if connection is not None:
+            connection.close()
+
+    def _gather(self) -> tuple[list[_Put], bool]:
+        """All that is waiting, at least one; false with the last."""
+        batch: list[_Put] = []
+        item = self._waiting.get()
+        while item is not None:
+            batch.append(item)
+            try:
+                item = self._waiting.get_nowait()
+            except queue.Empty:
+                return batch, True
+        return batch, False
+
+
+def _wake(batch: list[_Put], error: Exception | None) -> None:
+    """Tell everybody who waits, in their own event loop."""
+    loops: defaultdict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = defaultdict(list)
+    for put in batch:
+        loops[put.loop].append(put.done)
+    for loop, waiters in loops.items():
+        try:
+            loop.call_soon_threadsafe(_finish, waiters, error)
+        except RuntimeError:  # that loop is closed: nobody waits
+            continue
+
+
+def _finish(waiters: list[asyncio.Future[None]], error: Exception | None) -> None:
+    for done in waiters:
+        if done.done():
+            continue
+        if error is None:
+            done.set_result(None)
+        else:
+            done.set_exception(error)
+
+
+def _log_ahead(connection: sqlite3.Connection) -> None:
+    """Switch to write-ahead logging. SQLite does not wait for a lock here, so this does."""
+    patience = time.monotonic() + _LOCKED
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > patience:
+                raise
+            time.sleep(0.01)

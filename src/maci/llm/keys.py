@@ -1,0 +1,222 @@
+"""Keys: found in the environment or in a file, sent to whom they belong, shown to nobody.
+
+A key is looked up for the service a request goes to, so that a key for one host never reaches another: ``openai/…`` with a
+``base_url`` of one's own gets OPENAI_API_KEY only where ``key_env`` says so. The file is ``$MACI_KEYS``, else ``keys.toml`` in the
+user's configuration folder; its entries are named after a service or a host::
+
+    openai = "sk-…"
+    "llm.example.org" = "…"
+
+>>> key = Key("sk-secret", "OPENAI_API_KEY")
+>>> key, str(key), key.reveal()
+(Key(from OPENAI_API_KEY), 'Key(from OPENAI_API_KEY)', 'sk-secret')
+>>> redact("your key sk-secret is wrong", key)
+'your key *** is wrong'
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import NoReturn
+from urllib.parse import urlsplit
+
+from maci.errors import ConfigError, WrongKey
+
+__all__ = [
+    "SERVICES",
+    "Key",
+    "Service",
+    "find_key",
+    "host_of",
+    "is_loopback",
+    "key_help",
+    "keys_file",
+    "redact",
+    "service_at",
+]
+
+
+class Key:
+    """A secret. Its text is what :meth:`reveal` gives and nothing else does: not repr, str, a copy or a pickle."""
+
+    __slots__ = ("_value", "source")
+
+    def __init__(self, value: str, source: str = "the caller") -> None:
+        value = value.strip()
+        if not value or not value.isascii() or not value.isprintable() or " " in value:
+            raise WrongKey(
+                f"the key from {source} is empty or has characters a key cannot have (a space, a line break): copy it again"
+            )
+        self._value, self.source = value, source
+
+    def reveal(self) -> str:
+        """The key itself, for a request header."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return f"Key(from {self.source})"
+
+    def __copy__(self) -> Key:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Key:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a key is not written anywhere: look it up again where it is needed")
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Somewhere models are served: its name in ``name/model``, its address, and where its key may be."""
+
+    name: str
+    base_url: str
+    variables: tuple[str, ...] = ()
+    """Environment variables, the first that is set counts; none: it wants no key."""
+
+
+SERVICES: Mapping[str, Service] = MappingProxyType(
+    {
+        service.name: service
+        for service in (
+            Service("openai", "https://api.openai.com/v1", ("OPENAI_API_KEY",)),
+            Service("anthropic", "https://api.anthropic.com", ("ANTHROPIC_API_KEY",)),
+            Service("gemini", "https://generativelanguage.googleapis.com", ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
+            Service("openrouter", "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
+            Service("groq", "https://api.groq.com/openai/v1", ("GROQ_API_KEY",)),
+            Service("mistral", "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",)),
+            Service("deepseek", "https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",)),
+            Service("together", "https://api.together.xyz/v1", ("TOGETHER_API_KEY",)),
+            Service("xai", "https://api.x.ai/v1", ("XAI_API_KEY",)),
+            Service("ollama", "http://127.0.0.1:11434/v1"),
+            Service("lmstudio", "http://127.0.0.1:1234/v1"),
+            Service("vllm", "http://127.0.0.1:8000/v1"),
+            Service("llamacpp", "http://127.0.0.1:8080/v1"),
+        )
+    }
+)
+"""What is known by name. All but anthropic and gemini speak the OpenAI-compatible API."""
+
+
+def find_key(
+    provider: str, base_url: str | None = None, *, key_env: str | None = None, environ: Mapping[str, str] = os.environ
+) -> Key | None:
+    """The key for a provider at an address; ``None`` where there is none.
+
+    >>> find_key("openai", environ={"OPENAI_API_KEY": "sk-1", "MACI_KEYS": os.devnull})
+    Key(from OPENAI_API_KEY)
+    >>> find_key("openai", "http://127.0.0.1:8000/v1", environ={"OPENAI_API_KEY": "sk-1", "MACI_KEYS": os.devnull})
+    """
+    if key_env is not None:
+        if not environ.get(key_env, "").strip():
+            raise WrongKey(
+                f"key_env is {key_env!r}, and that environment variable is not set: export {key_env}=…, or correct it"
+            )
+        return Key(environ[key_env], key_env)
+    service = service_at(provider, base_url)
+    for variable in service.variables if service else ():
+        if environ.get(variable, "").strip():
+            return Key(environ[variable], variable)
+    path, named = _read(environ)
+    for entry in (*((service.name,) if service else ()), host_of(base_url or (service.base_url if service else ""))):
+        if entry in named:
+            return Key(named[entry], f"{entry} in {path}")
+    return None
+
+
+def service_at(provider: str, base_url: str | None = None) -> Service | None:
+    """The service a provider at an address is; ``None`` for a server of one's own."""
+    if base_url is None:
+        return SERVICES.get(provider)
+    host = host_of(base_url)
+    return next((service for service in SERVICES.values() if host_of(service.base_url) == host), None)
+
+
+def key_help(provider: str, base_url: str | None = None, environ: Mapping[str, str] = os.environ) -> str:
+    """What to do to have a key for a provider at an address.
+
+    >>> key_help("gemini", environ={"MACI_KEYS": "keys.toml"})
+    'export GEMINI_API_KEY=…, or put gemini = "…" into keys.toml'
+    """
+    service, path = service_at(provider, base_url), keys_file(environ)
+    if service and service.variables:
+        return f'export {service.variables[0]}=…, or put {service.name} = "…" into {path}'
+    return f'name its environment variable with key_env, or put "{host_of(base_url or "")}" = "…" into {path}'
+
+
+def host_of(url: str) -> str:
+    """Host and port of an address, as a key file and the limits name it.
+
+    >>> host_of("https://api.openai.com/v1"), host_of("http://127.0.0.1:8000/v1")
+    ('api.openai.com', '127.0.0.1:8000')
+    """
+    return urlsplit(url).netloc.rpartition("@")[2].lower()
+
+
+def is_loopback(url: str) -> bool:
+    """Whether an address is on this machine.
+
+    >>> is_loopback("http://localhost:1234/v1"), is_loopback("http://[::1]:80"), is_loopback("https://api.openai.com/v1")
+    (True, True, False)
+    """
+    host = urlsplit(url).hostname or ""
+    return host in ("localhost", "::1") or host.startswith("127.") or host.endswith(".localhost")
+
+
+def keys_file(environ: Mapping[str, str] = os.environ) -> Path:
+    """The file keys may be in."""
+    if chosen := environ.get("MACI_KEYS"):
+        return Path(chosen).expanduser()
+    if sys.platform == "win32":
+        home = Path(environ.get("APPDATA") or Path.home() / "AppData" / "Roaming")
+    elif sys.platform == "darwin":
+        home = Path.home() / "Library" / "Application Support"
+    else:
+        home = Path(environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    return home / "maci" / "keys.toml"
+
+
+def _read(environ: Mapping[str, str]) -> tuple[Path, Mapping[str, str]]:
+    """The file and what is in it. Never says a value: a broken line may hold a key."""
+    path = keys_file(environ)
+    try:
+        if os.name == "posix" and path.is_file() and path.stat().st_mode & 0o077:
+            raise ConfigError(f"{path} holds keys and others may read it: run `chmod 600 {path}`")
+        entries = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if environ.get("MACI_KEYS"):
+            raise ConfigError(f"MACI_KEYS is {path}, and there is no such file: correct it or unset it") from None
+        return path, {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read ({type(error).__name__}): correct it or remove it") from None
+    except tomllib.TOMLDecodeError as error:
+        where = re.search(r"at line \d+", str(error))
+        raise ConfigError(
+            f'{path} is not TOML ({where[0] if where else "at its end"}): write one key a line, as in openai = "…"'
+        ) from None
+    for name, value in entries.items():
+        if not isinstance(value, str):
+            raise ConfigError(f'{name} in {path} is not a text: write it as {name} = "…"')
+    return path, {name.lower(): value for name, value in entries.items() if value.strip()}
+
+
+_LOOKS_LIKE_ONE = re.compile(r"\b(?:sk|gsk|xai|hf)[-_][\w*.-]{6,}|AIza[\w*-]{16,}|(?<=[Bb]earer )\S{6,}")
+_WORD = re.compile(r"[^\s\"'`,;:(){}<>\[\]]+")
+
+
+def redact(text: str, key: Key | None = None) -> str:
+    """A text without the key, without parts of it, and without anything that looks like one."""
+    if key is not None:
+        secret = key.reveal()
+        text = text.replace(secret, "***")
+        parts = {secret[i : i + 8] for i in range(len(secret) - 7)}
+        text = _WORD.sub(lambda word: "***" if any(part in word[0] for part in parts) else word[0], text)
+    return _LOOKS_LIKE_ONE.sub("***", text)

@@ -1,0 +1,238 @@
+"""``local/…``: models on this machine, through llama.cpp's own HTTP server.
+
+Nothing is loaded before the first request. Then the weights are fetched if they are not here, and a process is started for them that
+listens on loopback and takes a key nobody else has. Requests go the way of any OpenAI-compatible server, so that a call can be
+cancelled, several run at once, and the beginnings of prompts are kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from maci.errors import ConfigError, ContextOverflow, Interrupted, MissingExtra, ModelError, Unreachable
+from maci.llm.keys import Key
+from maci.llm.local.cores import cores
+from maci.llm.local.counters import Counters
+from maci.llm.local.engine import Engine, Plan
+from maci.llm.local.gguf import training_context
+from maci.llm.local.shared import Lease, lease
+from maci.llm.local.source import Source, source_of
+from maci.llm.model import Reply, Request
+from maci.llm.providers import Http, OpenAI
+from maci.llm.weights import Progress
+
+__all__ = ["LocalProvider", "open_local"]
+
+_CONTEXT = 8192
+"""Tokens of a sequence, where nothing else is said and the model can read as many."""
+_CACHE_MIB = 4096
+"""At most; memory is taken as prompts are displaced."""
+_SAMPLING = frozenset({"top_p", "top_k", "min_p", "repeat_penalty", "presence_penalty", "frequency_penalty"})
+_PATIENCE = 3600.0
+
+
+def open_local(
+    name: str,
+    http: Http | None = None,
+    *,
+    context: int | None = None,
+    parallel: int | None = None,
+    threads: int | None = None,
+    extra: Mapping[str, Any] | None = None,
+    offline: bool = False,
+    progress: Progress | None = None,
+) -> LocalProvider:
+    """The model whose name is ``local/`` and ``name``. Nothing is fetched or loaded yet.
+
+    ``context``: tokens of each sequence (default: 8192, or what the model was trained for if that is less). ``parallel``: sequences
+    at once (default: as many as cores, between 2 and 4). ``threads``: default one for each physical core. ``extra``: sampling
+    parameters. ``offline`` (or MACI_OFFLINE=1): fetch nothing. ``progress`` is told how far a download is, from another thread.
+    """
+    if find_spec("xllamacpp") is None:
+        raise MissingExtra("xllamacpp", "local", f"local/{name}")
+    return LocalProvider(
+        source_of(name),
+        http=http,
+        context=context,
+        parallel=parallel,
+        threads=threads,
+        extra=extra,
+        offline=offline,
+        progress=progress,
+    )
+
+
+class LocalProvider:
+    """A :class:`~maci.llm.model.Provider`; several for the same weights and settings share one process."""
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        http: Http | None = None,
+        context: int | None = None,
+        parallel: int | None = None,
+        threads: int | None = None,
+        extra: Mapping[str, Any] | None = None,
+        offline: bool = False,
+        progress: Progress | None = None,
+    ) -> None:
+        self.name = f"local/{source.name}"
+        for what, value, least in (("context", context, 256), ("parallel", parallel, 1), ("threads", threads, 1)):
+            if value is not None and value < least:
+                raise ConfigError(f"{what} of {self.name} is {value}: it must be at least {least}")
+        if unknown := set(extra or ()) - _SAMPLING:
+            raise ConfigError(
+                f"{self.name} takes no {', '.join(sorted(unknown))}: extra may have {', '.join(sorted(_SAMPLING))}"
+            )
+        self.parallel = parallel or min(4, max(2, cores()))
+        """Sequences it works on at once; more calls than that wait for each other."""
+        self.structured = True
+        self._source, self._context, self._threads = source, context, threads or cores()
+        self._extra, self._offline, self._progress = dict(extra or {}), offline, progress
+        self._weights = source.weights
+        self._http, self._lent = http or Http(total=_PATIENCE), http is not None
+        self._lease: Lease | None = None
+        self._chat: _Chat | None = None
+
+    @property
+    def origin(self) -> str:
+        """Each model is an origin of its own."""
+        return self.name
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """The weights and how they are sampled. Not where they are, and not the context: what fits is answered the same."""
+        return {"api": "llama.cpp", "weights": self._weights, "options": self._extra}
+
+    def __repr__(self) -> str:
+        return f"LocalProvider({self.name!r})"
+
+    async def send(self, request: Request) -> Reply:
+        """One attempt; the first one loads the model."""
+        chat = await self._ready()
+        try:
+            return await chat.send(request)
+        except ContextOverflow as error:
+            tokens = re.search(r"\((\d+) tokens\)", str(error))
+            raise ContextOverflow(
+                f"{self.name} has room for {chat.engine.plan.context} tokens, prompt and reply together, and the prompt has "
+                f"{tokens[1] if tokens else 'more'}: set a larger `context` for this model, or lower evidence.context_tokens"
+            ) from error
+        except (Interrupted, Unreachable) as error:
+            if (ending := await asyncio.to_thread(chat.engine.died)) is None:
+                raise
+            if chat is self._chat and self._lease is not None:
+                self._lease.forget()
+                await self._let_go()
+            raise Interrupted(
+                f"{self.name}: {ending}. The next call loads it again; if that goes on, lower `context` or `parallel` of this model"
+            ) from error
+
+    async def counters(self) -> Counters:
+        """What llama.cpp counted since the model was loaded; loads it if need be."""
+        return Counters.read(await asyncio.to_thread((await self._ready()).engine.metrics))
+
+    async def aclose(self) -> None:
+        """Let go of the process and of the connections, unless they were lent."""
+        await self._let_go()
+        if not self._lent:
+            await self._http.aclose()
+
+    async def _let_go(self) -> None:
+        held, self._lease, self._chat = self._lease, None, None
+        if held is not None:
+            await asyncio.to_thread(held.release)
+
+    async def _ready(self) -> _Chat:
+        if self._chat is not None:
+            return self._chat
+        if self._lease is None:
+            self._lease = lease((self._source, self._context, self.parallel, self._threads), self._plan)
+        held = self._lease
+        try:
+            engine = await asyncio.wrap_future(held.engine)
+        except ModelError as error:
+            error.fatal = True
+            if self._lease is held:
+                await self._let_go()
+            raise
+        if self._chat is None:
+            self._chat = _Chat(engine, self.name, self._http, self._extra)
+        return self._chat
+
+    def _plan(self, unwanted: Event) -> Plan:
+        """Fetch the weights if need be, and say how to load them; in a thread."""
+
+        def tell(what: str, done: int, total: int) -> None:
+            if unwanted.is_set():
+                raise ModelError(f"{self.name} is not wanted any more")
+            if self._progress is not None:
+                self._progress(what, done, total)
+
+        path = self._source.locate(offline=self._offline, progress=tell)
+        trained = training_context(path)
+        if self._context and trained and self._context > trained:
+            raise ConfigError(f"context of {self.name} is {self._context}, but it was trained for {trained}: lower it")
+        context = self._context or min(_CONTEXT, trained or _CONTEXT)
+        return Plan(
+            path=str(path),
+            alias=self.name,
+            context=context,
+            parallel=self.parallel,
+            threads=self._threads,
+            cache_mib=_cache(),
+        )
+
+
+class _Chat(OpenAI):
+    """The server of one engine."""
+
+    API, PROVIDER = "llama.cpp", "local"
+
+    def __init__(self, engine: Engine, name: str, http: Http, options: Mapping[str, Any]) -> None:
+        model = name.removeprefix("local/")
+        key = Key(engine.key, "this process")
+        super().__init__(
+            model=model, http=http, base_url=f"{engine.address}/v1", key=key, provider="local", options=options
+        )
+        self.engine = engine
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        body = super()._body(request)
+        if self.engine.guided and request.schema is not None and body.pop("response_format", None) is not None:
+            body["grammar"] = _grammar(request.schema.json)
+        return body
+
+
+def _grammar(schema: Mapping[str, Any]) -> str:
+    """A schema as a grammar for LLGuidance, without freedom where to put spaces and line breaks.
+
+    What llama.cpp makes of ``response_format`` allows line breaks between any two parts, and small models cannot stop writing them:
+    half the tokens of SmolLM2's replies. Keywords LLGuidance does not know are passed over (``lenient``) rather than refused.
+    """
+    form = {
+        "whitespace_flexible": False,
+        "item_separator": ", ",
+        "key_separator": ": ",
+        "lenient": True,
+        "coerce_one_of": True,
+    }
+    return "%llguidance {}\nstart: %json " + json.dumps({**schema, "x-guidance": form})
+
+
+def _cache() -> int:
+    """MiB for displaced prompts: a quarter of the memory that is free, within limits."""
+    try:
+        words = Path("/proc/meminfo").read_text(encoding="ascii").split()
+        free = int(words[words.index("MemAvailable:") + 1]) // 1024
+    except (OSError, ValueError, IndexError):
+        return _CACHE_MIB // 4
+    return max(256, min(_CACHE_MIB, free // 4))

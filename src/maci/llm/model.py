@@ -1,0 +1,112 @@
+"""What is asked of a language model, what comes back, and what anything that can answer must offer.
+
+:class:`Model` is what agents and judges talk to. :class:`Provider` is one API: it makes one attempt at one request and says
+what came of it. :class:`maci.llm.client.Client` makes a model of a provider: cache, budget, limits and retries live there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from maci.llm.usage import Bound, Usage
+
+__all__ = ["Message", "Model", "Provider", "Reply", "Request", "Schema", "Token"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The JSON Schema a reply must follow."""
+
+    name: str
+    """Letters, digits, ``_`` and ``-``; some APIs want one."""
+    json: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One thing asked of a model."""
+
+    messages: tuple[Message, ...]
+    max_tokens: int
+    """Most tokens it may generate, reasoning included."""
+    schema: Schema | None = None
+    temperature: float | None = None
+    seed: int | None = None
+    """Sent where the API takes one; part of the cache key everywhere."""
+    sample: int = 0
+    """Which of several draws of the same request this is; part of the cache key."""
+    top_logprobs: int = 0
+    """Ask for the log-probabilities of this many alternatives per token, where the API gives them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A generated token with its log-probability (natural log) and the alternatives at its place."""
+
+    text: str
+    logprob: float
+    top: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What a model answered."""
+
+    text: str
+    usage: Usage = field(default_factory=Usage)
+    truncated: bool = False
+    """It ran into ``max_tokens``."""
+    model: str = ""
+    """The model's name as the server gave it."""
+    logprobs: tuple[Token, ...] | None = None
+    """Where asked for and given."""
+
+
+class Model(Protocol):
+    """Anything that answers requests, within whatever budget is in force (:func:`maci.llm.budget.purse`)."""
+
+    @property
+    def name(self) -> str:
+        """``provider/model``."""
+
+    @property
+    def family(self) -> str:
+        """The model family; judges must be of another one than the debaters."""
+
+    def bound(self, request: Request) -> Bound:
+        """The most that one attempt at this request can cost. Never too small."""
+
+    async def complete(self, request: Request) -> Reply:
+        """The answer; raises :class:`~maci.errors.ModelError` or a subclass."""
+
+
+class Provider(Protocol):
+    """One model behind one API."""
+
+    @property
+    def name(self) -> str:
+        """``provider/model``."""
+
+    @property
+    def origin(self) -> str:
+        """Who serves it (host and port, or ``local``): concurrency, rates and faults are counted per origin."""
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What tells this model from others in the response cache: API, address, model, fixed parameters. No key."""
+
+    async def send(self, request: Request) -> Reply:
+        """One attempt. ``Reply.usage`` has tokens, not dollars. Raises the errors of :mod:`maci.errors`."""
+
+    async def aclose(self) -> None:
+        """Let go of connections, threads and weights."""

@@ -1,0 +1,52 @@
+"""Prompts: text files of the package with ``$places`` to fill in, each known by its hash.
+
+>>> prompt = Prompt("greeting", "Say $word.")
+>>> prompt.render(word="hello"), len(prompt.hash)
+('Say hello.', 16)
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from string import Template
+
+from maci.llm.model import Message
+
+__all__ = ["Prompt", "fingerprint", "load"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A template with the first 16 hex digits of its SHA-256."""
+
+    name: str
+    text: str
+    hash: str = field(init=False)
+    _template: Template = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hash", hashlib.sha256(self.text.encode()).hexdigest()[:16])
+        object.__setattr__(self, "_template", Template(self.text))
+
+    def render(self, **values: object) -> str:
+        """The text with every place filled; a place without a value is an error."""
+        return self._template.substitute(values)
+
+
+@cache
+def load(package: str, name: str) -> Prompt:
+    """The prompt ``prompts/NAME.md`` of a package."""
+    text = (files(package) / "prompts" / f"{name}.md").read_text(encoding="utf-8").strip()
+    return Prompt(f"{package.rpartition('.')[2]}/{name}", text)
+
+
+def fingerprint(messages: Iterable[Message]) -> str:
+    """Hash of a whole prompt as it was sent."""
+    digest = hashlib.sha256()
+    for message in messages:
+        digest.update(f"{message.role}\x00{message.content}\x00".encode())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,205 @@
+"""What the HTTP APIs share: one attempt, giving up what a server does not know, and reading what it counted.
+
+A server refuses a parameter it does not know with a 400 that names it, before any work. The provider then leaves that parameter
+out, remembers it, and asks again within the same attempt: nothing was charged. A schema is asked for in the best way the server
+takes, see ``_WAYS``; :attr:`Api.structured` says whether the server still holds the model to it.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+from maci.errors import BadRequest, ConfigError
+from maci.llm.keys import SERVICES, Key, host_of, key_help, service_at
+from maci.llm.model import Reply, Request, Schema
+from maci.llm.providers._errors import Complaint, Peer, interrupted, no_key
+from maci.llm.providers._http import Http
+from maci.llm.tokens import PromptBound
+from maci.llm.usage import Usage
+
+__all__ = ["Api"]
+
+_UNSUPPORTED = re.compile(
+    r"unsupported|not (?:currently |yet )?support|n't support|unrecogni[sz]ed|unknown|deprecated|unexpected|extra (?:input|field)"
+    r"|not (?:be )?permitted|not allowed|unavailable|cannot find field|not available|not compatible|only the default|only be set"
+)
+
+
+class Api(ABC):
+    """One model behind one HTTP API. Subclasses say how a request is written and a reply is read."""
+
+    API: ClassVar[str]
+    """Its name in the response cache."""
+    PROVIDER: ClassVar[str]
+    _WAYS: ClassVar[tuple[str, ...]]
+    """How a schema can be asked for, the best way first; the last one asks for nothing."""
+    _BINDING: ClassVar[frozenset[str]]
+    """The ways that hold the model to the schema."""
+    _SCHEMA: ClassVar[re.Pattern[str]]
+    """How a refusal names the schema."""
+    _OPTIONAL: ClassVar[Mapping[str, re.Pattern[str]]]
+    """What can be left out, and how a refusal names it."""
+    _OWN: ClassVar[frozenset[str]] = frozenset()
+    """Parameters that are not an option's to set."""
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        http: Http | None = None,
+        base_url: str | None = None,
+        key: Key | None = None,
+        provider: str | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        if wrong := self._OWN & set(options or ()):
+            raise ConfigError(f"options of {model!r}: {', '.join(sorted(wrong))} cannot be set here: leave it out")
+        self.model, self.provider, self.options = model, provider or self.PROVIDER, dict(options or {})
+        self._http, self._lent = http or Http(), http is not None
+        self._peer, self._lacks_key = self._meet(base_url, key)
+        self._way, self._without = 0, frozenset[str]()
+        self._adapted: dict[int, tuple[Schema, str, dict[str, Any]]] = {}
+
+    def _meet(self, base_url: str | None, key: Key | None) -> tuple[Peer, bool]:
+        """Who serves the model, and whether a key is missing."""
+        name, service = f"{self.provider}/{self.model}", service_at(self.provider, base_url)
+        if service is None and base_url is None:
+            raise ConfigError(f"{name}: no service of that name ({', '.join(SERVICES)}): correct it, or set base_url")
+        address = (base_url or (service.base_url if service else "")).rstrip("/")
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
+            raise ConfigError(
+                f"base_url of {name} must be like http://127.0.0.1:8000/v1, without user or password: correct it"
+            )
+        host, step = host_of(address), key_help(self.provider, base_url)
+        peer = Peer(name=name, host=host, base_url=address, key=key, key_help=step)
+        return peer, key is None and service is not None and bool(service.variables)
+
+    @property
+    def name(self) -> str:
+        """``provider/model``."""
+        return self._peer.name
+
+    @property
+    def origin(self) -> str:
+        """Host and port."""
+        return self._peer.host
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What tells this model from others in the response cache."""
+        return {"api": self.API, "address": self._peer.base_url, "model": self.model, "options": self.options}
+
+    @property
+    def structured(self) -> bool:
+        """Whether the server holds the model to a schema, as far as it has shown."""
+        return self._WAYS[self._way] in self._BINDING
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r} at {self.origin})"
+
+    async def send(self, request: Request) -> Reply:
+        """One attempt; a request refused for a parameter is sent again without it."""
+        if self._lacks_key:
+            raise no_key(self._peer)
+        while True:
+            way, without = self._way, self._without
+            status, headers, answer = await self._post(self._body(request))
+            if status == 200:
+                return self._reply(request, answer)
+            complaint = Complaint.read(status, headers, answer)
+            if complaint.kind() is not BadRequest or not self._give_up(request, complaint.about, way, without):
+                raise complaint.error(self._peer)
+
+    async def models(self) -> tuple[str, ...]:
+        """What the server says it serves."""
+        if self._lacks_key:
+            raise no_key(self._peer)
+        status, headers, answer = await self._http.get(self._models_url(), self._headers(), self._peer)
+        if status != 200:
+            raise Complaint.read(status, headers, answer).error(self._peer)
+        rows = answer.get("data") or answer.get("models") if isinstance(answer, dict) else None
+        names = (row.get("id") or row.get("name") for row in rows or () if isinstance(row, dict))
+        return tuple(name.removeprefix("models/") for name in names if isinstance(name, str))
+
+    async def aclose(self) -> None:
+        """Close the session, unless it was lent."""
+        if not self._lent:
+            await self._http.aclose()
+
+    async def _post(self, body: dict[str, Any]) -> tuple[int, Mapping[str, str], Any]:
+        return await self._http.post(self._url(), self._headers(), body, self._peer)
+
+    @abstractmethod
+    def _url(self) -> str: ...
+
+    @abstractmethod
+    def _models_url(self) -> str: ...
+
+    @abstractmethod
+    def _headers(self) -> dict[str, str]: ...
+
+    @abstractmethod
+    def _body(self, request: Request) -> dict[str, Any]:
+        """The request as the API wants it, without what was given up."""
+
+    @abstractmethod
+    def _read(self, request: Request, answer: dict[str, Any]) -> Reply:
+        """The reply; raises where the model refused, and any lookup error where the form is wrong."""
+
+    def _reply(self, request: Request, answer: Any) -> Reply:
+        if isinstance(answer, dict) and answer.get("error"):
+            error = answer["error"]
+            code = error.get("code") if isinstance(error, dict) else None
+            status = code if isinstance(code, int) and 400 <= code < 600 else 500
+            raise Complaint.read(status, {}, answer, begun=True).error(self._peer)
+        try:
+            reply = self._read(request, answer)
+            return reply if reply.text.isascii() else replace(reply, text=_writable(reply.text))
+        except (LookupError, TypeError, AttributeError, ValueError) as error:
+            raise interrupted(self._peer, f"the reply has not the API's form: {type(error).__name__} {error}") from None
+
+    def _give_up(self, request: Request, about: str, way: int, without: frozenset[str]) -> bool:
+        """Leave out what a refusal names. ``way`` and ``without`` are of the request refused: others may be ahead of it."""
+        if request.schema is not None and way < len(self._WAYS) - 1 and self._SCHEMA.search(about):
+            self._way = max(self._way, way + 1)
+            return True
+        if _UNSUPPORTED.search(about):
+            for name, words in self._OPTIONAL.items():
+                if name not in without and words.search(about):
+                    self._without |= {name}
+                    return True
+        return False
+
+    def _as(self, way: str, schema: Schema, adapt: Callable[[Mapping[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+        """A schema as this API takes it, worked out once for each object."""
+        known = self._adapted.get(id(schema))
+        if known is not None and known[0] is schema and known[1] == way:
+            return known[2]
+        if len(self._adapted) >= 64:
+            self._adapted.clear()
+        adapted = adapt(schema.json)
+        self._adapted[id(schema)] = (schema, way, adapted)  # keeps the schema alive, so that its id stays its own
+        return adapted
+
+    def _usage(self, request: Request, prompt: Any, cached: Any, generated: Any) -> Usage:
+        """What the server counted; where it did not, the most it can have been."""
+        if not _counts(prompt):
+            prompt = PromptBound().at_most(request.messages, request.schema)
+        if not _counts(generated):
+            generated = request.max_tokens
+        return Usage(prompt=prompt, cached=min(cached, prompt) if _counts(cached) else 0, generated=generated)
+
+
+def _writable(text: str) -> str:
+    """A text without halves of characters, which JSON can hold and UTF-8 cannot."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _counts(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -1,0 +1,103 @@
+"""The Anthropic Messages API.
+
+A schema goes into ``output_config.format``; a model or server without that is made to call a tool whose input has the schema.
+The first user message is the stable part of a prompt, so a cache breakpoint is set at its end.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from maci.llm.model import Reply, Request
+from maci.llm.providers._api import Api
+from maci.llm.providers._errors import refused
+from maci.llm.providers._schema import anthropic
+
+__all__ = ["Anthropic"]
+
+_VERSION = "2023-06-01"
+
+
+class Anthropic(Api):
+    """``anthropic/MODEL``."""
+
+    API = "anthropic-messages"
+    PROVIDER = "anthropic"
+    _WAYS = ("format", "tool", "text")
+    _BINDING = frozenset({"format", "tool"})
+    _SCHEMA = re.compile(
+        r"output[_ ](?:config|format)|structured[_ ]output|schema|tool_choice|\btools?\b|invalid params"
+    )
+    _OPTIONAL: ClassVar[Mapping[str, re.Pattern[str]]] = {
+        "temperature": re.compile(r"temperature"),
+        "cache": re.compile(r"cache_control"),
+    }
+    _OWN = frozenset({"model", "messages", "system", "max_tokens", "stream", "tools", "tool_choice"})
+
+    def _url(self) -> str:
+        return self._peer.base_url.removesuffix("/v1") + "/v1/messages"
+
+    def _models_url(self) -> str:
+        return self._peer.base_url.removesuffix("/v1") + "/v1/models"
+
+    def _headers(self) -> dict[str, str]:
+        key = self._peer.key
+        headers = {"anthropic-version": _VERSION}
+        return headers if key is None else {**headers, "x-api-key": key.reveal()}
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        system = "\n\n".join(message.content for message in request.messages if message.role == "system")
+        said = [message for message in request.messages if message.role != "system"]
+        messages: list[dict[str, Any]] = [
+            {"role": message.role, "content": [{"type": "text", "text": message.content}]} for message in said
+        ]
+        first = next((message for message in messages if message["role"] == "user"), None)
+        if first is not None and "cache" not in self._without:
+            first["content"][-1]["cache_control"] = {"type": "ephemeral"}
+        body: dict[str, Any] = {
+            **self.options,
+            "model": self.model,
+            "max_tokens": request.max_tokens,
+            "messages": messages,
+        }
+        if system:
+            body["system"] = system
+        if request.temperature is not None and "temperature" not in self._without:
+            body["temperature"] = min(request.temperature, 1.0)
+        way = self._WAYS[self._way]
+        if request.schema is not None and way != "text":
+            schema = self._as(way, request.schema, anthropic)
+            if way == "format":
+                form = {"format": {"type": "json_schema", "schema": schema}}
+                body["output_config"] = {**(self.options.get("output_config") or {}), **form}
+            else:
+                name = request.schema.name
+                body["tools"] = [{"name": name, "description": "Give the answer.", "input_schema": schema}]
+                body["tool_choice"] = {"type": "tool", "name": name, "disable_parallel_tool_use": True}
+        return body
+
+    def _read(self, request: Request, answer: dict[str, Any]) -> Reply:
+        reason, blocks = answer.get("stop_reason"), answer["content"]
+        if reason == "refusal":
+            raise refused(self._peer, _words(blocks) or "refusal")
+        calls = [block["input"] for block in blocks if block["type"] == "tool_use"]
+        counted = answer.get("usage") or {}
+        parts = [counted.get(f"{part}input_tokens") for part in ("", "cache_creation_", "cache_read_")]
+        return Reply(
+            text=json.dumps(calls[0], ensure_ascii=False) if calls else _words(blocks),
+            usage=self._usage(
+                request,
+                None if parts[0] is None else sum(part or 0 for part in parts),
+                parts[2],
+                counted.get("output_tokens"),
+            ),
+            truncated=reason in ("max_tokens", "model_context_window_exceeded"),
+            model=str(answer.get("model") or ""),
+        )
+
+
+def _words(blocks: list[dict[str, Any]]) -> str:
+    return "".join(block["text"] for block in blocks if block["type"] == "text")

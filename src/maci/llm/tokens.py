@@ -1,0 +1,184 @@
+"""How many tokens a prompt can have at most, before anybody has counted them.
+
+Without having seen anything of a model: the bytes of the prompt. A token of any tokenizer in use spans at least one byte of
+the text it is given (byte-level BPE by construction, SentencePiece because what it has no piece for falls back to single bytes).
+Some tokenizers are given the text in a Unicode normal form, so a character counts with the longest of its forms. What a chat
+template adds (role markers, a default system message, instructions around a schema) is a constant per message and per prompt.
+
+Text has four bytes a token or so, and most of a prompt has been sent before: each round repeats the case and the earlier rounds.
+Let a known prompt be A·B with T(A·B) tokens by the provider's count, and the new one A·C, cut where tokenizers cut anyway: at the
+end of a message, or after a newline that visible text follows. Then no token spans the cut, so
+
+    T(A·C) = T(A) + T(C) ≤ T(A·B) + bytes(C),
+
+again with a constant for the template. A cut is looked for at the end of each message
+and about every 512 characters within one, at places that depend on the text before them alone, so that two prompts with a common
+beginning have the same cuts in it; a chain of hashes says which cuts have been seen.
+
+>>> bound = PromptBound()
+>>> first = (Message("system", "You debate."), Message("user", "The case. " * 200))
+>>> bound.at_most(first)
+2299
+>>> bound.learn(Prompt(first), 430)
+>>> bound.at_most((*first, Message("user", "And now?")))
+502
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from maci.llm.model import Message, Schema
+
+__all__ = ["Prompt", "PromptBound", "byte_bound", "schema_json"]
+
+_FIXED = 256
+"""Tokens a template may add to a prompt: a default system message, a date, an opening and the reply's role marker."""
+_MESSAGE = 16
+"""Tokens a template may add to a message."""
+_SCHEMA = 512
+"""Tokens of the instructions some providers put around a schema."""
+_SLACK = 16
+"""For tokenizers that do join tokens over a cut."""
+_STEP = 512
+_DENSEST = 16
+"""No text has more bytes a token than this on average; a count below is taken for a count of something else."""
+_CUT = re.compile(
+    r"\n(?=[!-.0-~\w])"
+)  # not before a space, a slash (o200k joins it to the newline) or a combining mark
+_ENTRIES = 1 << 16
+
+_schemas: dict[int, tuple[Schema, str]] = {}
+_spread: dict[str, int] = {}
+_known: dict[str, _Parts] = {}
+
+
+def schema_json(schema: Schema) -> str:
+    """A schema's canonical JSON, worked out once for each object.
+
+    >>> schema_json(Schema("answer", {"type": "object", "a": 1}))
+    '{"a":1,"type":"object"}'
+    """
+    known = _schemas.get(id(schema))
+    if known is not None and known[0] is schema:
+        return known[1]
+    text = json.dumps(schema.json, sort_keys=True, separators=(",", ":"))
+    if len(_schemas) >= 256:
+        _schemas.clear()
+    _schemas[id(schema)] = (schema, text)  # keeps the schema alive, so that its id stays its own
+    return text
+
+
+def byte_bound(text: str) -> int:
+    """The most bytes a text has in UTF-8, as it is or in a normal form.
+
+    >>> byte_bound("naïve"), byte_bound("ﷺ"), byte_bound("한")
+    (6, 33, 3)
+    """
+    if text.isascii():
+        return len(text)
+    size = len(text.encode("utf-8", "surrogatepass"))
+    if unicodedata.is_normalized("NFKC", text):
+        return size
+    return size + sum(text.count(char) * _excess(char) for char in set(text) if not char.isascii())
+
+
+def _excess(char: str) -> int:
+    """How many bytes a character can grow by. Composing never lengthens, so the decomposed forms are the longest."""
+    known = _spread.get(char)
+    if known is None:
+        size = len(char.encode("utf-8", "surrogatepass"))
+        forms = (unicodedata.normalize(form, char).encode("utf-8", "surrogatepass") for form in ("NFD", "NFKD"))
+        _spread[char] = known = max(0, *(len(form) - size for form in forms))
+    return known
+
+
+_Parts = list[tuple[int, int]]
+"""The cuts of one message: the hash of all of it before the cut, and how many bytes that is at most."""
+
+
+class Prompt:
+    """A prompt, measured."""
+
+    __slots__ = ("frame", "messages", "size")
+
+    def __init__(self, messages: Sequence[Message], schema: Schema | None = None) -> None:
+        extra = "" if schema is None else schema_json(schema)
+        self.frame = _FIXED + _MESSAGE * len(messages) + (0 if schema is None else len(extra) + _SCHEMA)
+        """The most tokens that are not of the messages' texts."""
+        self.messages: list[tuple[int, int, _Parts]] = []
+        """For each message, the hash of all before it, how many bytes that is at most, and its cuts."""
+        self.size = 0
+        """The most bytes of all texts."""
+        chain = hash(extra)
+        for message in messages:
+            chain, parts = hash((chain, message.role)), _parts(message.content)
+            self.messages.append((chain, self.size, parts))
+            chain, self.size = hash((chain, parts[-1][0])), self.size + parts[-1][1]
+
+
+class PromptBound:
+    """An upper bound on the prompt tokens of one model, learning from the counts it reports."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, int] = {}
+        """For the hash of each beginning up to a cut: the fewest tokens of a whole prompt that begins so."""
+        self._raised = 0
+
+    def at_most(self, messages: Sequence[Message], schema: Schema | None = None) -> int:
+        """The most tokens this prompt can have."""
+        return self.bound(Prompt(messages, schema))
+
+    def bound(self, prompt: Prompt) -> int:
+        """The same, of a prompt that has been measured."""
+        seen, least = self._seen, prompt.size + prompt.frame
+        for chain, start, parts in reversed(prompt.messages):
+            for part, end in reversed(parts):
+                tokens = seen.get(hash((chain, part)))
+                if tokens is not None:
+                    rest = prompt.size - start - end + _SLACK + _MESSAGE * len(prompt.messages)
+                    return min(least, tokens + rest) + self._raised
+        return least + self._raised
+
+    def learn(self, prompt: Prompt, tokens: int) -> None:
+        """Remember how many tokens the provider counted in a prompt."""
+        tokens = max(tokens, prompt.size // _DENSEST)
+        seen = self._seen
+        if len(seen) > _ENTRIES:
+            for cut in list(seen)[: _ENTRIES // 4]:
+                del seen[cut]
+        for chain, _, parts in reversed(prompt.messages):
+            for part, _ in reversed(parts):
+                cut = hash((chain, part))
+                if seen.get(cut, tokens + 1) <= tokens:
+                    return  # and so it is at every cut before
+                seen[cut] = tokens
+
+    def exceeded(self, tokens: int) -> None:
+        """A prompt had this many tokens more than its bound: from now on every bound is that much larger."""
+        self._raised += max(0, tokens)
+
+
+def _parts(text: str) -> _Parts:
+    """The cuts of one message. A prompt is looked at several times: those of the last few are kept."""
+    known = _known.get(text)
+    if known is not None:
+        return known
+    parts = []
+    chain = size = start = 0
+    plain = text.isascii()
+    while len(text) - start > _STEP and (found := _CUT.search(text, start + _STEP)):
+        part = text[start : found.end()]
+        size += len(part) if plain else byte_bound(part)
+        chain = hash((chain, part))
+        parts.append((chain, size))
+        start = found.end()
+    part = text[start:]
+    parts.append((hash((chain, part, "end")), size + byte_bound(part)))
+    if len(_known) >= 1024:
+        del _known[next(iter(_known))]
+    _known[text] = parts
+    return parts

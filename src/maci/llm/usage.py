@@ -1,0 +1,68 @@
+"""What a call cost, and the most it can cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+__all__ = ["Bound", "Usage"]
+
+
+class Bound(NamedTuple):
+    """The most something can cost."""
+
+    tokens: int = 0
+    usd: float = 0.0
+
+    def plus(self, other: Bound) -> Bound:
+        """Both together."""
+        return Bound(self.tokens + other.tokens, self.usd + other.usd)
+
+    def times(self, n: int) -> Bound:
+        """The same ``n`` times."""
+        return Bound(self.tokens * n, self.usd * n)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a call, or several together, cost."""
+
+    prompt: int = 0
+    cached: int = 0
+    """Prompt tokens that came from a cache of the provider's."""
+    generated: int = 0
+    usd: float = 0.0
+    free: bool = False
+    """Counts against the token ceiling, but nobody pays for it: a reader's words, a reply from the response cache."""
+    seconds: float = 0.0
+    """How long the calls took, added up."""
+    kept: bool = False
+    """The reply is on disk already, in the response cache."""
+
+    @property
+    def tokens(self) -> int:
+        """All tokens that count against the budget."""
+        return self.prompt + self.generated
+
+    @property
+    def paid(self) -> bool:
+        """Whether losing the reply would cost something."""
+        return not self.free and not self.kept and (self.tokens > 0 or self.usd > 0)
+
+    def __add__(self, other: Usage) -> Usage:
+        if not other:
+            return self
+        if not self:
+            return other
+        return Usage(
+            prompt=self.prompt + other.prompt,
+            cached=self.cached + other.cached,
+            generated=self.generated + other.generated,
+            usd=self.usd + other.usd,
+            free=self.free and other.free,
+            seconds=self.seconds + other.seconds,
+            kept=self.kept and other.kept,
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.prompt or self.generated or self.usd)

@@ -1,0 +1,102 @@
+"""Panels of language models, of readers, or of both, over the same evidence as the embedded panel reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from maci.agents.agent import Agent
+from maci.agents.reader.families import FAMILIES
+from maci.calls import Table
+from maci.case.case import Case
+from maci.config import Config
+from maci.errors import ConfigError
+from maci.evidence.encode import Encoder
+from maci.judge.crit import Judge
+from maci.llm.prices import FREE, no_price
+from maci.panel.readers import deal
+from maci.panel.shelf import Bookcase, Sources
+from maci.panel.spec import AgentSpec, JudgeSpec, PanelSpec, is_reader, judges_of, names
+
+if TYPE_CHECKING:
+    from maci.llm.model import Model
+
+__all__ = ["ModelPanel", "Models"]
+
+
+class Models(Protocol):
+    """Where models are had from; :class:`maci.llm.house.House` is one."""
+
+    def model(self, name: str) -> Model:
+        """The model of this name."""
+
+
+class ModelPanel:
+    """Sets the table a :class:`~maci.panel.spec.PanelSpec` describes, for many cases over the same evidence."""
+
+    def __init__(self, spec: PanelSpec, sources: Sources, encoder: Encoder, models: Models, config: Config) -> None:
+        self._spec, self._models, self._config = spec, models, config
+        self._books = Bookcase(sources, encoder)
+
+    def settle(self, case: Case) -> PanelSpec:
+        """The panel with judges and names; the reader judges where none were named and there is something for them to read."""
+        judges = self._spec.judges
+        if not self._config.crit.enabled:
+            judges = ()
+        elif judges is None:
+            if not self._books.knows(case):
+                raise ConfigError(
+                    "no judges were named, and no evidence names or is labelled with an outcome, which the reader judges need: "
+                    "name judges (--judges provider/model,…) of another family than the debaters, or debate without (--judges none)"
+                )
+            judges = judges_of([JudgeSpec(model="reader")])
+        agents, judges = names(self._spec.agents, judges)
+        return self._spec.model_copy(update={"agents": agents, "judges": judges})
+
+    def table(self, case: Case, *, seed: int = 0) -> Table:
+        """The table for one case."""
+        spec = self.settle(case)
+        self._check_prices(spec)
+        shelf = self._books.whole(case, for_readers=spec.reads)
+        seated = {seat.name for seat in spec.agents if is_reader(seat.model)}
+        families = [family for family in FAMILIES if family.name in seated]
+        readers: dict[str, Any] = (
+            {reader.name: reader for reader in deal(shelf, families, seed=seed)} if families else {}
+        )
+        if any(is_reader(seat.model) for seat in spec.judges or ()):
+            readers |= {judge.name: judge for judge in shelf.judges}
+        agents: list[Agent] = [readers[s.name] if is_reader(s.model) else self._debater(s) for s in spec.agents]
+        judges: list[Judge] = [readers[s.name] if is_reader(s.model) else self._judge(s) for s in spec.judges or ()]
+        held = shelf.library.spans if families else ()
+        return Table(agents=agents, judges=judges, evidence=shelf.evidence(case, held), encoder=shelf.encoder)
+
+    def _check_prices(self, spec: PanelSpec) -> None:
+        """A ceiling in dollars can only be kept where prices are known."""
+        for name in spec.seated if self._config.budget.usd is not None else ():
+            if getattr(self._models.model(name), "price", FREE) is None:
+                raise no_price(name)
+
+    def _debater(self, seat: AgentSpec) -> Agent:
+        from maci.agents.debater import Debater
+
+        own = self._config.agents
+        return Debater(
+            seat.name,
+            self._models.model(seat.model),
+            persona=seat.persona,
+            belief=seat.belief,
+            draws=seat.draws,
+            temperature=own.temperature if seat.temperature is None else seat.temperature,
+            max_tokens=seat.max_tokens or own.max_tokens,
+            arguments=own.arguments,
+        )
+
+    def _judge(self, seat: JudgeSpec) -> Judge:
+        from maci.judge.llm import LlmJudge
+
+        own = self._config.crit
+        return LlmJudge(
+            seat.name,
+            self._models.model(seat.model),
+            temperature=own.judge_temperature if seat.temperature is None else seat.temperature,
+            max_tokens=seat.max_tokens or own.max_tokens,
+        )

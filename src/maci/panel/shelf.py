@@ -1,0 +1,188 @@
+"""What a panel reads for a case: spans, an encoder fitted to them, and search. Readers and models use the same, so that Q₀, θ
+and τ_Q mean the same whoever debates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from maci.agents.reader.library import Library, subjects_of
+from maci.case.case import Case
+from maci.case.outcomes import normal
+from maci.errors import EvidenceError
+from maci.evidence.corpus import Corpus
+from maci.evidence.encode import CachedEncoder, Encoder
+from maci.evidence.encoders.adapted import AdaptedEncoder
+from maci.evidence.knowledge import builtin_spans, builtin_tone, conditions
+from maci.evidence.retrieve import EMBEDDINGS, Retriever
+from maci.evidence.source import CaseEvidence, Retrieval, document_spans
+from maci.evidence.span import Span
+from maci.judge.reader import ReaderJudge, reader_judges
+from maci.llm.weights import cache_dir
+
+__all__ = ["Bookcase", "Shelf", "Sources", "evidence_for", "names_for", "remembering"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """All there is to read."""
+
+    documents: tuple[Span, ...] = ()
+    """What came with the case."""
+    corpus: tuple[Span, ...] = ()
+    background: tuple[Span, ...] = ()
+    """The built-in knowledge, most of which is about something else."""
+    where: Path | None = None
+    """The folder of the corpus."""
+
+    @property
+    def given(self) -> tuple[Span, ...]:
+        """What the user chose."""
+        return (*self.documents, *self.corpus)
+
+
+def evidence_for(case: Case, corpus: Path | None) -> Sources:
+    """What there is for a case: its documents, and the corpus given or else the built-in knowledge."""
+    documents = document_spans(case)
+    if corpus is not None:
+        return Sources(documents, tuple(Corpus.open(corpus).spans), where=corpus)
+    return Sources(documents, background=builtin_tone() if case.outcomes.kind == "ordered" else builtin_spans())
+
+
+def remembering(encoder: Encoder, corpus: Path | None) -> Encoder:
+    """The encoder with its embeddings kept on disk, where computing them again would be felt."""
+    if corpus is not None:
+        return CachedEncoder(encoder, corpus / EMBEDDINGS)
+    return encoder if encoder.name.startswith("wordllama") else CachedEncoder(encoder, cache_dir() / EMBEDDINGS)
+
+
+def names_for(labels: Sequence[str]) -> Mapping[str, str]:
+    """Other names of outcomes, from the built-in knowledge: every name of a condition → the case's own label for it."""
+    own = {normal(label): label for label in labels}
+    other: dict[str, str] = {}
+    for condition in conditions():
+        names = (condition.name, *condition.aliases)
+        label = next((own[normal(name)] for name in names if normal(name) in own), None)
+        if label is not None:
+            other |= {name: label for name in names if normal(name) not in own}
+    return other
+
+
+class Shelf:
+    """Spans for one set of outcomes, with what is made of them; each part is made when first needed."""
+
+    def __init__(
+        self, spans: Sequence[Span], labels: Sequence[str], encoder: Encoder, aliases: Mapping[str, str]
+    ) -> None:
+        self.spans, self.labels, self._aliases = tuple(spans), tuple(labels), aliases
+        texts = [span.text for span in spans]
+        self.encoder = CachedEncoder(AdaptedEncoder(encoder, texts), None) if texts else encoder
+
+    @cached_property
+    def library(self) -> Library:
+        """The spans that speak of an outcome, laid out for readers."""
+        return Library(self.spans, self.labels, self.encoder, self._aliases)
+
+    @cached_property
+    def judges(self) -> tuple[ReaderJudge, ...]:
+        """The reader judges who know these spans."""
+        return reader_judges(self.library.spans)
+
+    @cached_property
+    def _retriever(self) -> Retriever:
+        return Retriever(self.spans, self.encoder, depth=4)
+
+    def search(self, query: str, k: int, max_tokens: int) -> Retrieval:
+        """The best spans for a case."""
+        spans = tuple(span for span, _ in self._retriever.retrieve(query, k, max_tokens))
+        return Retrieval(spans, self._retriever.core(query, spans))
+
+    def evidence(self, case: Case, held: Sequence[Span] = ()) -> CaseEvidence:
+        """The case's own text and documents, and what this shelf adds; ``held`` is what only some agents know."""
+        return CaseEvidence(case, self.search if self.spans else None, held)
+
+
+class Bookcase:
+    """Shelves for many cases over the same sources; what depends on the outcomes alone is made once."""
+
+    def __init__(self, sources: Sources, encoder: Encoder) -> None:
+        self._sources, self._encoder = sources, CachedEncoder(encoder, None)
+        self._shelves: dict[tuple[bool, tuple[str, ...]], Shelf] = {}
+        self._subjects: dict[tuple[object, ...], frozenset[str]] = {}
+
+    def about(self, case: Case) -> Shelf:
+        """Only what speaks of an outcome, which is all that readers can use; refused where there is nothing."""
+        spans = (*self._sources.given, *self._sources.background)
+        labels = self._labels(case, spans)
+        shelf = self._shelf(case, labels, spans, True)
+        corpus = self._sources.corpus
+        if not shelf.spans or (corpus and not self._speaking(corpus, case, labels)):
+            raise self._nothing(case, labels)
+        return shelf
+
+    def whole(self, case: Case, *, for_readers: bool) -> Shelf:
+        """Everything given, and of the built-in knowledge what speaks of an outcome.
+
+        An open case names no outcomes, and nothing else says whether the built-in knowledge is about its subject: there it is used
+        only where a reader is seated, who could do nothing without.
+        """
+        given, background = self._sources.given, self._sources.background
+        if for_readers:
+            self.about(case)  # says what is lacking
+        elif case.outcomes.kind == "open" and not case.outcomes.labels:
+            background = ()
+        labels = self._labels(case, (*given, *background))
+        known = self._speaking(background, case, labels)
+        return self._shelf(case, labels, (*given, *(span for span in background if span.id in known)), False)
+
+    def knows(self, case: Case) -> bool:
+        """Whether anything speaks of the case's outcomes; of an open case's subject only what was given can be known to."""
+        chosen = self._sources.given
+        if case.outcomes.kind != "open" or case.outcomes.labels:
+            chosen = (*chosen, *self._sources.background)
+        labels = self._labels(case, chosen)
+        return bool(self._speaking(chosen, case, labels))
+
+    def _speaking(self, spans: tuple[Span, ...], case: Case, labels: tuple[str, ...]) -> frozenset[str]:
+        """The spans, by id, that speak of an outcome; looked for once for each set of outcomes."""
+        own = case.outcomes.aliases
+        key = (tuple(map(id, spans)), labels, tuple(own.items()))
+        found = self._subjects.get(key)
+        if found is None:
+            found = self._subjects[key] = frozenset(subjects_of(spans, labels, self._aliases(case, labels)))
+        return found
+
+    def _labels(self, case: Case, spans: Sequence[Span]) -> tuple[str, ...]:
+        labels = case.outcomes.labels
+        if case.outcomes.kind == "open":
+            labels = tuple(dict.fromkeys((*labels, *(span.label for span in spans if span.label))))
+        return labels
+
+    def _aliases(self, case: Case, labels: Sequence[str]) -> Mapping[str, str]:
+        return {**names_for(labels), **case.outcomes.aliases}
+
+    def _shelf(self, case: Case, labels: tuple[str, ...], spans: Sequence[Span], about: bool) -> Shelf:
+        key = (about, labels)
+        if key not in self._shelves:
+            aliases = self._aliases(case, labels)
+            if about:
+                subjects = subjects_of(spans, labels, aliases)
+                spans = [span for span in spans if span.id in subjects]
+            self._shelves[key] = Shelf(spans, labels, self._encoder, aliases)
+        return self._shelves[key]
+
+    def _nothing(self, case: Case, labels: Sequence[str]) -> EvidenceError:
+        some = f"any of {', '.join(labels[:5])}{' …' if len(labels) > 5 else ''}" if labels else "an outcome"
+        if self._sources.where is not None:
+            return EvidenceError(
+                f"no text of the corpus {self._sources.where} names {some}, and none is labelled with one: the readers could not "
+                "use it. Index texts that name the outcomes, or JSONL/CSV with a `label` column"
+            )
+        given = f"none of the case's {len(case.evidence)} texts names one" if case.evidence else "the case has none"
+        return EvidenceError(
+            f"the readers have no evidence about {some} ({given}): add `evidence:` whose texts name the "
+            "outcomes or carry a `label:`, or index documents (`maci index`) and use --corpus"
+        )

@@ -1,0 +1,530 @@
+"""``maci debate`` and ``maci doctor`` with models, against a server on this machine that behaves like the APIs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from maci.cli import main
+from maci.cli.checks import _try
+from maci.controller.inputs import Lost, Sent
+from maci.errors import BadRequest
+from maci.evidence.fake import HashEncoder
+from maci.llm.fake_server import FakeServer, Faults
+from maci.llm.model import Reply
+from maci.llm.usage import Usage
+from maci.record.replay import replay
+from maci.record.transcript import read
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty folder, no keys and settings from outside, an encoder that loads at once."""
+    monkeypatch.chdir(tmp_path)
+    for name in os.environ:
+        if name.startswith("MACI_") or name.endswith(("_API_KEY", "_BASE_URL")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("MACI_OFFLINE", "")  # the commands set it; monkeypatch takes it back
+    for name in ("XDG_CONFIG_HOME", "MACI_CACHE"):
+        monkeypatch.setenv(name, str(tmp_path / name.lower()))
+    monkeypatch.setenv("MINE", "sk-this-is-the-key-of-the-tests")
+    monkeypatch.setattr("maci.cli.seating.load_encoder", lambda *args, **more: HashEncoder())
+
+
+@pytest.fixture
+def maci(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    def run(*args: object) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["maci", *map(str, args)])
+        capfd.readouterr()
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        out, err = capfd.readouterr()
+        assert "Traceback" not in err
+        assert "sk-this-is-the-key" not in out + err
+        return Ran(code, out, err)
+
+    return run
+
+
+@contextmanager
+def serving(**how: Any) -> Iterator[FakeServer]:
+    """A fake server in a thread of its own, and a panels file that leads to it."""
+    server, loop, up, over = FakeServer(**how), asyncio.new_event_loop(), threading.Event(), asyncio.Event()
+
+    async def serve() -> None:
+        async with server:
+            up.set()
+            await over.wait()
+
+    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
+    thread.start()
+    try:
+        assert up.wait(10)
+        panels(server.url)
+        yield server
+    finally:
+        loop.call_soon_threadsafe(over.set)
+        thread.join(10)
+        loop.close()
+
+
+def panels(url: str) -> None:
+    own = f"{{base_url: '{url}/v1', key_env: MINE, retries: 1, price: {{input: 1, output: 2}}}}"
+    Path("maci-panels.yaml").write_text(
+        "panels:\n  pair: {agents: [openai/alpha, openai/beta], judges: [vllm/gamma], set: {max_rounds: 2}}\n"
+        f"models: {{openai: {own}, vllm: {{base_url: '{url}/v1', retries: 1}}}}\n",
+        encoding="utf-8",
+    )
+    Path("case.yaml").write_text(
+        "question: Is it dengue?\ncontext: High fever and a rash.\noutcomes: [dengue, measles]\n"
+        "evidence: ['Dengue brings high fever.', 'Measles brings a rash.']\n",
+        encoding="utf-8",
+    )
+
+
+PAIR = ("debate", "case.yaml", "--panel", "pair", "--out", "run")
+
+
+# --- a debate ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_debate_of_models_ends_with_an_answer_and_says_what_it_cost(maci) -> None:
+    with serving() as server:
+        ran = maci(*PAIR, "--json")
+        assert (ran.code, ran.err) == (0, "")
+        found = json.loads(ran.out)
+        counted = server.counts.values()
+        assert found["tokens"] == sum(c.prompt + c.generated for c in counted)
+    assert found["answer"] in {"dengue", "measles"}
+    assert found["usd"] > 0
+    assert found["prompt_tokens"] + found["generated_tokens"] == found["tokens"]
+    assert 0 < found["judge_tokens"] < found["tokens"]
+    assert maci("replay", "run").code == 0
+    opened = read(Path("run/transcript.jsonl")).opened
+    assert opened.panel == "pair"
+    assert opened.table is not None
+    assert [seat["model"] for seat in opened.table["agents"]] == ["openai/alpha", "openai/beta"]
+
+
+def test_the_transcript_holds_no_key(maci) -> None:
+    with serving():
+        maci(*PAIR, "--quiet")
+    assert b"sk-this" not in Path("run/transcript.jsonl").read_bytes()
+
+
+def test_a_repeated_debate_asks_nobody_and_costs_nothing(maci) -> None:
+    with serving() as server:
+        first = json.loads(maci(*PAIR, "--json").out)
+        asked = sum(count.requests for count in server.counts.values())
+        again = json.loads(maci("debate", "case.yaml", "--panel", "pair", "--out", "again", "--json").out)
+        assert sum(count.requests for count in server.counts.values()) == asked
+        assert again["usd"] == 0
+        assert again["distribution"] == first["distribution"]
+        maci("debate", "case.yaml", "--panel", "pair", "--out", "third", "--no-cache", "--quiet")
+        assert sum(count.requests for count in server.counts.values()) > asked
+
+
+def test_replies_can_be_kept_elsewhere(maci) -> None:
+    with serving():
+        maci(*PAIR, "--cache", "here.sqlite", "--quiet")
+        assert Path("here.sqlite").exists()
+        assert not Path("maci_cache/replies.sqlite").exists()
+        assert maci(*PAIR, "--cache", "a.sqlite", "--no-cache").code == 2
+
+
+def test_agents_by_name_get_the_reader_judges_and_are_told_so(maci) -> None:
+    with serving():
+        ran = maci(
+            "debate",
+            "case.yaml",
+            "--agents",
+            "openai/alpha,openai/alpha",
+            "--out",
+            "run",
+            "--plain",
+            "--set",
+            "max_rounds=2",
+        )
+    assert ran.code == 0, ran.err
+    assert "No judges were named (--judges): the three reader judges score" in ran.out
+    assert "openai/alpha#2" in ran.out
+    assert "judges letters, words, phrases" in ran.out
+
+
+def test_judges_none_is_crit_free(maci) -> None:
+    with serving():
+        ran = maci(*PAIR, "--judges", "none", "--plain")
+    assert ran.code == 0, ran.err
+    assert "judges none (CRIT-free)" in ran.out
+
+
+def test_a_panels_settings_come_first_and_flags_go_before_them(maci) -> None:
+    with serving():
+        assert json.loads(maci(*PAIR, "--json", "--set", "stop.consensus=false", "--no-cache").out)["rounds"] <= 2
+        maci(
+            "debate",
+            "case.yaml",
+            "--panel",
+            "pair",
+            "--out",
+            "b",
+            "--set",
+            "min_rounds=1",
+            "--set",
+            "max_rounds=1",
+            "--quiet",
+        )
+    assert read(Path("run/transcript.jsonl")).opened.config.stop.max_rounds == 2
+    assert read(Path("b/transcript.jsonl")).opened.config.stop.max_rounds == 1
+
+
+def test_a_ceiling_in_dollars_is_kept_by_the_servers_own_count(maci) -> None:
+    with serving() as server:
+        endless = ("--set", "max_rounds=8", "--set", "stop.consensus=false", "--set", "tau_stop=50")
+        ran = maci(*PAIR, "--judges", "none", "--budget-usd", "0.03", "--json", "--no-cache", *endless)
+        count = next(iter(server.counts.values()))
+    found = json.loads(ran.out)
+    assert found["stop_reason"] == "budget"
+    assert found["usd"] == pytest.approx((count.prompt * 1 + count.generated * 2) / 1e6)
+    assert 0 < found["usd"] <= 0.03
+
+
+def test_a_ceiling_in_dollars_needs_prices(maci) -> None:
+    with serving():
+        Path("maci-panels.yaml").write_text("models: {openai: {base_url: 'http://127.0.0.1:1/v1', key_env: MINE}}")
+        ran = maci(
+            "debate", "case.yaml", "--agents", "openai/alpha,openai/beta", "--judges", "none", "--budget-usd", "1"
+        )
+    assert ran.code == 2
+    assert "no price is known for openai/alpha" in ran.err
+    assert not list(Path().rglob("transcript.jsonl"))
+
+
+# --- what can go wrong: one message, the next step, exit 3 ------------------------------------------------------------------
+
+FAULTS: dict[str, tuple[dict[str, Any], str]] = {
+    "wrong key": ({"keys": ["another"]}, "does not accept the key from MINE"),
+    "unknown model": ({"models": ["delta"]}, "has no such model"),
+    "refused content": ({"faults": Faults(refused=1.0)}, "refuses this content"),
+    "context overflow": ({"context": 100}, "cannot read a prompt this long"),
+}
+
+
+@pytest.mark.parametrize("what", FAULTS)
+def test_what_goes_wrong_is_said_once_with_the_next_step(maci, what: str) -> None:
+    how, says = FAULTS[what]
+    with serving(**how):
+        ran = maci(*PAIR, "--plain")
+    assert ran.code == 3
+    assert (ran.out + ran.err).count(says) == 1
+    assert says in ran.err
+    assert "127.0.0.1" in ran.err
+    steps = ("maci doctor", "reword the case", "lower evidence.context_tokens")
+    assert any(step in ran.err for step in steps)
+
+
+def test_a_host_that_is_not_there_is_said_once(maci) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        panels(f"http://127.0.0.1:{free.getsockname()[1]}")
+    ran = maci(*PAIR, "--plain")
+    assert ran.code == 3
+    assert (ran.out + ran.err).count("no connection to 127.0.0.1") == 1
+    assert "is the server running at http://127.0.0.1" in ran.err
+
+
+def test_a_missing_key_is_said_before_anything_is_written(maci) -> None:
+    ran = maci("debate", "dengue", "--agents", "mistral/a,openai/b", "--out", "run")
+    assert ran.code == 3
+    assert "mistral/a: there is no key for mistral: export MISTRAL_API_KEY=…" in ran.err
+    assert not Path("run").exists()
+
+
+def test_a_judge_of_the_same_family_is_refused_with_the_flag_that_allows_it(maci) -> None:
+    with serving():
+        args = (
+            "debate",
+            "case.yaml",
+            "--agents",
+            "openai/gpt-a,openai/beta",
+            "--judges",
+            "openai/gpt-b",
+            "--out",
+            "run",
+            "--plain",
+        )
+        ran = maci(*args)
+        assert ran.code == 2
+        assert "--set crit.same_family=true" in ran.err
+        assert not Path("run").exists()
+        assert maci(*args, "--set", "crit.same_family=true", "--set", "max_rounds=2").code == 0
+    assert "shares the family" in maci("show", "run", "--plain").out
+
+
+def test_an_unknown_provider_is_wrong_use(maci) -> None:
+    ran = maci("debate", "dengue", "--agents", "nosuch/a,openai/b")
+    assert ran.code == 2
+    assert "the providers are" in ran.err
+
+
+def test_judges_of_a_judge_that_always_fails_are_complained_of_once_a_debate(maci) -> None:
+    with serving(answer=lambda body: "no" if "grades" in json.dumps(body.get("response_format", "")) else None):
+        ran = maci(*PAIR, "--plain", "--set", "max_rounds=3")
+    assert ran.out.count("the answer is not a JSON object") == 1
+
+
+# --- resuming ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_debate_cut_short_is_resumed_from_its_own_record(maci) -> None:
+    with serving() as server:
+        maci(*PAIR, "--quiet", "--no-cache")
+        path = Path("run/transcript.jsonl")
+        whole = path.read_bytes().splitlines(keepends=True)
+        path.write_bytes(b"".join(whole[: len(whole) // 2]))
+        Path("maci-panels.yaml").unlink()  # the record says who debates
+        asked = sum(count.requests for count in server.counts.values())
+        ran = maci("debate", "--resume", "--out", "run", "--json", "--no-cache")
+        assert ran.code == 0, ran.err
+        assert sum(count.requests for count in server.counts.values()) > asked
+    events = read(path).events
+    assert replay(events).complete
+    assert maci("debate", "--resume", "--out", "run", "--agents", "a/b,c/d").code == 2
+
+
+def test_ctrl_c_says_how_to_go_on_and_the_resumed_debate_counts_what_was_under_way(tmp_path: Path) -> None:
+    def start(*args: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", "from maci.cli import main; main()", *args, "--json"]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    with serving(delay=60.0) as server:
+        record = tmp_path / "run" / "transcript.jsonl"
+        with start(*PAIR) as ran:
+            while not (record.exists() and b'"sent"' in record.read_bytes()):
+                assert ran.poll() is None
+                time.sleep(0.02)
+            ran.send_signal(signal.SIGINT)
+            out, err = ran.communicate(timeout=60)
+        assert (ran.returncode, out) == (130, "")
+        assert "maci debate --resume --out run" in err and "Traceback" not in err
+        server.delay = 0.0
+        with start("debate", "--resume", "--out", "run") as again:
+            out, err = again.communicate(timeout=120)
+    assert (again.returncode, err) == (0, "")
+    found, events = json.loads(out), read(record).events
+    assert [type(event) for event in events].count(Lost) == 1
+    assert found["lost_tokens"] == sum(call.tokens for call in next(e for e in events if isinstance(e, Sent)).calls)
+    assert replay(events).complete
+
+
+# --- --dry-run --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_dry_run_sends_nothing_and_estimates_every_round(maci) -> None:
+    with serving() as server:
+        ran = maci("debate", "case.yaml", "--panel", "pair", "--dry-run", "--json")
+        assert not server.counts
+    assert (ran.code, ran.err) == (0, "")
+    found = json.loads(ran.out)
+    assert [row["round"] for row in found["rounds"]] == [0, 1, 2]
+    assert [row["calls"] for row in found["rounds"]] == [2, 2 + 2 * 2 * 3, 2 + 2 * 2 * 3]
+    so_far = [row["so_far"]["tokens"] for row in found["rounds"]]
+    assert so_far == sorted(so_far) and so_far[0] > 0
+    for opening in found["openings"]:
+        assert 0 < opening["expected"]["tokens"] <= opening["most"]["tokens"]
+    assert found["rounds"][-1]["so_far"]["usd"] > 0
+    assert (found["rounds_within"], found["unpriced"]) == (2, [])
+    assert not Path("run").exists()
+
+
+def test_a_dry_run_in_words_names_seats_evidence_ceilings_and_assumptions(maci) -> None:
+    with serving():
+        ran = maci("debate", "case.yaml", "--panel", "pair", "--dry-run", "--budget-tokens", "6000", "--plain")
+    for word in (
+        "agent openai/alpha, family",
+        "judge vllm/gamma",
+        "Evidence:",
+        "at most",
+        "In all:",
+        "The ceiling (6,000 tokens)",
+        "Assumed:",
+    ):
+        assert word in ran.out
+    assert maci("debate", "case.yaml", "--panel", "pair", "--dry-run", "--resume", "--out", "run").code == 2
+
+
+def test_a_dry_run_needs_no_key_and_leaves_dollars_out_where_a_price_is_unknown(maci) -> None:
+    ran = maci(
+        "debate",
+        "dengue",
+        "--agents",
+        "openai/gpt-4o-mini,mistral/unheard-of",
+        "--judges",
+        "none",
+        "--dry-run",
+        "--json",
+    )
+    assert ran.code == 0, ran.err
+    found = json.loads(ran.out)
+    assert found["unpriced"] == ["mistral/unheard-of"]
+    assert found["rounds"][0]["expected"]["usd"] is None
+
+
+def test_the_estimate_is_near_what_such_a_debate_then_costs(maci) -> None:
+    """Not of the models' words, which nobody knows, but of everything that is sent to them."""
+    with serving():
+        found = json.loads(maci("debate", "case.yaml", "--panel", "pair", "--dry-run", "--json").out)
+        cost = json.loads(maci(*PAIR, "--json", "--set", "gate.q_gate=false", "--set", "gate.crit_gate=false").out)
+    rounds = {row["round"]: row["so_far"]["tokens"] for row in found["rounds"]}
+    assert 0.5 < cost["tokens"] / rounds[cost["rounds"]] < 2
+
+
+# --- maci panels, maci doctor -----------------------------------------------------------------------------------------------
+
+
+def test_panels_lists_them_with_where_they_are_from(maci) -> None:
+    panels("http://127.0.0.1:9")
+    ran = maci("panels", "--plain")
+    for word in (
+        "readers  [built in]",
+        "paper",
+        "pair  [maci-panels.yaml]",
+        "agents openai/alpha, openai/beta",
+        "judges vllm/gamma",
+    ):
+        assert word in ran.out
+    rows = {row["name"]: row for row in json.loads(maci("panels", "--json").out)}
+    assert rows["pair"]["judges"] == ["vllm/gamma"]
+
+
+def test_the_doctor_tries_each_model_of_a_panel_and_says_what_it_cost(maci) -> None:
+    with serving(models=["alpha", "beta", "gamma"]):
+        ran = maci("doctor", "--panel", "pair", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    found = json.loads(ran.out)
+    assert found["ok"] is True
+    said = [row["says"] for row in found["checks"] if row["subject"] == "openai/alpha"]
+    assert said[0] == "key from MINE"
+    assert said[1].startswith("answers, family")
+    assert said[2] == "structured output: follows a JSON schema"
+    assert 0 < found["tokens"] < 500 and found["usd"] > 0
+
+
+def test_the_doctor_finds_what_is_wrong_and_says_the_fix(maci, monkeypatch) -> None:
+    with serving(models=["alpha", "gamma"], refuses=["response_format"], answer=lambda body: '{"fine": true}'):
+        ran = maci("doctor", "--panel", "pair", "--plain")
+    assert ran.code == 3
+    assert "problem  openai/beta" in ran.out and "has no such model" in ran.out
+    assert "the server takes no schema" in ran.out
+    monkeypatch.delenv("MINE")
+    ran = maci("doctor", "--panel", "pair", "--plain", "--offline")
+    assert ran.code == 3
+    assert "key_env is 'MINE', and that environment variable is not set" in ran.out
+
+
+class Reasons:
+    """A provider whose model thinks before it answers, behind a server that takes a small limit for an error."""
+
+    structured = True
+
+    def __init__(self, needs: int) -> None:
+        self.needs, self.asked = needs, list[int]()
+
+    async def send(self, request):
+        self.asked.append(request.max_tokens)
+        if request.max_tokens < self.needs:
+            raise BadRequest(
+                "it refuses the form of the request (400: Please try again with higher max_tokens.): check"
+            )
+        return Reply(text='{"fine": true}', usage=Usage(prompt=10, generated=request.max_tokens))
+
+
+def test_the_doctor_gives_a_model_that_reasons_first_room_to_answer() -> None:
+    provider = Reasons(500)
+    usage, reply = asyncio.run(_try(provider))
+    assert provider.asked == [1, 64, 2000]
+    assert (usage.generated, reply.text) == (2000, '{"fine": true}')
+    with pytest.raises(BadRequest):
+        asyncio.run(_try(Reasons(10_000)))
+
+
+def test_the_doctor_sees_that_a_judge_is_a_debaters_relative(maci) -> None:
+    with serving():
+        ran = maci("doctor", "--agents", "openai/gpt-a,openai/beta", "--judges", "openai/gpt-b", "--plain")
+    assert ran.code == 3
+    assert "problem  families" in ran.out and "--set crit.same_family=true" in ran.out
+
+
+def test_the_doctor_offline_asks_nobody(maci) -> None:
+    with serving() as server:
+        ran = maci("doctor", "--panel", "pair", "--offline", "--plain")
+        assert not server.counts
+    assert ran.code == 0
+    assert "not asked (--offline)" in ran.out
+
+
+def test_the_doctor_gives_up_on_a_server_that_hangs(maci) -> None:
+    with serving(faults=Faults(hang=1.0)):
+        ran = maci("doctor", "--agents", "openai/alpha,openai/beta", "--timeout", "0.3", "--plain")
+    assert ran.code == 3
+    assert "no answer within 0.3 s" in ran.out
+
+
+def test_the_doctor_with_nothing_named_looks_at_this_machine(maci, monkeypatch) -> None:
+    monkeypatch.setattr("maci.cli.doctor.local_models", list)
+    ran = maci("doctor", "--plain")
+    assert ran.code == 0, ran.out
+    for word in ("python", "extras", "cache", "panels", "none found"):
+        assert word in ran.out
+    assert maci("doctor", "--panel", "readers").code == 0
+
+
+def test_the_doctor_asks_a_service_that_has_a_key_what_it_serves(maci, monkeypatch) -> None:
+    monkeypatch.setattr("maci.cli.doctor.local_models", list)
+    with serving(models=["alpha", "beta"], keys=["sk-this-is-the-key-of-the-tests"]) as server:
+        ran = maci("doctor", "--plain")
+        assert not any(count.served for count in server.counts.values())
+    assert ran.code == 0, ran.out
+    assert "ok       openai  takes the key from MINE, 2 models" in ran.out
+
+
+def test_the_doctor_finds_a_broken_panels_file_and_a_key_file_others_may_read(maci, monkeypatch) -> None:
+    monkeypatch.setattr("maci.cli.doctor.local_models", list)
+    Path("maci-panels.yaml").write_text("panls: {}")
+    keys = Path("keys.toml")
+    keys.write_text('openai = "sk-this-is-the-key-of-the-tests"\n')
+    keys.chmod(0o644)
+    monkeypatch.setenv("MACI_KEYS", "keys.toml")
+    ran = maci("doctor", "--plain", "--offline")
+    assert ran.code == 3
+    assert "unknown key 'panls'" in ran.out
+    assert "chmod 600" in ran.out
+
+
+def test_weights_that_are_not_here_are_a_problem_with_the_command_that_gets_them(maci) -> None:
+    ran = maci("doctor", "--agents", "local/smollm2-135m,local//nowhere/x.gguf", "--plain")
+    assert ran.code == 3
+    assert "maci models pull smollm2-135m" in ran.out
+    assert "there is no file /nowhere/x.gguf" in ran.out

@@ -1,0 +1,144 @@
+"""Purse and ledger: what is promised is never more than there is."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from maci.errors import BudgetError
+from maci.llm.budget import Bound, Draw, Ledger, Purse, purse, spending
+from maci.llm.usage import Usage
+
+
+def test_a_draw_within_the_grant_asks_nobody():
+    async def main() -> None:
+        held = Purse(Bound(100, 1.0))
+        first, second = await held.draw(Bound(60, 0.6)), await held.draw(Bound(40, 0.4))
+        first.settle(Usage(prompt=10, usd=0.1))
+        second.release()
+        assert held.total() == Usage(prompt=10, usd=0.1) and held.used
+        await held.draw(Bound(90, 0.9))
+        assert held.total().tokens == 100  # a draw of which nothing was said counts in full
+
+    asyncio.run(main())
+
+
+def test_a_draw_beyond_the_grant_is_refused_where_nobody_can_be_asked():
+    async def main() -> None:
+        held = Purse(Bound(100))
+        with pytest.raises(BudgetError, match="101 tokens"):
+            await held.draw(Bound(101))
+        with pytest.raises(BudgetError):
+            await held.draw(Bound(1, 0.01))
+        await held.draw(Bound(100))
+
+    asyncio.run(main())
+
+
+def test_only_the_first_word_on_a_draw_counts():
+    async def main() -> None:
+        held = Purse(Bound(100))
+        draw = await held.draw(Bound(50))
+        draw.forfeit()
+        draw.release()
+        draw.settle(Usage(prompt=1))
+        assert held.total().tokens == 50
+
+    asyncio.run(main())
+
+
+def test_two_who_need_more_at_once_ask_each_for_its_own_share():
+    async def main() -> None:
+        asked: list[Bound] = []
+
+        async def more(bound: Bound) -> bool:
+            asked.append(bound)
+            await asyncio.sleep(0)
+            return True
+
+        held = Purse(Bound(100), more)
+        await asyncio.gather(*(held.draw(Bound(80)) for _ in range(3)))
+        assert [bound.tokens for bound in asked] == [60, 80]
+        assert held.granted.tokens == 240 == held.total().tokens
+
+    asyncio.run(main())
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_what_was_sent_never_exceeds_what_was_granted(data):
+    """Draws, grants, refusals, cancellations and settlements in any order."""
+
+    async def main() -> None:
+        asks: list[asyncio.Future[bool]] = []
+
+        async def more(bound: Bound) -> bool:
+            asks.append(asyncio.get_running_loop().create_future())
+            return await asks[-1]
+
+        held = Purse(Bound(data.draw(st.integers(0, 100))), more)
+        drawing: list[asyncio.Task[Draw]] = []
+        open_: list[Draw] = []
+        for _ in range(data.draw(st.integers(1, 25))):
+            match data.draw(st.sampled_from(["draw", "draw", "yes", "no", "cancel", "settle"])):
+                case "draw":
+                    drawing.append(asyncio.ensure_future(held.draw(Bound(data.draw(st.integers(1, 80))))))
+                case "yes" | "no" as answer if asks:
+                    if not (ask := asks.pop(data.draw(st.integers(0, len(asks) - 1)))).done():
+                        ask.set_result(answer == "yes")
+                case "cancel" if drawing:
+                    drawing[data.draw(st.integers(0, len(drawing) - 1))].cancel()
+                case "settle" if open_:
+                    draw = open_.pop(data.draw(st.integers(0, len(open_) - 1)))
+                    draw.settle(Usage(prompt=data.draw(st.integers(0, draw.bound.tokens))))
+            for _ in range(3):
+                await asyncio.sleep(0)
+            done = [task for task in drawing if task.done()]
+            drawing = [task for task in drawing if not task.done()]
+            open_ += [task.result() for task in done if not task.cancelled() and task.exception() is None]
+            assert held.spent.tokens + sum(draw.bound.tokens for draw in open_) <= held.granted.tokens
+        for task in drawing:
+            task.cancel()
+        await asyncio.gather(*drawing, return_exceptions=True)
+        assert held.total().tokens == held.spent.tokens + sum(draw.bound.tokens for draw in open_)
+        assert held._asked == Bound()
+
+    asyncio.run(main())
+
+
+def test_who_is_cancelled_while_asking_holds_nothing():
+    async def main() -> None:
+        async def never(bound: Bound) -> bool:
+            await asyncio.Event().wait()
+            return True
+
+        held = Purse(Bound(100), never)
+        task = asyncio.ensure_future(held.draw(Bound(150)))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert held.total().tokens == 0
+        (await held.draw(Bound(100))).release()
+
+    asyncio.run(main())
+
+
+def test_the_ceiling_of_a_run_holds_for_its_debates():
+    run = Ledger(tokens=100)
+    debates = [Ledger(tokens=80, parent=run), Ledger(tokens=80, parent=run)]
+    assert debates[0].reserve(Bound(70))
+    assert not debates[1].reserve(Bound(40)) and debates[1].lacks(Bound(40)) == "tokens"
+    debates[0].settle(Bound(70), Usage(generated=20))
+    assert debates[1].reserve(Bound(80)) and run.left.tokens == 0
+
+
+def test_a_purse_is_in_force_within_and_not_without():
+    held = Purse(Bound())
+    assert purse() is None
+    with spending(held):
+        assert purse() is held
+    assert purse() is None

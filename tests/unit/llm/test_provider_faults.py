@@ -1,0 +1,327 @@
+"""What becomes of every mistake and every fault, that keys stay where they are, and that sessions are closed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import traceback
+from collections.abc import Awaitable, Callable
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from maci.errors import (
+    BadRequest,
+    ConfigError,
+    ContentRefused,
+    ContextOverflow,
+    Interrupted,
+    ModelError,
+    Overloaded,
+    RateLimited,
+    UnknownModel,
+    Unreachable,
+    WrongKey,
+)
+from maci.llm.fake_server import FakeServer, Faults
+from maci.llm.model import Message, Provider, Reply, Request
+from maci.llm.providers import Anthropic, Gemini, Http, OpenAI
+from maci.llm.providers._api import Api
+from provider_helpers import APIS, ASK, SECRET, provider, send, with_server
+
+# ---- wrong key, unknown model, unreachable, too long -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_each_mistake_of_a_person_has_its_error_and_its_next_step(api: type[Api]):
+    async def test(server: FakeServer, http: Http) -> None:
+        async def fails(kind: type[ModelError], *steps: str, request: Request = ASK, **more: Any) -> None:
+            asked = provider(api, server.url, http, **more)
+            with pytest.raises(kind) as caught:
+                await asked.send(request)
+            text = str(caught.value)
+            assert type(caught.value) is kind and asked.name in text and server.url.removeprefix("http://") in text
+            assert all(step in text for step in steps), text
+
+        await fails(WrongKey, "TEST_KEY", "`maci doctor`", key="sk-wrong-key-123")
+        await fails(WrongKey, "was sent none", "key_env", key=None)
+        await fails(UnknownModel, "check the name", server.url, model="m-2")
+        long = replace(ASK, messages=(Message("user", "word " * 8000),))
+        await fails(ContextOverflow, "evidence.context_tokens", request=long)
+
+    with_server(test, keys={SECRET}, models=["m-1"], context=4000)
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_nothing_listening_is_unreachable_and_costs_nothing(api: type[Api]):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+
+        async def test(server: FakeServer, http: Http) -> None:
+            with pytest.raises(Unreachable, match=rf"\(Connection refused\): is the server running at {url}") as caught:
+                await provider(api, url, http).send(ASK)
+            assert caught.value.retry and not caught.value.charged
+
+        with_server(test)
+
+
+@pytest.mark.parametrize(
+    ("api", "variable"), [(OpenAI, "OPENAI_API_KEY"), (Anthropic, "ANTHROPIC_API_KEY"), (Gemini, "GEMINI_API_KEY")]
+)
+def test_a_service_without_its_key_is_not_called(api: type[Api], variable: str):
+    asked = api(model="m")
+
+    async def run() -> None:
+        for call in (asked.send(ASK), asked.models()):
+            with pytest.raises(WrongKey, match=f"there is no key for .*export {variable}="):
+                await call
+        await asked.aclose()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_a_server_on_this_machine_needs_no_key(api: type[Api]):
+    async def test(server: FakeServer, http: Http) -> None:
+        assert (await provider(api, server.url, http, key=None).send(ASK)).text
+        assert not {"Authorization", "x-api-key", "x-goog-api-key"} & set(server.seen[-1][1])
+
+    with_server(test)
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_a_server_lists_its_models(api: type[Api]):
+    async def test(server: FakeServer, http: Http) -> None:
+        assert await provider(api, server.url, http).models() == ("m-1", "m-2")
+
+    with_server(test, models=["m-1", "m-2"])
+
+
+@pytest.mark.parametrize("url", ["", "localhost:8000", "ftp://x/v1", "http:///v1", "https://me:pw@host/v1"])
+def test_a_base_url_that_is_none_is_refused_and_not_repeated(url: str):
+    with pytest.raises(ConfigError, match="must be like http://") as caught:
+        OpenAI(model="m", base_url=url)
+    assert "pw" not in str(caught.value)
+
+
+def test_an_unknown_service_needs_a_base_url():
+    with pytest.raises(ConfigError, match="acme/m: no service of that name"):
+        OpenAI(model="m", provider="acme")
+    assert OpenAI(model="m", provider="acme", base_url="http://127.0.0.1:1/v1").name == "acme/m"
+    assert OpenAI(model="a/b", provider="openrouter").origin == "openrouter.ai"
+
+
+# ---- faults ------------------------------------------------------------------------------------------------------------------
+
+EXPECTED: dict[str, type[ModelError] | None] = {
+    "limited": RateLimited,
+    "limited_wait": RateLimited,
+    "broken": Overloaded,
+    "unavailable": Overloaded,
+    "reset": Interrupted,
+    "hang": Interrupted,
+    "drip": None,
+    "cut": Interrupted,
+    "bad_body": Interrupted,
+    "bad_content": None,
+    "wrong_schema": None,
+    "nan": None,
+    "negative": None,
+    "empty": None,
+    "huge": None,
+    "refused": ContentRefused,
+}
+
+
+def test_every_fault_is_expected():
+    assert set(EXPECTED) == {field.name for field in fields(Faults)}
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("fault", EXPECTED)
+def test_every_fault_becomes_the_right_error_or_a_reply(api: type[Api], fault: str):
+    kind = EXPECTED[fault]
+
+    async def test(server: FakeServer, http: Http) -> None:
+        for i in range(6 if fault == "bad_body" else 1):
+            asked = provider(api, server.url, http)
+            request = replace(ASK, messages=(Message("user", f"Request {i}"),))
+            if kind is None:
+                reply = await asked.send(request)
+                assert reply.usage.generated <= request.max_tokens
+                assert (len(reply.text) > 1_000_000) is (fault == "huge") and (reply.text == "") is (fault == "empty")
+            else:
+                with pytest.raises(kind) as caught:
+                    await asked.send(request)
+                error = caught.value
+                assert type(error) is kind and asked.name in str(error)
+                assert error.retry is (fault != "refused")
+                assert error.charged is (server.counts[SECRET].served > 0)
+                assert error.retry_after == (0.125 if fault == "limited_wait" else None)
+        assert server.faulted[fault] == server.counts[SECRET].requests
+
+    with_server(test, lambda: Http(total=0.3 if fault == "hang" else 10), faults=Faults(**{fault: 1.0}), wait=0.125)
+
+
+def test_a_time_out_says_how_long_it_waited():
+    with pytest.raises(Interrupted, match=r"within 0\.2 s: allow it more time"):
+        send(OpenAI, http=lambda: Http(total=0.2), faults=Faults(hang=1.0))
+
+
+def test_a_reply_too_long_to_read_is_an_interruption():
+    with pytest.raises(Interrupted, match="longer than 100000 bytes"):
+        send(OpenAI, http=lambda: Http(largest=100_000), faults=Faults(huge=1.0))
+
+
+async def scripted(
+    handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], request: Request = ASK, **limits: Any
+) -> Reply:
+    """One request to a server that does as it is told."""
+    runner = web.ServerRunner(web.Server(handler, access_log=None))
+    await runner.setup()
+    http = Http(**limits)
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        return await provider(OpenAI, f"http://127.0.0.1:{runner.addresses[0][1]}", http).send(request)
+    finally:
+        await http.aclose()
+        await runner.cleanup()
+
+
+def test_a_compressed_reply_without_end_is_not_read_to_its_end():
+    async def handler(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.Response(body=b" " * (1 << 20))
+        response.enable_compression(web.ContentCoding.gzip)
+        return response
+
+    with pytest.raises(Interrupted, match="longer than 65536 bytes"):
+        asyncio.run(scripted(handler, largest=1 << 16))
+
+
+def test_a_redirect_is_not_followed():
+    seen: list[str] = []
+
+    async def handler(request: web.BaseRequest) -> web.StreamResponse:
+        seen.append(request.path)
+        return web.Response(status=307, headers={"Location": "/elsewhere"})
+
+    with pytest.raises(BadRequest, match=r"redirects to another address.*check base_url"):
+        asyncio.run(scripted(handler))
+    assert seen == ["/v1/chat/completions"]
+
+
+# ---- keys stay where they are ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_a_key_shows_up_nowhere_even_if_the_server_repeats_it(api: type[Api], caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.DEBUG)
+    shown: list[str] = []
+
+    async def test(server: FakeServer, http: Http) -> None:
+        asked = provider(api, server.url, http)
+        shown.extend([repr(asked), repr(asked.identity), asked.name, asked.origin, repr(asked._peer), repr(http)])
+        with pytest.raises(WrongKey, match=r"\*\*\*") as caught:
+            await asked.send(ASK)
+        shown.extend([str(caught.value), repr(caught.value), *traceback.format_exception(caught.value)])
+
+    with_server(test, keys={"another"}, echo=True)
+    assert SECRET[:12] not in "".join(shown) + caplog.text
+
+
+def test_a_key_is_not_in_the_message_of_a_broken_connection():
+    async def handler(request: web.BaseRequest) -> web.StreamResponse:
+        return web.Response(status=500, text=f"traceback: headers were {dict(request.headers)}")
+
+    with pytest.raises(Overloaded) as caught:
+        asyncio.run(scripted(handler))
+    assert SECRET[:12] not in str(caught.value) and "traceback" in str(caught.value)
+
+
+# ---- sessions ----------------------------------------------------------------------------------------------------------------
+
+
+def test_one_session_serves_all_providers_of_a_loop_and_each_loop_has_its_own():
+    http = Http()
+
+    async def run() -> None:
+        async with FakeServer() as server:
+            await asyncio.gather(*(provider(api, server.url, http).send(ASK) for api in APIS))
+            assert len(http._sessions) == 1
+            await http.aclose()
+            assert not http._sessions
+
+    asyncio.run(run())
+    asyncio.run(run())
+
+
+def test_a_provider_closes_the_session_it_made_and_not_one_it_was_lent():
+    async def test(server: FakeServer, http: Http) -> None:
+        lent, own = provider(OpenAI, server.url, http), provider(OpenAI, server.url)
+        for asked in (lent, own):
+            await asked.send(ASK)
+            await asked.aclose()
+        assert http._sessions and not own._http._sessions
+        await lent.send(ASK)
+
+    with_server(test)
+
+
+def test_a_cancelled_request_is_cancelled():
+    async def test(server: FakeServer, http: Http) -> None:
+        reached = asyncio.Event()
+        server.answer = lambda body: reached.set()
+        task = asyncio.ensure_future(provider(OpenAI, server.url, http).send(ASK))
+        await reached.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    with_server(test, delay=30.0)
+
+
+def test_the_classes_are_providers():
+    asked: list[Provider] = [OpenAI(model="m"), Anthropic(model="m"), Gemini(model="m")]
+    assert [(each.name, each.origin) for each in asked] == [
+        ("openai/m", "api.openai.com"),
+        ("anthropic/m", "api.anthropic.com"),
+        ("gemini/m", "generativelanguage.googleapis.com"),
+    ]
+
+
+def test_a_proxy_is_used_for_other_machines_only(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
+    monkeypatch.setenv("http_proxy", "http://proxy.example:3128")
+    monkeypatch.setenv("no_proxy", "inside.example")
+    http = Http()
+    routes = {
+        url: http._route(url)[1]
+        for url in ("https://api.openai.com/v1", "http://127.0.0.1:8000/v1", "https://inside.example/v1")
+    }
+    assert list(routes.values()) == ["http://proxy.example:3128", None, None]
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_all_a_server_charges_for_is_a_reply_or_an_error_that_says_so(api: type[Api]):
+    async def test(server: FakeServer, http: Http) -> None:
+        asked = provider(api, server.url, http)
+
+        async def one(i: int) -> Reply | ModelError:
+            try:
+                return await asked.send(replace(ASK, messages=(Message("user", f"Request {i}"),)))
+            except ModelError as error:
+                return error
+
+        results = await asyncio.gather(*(one(i) for i in range(300)))
+        replies = [result for result in results if isinstance(result, Reply)]
+        errors = [result for result in results if isinstance(result, ModelError)]
+        count = server.counts[SECRET]
+        assert count.served <= len(replies) + sum(error.charged for error in errors)
+        assert 20 < count.requests - count.served <= sum(not error.charged for error in errors)
+        assert len(server.faulted) == len(EXPECTED) and sum(reply.usage.prompt for reply in replies) <= count.prompt
+
+    with_server(test, lambda: Http(total=2), faults=Faults.every(0.7), seed=2)
