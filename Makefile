@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 DATA := $(or $(MACI_DATA),$(wildcard ../shared/data))
 export MACI_DATA := $(DATA)
 
-.PHONY: help demo test test-system check bench docs pin clean
+.PHONY: help demo test test-system check bench chaos docs pin clean
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
@@ -41,6 +41,9 @@ check: $(VENV)/.dev  ## lint, types, import directions
 
 bench: $(VENV)/.dev  ## measure; ratios side by side in one run
 	@$(BIN)/python benchmarks/run.py
+
+chaos: $(VENV)/.dev  ## 2,000 debates under faults and kills, beside the servers' own count (CHAOS_QUICK=1: a minute's worth)
+	@PYTHONPATH=tests $(BIN)/python -m chaos.run $(if $(CHAOS_QUICK),--debates 60 --kills 6 --life 1 --seconds 180)
 
 docs: $(VENV)/.dev  ## write the generated pages of docs/
 	@$(BIN)/python docs/generate.py

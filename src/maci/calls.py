@@ -34,7 +34,7 @@ from maci.evidence.encode import Encoder
 from maci.evidence.source import EvidenceSource
 from maci.judge.crit import CritScore, Judge, JudgeAbstained, ScoreRequest
 from maci.llm.budget import Bound, Ledger, Purse, purse, spending
-from maci.record.events import dump, parse
+from maci.record.events import read_back
 
 __all__ = ["Calls", "Table", "usage_of"]
 
@@ -377,7 +377,7 @@ async def _unsent(item: Input) -> Input:
 
 def _recordable(item: Input) -> Input:
     """The reply as it will be read back; raises where it does not fit the record's format."""
-    return cast(Input, parse(dump(item)))
+    return cast(Input, read_back(item))
 
 
 def _drawn(began: float) -> Usage | None:

@@ -135,7 +135,9 @@ def doctor(
     agents: Agents = None,
     judges: Judges = None,
     offline: Annotated[bool, typer.Option("--offline", help="Ask no server; only look at this machine.")] = False,
-    timeout: Annotated[float, typer.Option(help="Seconds a server may take.", min=0.1)] = 30.0,
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds a model may take (default: 30, and 180 to load a local one).", min=0.1)
+    ] = None,
     json: Json = False,
     plain: Plain = False,
 ) -> None:

@@ -25,7 +25,7 @@ __all__ = ["run"]
 _COLOURS = {"ok": typer.colors.GREEN, "warning": typer.colors.YELLOW, "problem": typer.colors.RED}
 
 
-def run(choice: Choice, *, offline: bool, timeout: float, json: bool, plain: bool) -> None:
+def run(choice: Choice, *, offline: bool, timeout: float | None, json: bool, plain: bool) -> None:
     """Check, print, and exit 3 where something that was asked for does not work."""
     findings = list(machine())
     screen = Console(stderr=True)
@@ -47,7 +47,7 @@ def run(choice: Choice, *, offline: bool, timeout: float, json: bool, plain: boo
         raise typer.Exit(3)
 
 
-async def _models(choice: Choice, offline: bool, seconds: float) -> list[Finding]:
+async def _models(choice: Choice, offline: bool, seconds: float | None) -> list[Finding]:
     named = choice.panel is not None or choice.agents is not None or choice.judges is not None
     spec: PanelSpec
     services, found = list[str](), list[Finding]()
@@ -65,11 +65,11 @@ async def _models(choice: Choice, offline: bool, seconds: float) -> list[Finding
         models = local_models()
     house = open_house(spec, Choice(no_cache=True, offline=True))  # the doctor fetches no weights
     try:
-        asked = [ask_model(house, m, spec.options(m), offline=offline, seconds=seconds) for m in models]
+        asked = [ask_model(house, m, spec.options(m), offline=offline, seconds=seconds or _patience(m)) for m in models]
         listed = (
             []
             if offline
-            else [ask_service(house, service, spec.options(f"{service}/"), seconds) for service in services]
+            else [ask_service(house, service, spec.options(f"{service}/"), seconds or 30.0) for service in services]
         )
         answers = await asyncio.gather(*asked)
         found += _families(spec)
@@ -94,6 +94,11 @@ def _families(spec: PanelSpec) -> list[Finding]:
     except MaciError as error:
         return [Finding("families", "problem", str(error))]
     return [Finding("families", "warning", warning) for warning in warnings]
+
+
+def _patience(model: str) -> float:
+    """Seconds a model may take: one of this machine has to be loaded first."""
+    return 180.0 if model.startswith("local/") else 30.0
 
 
 def _known_models() -> PanelSpec:

@@ -21,7 +21,7 @@ from maci.errors import EvidenceError, InputError
 from maci.evidence.corpus import Corpus
 from maci.evidence.encode import CachedEncoder, Encoder
 from maci.evidence.lexical import Lexical, normal_text
-from maci.evidence.span import Span
+from maci.evidence.span import Span, estimate_tokens
 
 __all__ = ["EMBEDDINGS", "Retriever", "estimate_tokens"]
 
@@ -32,15 +32,6 @@ _CORE = 0.9
 """Share of the best BM25 score from which a span belongs to the core; chosen on development splits (docs/decisions/004)."""
 _ROUND = 6
 """Decimals at which two scores are a tie: below this lies the noise of summing in another order."""
-
-
-def estimate_tokens(text: str) -> int:
-    """About how many tokens a language model reads in a text; errs upwards.
-
-    >>> estimate_tokens("High fever for three days")
-    7
-    """
-    return -(-max(4 * len(text.split()), len(text.encode("utf-8", "replace")) * 3 // 4) // 3)
 
 
 class Retriever:

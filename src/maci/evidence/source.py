@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from maci.case.case import Case
-from maci.evidence.span import Span, sentences
+from maci.evidence.span import Span, estimate_tokens, sentences
 
 __all__ = ["CASE", "CaseEvidence", "EvidenceSource", "Retrieval", "case_spans", "document_spans"]
 
@@ -70,11 +70,20 @@ class CaseEvidence:
         self._known = {span.id: span for span in (*held, *self._documents, *self._case)}
 
     def retrieve(self, query: str, k: int, max_tokens: int) -> Retrieval:
-        """The case's own spans first, then documents, then search results, at most k in all."""
-        found = {span.id: span for span in (*self._case, *self._documents)[:k]}
+        """The case's own spans first, then documents, then search results, at most k in all.
+
+        Documents and search results keep within ``max_tokens`` together; the case's own text is given whole.
+        """
+        found, left = {span.id: span for span in self._case[:k]}, max_tokens
+        for span in self._documents:
+            cost = estimate_tokens(span.text)
+            if span.id in found or len(found) >= k or cost > left:
+                continue
+            found[span.id] = span
+            left -= cost
         core = tuple(span.id for span in self._documents if span.id in found)
-        if self._search is not None and len(found) < k:
-            searched = self._search(query, k - len(found), max_tokens)
+        if self._search is not None and len(found) < k and left > 0:
+            searched = self._search(query, k - len(found), left)
             found |= {span.id: span for span in searched.spans}
             core = searched.core or core
         self._known |= found

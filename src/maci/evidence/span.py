@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Span", "sentences", "span_id"]
+__all__ = ["Span", "estimate_tokens", "sentences", "span_id"]
 
 _SPACE = re.compile(r"\s+")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])|\n{2,}")
@@ -60,3 +60,12 @@ def sentences(text: str) -> Iterator[tuple[int, str]]:
         if stripped := piece.strip():
             yield start + piece.index(stripped[0]), stripped
         start = cut[1]
+
+
+def estimate_tokens(text: str) -> int:
+    """About how many tokens a language model reads in a text; errs upwards.
+
+    >>> estimate_tokens("High fever for three days")
+    7
+    """
+    return -(-max(4 * len(text.split()), len(text.encode("utf-8", "replace")) * 3 // 4) // 3)

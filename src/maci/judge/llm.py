@@ -9,7 +9,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from maci.agents.argument import Usage
+from maci.agents.anchor import Question
+from maci.agents.argument import Argument, Usage
 from maci.agents.debater.prompt import fenced, numbered, piece
 from maci.errors import BadReply, ContentRefused
 from maci.evidence.span import Span
@@ -23,6 +24,7 @@ __all__ = ["PROMPTS", "LlmJudge"]
 
 PROMPTS = tuple(load("maci.judge", name) for name in ("system", "item"))
 _SYSTEM, _ITEM = PROMPTS
+_GRADER = Message("system", _SYSTEM.text)
 _GRADE = {"type": "integer", "minimum": 0, "maximum": 100}
 _PIECE = re.compile(r"\bE\d+\b")
 
@@ -85,29 +87,35 @@ class LlmJudge:
         return score, Usage()
 
     def _request(self, request: ScoreRequest) -> Request:
-        question, argument, pieces = request.question, request.argument, numbered(request.spans)
-        side = f" ({'against' if argument.against else 'for'} {argument.outcome})" if argument.outcome else ""
-        refused = request.unverified
-        item = _ITEM.render(
-            question=fenced(question.question),
-            context=fenced(question.context) or "(nothing more is known)",
-            spans="\n".join(("<data>", *(piece(number, span) for number, span in pieces.items()), "</data>"))
-            if pieces
-            else "(none that could be verified)",
-            unverified=f"{refused} more citation(s) name no real piece or misquote it.\n" if refused else "",
-            about=fenced(side),
-            claim=fenced(argument.claim),
-            reasons="\n".join(f"Reason {n}: {fenced(reason)}" for n, reason in enumerate(argument.reasons, 1)),
-            opposing="\n".join(f"Against it: {fenced(point)}" for point in argument.opposing),
-        )
+        argument = request.argument
         return Request(
-            messages=(Message("system", _SYSTEM.text), Message("user", item)),
+            messages=(_GRADER, _item(request.question, argument, request.spans, request.unverified)),
             max_tokens=self._max_tokens,
             schema=_schema(len(argument.reasons)),
             temperature=self._temperature,
             seed=request.seed,
             sample=request.sample,
         )
+
+
+@lru_cache(maxsize=256)
+def _item(question: Question, argument: Argument, spans: tuple[Span, ...], refused: int) -> Message:
+    """What is to be graded; every judge of a panel is shown the same."""
+    pieces = numbered(spans)
+    side = f" ({'against' if argument.against else 'for'} {argument.outcome})" if argument.outcome else ""
+    text = _ITEM.render(
+        question=fenced(question.question),
+        context=fenced(question.context) or "(nothing more is known)",
+        spans="\n".join(("<data>", *(piece(number, span) for number, span in pieces.items()), "</data>"))
+        if pieces
+        else "(none that could be verified)",
+        unverified=f"{refused} more citation(s) name no real piece or misquote it.\n" if refused else "",
+        about=fenced(side),
+        claim=fenced(argument.claim),
+        reasons="\n".join(f"Reason {n}: {fenced(reason)}" for n, reason in enumerate(argument.reasons, 1)),
+        opposing="\n".join(f"Against it: {fenced(point)}" for point in argument.opposing),
+    )
+    return Message("user", text)
 
 
 @lru_cache(maxsize=64)

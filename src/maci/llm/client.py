@@ -61,6 +61,7 @@ class Client:
         self._clock, self._sleep = clock, sleep
         self._identity = canonical(provider.identity)
         self._prompt = PromptBound()
+        self._measured: dict[int, tuple[Request, Prompt]] = {}
         self._beyond = 0
         """How many tokens more than asked for the model was seen to generate."""
         self._surprised = False
@@ -82,7 +83,16 @@ class Client:
 
     def bound(self, request: Request) -> Bound:
         """The most that one attempt at this request can cost."""
-        return self._most(request, Prompt(request.messages, request.schema))
+        prompt = Prompt(request.messages, request.schema)
+        if len(self._measured) >= 1024:  # priced, and never asked
+            self._measured.clear()
+        self._measured[id(request)] = request, prompt
+        return self._most(request, prompt)
+
+    def _measure(self, request: Request) -> Prompt:
+        """The prompt, measured: mostly it was when the request was priced."""
+        known = self._measured.pop(id(request), None)
+        return Prompt(request.messages, request.schema) if known is None else known[1]
 
     def _most(self, request: Request, measured: Prompt) -> Bound:
         prompt, generated = self._prompt.bound(measured), request.max_tokens + self._beyond
@@ -97,7 +107,7 @@ class Client:
             if key is not None and (hit := await self._found(key)) is not None:
                 return hit
             landed = self._landed
-            prompt = prompt or Prompt(request.messages, request.schema)
+            prompt = prompt or self._measure(request)
             try:
                 await self._limiter.clear()
                 bound, held = self._most(request, prompt), purse()

@@ -16,7 +16,7 @@ from maci.controller.decisions import Decision, Dialled, Finished, Gated, Initia
 from maci.controller.inputs import Input
 from maci.errors import InputError
 
-__all__ = ["FORMAT", "Event", "dump", "is_decision", "parse", "schema", "tree"]
+__all__ = ["FORMAT", "Event", "dump", "is_decision", "parse", "read_back", "schema", "tree"]
 
 FORMAT = 2
 """Version of the transcript format that is written. 2 added `sent` and `lost`; every version since 1 is read."""
@@ -31,8 +31,14 @@ def _adapter() -> TypeAdapter[Event]:
     return TypeAdapter(Annotated[Event, Field(discriminator="type")], config=config)
 
 
+_written: dict[int, tuple[Event, bytes]] = {}
+"""What events that were just read back are written as."""
+
+
 def dump(event: Event) -> bytes:
     """One event as a JSON object; what could not be read back is refused."""
+    if (known := _written.pop(id(event), None)) is not None:
+        return known[1]
     try:
         return _adapter().dump_json(event, by_alias=False, warnings="error")
     except PydanticSerializationError as error:
@@ -42,6 +48,16 @@ def dump(event: Event) -> bytes:
 def parse(data: bytes | str) -> Event:
     """The event a JSON object stands for."""
     return _adapter().validate_json(data)
+
+
+def read_back(event: Event) -> Event:
+    """The event as it will be read from a record. It is about to be written, so its JSON is kept for that."""
+    data = dump(event)
+    again = parse(data)
+    if len(_written) >= 1024:  # nobody writes them
+        _written.clear()
+    _written[id(again)] = again, data
+    return again
 
 
 def tree(event: Event) -> dict[str, Any]:

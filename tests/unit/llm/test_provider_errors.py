@@ -281,3 +281,10 @@ def test_next_steps_are_those_a_person_needs():
     assert "evidence.context_tokens" in step(413)
     assert "reword" in step(400, openai("x", "content_filter"))
     assert "base_url" in step(302)
+
+
+def test_a_model_that_had_not_finished_thinking_is_to_be_given_more_tokens() -> None:
+    said = openai("Could not finish the message because max_tokens or model output limit was reached.")
+    peer = Peer(name="openai/o1", host="h", base_url="http://h", key=None, key_help="")
+    error = Complaint.read(400, {}, said).error(peer)
+    assert isinstance(error, BadRequest) and "raise agents.max_tokens" in str(error)

@@ -134,8 +134,13 @@ class Complaint:
             return sent, f"{peer.key_help or 'check the key'}, then run `maci doctor`"
         if kind is BadRequest and 300 <= self.status < 400:
             return "redirects to another address", f"check base_url, which is {peer.base_url}"
+        if kind is BadRequest and _TOO_FEW.search(self.about):
+            return "could not answer in so few tokens", "raise agents.max_tokens or crit.max_tokens (--set)"
         return _STEPS[kind][0], _STEPS[kind][1].format(peer=peer)
 
+
+_TOO_FEW = re.compile(r"higher max_(?:completion_)?tokens|output limit was reached")
+"""Reasoning models that had not finished thinking."""
 
 _STEPS: Mapping[type[ModelError], tuple[str, str]] = {
     ModelError: (
