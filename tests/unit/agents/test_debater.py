@@ -74,6 +74,8 @@ def test_a_piece_that_does_not_exist_is_kept_as_cited_for_the_record_to_reject()
 def test_a_quote_from_another_piece_than_the_one_named_is_credited_to_where_it_stands() -> None:
     words = {"span": "E1", "quote": "Pain behind the eyes points"}
     assert turn(FakeModel(replies=[answer(citations=[words])])).arguments[0].citations[0].span == "s-1"
+    number = {"span": "E3", "quote": "[E3]"}  # a number is no quote
+    assert turn(FakeModel(replies=[answer(citations=[number])])).arguments[0].citations == (Citation("s-2"),)
     vague = {"span": "E1", "quote": "points to something else entirely"}  # stands nowhere: left as it was named
     assert turn(FakeModel(replies=[answer(citations=[vague])])).arguments[0].citations[0].span == "c-1"
 

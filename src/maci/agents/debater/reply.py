@@ -93,6 +93,8 @@ class Form:
         citations = {}
         for c in said.citations:
             quote = c.quote.strip() or None
+            if quote is not None and normal(quote.strip("[] ")) in numbers:  # a number again: the whole piece is meant
+                quote = None
             span = self._cited(numbers.get(normal(c.span.strip("[] ")), c.span), quote)
             citations[span, quote] = Citation(span, quote)
         return Argument(
