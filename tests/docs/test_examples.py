@@ -35,4 +35,6 @@ def test_two_qwens_end_with_dengue_on_admitted_arguments_and_every_turn_was_read
     assert not [e for e in events if isinstance(e, TurnFailed)]
     assert all(e.turn.raw and e.turn.prompt for e in events if isinstance(e, TurnTaken))
     late = [e.turn.usage for e in events if isinstance(e, TurnTaken) and e.round >= 2]
-    assert sum(usage.cached for usage in late) >= 0.6 * sum(usage.prompt for usage in late) > 0  # by llama.cpp's own count
+    assert (
+        sum(usage.cached for usage in late) >= 0.6 * sum(usage.prompt for usage in late) > 0
+    )  # by llama.cpp's own count

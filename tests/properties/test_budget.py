@@ -68,7 +68,7 @@ class Moody:
         return Reply(text=self._text(request), usage=_usage(cost))
 
     def _text(self, request: Request) -> str:
-        if request.schema is None:
+        if request.schema is None or request.schema.name == "choice":
             return self._random.choice(LABELS)
         if request.schema.name == "grades":
             grade = self._random.randrange(101)

@@ -31,7 +31,7 @@ def test_two_small_models_debate_their_record_replays_and_a_repetition_costs_not
     panels = {
         "panels": {
             "small": {
-                "agents": [{"model": MODEL, "belief": "logprobs", "max_tokens": 700}] * 2,
+                "agents": [{"model": MODEL, "belief": "sampled", "draws": 3, "max_tokens": 700}] * 2,
                 "judges": ["reader"],
                 "set": {
                     "agents.arguments": 1,

@@ -182,10 +182,10 @@ def test_an_open_question_lets_the_model_name_the_outcomes() -> None:
 
 
 def test_sampled_beliefs_are_how_often_each_outcome_was_drawn() -> None:
-    draws = iter(["Dengue.", "zika", "dengue", "I would say dengue, surely", "mumps"])
+    draws = iter(["Dengue.", '{"outcome": "zika"}', "dengue", "I would say dengue, surely", "mumps"])
 
     def reply(request: Request) -> str:
-        return answer() if request.schema else next(draws)
+        return answer() if request.schema and request.schema.name == "turn" else next(draws)
 
     model = FakeModel(replies=reply)
     said = turn(model, belief="sampled", draws=5)
@@ -193,7 +193,7 @@ def test_sampled_beliefs_are_how_often_each_outcome_was_drawn() -> None:
     assert sorted(r.sample for r in model.history[1:]) == [0, 1, 2, 3, 4]
     assert "belief" not in (model.history[0].schema or object()).json["properties"]
     with pytest.raises(BadReply, match="only 0 of 3"):
-        turn(FakeModel(replies=lambda r: answer() if r.schema else "mumps"), belief="sampled", draws=3)
+        turn(FakeModel(replies=lambda r: answer() if r.schema.name == "turn" else "mumps"), belief="sampled", draws=3)
 
 
 def test_log_probabilities_are_shared_out_among_the_labels_they_begin() -> None:

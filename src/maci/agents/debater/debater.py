@@ -88,7 +88,8 @@ class Debater:
     async def _elicit(self, request: TurnRequest, asked: Request, said: str) -> dict[str, float]:
         labels = request.question.labels
         if request.question.kind == "open" or self._belief == "sampled":
-            return await sampled(self._model, self._choose(asked, said, self._temperature), labels, self._draws)
+            names = () if request.question.kind == "open" else labels
+            return await sampled(self._model, self._choose(asked, said, self._temperature), names, self._draws)
         return await measured(self._model, self._choose(asked, said, 0.0), labels)
 
     def _choose(self, asked: Request, said: str, temperature: float | None) -> Request:

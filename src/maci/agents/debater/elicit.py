@@ -10,17 +10,20 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from math import exp
 
 from maci.case.outcomes import normal
 from maci.errors import BadReply, BudgetError, ModelError
-from maci.llm.model import Model, Reply, Request, Token
+from maci.llm.model import Model, Reply, Request, Schema, Token
+from maci.llm.structured import Unusable, extract
 
 __all__ = ["label_masses", "measured", "sampled"]
 
 
 async def sampled(model: Model, request: Request, labels: Sequence[str], draws: int) -> dict[str, float]:
     """How often each outcome is named in ``draws`` answers; at least half of them must be usable."""
+    request = replace(request, schema=_form(tuple(labels)))
     replies = await asyncio.gather(*(model.complete(_draw(request, n)) for n in range(draws)), return_exceptions=True)
     count: Counter[str] = Counter()
     failed: BaseException | None = None
@@ -56,11 +59,32 @@ async def measured(model: Model, request: Request, labels: Sequence[str]) -> dic
     return masses
 
 
+@lru_cache(maxsize=64)
+def _form(labels: tuple[str, ...]) -> Schema:
+    """One outcome, by name: a server that holds the model to it makes even a weak model answer."""
+    outcome = {"type": "string", "enum": list(labels)} if labels else {"type": "string", "maxLength": 120}
+    return Schema(
+        "choice",
+        {
+            "type": "object",
+            "properties": {"outcome": outcome},
+            "required": ["outcome"],
+            "additionalProperties": False,
+        },
+    )
+
+
 def _named(reply: Reply, labels: Sequence[str]) -> str | None:
-    """The outcome an answer names, or ``None``."""
-    said = normal(reply.text.strip().strip("\"'.*` "))
+    """The outcome an answer names, in the form asked for or in words, or ``None``."""
+    text = reply.text.strip()
+    try:
+        form = extract(text)
+        text = str(form["outcome"]) if isinstance(form, dict) and "outcome" in form else text
+    except Unusable:
+        pass
+    said = normal(text.strip("\"'.*` "))
     if not labels:
-        return reply.text.strip()[:120] or None
+        return text[:120] or None
     exact = next((label for label in labels if normal(label) == said), None)
     if exact is not None:
         return exact
