@@ -153,7 +153,9 @@ class Agents(_Section):
     order: Literal["simultaneous", "sequential"] = _param("simultaneous", "D12", "who sees whose turn of a round")
     temperature: float = _param(0.7, "T", "sampling temperature of debaters", ge=0, le=2)
     evidence: Literal["shared", "split"] = _param(
-        "shared", "ℰ", "whether every debater is shown all retrieved evidence, or each a part of its own until it is cited"
+        "shared",
+        "ℰ",
+        "whether every debater is shown all retrieved evidence, or each a part of its own until it is cited",
     )
     arguments: int = _param(2, "M", "most arguments a model is asked for in a turn", ge=1, le=10)
     max_tokens: int = _param(1200, "C", "most tokens a model may write in a turn, reasoning included", ge=64, le=10**6)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from maci.controller.decisions import Gated
-from maci.controller.inputs import JudgeAbstention, TurnFailed, TurnTaken
+from maci.controller.inputs import TurnFailed, TurnTaken
 from maci.panel.file import load_panels
 from maci.record.replay import replay
 from maci.record.transcript import read

@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 from maci.errors import BeliefError, CaseError
@@ -105,6 +106,7 @@ class OutcomeSpace:
         return max(seen, self.declared)
 
 
+@lru_cache(maxsize=4096)
 def normal(label: str) -> str:
     """A label without case, accents, punctuation and extra blanks.
 

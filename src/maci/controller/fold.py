@@ -66,6 +66,7 @@ def start(opened: Opened) -> State:
         warnings.append(f"{len(slots)} scores per argument come from {len(judges)} judge(s): their variance is {kind}")
     return State(
         opened=opened,
+        agents=tuple(seat.name for seat in opened.agents),
         slots=slots,
         slot_ids=frozenset(slot.id for slot in slots),
         labels=space.start,

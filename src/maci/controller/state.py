@@ -33,6 +33,8 @@ class State:
     """A debate between two inputs."""
 
     opened: Opened
+    agents: tuple[str, ...]
+    """Names in seat order."""
     slots: tuple[Slot, ...]
     slot_ids: frozenset[str]
     labels: tuple[str, ...]
@@ -91,11 +93,6 @@ class State:
     def config(self) -> Config:
         """The parameters in force."""
         return self.opened.config
-
-    @property
-    def agents(self) -> tuple[str, ...]:
-        """Names in seat order."""
-        return tuple(seat.name for seat in self.opened.agents)
 
     @property
     def judged(self) -> bool:

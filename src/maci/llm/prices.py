@@ -52,6 +52,8 @@ class Price:
 
     def at_most(self, prompt: int, generated: int) -> float:
         """The most a call with at most so many tokens can cost."""
+        if not self.longer:
+            return self._dearest(prompt, generated)
         return max(price._dearest(prompt, generated) for start, price in ((-1, self), *self.longer) if prompt > start)
 
     def _dearest(self, prompt: int, generated: int) -> float:

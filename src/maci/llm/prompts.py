@@ -8,9 +8,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from string import Template
 
@@ -44,7 +43,8 @@ def load(package: str, name: str) -> Prompt:
     return Prompt(f"{package.rpartition('.')[2]}/{name}", text)
 
 
-def fingerprint(messages: Iterable[Message]) -> str:
+@lru_cache(maxsize=128)
+def fingerprint(messages: tuple[Message, ...]) -> str:
     """Hash of a whole prompt as it was sent."""
     digest = hashlib.sha256()
     for message in messages:

@@ -48,13 +48,13 @@ def extract(text: str) -> Any:
         raise Unusable("the answer is empty")
     try:
         return json.loads(bare)
-    except ValueError:
+    except (ValueError, RecursionError):
         pass
     start = bare.find("{")
     if start >= 0:
         try:
             return json.JSONDecoder().raw_decode(bare, start)[0]
-        except ValueError:
+        except (ValueError, RecursionError):
             pass
     raise Unusable("the answer is not a JSON object")
 

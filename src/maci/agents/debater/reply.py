@@ -111,11 +111,12 @@ class Form:
 
         Small models copy well and number badly. What was written is in the record, word for word.
         """
-        if quote is None:
+        text = next((span.text for span in self.pieces.values() if span.id == named), "")
+        if quote is None or quote_score(quote, text) >= _MISQUOTED:
             return named
         match = {span.id: quote_score(quote, span.text) for span in self.pieces.values()}
         best = max(match, key=lambda i: match[i], default=named)
-        return best if match.get(named, 0.0) < _MISQUOTED and match.get(best, 0.0) >= _QUOTED else named
+        return best if match.get(best, 0.0) >= _QUOTED else named
 
     def _belief(self, shares: Sequence[_Share]) -> dict[str, float]:
         known = {normal(label): label for label in self.labels}
