@@ -29,9 +29,10 @@ def figures(script: str, *options: str) -> object:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="fewer cases for the readers")
+    parser.add_argument("--quick", action="store_true", help="fewer cases for the readers, fewer debates at once")
     quick = parser.parse_args().quick
     found = {"controller": figures("bench_controller.py"), "retrieval": figures("bench_retrieval.py")}
+    found["throughput"] = figures("bench_throughput.py", *(["--quick"] if quick else []))
     data = os.environ.get("MACI_DATA")
     if data and Path(data).is_dir():
         found["readers"] = figures("bench_readers.py", "--data", data, *(["--limit", "100"] if quick else []))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -45,6 +46,7 @@ def pack(vector: NDArray[np.float32]) -> str:
     return base64.b64encode(np.ascontiguousarray(vector, dtype="<f4").tobytes()).decode()
 
 
+@lru_cache(maxsize=4096)
 def unpack(text: str) -> NDArray[np.float32]:
     """The vector that :func:`pack` wrote.
 

@@ -15,6 +15,7 @@ from collections import defaultdict
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from maci.errors import EnvironmentError_
 
@@ -23,6 +24,8 @@ __all__ = ["ReplyFile"]
 _FORMAT = 1
 _LOCKED = 30.0
 """Seconds to wait for another process that writes."""
+_OFTEN, _MANY, _MOMENT = 100, 300_000, 0.25
+"""Reads after which all keys are kept in memory, the most of them, and how many seconds others' may be missing."""
 _TABLE = """
 CREATE TABLE IF NOT EXISTS replies (
     key BLOB PRIMARY KEY NOT NULL, model TEXT NOT NULL, created REAL NOT NULL, reply TEXT NOT NULL
@@ -45,9 +48,12 @@ class ReplyFile:
         self._waiting: queue.SimpleQueue[_Put | None] = queue.SimpleQueue()
         self._writer: threading.Thread | None = None
         self._reading: sqlite3.Connection | None = self._connect()
+        self._reads, self._keys, self._row, self._looked = 0, set[bytes](), 0, 0.0
 
     def read(self, key: bytes) -> str | None:
         """What is under a key."""
+        if not self._may_have(key):
+            return None
         rows = self._select("SELECT reply FROM replies WHERE key = ?", (key,))
         return rows[0][0] if rows else None
 
@@ -61,6 +67,25 @@ class ReplyFile:
         done: asyncio.Future[None] = loop.create_future()
         self._waiting.put(_Put((key, model, time.time(), reply), loop, done))
         await done
+        self._keys.add(key)
+
+    def _may_have(self, key: bytes) -> bool:
+        """Whether to look. Who asks often gets to know all keys: a look takes long while the other thread writes.
+
+        What other processes add is then noticed after a moment. They can hardly be asked the same within it.
+        """
+        self._reads += 1
+        if self._reads < _OFTEN or len(self._keys) > _MANY:
+            return True
+        now = time.monotonic()
+        if now - self._looked > _MOMENT:
+            self._looked = now
+            new = self._select(
+                "SELECT rowid, key FROM replies WHERE rowid > ? ORDER BY rowid LIMIT ?", (self._row, _MANY + 1)
+            )
+            self._keys.update(known for _, known in new)
+            self._row = new[-1][0] if new else self._row
+        return key in self._keys or len(self._keys) > _MANY
 
     def models(self) -> list[tuple[str, int, float]]:
         """For each model, how many rows and when the first came."""
@@ -97,7 +122,7 @@ class ReplyFile:
             raise EnvironmentError_(f"the response cache {self.path} is closed: open it again to go on")
         return self._reading
 
-    def _select(self, statement: str, values: tuple[bytes, ...] = ()) -> list[tuple[str, int, float]]:
+    def _select(self, statement: str, values: tuple[bytes | int, ...] = ()) -> list[Any]:
         try:
             return (self._reading or self._open()).execute(statement, values).fetchall()
         except sqlite3.Error as error:

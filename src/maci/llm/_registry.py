@@ -97,7 +97,7 @@ _ALL = (
     Weight(
         "qwen2.5-coder-1.5b",
         "Qwen2.5-Coder-1.5B-Instruct, official Q4_K_M GGUF, in 22 parts",
-        "debates without a network; 2 GB of memory",
+        "debates without a network; takes 2.5 GB of memory",
         "local",
         "Apache-2.0",
         (

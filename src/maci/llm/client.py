@@ -43,12 +43,13 @@ class Client:
         limiter: Limiter | None = None,
         price: Price | None = None,
         retries: int = 4,
-        timeout: float = 180.0,
+        timeout: float | None = 180.0,
         deadline: float = 900.0,
         clock: Callable[[], float] = monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """``timeout`` is for one attempt; later than ``deadline`` after the first one failed, no other is begun. Both in seconds.
+        """``timeout`` is for one attempt (``None``: the provider has its own); later than ``deadline`` after the first one failed,
+        no other is begun. Both in seconds.
 
         ``price=None`` says that nobody knows the price: dollars are then counted as 0, and a ceiling in dollars cannot be kept.
         """
@@ -173,9 +174,10 @@ class Client:
                 async with asyncio.timeout(self._timeout):
                     reply = await self.provider.send(request)
             except TimeoutError:
+                limit = "in time" if self._timeout is None else f"within {self._timeout:g} s"
                 raise Interrupted(
-                    f"{self._name} gave no whole answer within {self._timeout:g} s: allow it more time (timeout), "
-                    "ask for fewer tokens, or use a faster model"
+                    f"{self._name} gave no whole answer {limit}: allow it more time (timeout), ask for fewer tokens, or use a "
+                    "faster model"
                 ) from None
         except ModelError as error:
             turn.failed(error)

@@ -5,7 +5,7 @@
     openai/gpt-4o-mini          anthropic/claude-sonnet-4-5     gemini/gemini-2.5-flash
     openrouter/…  groq/…  mistral/…  deepseek/…  together/…  xai/…      other services with the OpenAI-compatible API
     ollama/…  lmstudio/…  vllm/…  llamacpp/…                            servers of one's own, at their usual address
-    local/smollm2-135m  local//path/to/model.gguf                       in this process (extra `local`)
+    local/smollm2-135m  local//path/to/model.gguf                       on this machine (extra `local`)
     litellm/provider/model                                              the long tail (extra `litellm`)
 
 What is to be set for one model is in its :class:`ModelOptions`, under its name; under a provider's name, it is for all of that
@@ -141,7 +141,7 @@ class House:
             limiter=self._limiter(provider, prefix, options),
             price=price,
             retries=options.retries,
-            timeout=seconds + 5,  # the provider's own time-out comes first: it knows more
+            timeout=seconds + 5 if prefix in ("local", "litellm") else None,  # the others' connections have one
         )
 
     def _provider(

@@ -43,7 +43,9 @@ def extract(text: str) -> Any:
     >>> extract('Sure! ```json {"a": 1}```')
     {'a': 1}
     """
-    bare = _FENCE.sub("", text.strip())
+    bare = text.strip()
+    if not bare.startswith("{"):
+        bare = _FENCE.sub("", bare)
     if not bare:
         raise Unusable("the answer is empty")
     try:

@@ -78,6 +78,8 @@ class Shelf:
         self, spans: Sequence[Span], labels: Sequence[str], encoder: Encoder, aliases: Mapping[str, str]
     ) -> None:
         self.spans, self.labels, self._aliases = tuple(spans), tuple(labels), aliases
+        self._found: dict[tuple[str, int, int], Retrieval] = {}
+        """The last searches: a case is often debated more than once."""
         texts = [span.text for span in spans]
         self.encoder = CachedEncoder(AdaptedEncoder(encoder, texts), None) if texts else encoder
 
@@ -97,8 +99,13 @@ class Shelf:
 
     def search(self, query: str, k: int, max_tokens: int) -> Retrieval:
         """The best spans for a case."""
-        spans = tuple(span for span, _ in self._retriever.retrieve(query, k, max_tokens))
-        return Retrieval(spans, self._retriever.core(query, spans))
+        asked = query, k, max_tokens
+        if asked not in self._found:
+            if len(self._found) >= 64:
+                self._found.clear()
+            spans = tuple(span for span, _ in self._retriever.retrieve(query, k, max_tokens))
+            self._found[asked] = Retrieval(spans, self._retriever.core(query, spans))
+        return self._found[asked]
 
     def evidence(self, case: Case, held: Sequence[Span] = ()) -> CaseEvidence:
         """The case's own text and documents, and what this shelf adds; ``held`` is what only some agents know."""
@@ -135,6 +142,8 @@ class Bookcase:
         elif case.outcomes.kind == "open" and not case.outcomes.labels:
             background = ()
         labels = self._labels(case, (*given, *background))
+        if (made := self._shelves.get((False, labels))) is not None:
+            return made
         known = self._speaking(background, case, labels)
         return self._shelf(case, labels, (*given, *(span for span in background if span.id in known)), False)
 

@@ -46,7 +46,15 @@ class Handler(BaseHTTPRequestHandler):
             said = "request (9000 tokens) exceeds the available context size (512 tokens), try increasing it"
             self.answer(400, json.dumps({"error": {"code": 400, "message": said, "type": "exceed_context_size_error"}}))
             return
-        text = json.dumps({"pid": os.getpid(), "plan": {**plan, "key": ""}, "body": body, "argv": sys.argv})
+        text = json.dumps(
+            {
+                "pid": os.getpid(),
+                "plan": {**plan, "key": ""},
+                "body": body,
+                "argv": sys.argv,
+                "spin": os.environ.get("GOMP_SPINCOUNT"),
+            }
+        )
         choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
         usage = {"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 3}}
         self.answer(200, json.dumps({"model": plan["alias"], "choices": [choice], "usage": usage}))

@@ -191,6 +191,17 @@ def test_other_settings_are_another_process(folder: Path) -> None:
     asyncio.run(main())
 
 
+def test_threads_do_not_spin_for_long_unless_the_user_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def spin() -> str:
+        async with opened(folder / "good.gguf") as local:
+            return str(told(await local.send(ask()))["spin"])
+
+    monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
+    assert asyncio.run(spin()) == "1000"
+    monkeypatch.setenv("GOMP_SPINCOUNT", "7")
+    assert asyncio.run(spin()) == "7"
+
+
 def test_the_key_is_on_no_command_line_and_in_no_repr_and_is_needed(folder: Path) -> None:
     async def main() -> None:
         async with opened(folder / "good.gguf") as local:
