@@ -5,6 +5,7 @@
 Two agents with different evidence take turns at the same time, as in a debate: task, evidence and earlier rounds first, what changes
 last. Between the rounds three judges of the same model score each argument with short prompts of their own, which is the worst
 case: they compete with the agents for places. Target: from round 2 on, at least 60 % of the prompt tokens come from the cache.
+Then one form is filled several times in each of the two ways a reply can be held to a schema.
 """
 
 from __future__ import annotations
@@ -91,6 +92,22 @@ async def debate(model: LocalProvider, *, rounds: int, evidence: int, judges: in
     return seen
 
 
+async def forms(model: LocalProvider, draws: int) -> dict[bool, tuple[float, float]]:
+    """Generated tokens for one filled form, and their rate: held by LLGuidance without free spaces, and by ``response_format``."""
+    await model.counters()
+    chat, found = model._chat, {}
+    assert chat is not None
+    messages = (Message("system", "You diagnose."), Message("user", "Fever, rash, pain behind the eyes. Is it dengue?"))
+    for guided in (True, False):
+        chat.engine.guided, before = guided, await model.counters()
+        for seed in range(draws):
+            await model.send(Request(messages=messages, max_tokens=200, schema=TURN, temperature=0.7, seed=seed))
+        used = await model.counters() - before
+        found[guided] = used.generated / draws, used.generated / used.generated_seconds
+    chat.engine.guided = True
+    return found
+
+
 async def measure(options: argparse.Namespace) -> dict[str, object]:
     model = open_local(options.model, parallel=options.parallel, threads=options.threads)
     try:
@@ -106,6 +123,7 @@ async def measure(options: argparse.Namespace) -> dict[str, object]:
             rng=random.Random(options.seed),
         )
         wall = time.perf_counter() - start
+        form = await forms(model, options.draws)
     finally:
         await model.aclose()
     whole = seen.counters[-1] - seen.counters[0]
@@ -124,6 +142,10 @@ async def measure(options: argparse.Namespace) -> dict[str, object]:
         "generated_tokens": whole.generated,
         "cached_share_from_round_2": None if later.share is None else round(later.share, 3),
         "cached_share_from_round_2_agents": round(agents, 3),
+        "tokens_a_form": round(form[True][0], 1),
+        "tokens_a_form_response_format": round(form[False][0], 1),
+        "form_tokens_per_s": round(form[True][1], 1),
+        "form_tokens_per_s_response_format": round(form[False][1], 1),
     }
 
 
@@ -133,6 +155,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--evidence", type=int, default=600, help="words of evidence each agent is shown")
     parser.add_argument("--judges", type=int, default=3)
+    parser.add_argument("--draws", type=int, default=8, help="forms filled in each way")
     parser.add_argument("--parallel", type=int, default=None)
     parser.add_argument("--threads", type=int, default=None)
     parser.add_argument("--seed", type=int, default=0)

@@ -215,8 +215,9 @@ class _Chat(OpenAI):
 def _grammar(schema: Mapping[str, Any]) -> str:
     """A schema as a grammar for LLGuidance, without freedom where to put spaces and line breaks.
 
-    What llama.cpp makes of ``response_format`` allows line breaks between any two parts, and small models cannot stop writing them:
-    half the tokens of SmolLM2's replies. Keywords LLGuidance does not know are passed over (``lenient``) rather than refused.
+    What llama.cpp itself makes of ``response_format`` lets line breaks in between any two parts, which small models use at length, and
+    slows the smallest down (benchmarks/bench_local.py). Keywords LLGuidance does not know are passed over (``lenient``): it would
+    otherwise let anything through without a word. The reader of a reply validates it anyway.
     """
     form = {
         "whitespace_flexible": False,
