@@ -69,7 +69,11 @@ class Maci:
             panel = ModelPanel(spec, self.sources, self.encoder, house, self.config)
             if tap is not None:
                 listen(house.model(AGENTS[0]).provider._http, tap)  # type: ignore[attr-defined]
-            await asyncio.gather(*(self._debate(panel, folder, seed) for seed in range(debates)))
+            async with asyncio.TaskGroup() as tasks:
+                for seed in range(debates):
+                    tasks.create_task(self._debate(panel, folder, seed))
+                    await asyncio.sleep(0)  # the first calls of a debate go out before the next debate is begun
+                    await asyncio.sleep(0)
 
     async def _debate(self, panel: Any, folder: Path, seed: int) -> None:
         from maci.controller.decisions import Finished

@@ -11,7 +11,7 @@ import queue
 import sqlite3
 import threading
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +30,9 @@ _TABLE = """
 CREATE TABLE IF NOT EXISTS replies (
     key BLOB PRIMARY KEY NOT NULL, model TEXT NOT NULL, created REAL NOT NULL, reply TEXT NOT NULL
 )"""
-_INSERT = "INSERT OR REPLACE INTO replies (key, model, created, reply) VALUES (?, ?, ?, ?)"
+_INSERT = "INSERT OR REPLACE INTO replies (key, model, created, reply) VALUES "
+_ROWS = 200
+"""Rows of one statement. Between two statements this thread must wait for the event loop's to let it on, so there are few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,10 @@ class ReplyFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._waiting: queue.SimpleQueue[_Put | None] = queue.SimpleQueue()
+        self._waiting: deque[_Put] = deque()
+        self._bell: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        """Rung when something waits and nobody has rung yet; true for the last time."""
+        self._rung = False
         self._writer: threading.Thread | None = None
         self._reading: sqlite3.Connection | None = self._connect()
         self._reads, self._keys, self._row, self._looked = 0, set[bytes](), 0, 0.0
@@ -65,7 +70,10 @@ class ReplyFile:
             self._writer.start()
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
-        self._waiting.put(_Put((key, model, time.time(), reply), loop, done))
+        self._waiting.append(_Put((key, model, time.time(), reply), loop, done))
+        if not self._rung:  # whoever clears it looks at what is waiting afterwards
+            self._rung = True
+            self._bell.put(False)
         await done
         self._keys.add(key)
 
@@ -110,7 +118,7 @@ class ReplyFile:
     def close(self) -> None:
         """Write what is waiting and let go of the file."""
         if self._writer is not None:
-            self._waiting.put(None)
+            self._bell.put(True)
             self._writer.join()
             self._writer = None
         if self._reading is not None:
@@ -168,16 +176,22 @@ class ReplyFile:
     def _write(self) -> None:
         """The writing thread: one transaction for all that is waiting, then the next."""
         connection: sqlite3.Connection | None = None
-        more = True
-        while more:
-            batch, more = self._gather()
+        last = False
+        while not last:
+            last = self._bell.get()
+            self._rung = False
+            batch: list[_Put] = []
+            while self._waiting:
+                batch.append(self._waiting.popleft())
             if not batch:
-                break
+                continue
             error: EnvironmentError_ | None = None
             try:
                 connection = connection or self._connect()
                 connection.execute("BEGIN IMMEDIATE")
-                connection.executemany(_INSERT, [put.row for put in batch])
+                for at in range(0, len(batch), _ROWS):
+                    rows = [put.row for put in batch[at : at + _ROWS]]
+                    connection.execute(_INSERT + ",".join(["(?,?,?,?)"] * len(rows)), [x for row in rows for x in row])
                 connection.execute("COMMIT")
             except Exception as broken:
                 error = broken if isinstance(broken, EnvironmentError_) else self._broken(broken)
@@ -187,18 +201,6 @@ class ReplyFile:
             _wake(batch, error)
         if connection is not None:
             connection.close()
-
-    def _gather(self) -> tuple[list[_Put], bool]:
-        """All that is waiting, at least one; false with the last."""
-        batch: list[_Put] = []
-        item = self._waiting.get()
-        while item is not None:
-            batch.append(item)
-            try:
-                item = self._waiting.get_nowait()
-            except queue.Empty:
-                return batch, True
-        return batch, False
 
 
 def _wake(batch: list[_Put], error: Exception | None) -> None:
