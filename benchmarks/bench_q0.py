@@ -13,13 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
-from bench_readers import Row, run
-from maci.case.datasets import Example, Split, data_folder, masked_kaggle, symptom2disease
+from bench_readers import Row, run, spans_of
+from maci.case.datasets import Task, data_folder, load
 from maci.config import Config
 from maci.evidence.encode import CachedEncoder, Encoder, load_encoder
 from maci.evidence.encoders.adapted import AdaptedEncoder
 from maci.evidence.retrieve import Retriever
-from maci.evidence.span import Span
 from maci.llm.weights import cache_dir
 
 
@@ -28,19 +27,18 @@ def quality(vectors: np.ndarray, theta: np.ndarray) -> float:
     return float(mean @ theta / max(np.linalg.norm(mean) * np.linalg.norm(theta), 1e-12))
 
 
-def variants(
-    split: Split, rows: list[Row], cases: tuple[Example, ...], encoder: Encoder
-) -> list[dict[tuple[str, str, str], float]]:
-    spans = [Span.of(e.text, "evidence", 0, e.label) for e in split.evidence]
+def variants(task: Task, rows: list[Row], encoder: Encoder) -> list[dict[tuple[str, str, str], float]]:
+    spans = spans_of(task)
+    labels = task.dev[0].case.outcomes.labels
     fits = {"raw": encoder, "adapted": CachedEncoder(AdaptedEncoder(encoder, [s.text for s in spans]), None)}
-    tools = {name: (phi, Retriever(spans, phi), phi.encode(split.labels)) for name, phi in fits.items()}
+    tools = {name: (phi, Retriever(spans, phi), phi.encode(labels)) for name, phi in fits.items()}
     found = []
-    for example, row in zip(cases, rows, strict=True):
-        values = {}
+    for item, row in zip(task.dev, rows, strict=True):
+        text, values = item.case.context, {}
         for name, (phi, retriever, names) in tools.items():
-            hits = [span for span, _ in retriever.retrieve(example.text, 32)]
-            core = set(retriever.core(example.text, hits))
-            query = phi.encode([example.text])[0]
+            hits = [span for span, _ in retriever.retrieve(text, 32)]
+            core = set(retriever.core(text, hits))
+            query = phi.encode([text])[0]
             thetas = {"query": query, "query+outcomes": query + row.average @ names}
             sets = {"all 32": hits, "best 3": hits[:3], "core": [s for s in hits if s.id in core]}
             for which, chosen in sets.items():
@@ -60,14 +58,14 @@ def main() -> None:
     folder = data_folder(options.data)
     encoder = CachedEncoder(load_encoder(options.encoder), cache_dir() / "bench-embeddings.sqlite")
     print(f"{'φ':8} {'θ':15} {'Q₀ over':8}   accuracy by third of Q₀ ({encoder.name})")
-    for name, loader in (("symptom2disease", symptom2disease), ("masked kaggle", masked_kaggle)):
+    for name in ("symptom2disease", "kaggle_symptom_disease"):
         right: list[bool] = []
         values: list[dict[tuple[str, str, str], float]] = []
         for seed in map(int, options.seeds.split(",")):
-            split = loader(folder, seed)
-            rows = run(split.dev, split, encoder, Config(), seed)
+            task = load(name, folder, seed=seed)
+            rows = run(task.dev, task, encoder, Config(), seed)
             right += [bool(row.debate.argmax() == row.gold) for row in rows]
-            values += variants(split, rows, split.dev, encoder)
+            values += variants(task, rows, encoder)
         hit = np.array(right, dtype=float)
         print(f"{name}, {len(hit)} development cases, accuracy {hit.mean():.3f}")
         for key in values[0]:

@@ -25,9 +25,7 @@ from maci.agents.reader.families import FAMILIES
 from maci.agents.reader.reader import Conduct
 from maci.belief import temper
 from maci.calibrate import ece, fit_temperature
-from maci.case.case import Case
-from maci.case.datasets import Example, Split, data_folder, masked_kaggle, symptom2disease
-from maci.case.outcomes import OutcomeSpace
+from maci.case.datasets import Item, Task, data_folder, load
 from maci.config import Config, build
 from maci.controller.decisions import Finished, Gated, Initialized, Measured
 from maci.controller.inputs import Retrieved
@@ -37,8 +35,6 @@ from maci.evidence.span import Span
 from maci.llm.weights import cache_dir
 from maci.panel.readers import ReaderPanel
 from maci.run import opening
-
-QUESTION = "Which condition best explains this complaint?"
 
 
 @dataclass
@@ -61,11 +57,13 @@ def vector(p: dict[str, float], labels: Sequence[str]) -> np.ndarray:
     return np.array([p[label] for label in labels])
 
 
-async def play(panel: ReaderPanel, example: Example, split: Split, config: Config, seed: int) -> Row:
-    case = Case(question=QUESTION, context=example.text, outcomes=OutcomeSpace(labels=split.labels), gold=example.label)
-    library = panel._shelf(case).library
-    view = library.view(example.text)  # encoding the new text is not the debate's cost
-    panel._shelf(case).encoder.encode([case.query])
+async def play(panel: ReaderPanel, item: Item, config: Config, seed: int) -> Row:
+    case, labels = item.case, item.case.outcomes.labels
+    assert case.gold is not None
+    shelf = panel._books.about(case)
+    library = shelf.library
+    view = library.view(case.context)  # encoding the new text is not the debate's cost
+    shelf.encoder.encode([case.query])
     began = process_time()
     table = panel.table(case, seed=seed)
     events = [event async for event in debate(opening(case, table, config, seed=seed), table)]
@@ -77,15 +75,15 @@ async def play(panel: ReaderPanel, example: Example, split: Split, config: Confi
     everything = np.arange(len(library.spans))
     full = np.mean([family.read(library, view, everything)[0] for family in FAMILIES], axis=0)
     return Row(
-        gold=split.labels.index(example.label),
-        singles=[vector(start.beliefs[family.name], split.labels) for family in FAMILIES],
-        average=vector(start.mixture, split.labels),
-        debate=vector(result.raw, split.labels),
+        gold=labels.index(case.gold),
+        singles=[vector(start.beliefs[family.name], labels) for family in FAMILIES],
+        average=vector(start.mixture, labels),
+        debate=vector(result.raw, labels),
         full=full,
         q0=start.q if start.q is not None else float("nan"),
         rounds=result.rounds,
         stop=result.stop_reason,
-        recalled=any(span.label == example.label for span in found.spans),
+        recalled=any(span.label == case.gold for span in found.spans),
         cpu=cpu,
         by_round=[int(e.analysis.correct) for e in events if isinstance(e, Measured)],
         admitted=[a.admitted for e in events if isinstance(e, Gated) for a in e.admissions],
@@ -98,19 +96,22 @@ def interval(x: np.ndarray) -> tuple[float, float, float]:
     return float(x.mean()), *np.quantile(means, [0.025, 0.975]).tolist()
 
 
+def spans_of(task: Task) -> list[Span]:
+    return [Span.of(d.text, d.source, 0, d.label) for d in task.evidence]
+
+
 def run(
-    cases: Sequence[Example],
-    split: Split,
+    items: Sequence[Item],
+    task: Task,
     encoder: CachedEncoder,
     config: Config,
     seed: int,
     conduct: Conduct | None = None,
 ) -> list[Row]:
-    spans = [Span.of(e.text, "evidence", 0, e.label) for e in split.evidence]
-    panel = ReaderPanel(spans, encoder, conduct=conduct)
+    panel = ReaderPanel(spans_of(task), encoder, conduct=conduct)
 
     async def all_() -> list[Row]:
-        return [await play(panel, example, split, config, seed) for example in cases]
+        return [await play(panel, item, config, seed) for item in items]
 
     return asyncio.run(all_())
 
@@ -185,9 +186,9 @@ def main() -> None:
     report: dict[str, object] = {}
     rows, calibrated, temperatures = [], [], []
     for seed in seeds:
-        split = symptom2disease(folder, seed, tune=options.tune)
-        dev = run(split.dev[: options.limit], split, encoder, config, seed, conduct)
-        part = dev if options.tune else run(split.test[: options.limit], split, encoder, config, seed, conduct)
+        task = load("symptom2disease", folder, seed=seed, options={"tune": options.tune})
+        dev = run(task.dev[: options.limit], task, encoder, config, seed, conduct)
+        part = dev if options.tune else run(task.test[: options.limit], task, encoder, config, seed, conduct)
         t = fit_temperature([r.debate for r in dev], [r.gold for r in dev])
         temperatures.append(t)
         rows += part
@@ -200,8 +201,8 @@ def main() -> None:
     report["symptom2disease"] = found
     rows = []
     for seed in seeds:
-        split = masked_kaggle(folder, seed, tune=options.tune)
-        rows += run((split.dev if options.tune else split.test)[: options.limit], split, encoder, config, seed, conduct)
+        task = load("kaggle_symptom_disease", folder, seed=seed, options={"tune": options.tune})
+        rows += run((task.dev if options.tune else task.test)[: options.limit], task, encoder, config, seed, conduct)
     report["masked kaggle, 2 symptoms shown"] = table(rows)
     if options.json:
         print(json.dumps(report, default=float))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from maci.case.case import Case, load_case
-from maci.case.datasets import masked_kaggle, symptom2disease
+from maci.case.datasets import load
 from maci.case.outcomes import OutcomeSpace
 from maci.config import Config
 from maci.controller.decisions import Finished, Gated, Initialized
@@ -111,26 +111,19 @@ def test_an_open_case_ranges_over_everything_the_library_knows():
     assert result.distribution["Dengue fever"] > 1 / 100
 
 
-def accuracy_and_q0(split, seed, limit):
+def accuracy_and_q0(task, seed, limit):
     rng = np.random.default_rng(seed)
-    chosen = [split.dev[i] for i in rng.permutation(len(split.dev))[:limit]]
-    panel = ReaderPanel([Span.of(e.text, "evidence", 0, e.label) for e in split.evidence], load_encoder())
+    chosen = [task.dev[i] for i in rng.permutation(len(task.dev))[:limit]]
+    panel = ReaderPanel([Span.of(d.text, d.source, 0, d.label) for d in task.evidence], load_encoder())
     right, opening_right, q0, recalled = [], [], [], []
-    for example in chosen:
-        case = Case(
-            question="Which condition?",
-            context=example.text,
-            outcomes=OutcomeSpace(labels=split.labels),
-            gold=example.label,
-        )
+    for item in chosen:
+        case = item.case
         events = play(panel.table(case, seed=seed), case, seed)
         start = next(e for e in events if isinstance(e, Initialized))
-        right.append(events[-1].answer == example.label)
-        opening_right.append([max(p, key=p.get) == example.label for p in start.beliefs.values()])
+        right.append(events[-1].answer == case.gold)
+        opening_right.append([max(p, key=p.get) == case.gold for p in start.beliefs.values()])
         q0.append(start.q)
-        recalled.append(
-            any(s.label == example.label for s in next(e for e in events if isinstance(e, Retrieved)).spans)
-        )
+        recalled.append(any(s.label == case.gold for s in next(e for e in events if isinstance(e, Retrieved)).spans))
     return np.array(right), np.array(opening_right), np.array(q0), np.array(recalled)
 
 
@@ -138,7 +131,7 @@ def accuracy_and_q0(split, seed, limit):
 @pytest.mark.data
 def test_debate_beats_every_single_reader_and_rises_with_evidence_quality():
     """A sample of development texts; `benchmarks/bench_readers.py` has the whole table on test texts."""
-    right, singles, q0, recalled = accuracy_and_q0(symptom2disease(DATA, 7), 7, 120)
+    right, singles, q0, recalled = accuracy_and_q0(load("symptom2disease", DATA, seed=7), 7, 120)
     assert (right.mean() - singles.mean(axis=0) > 0.08).all()
     order = np.argsort(q0)
     assert right[order[80:]].mean() > right[order[:40]].mean()
@@ -148,19 +141,9 @@ def test_debate_beats_every_single_reader_and_rises_with_evidence_quality():
 @needs_data
 @pytest.mark.data
 def test_accuracy_rises_with_evidence_quality_on_masked_cases_too():
-    right, _, q0, _ = accuracy_and_q0(masked_kaggle(DATA, 7), 7, 120)
+    right, _, q0, _ = accuracy_and_q0(load("kaggle_symptom_disease", DATA, seed=7), 7, 120)
     order = np.argsort(q0)
     assert right[order[-len(order) // 3 :]].mean() > right[order[: len(order) // 3]].mean()
-
-
-@needs_data
-def test_splits_share_no_text():
-    for loader in (symptom2disease, masked_kaggle):
-        split = loader(DATA, 0)
-        parts = [{(e.text, e.label) for e in part} for part in (split.evidence, split.dev, split.test)]
-        assert not parts[0] & parts[1] and not parts[0] & parts[2]
-    full = symptom2disease(DATA, 0)
-    assert not {e.text for e in full.dev} & {e.text for e in full.test}
 
 
 @pytest.mark.parametrize("ceiling", [0, 1000, 5000, 20_000])

@@ -1,0 +1,55 @@
+"""The one way to data sets: by name, with a seed and options, to a task."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from maci.case.datasets.catalogue import SETS
+from maci.case.datasets.dataset import DataFile, DataSet, FileState, Option
+from maci.case.datasets.files import data_folder
+from maci.case.datasets.task import Task
+from maci.errors import InputError
+
+__all__ = ["SETS", "DataFile", "DataSet", "FileState", "Option", "find", "load"]
+
+
+def find(name: str) -> DataSet:
+    """The entry of a data set.
+
+    >>> find("mmlu_pro_panel").licence
+    'Apache-2.0 (repository)'
+    """
+    if name in SETS:
+        return SETS[name]
+    near = difflib.get_close_matches(name, SETS, n=3)
+    hint = f"did you mean {', '.join(near)}?" if near else "`maci data` lists them"
+    raise InputError(f"no data set is named {name!r}: {hint}")
+
+
+def load(name: str, folder: Path | None = None, *, seed: int = 0, options: Mapping[str, Any] | None = None) -> Task:
+    """A data set as a task.
+
+    ``folder`` holds all data sets (default: MACI_DATA). A file other than the one described is read all the same, and a note of
+    the task says so.
+    """
+    entry = find(name)
+    chosen = entry.choose(options or {})
+    where = data_folder(folder)
+    states = entry.state(where, entry.needed(chosen))
+    if missing := [state.file.path for state in states if not state.here]:
+        raise InputError(
+            f"{name} needs {', '.join(missing)}, not found in {where}: `maci data show {name}` says where to get it"
+        )
+    task = entry.loader(where, seed, **chosen)
+    if not task.dev and not task.test:
+        raise InputError(f"{name} has no items with {chosen or 'its options'}: choose others (`maci data show {name}`)")
+    differ = tuple(
+        f"{state.file.path} is not the file our figures were made with (SHA-256 {state.sha256}): do not compare with them."
+        for state in states
+        if not state.as_described
+    )
+    return replace(task, name=entry.label(chosen), notes=(*entry.notes, *task.notes, *differ))
