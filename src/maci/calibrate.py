@@ -7,11 +7,13 @@ result is a TOML file for ``--config``; it names the encoder it was made for and
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maci.belief import Vector, temper
 from maci.config import Plateau, Regime, full_key
@@ -21,7 +23,17 @@ from maci.errors import InputError
 from maci.record.events import Event
 from maci.record.replay import replay_with
 
-__all__ = ["Calibration", "Outcome", "calibrate", "ece", "fit_temperature", "observe", "to_toml"]
+__all__ = [
+    "Calibration",
+    "Outcome",
+    "binned_gaps",
+    "calibrate",
+    "ece",
+    "equal_width",
+    "fit_temperature",
+    "observe",
+    "to_toml",
+]
 
 
 SCALES = (1.0, 0.5, 1.5, 2.0)
@@ -77,19 +89,38 @@ def observe(events: Sequence[Event]) -> Outcome | None:
 
 
 def ece(beliefs: Sequence[Vector], gold: Sequence[int], bins: int = 15) -> float:
-    """Expected calibration error: 15 equal-width bins on the confidence of the top outcome.
+    """Expected calibration error: 15 equal-width bins on the confidence of the top outcome; nan without cases.
 
     >>> round(ece([np.array([0.8, 0.2])] * 5, [0, 0, 0, 0, 1]), 6)
     0.0
     """
+    if not len(beliefs):
+        return math.nan
     confidence = np.array([p.max() for p in beliefs])
     right = np.array([int(p.argmax()) == y for p, y in zip(beliefs, gold, strict=True)], dtype=float)
-    place = np.minimum((confidence * bins).astype(int), bins - 1)
-    total = 0.0
-    for b in np.unique(place):
-        inside = place == b
-        total += inside.mean() * abs(confidence[inside].mean() - right[inside].mean())
-    return float(total)
+    return float(binned_gaps((confidence - right)[None], equal_width(confidence, bins)[None], bins)[0] / len(beliefs))
+
+
+def equal_width(confidence: Vector, bins: int = 15) -> NDArray[np.int64]:
+    """The bin [b/bins, (b+1)/bins) of each confidence; 1 is in the last.
+
+    >>> equal_width(np.array([0.0, 0.2, 0.99, 1.0]), 5).tolist()
+    [0, 1, 4, 4]
+    """
+    return np.minimum((confidence * bins).astype(np.int64), bins - 1)
+
+
+def binned_gaps(gap: Vector, place: NDArray[np.int64], bins: int) -> Vector:
+    """Σ_b |Σ_{i∈b} gap_i| of each row: with gap = confidence − correct and divided by n, the calibration error.
+
+    >>> binned_gaps(np.array([[0.5, -0.5, 0.25]]), np.array([[0, 1, 1]]), 2).tolist()
+    [0.75]
+    """
+    rows = len(gap)
+    flat = (place + bins * np.arange(rows)[:, None]).ravel()
+    sums = np.bincount(flat, weights=gap.ravel(), minlength=rows * bins).reshape(rows, bins)
+    total: Vector = np.abs(sums).sum(axis=1)
+    return total
 
 
 def fit_temperature(beliefs: Sequence[Vector], gold: Sequence[int]) -> float:
