@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from maci.case.datasets.files import data_folder
+from maci.case.datasets.own import load_own
 from maci.case.datasets.registry import SETS, DataFile, DataSet, Option, find, load
 from maci.case.datasets.task import Item, Recorded, RecordedTurn, Task
 
@@ -18,4 +19,5 @@ __all__ = [
     "data_folder",
     "find",
     "load",
+    "load_own",
 ]

@@ -6,6 +6,7 @@ import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,25 @@ class DataFile:
 
     path: str
     """Below the folder of all data sets."""
-    sha256: str
-    bytes: int
     needed_for: str = ""
     """``option=value`` that alone needs it; empty: always needed."""
+
+    @property
+    def sha256(self) -> str:
+        """Of all its bytes."""
+        return _pins()[self.path][0]
+
+    @property
+    def bytes(self) -> int:
+        """How long it is."""
+        return _pins()[self.path][1]
+
+
+@cache
+def _pins() -> Mapping[str, tuple[str, int]]:
+    """SHA-256 and length of every file, by path."""
+    lines = (Path(__file__).parent / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
+    return {path: (sha256, int(length)) for sha256, length, path in (line.split() for line in lines)}
 
 
 @dataclass(frozen=True, slots=True)

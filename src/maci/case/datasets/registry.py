@@ -6,22 +6,29 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from maci.case.datasets.catalogue import SETS
+from maci.case.datasets import arguments, clinical, news, objective, recorded
 from maci.case.datasets.dataset import DataFile, DataSet, FileState, Option
 from maci.case.datasets.files import data_folder
+from maci.case.datasets.own import is_own, load_own, parse_map
 from maci.case.datasets.task import Task
 from maci.errors import InputError
 
 __all__ = ["SETS", "DataFile", "DataSet", "FileState", "Option", "find", "load"]
 
+SETS: Mapping[str, DataSet] = MappingProxyType(
+    {entry.name: entry for family in (clinical, news, objective, recorded, arguments) for entry in family.SETS}
+)
+"""Every data set, by name."""
+
 
 def find(name: str) -> DataSet:
     """The entry of a data set.
 
-    >>> find("mmlu_pro_panel").licence
-    'Apache-2.0 (repository)'
+    >>> find("gsm8k").licence
+    'MIT'
     """
     if name in SETS:
         return SETS[name]
@@ -34,8 +41,11 @@ def load(name: str, folder: Path | None = None, *, seed: int = 0, options: Mappi
     """A data set as a task.
 
     ``folder`` holds all data sets (default: MACI_DATA). A file other than the one described is read all the same, and a note of
-    the task says so.
+    the task says so. A name that ends in .csv, .tsv, .jsonl or .parquet is a file of your own; its options are ``map`` (field →
+    column, or ``field=column`` texts), ``question`` and ``outcomes``.
     """
+    if is_own(name):
+        return _own(Path(name), options or {})
     entry = find(name)
     chosen = entry.choose(options or {})
     where = data_folder(folder)
@@ -53,3 +63,13 @@ def load(name: str, folder: Path | None = None, *, seed: int = 0, options: Mappi
         if not state.as_described
     )
     return replace(task, name=entry.label(chosen), notes=(*entry.notes, *task.notes, *differ))
+
+
+def _own(path: Path, options: Mapping[str, Any]) -> Task:
+    if unknown := [name for name in options if name not in {"map", "question", "outcomes"}]:
+        raise InputError(f"a file of your own has no option {unknown[0]!r}: it has map, question, outcomes")
+    given = options.get("map", {})
+    if isinstance(given, str):
+        given = given.split(",")
+    columns = given if isinstance(given, Mapping) else parse_map(given)
+    return load_own(path, columns=columns, question=options.get("question", ""), outcomes=options.get("outcomes", ()))
