@@ -18,7 +18,7 @@ case; then cases are resampled, left out and flipped whole.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal, TypeAlias
@@ -429,16 +429,17 @@ def _resampled(
 ) -> Vector:
     """θ̂*: groups of unequal size make resamples of unequal length, which are evaluated length by length."""
     found = np.empty(resamples)
+    blocks = _blocks(n, units)
     size = n if units is None else len(units)
-    members = np.arange(n) if units is None else np.concatenate(units)
-    sizes = np.ones(n, dtype=np.int64) if units is None else np.array([len(rows) for rows in units], dtype=np.int64)
-    starts = np.cumsum(sizes) - sizes
     step = max(1, _CELLS // n)
     for first in range(0, resamples, step):
         drawn = rng.integers(0, size, (min(step, resamples - first), size))
-        if size == n:
-            found[first : first + len(drawn)] = statistic(members[drawn])
+        if blocks is not None:
+            found[first : first + len(drawn)] = statistic(blocks[drawn].reshape(len(drawn), n))
             continue
+        assert units is not None
+        sizes = np.array([len(rows) for rows in units], dtype=np.int64)
+        members, starts = np.concatenate(units), np.cumsum(sizes) - sizes
         lengths = sizes[drawn].sum(axis=1)
         for length in np.unique(lengths):
             rows = np.flatnonzero(lengths == length)
@@ -452,18 +453,26 @@ def _resampled(
 
 def _left_out(statistic: Statistic, n: int, units: list[Indices] | None) -> Vector:
     """θ̂₍₋ᵢ₎: the jackknife, by groups where there are groups; nan where nothing is left."""
-    if (n if units is None else len(units)) < 2:
+    blocks = _blocks(n, units)
+    size = n if units is None else len(units)
+    if size < 2:
         return np.array([np.nan])
-    if units is not None:
+    if blocks is None:
+        assert units is not None
         return np.array([statistic(np.delete(np.arange(n), rows)[None])[0] for rows in units])
-    return np.concatenate([statistic(index) for index in _all_but_one(n)])
+    found, rest, step = np.empty(size), np.arange(size - 1), max(1, _CELLS // n)
+    for first in range(0, size, step):
+        gone = np.arange(first, min(size, first + step))[:, None]
+        kept = rest + (rest >= gone)
+        found[first : first + len(gone)] = statistic(blocks[kept].reshape(len(gone), -1))
+    return found
 
 
-def _all_but_one(n: int) -> Iterator[Indices]:
-    rest, step = np.arange(n - 1), max(1, _CELLS // n)
-    for first in range(0, n, step):
-        gone = np.arange(first, min(n, first + step))[:, None]
-        yield rest + (rest >= gone)
+def _blocks(n: int, units: list[Indices] | None) -> Indices | None:
+    """(groups, rows of each) where all groups are of one size: they can be drawn at once."""
+    if units is None:
+        return np.arange(n)[:, None]
+    return np.stack(units) if len({len(rows) for rows in units}) == 1 else None
 
 
 def _bca(below: float, left: Vector, alpha: float) -> tuple[float, float]:
