@@ -305,6 +305,47 @@ def models_remove(name: ModelName, json: Json = False) -> None:
     removing(name, json=json)
 
 
+data = typer.Typer(help="List, describe and verify data sets.", no_args_is_help=False)
+app.add_typer(data, name="data")
+DataDir = Annotated[
+    Path | None, typer.Option("--data", help="Folder of the data sets (default: MACI_DATA).", metavar="DIR")
+]
+DataName = Annotated[str, typer.Argument(help="`maci data` lists the names.", metavar="NAME")]
+
+
+@data.callback(invoke_without_command=True)
+def _data(context: typer.Context, data: DataDir = None, json: Json = False, plain: Plain = False) -> None:
+    """List, describe and verify data sets: what each is for, its traps, its options, whether it is here."""
+    from maci.cli.data import listing
+
+    if context.invoked_subcommand is None:
+        listing(data=data, json=json, plain=plain)
+    context.obj = data
+
+
+@data.command("show")
+def data_show(
+    context: typer.Context, name: DataName, data: DataDir = None, json: Json = False, plain: Plain = False
+) -> None:
+    """Describe a data set: traps, options, files, licence, where to get it, and the shape of an item."""
+    from maci.cli.data import showing
+
+    showing(name, data=data or context.obj, json=json, plain=plain)
+
+
+@data.command("verify")
+def data_verify(
+    context: typer.Context,
+    name: Annotated[str | None, typer.Argument(help="Only this one.", metavar="NAME")] = None,
+    data: DataDir = None,
+    json: Json = False,
+) -> None:
+    """Read every file that is here and compare its SHA-256; exits 1 where one differs."""
+    from maci.cli.data import verifying
+
+    verifying(name, data=data or context.obj, json=json)
+
+
 def main() -> None:
     """Entry point: the one place where errors become exit codes."""
     gc.set_threshold(50_000, 20, 20)  # nearly all of a debate goes by reference count; fewer passes over the rest

@@ -165,7 +165,7 @@ def agentclinic(folder: Path, _seed: int = 0, *, outcomes: str = "open") -> Task
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """The texts of a nested table with where they stand, in words; what says that nothing is known is left out."""
+    """The texts of a nested table with where they stand, in words; empty ones are left out."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             name = str(key).replace("_", " ")

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from maci.case.datasets.files import digest
+from maci.case.datasets.files import count_rows, digest
 from maci.case.datasets.task import Task
 from maci.errors import InputError
 
@@ -148,6 +148,11 @@ class DataSet:
         """The files that a run with these options reads."""
         on = {"", *(f"{name}={_text(value)}" for name, value in chosen.items())}
         return tuple(file for file in self.files if file.needed_for in on)
+
+    def rows(self, folder: Path) -> int | None:
+        """How many rows its main file has here; ``None``: it is not here."""
+        main = folder / self.needed(self.defaults)[0].path
+        return count_rows(main) if main.is_file() else None
 
     def state(self, folder: Path, files: tuple[DataFile, ...] | None = None) -> tuple[FileState, ...]:
         """How the files here compare with those described."""

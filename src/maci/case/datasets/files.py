@@ -17,7 +17,18 @@ from typing import IO, Any, Literal
 
 from maci.errors import InputError
 
-__all__ = ["data_folder", "digest", "is_dev", "json_lines", "need", "plain", "read_json", "table", "text_id"]
+__all__ = [
+    "count_rows",
+    "data_folder",
+    "digest",
+    "is_dev",
+    "json_lines",
+    "need",
+    "plain",
+    "read_json",
+    "table",
+    "text_id",
+]
 
 
 def data_folder(given: Path | None = None) -> Path:
@@ -111,6 +122,20 @@ def json_lines(path: Path, needed: Collection[str] = ()) -> Iterator[dict[str, A
                     )
                 yield entry
     except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise _unreadable(path, error) from error
+
+
+def count_rows(path: Path) -> int:
+    """How many rows, lines or entries a file has."""
+    name = path.name.removesuffix(".gz")
+    if name.endswith(".json"):
+        return len(read_json(path))
+    try:
+        with _open(path) as file:
+            if name.endswith(".jsonl"):
+                return sum(1 for line in file if line.strip())
+            return max(0, sum(1 for _ in csv.reader(file, delimiter=";" if ";" in file.readline() else ",")))
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
         raise _unreadable(path, error) from error
 
 

@@ -73,20 +73,26 @@ class _Row:
 def load_own(
     path: Path,
     *,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, Any] | None = None,
     question: str = "",
     outcomes: str | Sequence[str] = (),
 ) -> Task:
     """Your own cases as a task; development and test by the hash of the text.
 
     ``columns``: field of :data:`FIELDS` → column of the file, where the names differ. ``question``: asked of every row that has
-    none. ``outcomes``: labels, or ``open``; without them a row's own, else every gold outcome of the file.
+    none. ``outcomes``: labels, or ``open``; without them a row's own, else every gold outcome of the file. Both may also stand in
+    ``columns``: a list of outcomes, and a question that is not the name of a column.
     """
     rows = list(_rows(path))
     there = list(dict.fromkeys(name for row in rows for name in row))
     if not rows:
         raise InputError(f"{path} has no rows: write one case a row, with a header")
-    chosen = _columns(path, columns or {}, there)
+    given = dict(columns or {})
+    if isinstance(given.get("outcomes"), list | tuple) or given.get("outcomes") == "open":
+        outcomes = given.pop("outcomes")
+    if " " in str(given.get("question", "")) and given["question"] not in there:
+        question = given.pop("question")
+    chosen = _columns(path, given, there)
     if "question" not in chosen and not question:
         raise InputError(f"{path}: nothing is asked. Map a column to question, or give one question for all rows")
     if "context" not in chosen and "question" not in chosen:
@@ -98,14 +104,14 @@ def load_own(
     return _task(path, [_Row(n, cells, chosen) for n, cells in enumerate(rows, 1)], question, outcomes)
 
 
-def _columns(path: Path, given: Mapping[str, str], there: Sequence[str]) -> dict[str, str]:
+def _columns(path: Path, given: Mapping[str, Any], there: Sequence[str]) -> dict[str, str]:
     for name in given:
         if name not in FIELDS:
             near = difflib.get_close_matches(name, FIELDS, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"choose {', '.join(FIELDS)}"
             raise InputError(f"cannot map to {name!r}: {hint}")
-    need(there, tuple(given.values()), path)
-    return {name: name for name in FIELDS if name in there} | dict(given)
+    need(there, tuple(map(str, given.values())), path)
+    return {name: name for name in FIELDS if name in there} | {name: str(column) for name, column in given.items()}
 
 
 def _task(path: Path, rows: Sequence[_Row], question: str, outcomes: str | Sequence[str]) -> Task:

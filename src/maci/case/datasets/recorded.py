@@ -147,12 +147,12 @@ FORD = (
 _OPTION = re.compile(r"(?:^|(?<=\s))\(([A-E])\) ?")
 
 
-def ford_debates(folder: Path, _seed: int = 0, *, file: str = "table_chatgpt_davinci_gpt4__piqa") -> Task:
+def ford_debates(folder: Path, _seed: int = 0, *, debates: str = "table_chatgpt_davinci_gpt4__piqa") -> Task:
     """Debates that models really had: the opening of each, then the turns in order."""
     dev: dict[str, Item] = {}
     test: dict[str, Item] = {}
-    for entry in json_lines(folder / "ford_debates" / f"{file}.jsonl", ("question", "options", "gold")):
-        item = _ford_item(entry, file)
+    for entry in json_lines(folder / "ford_debates" / f"{debates}.jsonl", ("question", "options", "gold")):
+        item = _ford_item(entry, debates)
         if item is not None:
             side = dev if is_dev(plain(entry["question"])) else test
             side.setdefault(item.id, item)
@@ -178,7 +178,7 @@ def split_options(text: str | None) -> dict[str, str]:
     return found
 
 
-def _ford_item(entry: Mapping[str, Any], file: str) -> Item | None:
+def _ford_item(entry: Mapping[str, Any], debates: str) -> Item | None:
     gold = str(entry["gold"])
     options = split_options(entry["options"])
     if gold.casefold() in {"yes", "no"}:
@@ -204,7 +204,7 @@ def _ford_item(entry: Mapping[str, Any], file: str) -> Item | None:
     return Item(
         id=name,
         case=case,
-        group=file.split("__")[1],
+        group=debates.split("__")[1],
         recorded=Recorded(openings=openings, turns=tuple(turns)),
     )
 
@@ -258,13 +258,13 @@ SETS = (
         purpose="replay of real debates; harm of unweighted debate",
         licence="unknown",
         source="github.com/Waste-Wood/FORD, output/",
-        files=tuple(DataFile(f"ford_debates/{name}.jsonl", f"file={name}") for name in FORD),
+        files=tuple(DataFile(f"ford_debates/{name}.jsonl", f"debates={name}") for name in FORD),
         citation="Xiong et al. 2023, FORD (Findings of EMNLP)",
         notes=(
             "ford_debates: apart from the round0_panel files only questions on which the models disagreed at the start were debated, "
             "so accuracy there is not that of the whole set; turns without a readable letter are abstentions; no confidences.",
         ),
-        options={"file": Option("which debates: who debated, over which questions", FORD)},
+        options={"debates": Option("who debated, over which questions", FORD)},
         loader=ford_debates,
         partial=True,
     ),

@@ -32,7 +32,7 @@ def find(name: str) -> DataSet:
     """
     if name in SETS:
         return SETS[name]
-    near = difflib.get_close_matches(name, SETS, n=3)
+    near = difflib.get_close_matches(name, SETS, n=3) or [known for known in SETS if name and name.casefold() in known]
     hint = f"did you mean {', '.join(near)}?" if near else "`maci data` lists them"
     raise InputError(f"no data set is named {name!r}: {hint}")
 

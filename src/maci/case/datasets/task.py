@@ -50,7 +50,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What a study works on. No text is in two of evidence, dev and test."""
+    """What a study works on. No text is in two of evidence, dev and test (of cases that are shown in part: no whole text)."""
 
     name: str
     """The data set with the options that differ from its own, such as ``kaggle_symptom_disease(shown=3)``."""

@@ -1,0 +1,203 @@
+"""``maci data``."""
+
+from __future__ import annotations
+
+import json as jsonlib
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from maci.case.datasets import SETS, DataSet, Item, data_folder, find, load
+from maci.case.datasets.dataset import FileState
+from maci.errors import CheckFailed, InputError
+
+__all__ = ["listing", "showing", "verifying"]
+
+_SHORT, _LONG = 200, 600
+"""Characters of an example: of a text that belongs to somebody else, and of one that may be shown."""
+
+
+def _folder(given: Path | None) -> Path | None:
+    """The folder of the data sets; none where nobody named one, which a list can live with."""
+    try:
+        return data_folder(given)
+    except InputError:
+        if given is not None:
+            raise
+        return None
+
+
+def listing(*, data: Path | None, json: bool, plain: bool) -> None:
+    """Every data set that can be loaded, and which are here."""
+    folder = _folder(data)
+    rows = [(entry, entry.rows(folder) if folder else None) for entry in SETS.values()]
+    if json:
+        found = [
+            {
+                "name": entry.name,
+                "about": entry.about,
+                "for": entry.purpose,
+                "licence": entry.licence,
+                "here": count is not None,
+                "rows": count,
+            }
+            for entry, count in rows
+        ]
+        typer.echo(jsonlib.dumps(found, ensure_ascii=False))
+        return
+    width = max(map(len, SETS))
+    for entry, count in rows:
+        here = "not here" if count is None else f"{count:,} rows"
+        typer.echo(f"{entry.name:<{width}}  {here:>11}  {entry.about}")
+        typer.echo(f"{'':<{width}}  {'':>11}  for {entry.purpose}; licence: {entry.licence}")
+    if not plain:
+        where = f"Looked in {folder}." if folder else "Name their folder with --data DIR or MACI_DATA."
+        typer.echo(f"\n{where} Traps, options, where to get one: maci data show NAME")
+        typer.echo("A file of your own (.csv, .tsv, .jsonl, .parquet) can stand wherever a data set can: docs/data.md")
+
+
+def showing(name: str, *, data: Path | None, json: bool, plain: bool) -> None:
+    """What is known of a data set, and the shape of one of its items where it is here."""
+    entry = find(name)
+    folder = _folder(data)
+    states = entry.state(folder) if folder else ()
+    example = _example(entry, folder, states) if folder else None
+    if json:
+        typer.echo(jsonlib.dumps(_description(entry, states, example), ensure_ascii=False))
+        return
+    typer.echo(f"{entry.name}: {entry.about}")
+    _field("for", entry.purpose)
+    _field("licence", entry.licence)
+    _field("from", entry.source)
+    if entry.citation:
+        _field("cite", entry.citation)
+    if entry.partial:
+        _field(
+            "note", "a part is kept apart for independent checks: the whole files have more rows and other checksums"
+        )
+    typer.echo("\nTraps, which every report states")
+    for note in entry.notes:
+        _field("", note)
+    typer.echo("\nOptions" if entry.options else "\nNo options")
+    for option, what in entry.options.items():
+        default = entry.defaults[option]
+        value = str(default).lower() if isinstance(default, bool) else default
+        _field(f"{option}={value}", f"{what.about} ({entry.valid(option)})")
+    typer.echo(f"\nFiles{f' in {folder}' if folder else ', below the folder that --data or MACI_DATA names'}")
+    known = {state.file.path: state for state in states}
+    for file in entry.files:
+        needed = f", only with {file.needed_for}" if file.needed_for else ""
+        typer.echo(f"  {file.path}  {file.bytes:,} bytes{needed}  {_state(known.get(file.path))}")
+        typer.echo(f"    sha256 {file.sha256}")
+    if example is not None:
+        typer.echo("\nA development item, as the defaults make it")
+        for key, value in example.items():
+            _field(key, value if isinstance(value, str) else jsonlib.dumps(value, ensure_ascii=False))
+    elif not plain:
+        typer.echo(f"\nNot here: get the files from {entry.source}, and name the folder above them with --data DIR")
+
+
+def verifying(name: str | None, *, data: Path | None, json: bool) -> None:
+    """Compare the SHA-256 of every file that is here; a file that differs can still be loaded."""
+    folder = data_folder(data)
+    entries = [find(name)] if name else list(SETS.values())
+    states = {entry.name: entry.state(folder) for entry in entries}
+    if name and not any(state.here for state in states[name]):
+        raise InputError(f"{name} is not in {folder}: `maci data show {name}` says where to get it")
+    files = {state.file.path: state for found in states.values() for state in found}
+    if json:
+        typer.echo(jsonlib.dumps([_file(state) for state in files.values()]))
+    else:
+        for path, state in files.items():
+            typer.echo(f"{_state(state):<14}  {path}")
+    if wrong := [path for path, state in files.items() if state.here and not state.as_described]:
+        parts = [entry.name for entry in entries if entry.partial and {f.path for f in entry.files} & set(wrong)]
+        whole = f"; of {', '.join(parts)} our figures use a part, so a whole file differs rightly" if parts else ""
+        raise CheckFailed(
+            f"{len(wrong)} of {len(files)} files are not those our figures were made with: {', '.join(wrong)}{whole}. "
+            "They load all the same, and reports say so"
+        )
+
+
+def _field(name: str, text: str) -> None:
+    head = f"  {name}: " if name else "  - "
+    typer.echo(textwrap.fill(" ".join(text.split()), 110, initial_indent=head, subsequent_indent="    "))
+
+
+def _state(state: FileState | None) -> str:
+    if state is None or not state.here:
+        return "not here"
+    return "as described" if state.as_described else "DIFFERS"
+
+
+def _file(state: FileState) -> dict[str, Any]:
+    file = state.file
+    return {"path": file.path, "state": _state(state), "sha256": file.sha256, "found": state.sha256}
+
+
+def _description(entry: DataSet, states: Iterable[FileState], example: dict[str, Any] | None) -> dict[str, Any]:
+    known = {state.file.path: state for state in states}
+    return {
+        "name": entry.name,
+        "about": entry.about,
+        "for": entry.purpose,
+        "licence": entry.licence,
+        "from": entry.source,
+        "citation": entry.citation,
+        "partial": entry.partial,
+        "notes": list(entry.notes),
+        "options": {
+            name: {"default": entry.defaults[name], "about": option.about, "valid": entry.valid(name)}
+            for name, option in entry.options.items()
+        },
+        "files": [
+            {
+                "path": file.path,
+                "bytes": file.bytes,
+                "sha256": file.sha256,
+                "needed_for": file.needed_for,
+                "state": _state(known.get(file.path)),
+            }
+            for file in entry.files
+        ],
+        "example": example,
+    }
+
+
+def _example(entry: DataSet, folder: Path, states: Iterable[FileState]) -> dict[str, Any] | None:
+    """The shape of the first development item, its texts cut short; nothing where the set is not here."""
+    needed = {file.path for file in entry.needed(entry.defaults)}
+    if not all(state.here for state in states if state.file.path in needed):
+        return None
+    task = load(entry.name, folder)
+    return {
+        "items": {"dev": len(task.dev), "test": len(task.test), "evidence": len(task.evidence)},
+        **_shape(task.dev[0] if task.dev else task.test[0], _LONG if entry.quotable else _SHORT),
+    }
+
+
+def _shape(item: Item, most: int) -> dict[str, Any]:
+    case = item.case
+    labels = case.outcomes.labels
+    found: dict[str, Any] = {
+        "id": item.id,
+        "question": textwrap.shorten(case.question, most, placeholder=" …"),
+        "context": textwrap.shorten(case.context, most, placeholder=" …"),
+        "outcomes": f"{case.outcomes.kind}, {len(labels)} known: {', '.join(labels[:6])}{' …' if len(labels) > 6 else ''}",
+        "gold": case.gold,
+    }
+    if case.evidence:
+        found["evidence"] = f"{len(case.evidence)} documents come with the case"
+    if case.hidden:
+        found["hidden"] = list(case.hidden)
+    if item.group:
+        found["group"] = item.group
+    if item.raters:
+        found["raters"] = dict(item.raters)
+    if item.recorded:
+        found["recorded"] = {model: turn.answer for model, turn in item.recorded.openings.items()}
+        found["turns"] = len(item.recorded.turns)
+    return found
