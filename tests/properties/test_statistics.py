@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from maci.calibrate import equal_width
+from maci.study.metrics import ece_of
 from maci.study.statistics import (
     FDR,
     benjamini_hochberg,
@@ -130,6 +132,26 @@ def test_with_groups_a_mean_over_seeds_is_covered_and_without_them_it_is_not():
     # var of the mean is (1 + .04/3)/60, taken for (1 + .04)/180
     chance = 2 * stats.norm.cdf(1.96 * np.sqrt((1.04 / 180) / ((1 + 0.04 / 3) / 60))) - 1
     assert within(naive, chance) and not within(naive, 0.95)
+
+
+@pytest.mark.parametrize("n", [300, 1200])
+def test_a_calibrated_method_shows_a_calibration_error_and_its_interval_misses_zero(n):
+    """Not a promise but its limit, as ``ece_of`` documents it.
+
+    The gap of a bin is a sum of independent errors of variance c(1−c), so its size is √(2/π) times their standard deviation.
+    """
+    rng = np.random.default_rng(10)
+    found, expected = [], []
+    for _ in range(60):
+        confidence = rng.uniform(0.3, 1, n)
+        right = rng.uniform(size=n) < confidence
+        found.append(bootstrap(ece_of(confidence, right), n, rng, resamples=200))
+        variance = np.bincount(equal_width(confidence), weights=confidence * (1 - confidence))
+        expected.append(np.sqrt(2 / np.pi * variance).sum() / n)
+    surplus = np.array([x.value for x in found]) - expected
+    assert abs(surplus.mean()) < stats.norm.ppf(1 - TAIL) * surplus.std(ddof=1) / np.sqrt(60)
+    assert np.mean(expected) == pytest.approx({300: 0.063, 1200: 0.032}[n], abs=0.002)  # what the docstring says
+    assert all(x.low > 0 for x in found)
 
 
 # tests: size

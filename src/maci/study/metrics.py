@@ -189,6 +189,10 @@ def ece_of(confidence: ArrayLike, correct: ArrayLike, *, adaptive: bool = False,
     each resample, where equal confidences stay together (Nixon et al. 2019, *CVPR Workshops*): bin ⌊bins · (F − f/2)⌋, f the share
     of cases with that confidence and F the share up to it.
 
+    Read it with care: noise within bins counts as error, so the estimate is too high, the more so the fewer the cases and the better
+    the calibration (a perfectly calibrated method shows about 0.03 on 1,200 cases spread over 0.3–1, and 0.06 on 300), and no
+    bootstrap interval reaches 0. Compare methods on the same cases rather than with 0.
+
     >>> statistic = ece_of([0.9, 0.9, 0.6, 0.6], [1, 1, 1, 0])
     >>> statistic(np.array([[0, 1, 2, 3]])).round(6).tolist()
     [0.1]

@@ -148,6 +148,7 @@ def test_sets_agree_with_scikit_learn(drawn, scored):
 def test_calibration_error_is_that_of_calibration(drawn, scored):
     p, gold = drawn
     assert value("ece", scored) == pytest.approx(ece(list(p), gold.tolist()), abs=1e-15)
+    assert math.isnan(ece([], []))
 
 
 def test_calibration_error_by_hand():
@@ -238,6 +239,9 @@ def test_seeds_of_one_case_widen_the_interval(scored):
     # three copies of a case: √3 too narrow if taken for three cases
     assert (together.high - together.low) / (apart.high - apart.low) == pytest.approx(math.sqrt(3), rel=0.05)
     assert together.how == "BCa, 100 clusters"
+    flat = [score({"a": 0.5, "b": 0.5}, "a")] * 300
+    apart, together = compare("brier", thrice, flat, rng()), compare("brier", thrice, flat, rng(), groups=cases)
+    assert (together.high - together.low) / (apart.high - apart.low) == pytest.approx(math.sqrt(3), rel=0.05)
     with pytest.raises(InputError, match="groups has 2 entries for 300 rows"):
         measure("brier", thrice, rng(), groups=["a", "b"])
 
