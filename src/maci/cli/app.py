@@ -316,11 +316,11 @@ DataName = Annotated[str, typer.Argument(help="`maci data` lists the names.", me
 @data.callback(invoke_without_command=True)
 def _data(context: typer.Context, data: DataDir = None, json: Json = False, plain: Plain = False) -> None:
     """List, describe and verify data sets: what each is for, its traps, its options, whether it is here."""
-    from maci.cli.data import listing
-
-    if context.invoked_subcommand is None:
-        listing(data=data, json=json, plain=plain)
     context.obj = data
+    if context.invoked_subcommand is None:
+        from maci.cli.data import listing
+
+        listing(data=data, json=json, plain=plain)
 
 
 @data.command("show")
@@ -344,6 +344,100 @@ def data_verify(
     from maci.cli.data import verifying
 
     verifying(name, data=data or context.obj, json=json)
+
+
+studies = typer.Typer(help="Compare methods on data sets: run, resume, export.", no_args_is_help=True)
+app.add_typer(studies, name="study")
+
+
+@studies.command("run")
+def study_run(
+    spec: Annotated[Path, typer.Argument(help="What to compare: a TOML file.", metavar="SPEC.toml", dir_okay=False)],
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of the data sets (default: MACI_DATA).", file_okay=False, metavar="DIR")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(help="Most items of each part, the same for every method.", min=1, metavar="N")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="With the changes of the spec's [quick].")] = False,
+    engine: Annotated[str, typer.Option(help="Where: `local`, or `ray` (a cluster; extra `ray`).")] = "local",
+    jobs: Annotated[
+        int, typer.Option(help="Processes at once; more than 1 helps readers.", min=1, max=1024, metavar="N")
+    ] = 1,
+    address: Annotated[
+        str | None, typer.Option(help="With --engine ray: the cluster (default: RAY_ADDRESS, else this machine).")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the results (default: studies-out/NAME).", file_okay=False, metavar="DIR"),
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(help="Keep rows in PostgreSQL instead: postgresql://… (extra `postgres`).", metavar="URL"),
+    ] = None,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try failed answers again.")] = False,
+    budget_tokens: Annotated[int | None, typer.Option(help="Most tokens of all runs together.", min=0)] = None,
+    budget_usd: Annotated[float | None, typer.Option(help="Most dollars of all runs together.", min=0)] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(help="Where models' replies are kept and found again.", dir_okay=False, metavar="FILE"),
+    ] = None,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Keep no replies, ask models every time.")] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Fetch no weights: use those that are here.")] = False,
+    json: Json = False,
+    plain: Plain = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a study, or go on with one that was interrupted: the same command again.
+
+    Every method answers every case of every data set and seed; each answer is kept as soon as it is there, and what
+    is there is not computed again. A failed answer is listed and counted, never scored. Interrupt it as you like.
+    """
+    from maci.cli.study import Options, run
+
+    if cache is not None and no_cache:
+        raise InputError("give --cache or --no-cache, not both")
+    run(
+        Options(
+            spec=spec, data=data, limit=limit, quick=quick, engine=engine, jobs=jobs, address=address, out=out,
+            store=store, retry_failed=retry_failed, budget_tokens=budget_tokens, budget_usd=budget_usd, cache=cache,
+            no_cache=no_cache, offline=offline, json=json, plain=plain, quiet=quiet,
+        )
+    )  # fmt: skip
+
+
+@studies.command("methods")
+def study_methods(json: Json = False) -> None:
+    """List the methods that can be compared, with their options."""
+    from maci.cli.study import methods
+
+    methods(json=json)
+
+
+@studies.command("list")
+def study_list(
+    folder: Annotated[Path, typer.Argument(help="Where results folders are.", metavar="DIR")] = Path("studies-out"),
+    json: Json = False,
+) -> None:
+    """List the studies that were run here, and how far each is."""
+    from maci.cli.study import listing
+
+    listing(folder, json=json)
+
+
+@studies.command("export")
+def study_export(
+    folder: Annotated[Path, typer.Argument(help="A results folder.", metavar="DIR")],
+    format: Annotated[str, typer.Option(help="jsonl, csv, or parquet (extra `eval`).")] = "jsonl",
+    to: Annotated[
+        Path | None, typer.Option(help="File to write (default: rows.FORMAT in DIR).", dir_okay=False)
+    ] = None,
+    store: Annotated[str | None, typer.Option(help="Read from PostgreSQL instead.", metavar="URL")] = None,
+) -> None:
+    """Write a study's rows, one for each answer, for other programs."""
+    from maci.cli.study import exporting
+
+    exporting(folder, format=format, to=to, store=store)
 
 
 def main() -> None:

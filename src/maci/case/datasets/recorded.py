@@ -221,7 +221,8 @@ SETS = (
         notes=(
             "mmlu_pro_panel: recorded letters, no probabilities; an empty or out-of-range answer and an item missing in a model's "
             "version (NA) are abstentions. Development is the 1,200 questions whose id has the smallest SHA-256. Question and "
-            "option texts are here only for the items with reasons.",
+            "option texts are here only for the items with reasons; of those about one in twenty repeats another under a second id, "
+            "some across the split.",
         ),
         options={
             "category": Option("a subject such as health, or all"),

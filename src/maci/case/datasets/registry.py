@@ -56,7 +56,9 @@ def load(name: str, folder: Path | None = None, *, seed: int = 0, options: Mappi
         )
     task = entry.loader(where, seed, **chosen)
     if not task.dev and not task.test:
-        raise InputError(f"{name} has no items with {chosen or 'its options'}: choose others (`maci data show {name}`)")
+        raise InputError(
+            f"{entry.label(chosen)} leaves no items in {where}: choose other options (`maci data show {name}`)"
+        )
     differ = tuple(
         f"{state.file.path} is not the file our figures were made with (SHA-256 {state.sha256}): do not compare with them."
         for state in states
