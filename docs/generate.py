@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 
 from maci.case.case import CaseFile
+from maci.case.datasets import SETS
+from maci.case.datasets.own import FIELDS
 from maci.config import build, parameters
 from maci.panel.file import PanelsFile
 from maci.record.events import schema
@@ -50,7 +52,40 @@ def settings() -> str:
     return "\n".join(rows).replace("|𝒴|", "\\|𝒴\\|")
 
 
-BLOCKS = {"decisions/002-stop-rules.md": {"stop-rules": stop_rules}, "settings.md": {"settings": settings}}
+def data_sets() -> str:
+    """Every data set: what it is for, whose it is, its options and its traps."""
+    parts = []
+    for entry in SETS.values():
+        lines = [f"### {entry.name}", f"{entry.about[0].upper()}{entry.about[1:]}. For {entry.purpose}."]
+        lines.append(
+            f"Licence: {entry.licence}. From {entry.source}." + (f" {entry.citation}." if entry.citation else "")
+        )
+        if entry.partial:
+            lines.append(
+                "A part is kept apart for independent checks, so whole files have more rows and other checksums."
+            )
+        lines += [f"* {note.removeprefix(f'{entry.name}: ')}" for note in entry.notes]
+        if entry.options:
+            lines += ["", "| option | default | meaning | valid |", "|---|---|---|---|"]
+        for name, option in entry.options.items():
+            default = entry.defaults[name]
+            value = str(default).lower() if isinstance(default, bool) else default
+            lines.append(f"| `{name}` | {value} | {option.about} | {entry.valid(name)} |")
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
+
+
+def own_fields() -> str:
+    """What a column of a user's file can be mapped to."""
+    rows = [f"| `{name}` | {what.replace('|', chr(92) + '|')} |" for name, what in FIELDS.items()]
+    return "\n".join(["| field | what it is |", "|---|---|", *rows])
+
+
+BLOCKS = {
+    "decisions/002-stop-rules.md": {"stop-rules": stop_rules},
+    "settings.md": {"settings": settings},
+    "data.md": {"data-sets": data_sets, "own-fields": own_fields},
+}
 
 
 def schemas() -> dict[str, str]:
