@@ -1,0 +1,109 @@
+"""How far a study is: a live table on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+
+from maci.study.rows import Row
+from maci.study.store import Meta
+
+if TYPE_CHECKING:
+    from maci.study.run import Progress
+
+__all__ = ["StudyView"]
+
+_EVERY = 30.0
+"""Seconds between two lines where there is no terminal."""
+
+
+class StudyView:
+    """Follows a run; all of it on standard error."""
+
+    def __init__(self, *, plain: bool, silent: bool) -> None:
+        self._console = Console(stderr=True, highlight=False, no_color=plain)
+        self._silent, self._live = silent, not plain and self._console.is_terminal
+        self._screen: Live | None = None
+        self._bar: Bar | None = None
+        self._progress: Progress | None = None
+        self._began = self._said = time.monotonic()
+
+    def begin(self, meta: Meta, progress: Progress) -> None:
+        """What is planned, and what is there already."""
+        self._progress, self._began, self._said = progress, time.monotonic(), time.monotonic()
+        if self._silent:
+            return
+        on = f", {progress.there} of them are there" if progress.there else ""
+        self._line(f"{meta.spec.name}: {progress.planned} answers{on}")
+        if self._live and progress.left:
+            columns = (
+                TextColumn("answers"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeElapsedColumn(),
+                TimeRemainingColumn(),
+            )
+            self._bar = Bar(*columns, console=self._console)
+            self._bar.add_task("", total=progress.planned, completed=progress.there)
+            self._screen = Live(console=self._console, transient=True, refresh_per_second=4, get_renderable=self._drawn)
+            self._screen.start()
+
+    def row(self, row: Row) -> None:
+        """Another answer."""
+        progress = self._progress
+        if progress is None or self._silent:
+            return
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=progress.planned - progress.left)
+        elif not self._live and time.monotonic() - self._said >= _EVERY:
+            self._said = time.monotonic()
+            self._line(self._words(progress))
+
+    def close(self) -> None:
+        """Take the live part away."""
+        if self._screen is not None:
+            self._screen.stop()
+            self._screen = self._bar = None
+
+    def _words(self, progress: Progress) -> str:
+        done = progress.planned - progress.left
+        eta = (time.monotonic() - self._began) / max(1, progress.new) * progress.left
+        parts = [f"{done}/{progress.planned}", f"about {_minutes(eta)} left", self._spent(progress)]
+        best = [
+            f"{name} {tally.accuracy:.3f}" for name, tally in progress.methods.items() if tally.accuracy is not None
+        ]
+        if progress.failures:
+            parts.append(f"{len(progress.failures)} failed")
+        return " · ".join([*parts, *best[:6]])
+
+    def _spent(self, progress: Progress) -> str:
+        return f"{progress.spent.tokens:,} tokens" + (f" ${progress.spent.usd:.4f}" if progress.spent.usd else "")
+
+    def _drawn(self) -> Group:
+        progress = self._progress
+        assert progress is not None and self._bar is not None
+        table = Table("method", "right so far", "test items", "failed", box=None, pad_edge=False)
+        for name, tally in list(progress.methods.items())[: max(4, self._console.height - 8)]:
+            right = "" if tally.accuracy is None else f"{tally.accuracy:.3f}"
+            table.add_row(name, right, str(tally.n), str(tally.failed or ""))
+        return Group(self._bar, table, f"{self._spent(progress)}, {len(progress.failures)} failed")
+
+    def _line(self, text: str) -> None:
+        self._console.print(text, markup=False, soft_wrap=True)
+
+
+def _minutes(seconds: float) -> str:
+    """A time to wait, in words.
+
+    >>> _minutes(42), _minutes(600), _minutes(9000)
+    ('42 s', '10 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,339 @@
+"""Answers keys of a study in one process: loads the data, sets the tables, asks the methods, makes the rows."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import math
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from maci.calls import Table
+from maci.case.case import Case, Document
+from maci.case.datasets import Item, Task, load, load_own
+from maci.case.outcomes import canonical
+from maci.config import Config
+from maci.errors import BudgetError, ConfigError, InputError, MaciError, MissingExtra
+from maci.evidence.encode import Encoder, load_encoder
+from maci.evidence.knowledge import builtin_spans, builtin_tone
+from maci.evidence.source import document_spans
+from maci.evidence.span import Span
+from maci.llm.prices import FREE, no_price
+from maci.methods import registry
+from maci.methods.method import Answer, Bench, Method, Setting, Step
+from maci.panel import choose
+from maci.panel.models import ModelPanel
+from maci.panel.readers import ReaderPanel
+from maci.panel.shelf import Sources, remembering
+from maci.panel.spec import AgentSpec, PanelSpec, agents_of, judges_of
+from maci.study import store
+from maci.study.ledger import RunLedger
+from maci.study.rows import Key, Round, Row
+from maci.study.spec import Data, StudySpec
+
+if TYPE_CHECKING:
+    from maci.llm.house import House
+
+__all__ = ["Study", "Worker", "limited", "resolve"]
+
+_GROUPS = 2
+"""Tasks with their panels that are kept: one ends while the next begins."""
+
+
+def resolve(spec: StudySpec) -> PanelSpec | None:
+    """The panel of models a spec asks for; ``None`` for the readers and for recorded answers."""
+    own = spec.panel
+    judges = None if own.judges is None else judges_of(own.judges, "panel.judges")
+    if own.recorded:
+        return None
+    if own.agents:
+        from maci.panel.file import find
+
+        return PanelSpec(
+            agents=agents_of(own.agents, "panel.agents"), judges=judges, models={**find().options, **own.models}
+        )
+    name = own.name or "readers"
+    if name == "readers":
+        if judges is None:
+            return None
+        return PanelSpec(name=name, agents=agents_of([AgentSpec(model="reader")]), judges=judges, models=own.models)
+    found = choose(name)
+    if isinstance(found, str):
+        raise ConfigError(
+            f"panel.name = {name!r} is a script for single cases: a study needs readers or a panel of models"
+        )
+    changed: dict[str, Any] = {"models": {**found.models, **own.models}}
+    return found.model_copy(update=changed if judges is None else {**changed, "judges": judges})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Study:
+    """All a worker needs to know, on whatever machine."""
+
+    spec: StudySpec
+    panel: PanelSpec | None = None
+    """As :func:`resolve` found it."""
+    folder: Path | None = None
+    """Of the data sets."""
+    cache: Path | None = None
+    """Of models' replies; ``None`` keeps none."""
+    offline: bool = False
+
+    @property
+    def config(self) -> Config:
+        """The settings of every answer."""
+        below = {} if self.panel is None else dict(self.panel.settings)
+        if self.spec.panel.recorded or (self.panel is not None and self.panel.judges == ()):
+            below.setdefault("crit.enabled", False)
+        return self.spec.config(below)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The spec's, with the panel as it was resolved."""
+        panel = self.spec.identity["panel"]
+        if self.panel is not None:
+            panel = {**self.panel.record(), "settings": dict(self.panel.settings)}
+        return {**self.spec.identity, "panel": panel}
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """One task with its panel and methods, shared by all answers on it."""
+
+    task: Task
+    items: Mapping[tuple[str, str], Item]
+    bench: Bench
+    methods: Mapping[str, tuple[store.Method, Method]]
+
+
+class _Panels:
+    """Sets tables over the task's evidence, and over a case's own documents where it has some."""
+
+    def __init__(
+        self, study: Study, spans: tuple[Span, ...], encoder: Encoder, house: House | None, config: Config
+    ) -> None:
+        self._study, self._spans, self._encoder, self._house, self._config = study, spans, encoder, house, config
+        self._made: OrderedDict[tuple[Any, ...], Setting] = OrderedDict()
+
+    def table(self, case: Case, *, seed: int = 0) -> Table:
+        """The table for a case."""
+        key = (case.evidence, case.outcomes.kind == "ordered")
+        if key not in self._made:
+            self._made[key] = self._panel(case)
+            if len(self._made) > 8:
+                self._made.popitem(last=False)
+        return self._made[key].table(case, seed=seed)
+
+    def _panel(self, case: Case) -> Setting:
+        background = () if self._spans else builtin_tone() if case.outcomes.kind == "ordered" else builtin_spans()
+        sources = Sources(document_spans(case), self._spans, tuple(background))
+        if self._house is None:
+            return ReaderPanel(sources, self._encoder)
+        assert self._study.panel is not None
+        return ModelPanel(self._study.panel, sources, self._encoder, self._house, self._config)
+
+
+def limited(items: Sequence[Item], limit: int | None, seed: int) -> tuple[Item, ...]:
+    """At most ``limit`` items, drawn by their ids alone: more with a higher limit, never others."""
+    if limit is None or len(items) <= limit:
+        return tuple(items)
+    drawn = {i.id for i in sorted(items, key=lambda i: hashlib.sha256(f"{seed}/{i.id}".encode()).digest())[:limit]}
+    return tuple(item for item in items if item.id in drawn)
+
+
+class Worker:
+    """Answers keys; nothing it does depends on which, or in what order."""
+
+    def __init__(self, study: Study, ledger: RunLedger | None = None) -> None:
+        self.study, self._ledger, self._config = study, ledger, study.config
+        self._entries = {entry.name: entry for entry in study.spec.data}
+        self._groups: OrderedDict[tuple[str, int], _Group] = OrderedDict()
+        self._encoder: Encoder | None = None
+        self._house: House | None = None
+
+    # --- what there is to do --------------------------------------------------------------------------------------------------
+
+    def plan(self) -> store.Meta:
+        """Everything the study asks for. Data that cannot be had and panels that cannot sit are refused here."""
+        spec, identity = self.study.spec, self.study.identity
+        items: dict[str, dict[int, dict[str, tuple[str, ...]]]] = {}
+        methods: dict[str, tuple[store.Method, ...]] = {}
+        notes: dict[str, tuple[str, ...]] = {}
+        for name in self._entries:
+            for seed in spec.seeds:
+                group = self._group(name, seed)
+                parts = {part: limited(getattr(group.task, part), spec.limit, seed) for part in spec.parts}
+                items.setdefault(name, {})[seed] = {part: tuple(i.id for i in some) for part, some in parts.items()}
+                methods.setdefault(name, tuple(described for described, _ in group.methods.values()))
+                notes.setdefault(name, group.task.notes)
+                if not any(parts.values()):
+                    raise InputError(
+                        f"{name} has no items in {' and '.join(spec.parts)}: choose other `parts` or options"
+                    )
+        return store.Meta(
+            spec=spec, identity=identity, fingerprint=fingerprint(identity), items=items, methods=methods, notes=notes
+        )
+
+    def _task(self, entry: Data, seed: int) -> Task:
+        if entry.set is not None:
+            return load(entry.set, self.study.folder, seed=seed, options=entry.options)
+        assert entry.file is not None
+        return load_own(entry.file, columns=entry.map)
+
+    def _group(self, data: str, seed: int) -> _Group:
+        if (data, seed) in self._groups:
+            self._groups.move_to_end((data, seed))
+            return self._groups[(data, seed)]
+        task = self._task(self._entries[data], seed)
+        items: dict[tuple[str, str], Item] = {
+            (part, item.id): item for part in self.study.spec.parts for item in getattr(task, part)
+        }
+        if not items:
+            raise InputError(
+                f"{data} has no items in {' and '.join(self.study.spec.parts)}: choose other `parts` or options"
+            )
+        panel = self._panel(task)
+        agents = self._seated(panel, next(iter(items.values())).case, seed)
+        methods = {
+            name: (
+                store.Method(name=name, use=own.use, of=own.label, each=own.each, options=options),
+                registry.build(own.use, options),
+            )
+            for own in self.study.spec.methods
+            for name, options in own.expand(agents).items()
+        }
+        bench = Bench(panel=panel, config=self._config, ledger=self._ledger)
+        group = self._groups[(data, seed)] = _Group(task, items, bench, methods)
+        if len(self._groups) > _GROUPS:
+            self._groups.popitem(last=False)
+        return group
+
+    def _seated(self, panel: Setting, case: Case, seed: int) -> tuple[str, ...]:
+        """The agents' names, from a table that is set to see that it can be."""
+        return tuple(agent.name for agent in panel.table(case, seed=seed).agents)
+
+    def _panel(self, task: Task) -> Setting:
+        if self._encoder is None:
+            self._encoder = remembering(load_encoder(self._config.evidence.encoder, offline=self.study.offline), None)
+        if recorded := self.study.spec.panel.recorded:
+            from maci.study.recorded import RecordedPanel
+
+            chosen = recorded if isinstance(recorded, tuple) else None
+            return RecordedPanel((*task.dev, *task.test), self._encoder, models=chosen)
+        return _Panels(self.study, _spans(task.evidence), self._encoder, self._models(), self._config)
+
+    def _models(self) -> House | None:
+        if self.study.panel is None:
+            return None
+        if self._house is None:
+            from maci.llm.cache import ResponseCache
+            from maci.llm.house import House
+
+            cache = None if self.study.cache is None else ResponseCache(self.study.cache)
+            self._house = House(cache=cache, options=self.study.panel.models)
+            if self.study.spec.budget.usd is not None:  # can only be kept where prices are known
+                for name in self.study.panel.seated:
+                    if getattr(self._house.model(name), "price", FREE) is None:
+                        raise no_price(name)
+        return self._house
+
+    # --- answering ------------------------------------------------------------------------------------------------------------
+
+    async def answer(self, key: Key) -> Row | None:
+        """The row of a key; ``None`` where the run's budget ended it, so that a run with more can answer it in full.
+
+        A method that cannot answer makes a failed row. What would end every answer is raised.
+        """
+        group = self._group(key.data, key.seed)
+        item = group.items[(key.part, key.item)]
+        _, method = group.methods[key.method]
+        began = monotonic()
+        try:
+            case = replace(item.case, gold=None, hidden={})
+            answer = await method.answer(case, group.bench, key.seed)
+        except Exception as error:
+            if _ends_all(error):
+                raise
+            if isinstance(error, BudgetError):
+                answer = Answer(belief=None, reason=str(error), out_of_budget=True)
+            else:
+                answer = Answer(belief=None, reason=_say(error))
+        await asyncio.sleep(0)  # readers never wait: others get their turn here
+        if answer.out_of_budget and self._ledger is not None and self._ledger.reached is not None:
+            return None
+        return _row(key, item, answer, monotonic() - began)
+
+    async def aclose(self) -> None:
+        """Let go of the models."""
+        if self._house is not None:
+            house, self._house = self._house, None
+            await house.aclose()
+
+
+def fingerprint(identity: Mapping[str, Any]) -> str:
+    """SHA-256 of what decides the rows."""
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+
+
+def _spans(documents: Sequence[Document]) -> tuple[Span, ...]:
+    """The shared corpus: one span for each document."""
+    found: dict[str, Span] = {}
+    for document in documents:
+        span = Span.of(document.text, document.source, label=document.label)
+        if document.id is not None:
+            span = replace(span, id=document.id)
+        found.setdefault(span.id, span)
+    return tuple(found.values())
+
+
+def _ends_all(error: Exception) -> bool:
+    """Whether no other answer could do better: a wrong key, a full disk, a method that cannot use these agents."""
+    return bool(getattr(error, "fatal", False)) or isinstance(error, ConfigError | MissingExtra)
+
+
+def _say(error: Exception) -> str:
+    text = " ".join(str(error).encode("utf-8", "replace").decode().split())
+    if text and isinstance(error, MaciError):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _row(key: Key, item: Item, answer: Answer, seconds: float) -> Row:
+    space, gold = item.case.outcomes, item.case.gold
+    if gold is not None:
+        gold = canonical(gold, space, space.start)
+    status: store.Status = "done" if answer.belief is not None else "budget" if answer.out_of_budget else "failed"
+    return Row(
+        **key._asdict(),
+        gold=gold,
+        group=item.group,
+        raters=dict(item.raters),
+        positions=dict(zip(space.labels, space.positions, strict=True)) if space.kind == "ordered" else {},
+        status=status,
+        reason=answer.reason,
+        belief=answer.belief,
+        agreement=answer.agreement,
+        q0=_known(answer.q0),
+        d0=_known(answer.d0),
+        calls=answer.calls,
+        judge_calls=answer.judge_calls,
+        rounds=answer.rounds,
+        usage=answer.usage,
+        judge_usage=answer.judge_usage,
+        seconds=round(seconds, 6),
+        course=tuple(map(_round, answer.course)),
+    )
+
+
+def _round(step: Step) -> Round:
+    signals = {name: _known(getattr(step, name)) for name in ("q", "d", "i", "o", "crit", "cl")}
+    return Round(belief=step.belief, beliefs=step.beliefs, **signals)
+
+
+def _known(value: float | None) -> float | None:
+    return None if value is None or math.isnan(value) else float(value)
