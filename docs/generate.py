@@ -17,6 +17,7 @@ from maci.config import build, parameters
 from maci.panel.file import PanelsFile
 from maci.record.events import schema
 from maci.record.result import Result
+from maci.study.spec import StudySpec
 from maci.theory.trajectories import TRAJECTORIES, play
 
 DOCS = Path(__file__).parent
@@ -90,7 +91,7 @@ BLOCKS = {
 
 def schemas() -> dict[str, str]:
     """The published JSON Schemas."""
-    files = {"case": CaseFile, "panels": PanelsFile, "result": Result}
+    files = {"case": CaseFile, "panels": PanelsFile, "result": Result, "study": StudySpec}
     found = {**{name: model.model_json_schema() for name, model in files.items()}, "transcript": schema()}
     return {f"schemas/{name}.json": json.dumps(found[name], indent=1, ensure_ascii=False) + "\n" for name in found}
 
