@@ -20,9 +20,9 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from maci.errors import ConfigError
 
@@ -31,6 +31,14 @@ __all__ = ["PROFILES", "Config", "Parameter", "load", "parameters"]
 
 def _param(default: Any, symbol: str, meaning: str, *, ge: float | None = None, le: float | None = None) -> Any:
     return Field(default, ge=ge, le=le, description=meaning, json_schema_extra={"symbol": symbol})
+
+
+def _named_numbers(value: Any) -> Any:
+    """``a=1,b=2`` as a mapping."""
+    if not isinstance(value, str):
+        return value
+    pairs = [item.partition("=") for item in value.split(",") if item.strip()]
+    return {name.strip(): number.strip() for name, _, number in pairs}
 
 
 class _Section(BaseModel):
@@ -167,6 +175,9 @@ class Evidence(_Section):
     encoder: str = _param("wordllama", "φ", "wordllama, minilm (extra `dense`), st:MODEL or module:function")
     k_ret: int = _param(32, "k_ret", "spans retrieved for a case", ge=1, le=1000)
     context_tokens: int = _param(4000, "context", "most tokens of evidence an agent is shown", ge=100, le=1_000_000)
+    theta: Literal["frozen", "moving"] = _param(
+        "frozen", "θ", "the target of Q: the case, or (an ablation) half the case and half what was admitted so far"
+    )
     quote_match: float = _param(0.8, "quote", "a quote this close to its span is verified", ge=0, le=1)
 
 
@@ -175,6 +186,9 @@ class Calibration(_Section):
 
     made_for: str = _param("", "φ", "the encoder this calibration was made with; empty: none was made")
     temperature: float = _param(1.0, "T", "reported p is softmax(log p / T)", ge=0.01, le=100)
+    agents: Annotated[Mapping[str, Annotated[float, Field(ge=0.01, le=100)]], BeforeValidator(_named_numbers)] = _param(
+        {}, "T_u", "each agent's own temperature by its name, as agent=number,…; who is not named has 1"
+    )
 
 
 class Regime(_Section):
@@ -272,6 +286,8 @@ def _valid(leaf: Any) -> str:
         return f"{kind}between {lo:g} and {hi:g}"
     if leaf.annotation is bool:
         return "true or false"
+    if "Mapping" in str(leaf.annotation):
+        return "name=number pairs, each number between 0.01 and 100"
     if options := getattr(leaf.annotation, "__args__", None):
         return "one of " + ", ".join(str(option) for option in options)
     return "text"

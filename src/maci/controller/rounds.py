@@ -328,10 +328,20 @@ def by_hand(dials: Dials, state: State) -> Dials:
 
 
 def _theta(state: State) -> NDArray[np.float32]:
-    """θ, frozen at round 0: set before any round can close."""
+    """θ, frozen at round 0: set before any round can close. As an ablation it moves towards what was admitted."""
     if state.theta is None:
         raise AssertionError("a round closed before retrieval")
-    return state.theta
+    if state.config.evidence.theta == "frozen":
+        return state.theta
+    shown = dict.fromkeys(c.span for e in state.record for c in e.argument.citations if c.span in state.vectors)
+    if not shown:
+        return state.theta
+    rows = np.stack([state.vectors[i] for i in shown])
+    centre = (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)).mean(axis=0)
+    moved = state.theta / max(float(np.linalg.norm(state.theta)), 1e-12) + centre / max(
+        float(np.linalg.norm(centre)), 1e-12
+    )
+    return np.asarray(moved / max(float(np.linalg.norm(moved)), 1e-12), dtype=np.float32)
 
 
 def _mixture(state: State) -> Vector:

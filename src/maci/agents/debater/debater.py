@@ -45,6 +45,31 @@ class Debater:
         self._written: tuple[TurnRequest, Request, Form] | None = None
         """What was asked last: a turn is priced first and taken then."""
 
+    def redrawn(self, seed: int) -> Debater:
+        """Another draw is another seed of the request, which whoever asks gives it."""
+        return self
+
+    def as_copy_of(self, other: Debater) -> Debater:
+        """The other's model and manner under this one's name."""
+        return self._like(other, other._persona)
+
+    def styled(self, manner: str) -> Debater:
+        """The same model told to reason in a given manner."""
+        return self._like(self, f"{self._persona}\n{manner}".strip())
+
+    def _like(self, other: Debater, persona: str) -> Debater:
+        return Debater(
+            self.name,
+            other._model,
+            family=other.family,
+            persona=persona,
+            belief=other._belief,
+            draws=other._draws,
+            temperature=other._temperature,
+            max_tokens=other._max_tokens,
+            arguments=other._arguments,
+        )
+
     prompts = PROMPTS
     """The templates it asks with; their hashes go into the record."""
 

@@ -59,6 +59,20 @@ class Reader:
 
     free = True
 
+    def redrawn(self, seed: int) -> Reader:
+        """The reader had chance dealt it other evidence: its hand drawn anew from itself, with replacement."""
+        rng = np.random.default_rng(seed)
+        return self._holding(self._rule, np.sort(rng.choice(self._hand, len(self._hand))))
+
+    def as_copy_of(self, other: Reader) -> Reader:
+        """The other's way of weighing with this one's name and hand: two copies of one model, as it were."""
+        return self._holding(other._rule, self._hand)
+
+    def _holding(self, rule: Family, hand: Rows) -> Reader:
+        copy = Reader(rule, self._library, hand, self._conduct)
+        copy.name = self.name
+        return copy
+
     def ceiling(self, request: TurnRequest) -> int:
         """What is new to read, and the longest turn it could write."""
         return self._reading(request).new_tokens() + 3 * _LONGEST
@@ -80,7 +94,7 @@ class _Reading:
         self.view: View = library.view(self.text)
         self.hand = set(hand.tolist())
         shown = {row for round in range(1, request.round) for row in self.shown_in(round)}
-        self.visible = np.array(sorted(shown | self.hand), dtype=np.intp)
+        self.visible = np.array(sorted([*hand.tolist(), *(shown - self.hand)]), dtype=np.intp)
 
     def shown_in(self, round: int) -> set[int]:
         """Rows that arguments admitted in a round have cited."""
@@ -90,7 +104,7 @@ class _Reading:
     def new_tokens(self) -> int:
         """Tokens of what is read for the first time: case and hand at the opening, then what the last round has shown."""
         if self.request.round == 0:
-            return self.view.tokens + int(self.library.tokens[self.visible].sum())
+            return self.view.tokens + int(self.library.tokens[np.unique(self.visible)].sum())
         before = {row for round in range(1, self.request.round - 1) for row in self.shown_in(round)} | self.hand
         return int(self.library.tokens[sorted(self.shown_in(self.request.round - 1) - before)].sum())
 

@@ -1,0 +1,109 @@
+"""The controller itself, and its ablations: the same debate under other settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from maci.case.case import Case
+from maci.config import Config, build, parameters
+from maci.controller.decisions import Finished, Gated, Initialized, Measured, Weighed
+from maci.controller.inputs import JudgeAbstention, Scored, TurnFailed, TurnTaken
+from maci.debate import debate
+from maci.errors import ModelError
+from maci.llm.usage import Usage
+from maci.methods.method import Answer, Bench, Step
+from maci.record.events import Event
+from maci.run import opening
+
+__all__ = ["Maci", "NoModel", "changed", "summary"]
+
+
+class NoModel(ModelError):
+    """A debate that ended because no call to one of its models can succeed."""
+
+    fatal = True
+
+
+@dataclass(frozen=True, slots=True)
+class Maci:
+    """A debate under the bench's settings, with some of them changed."""
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    name: str = "maci"
+
+    async def answer(self, case: Case, bench: Bench, seed: int) -> Answer:
+        """Debate to the end."""
+        config = changed(bench.config, self.settings)
+        table = bench.panel.table(case, seed=seed)
+        if not config.crit.enabled:
+            table = type(table)(agents=table.agents, judges=(), evidence=table.evidence, encoder=table.encoder)
+        first = opening(case, table, config, seed=seed)
+        return summary([event async for event in debate(first, table, ledger=bench.ledger)])
+
+
+def changed(config: Config, settings: Mapping[str, Any]) -> Config:
+    """A config with some settings replaced, checked like any other."""
+    if not settings:
+        return config
+    own = {row.key: row.value for row in parameters(config) if row.value != row.default}
+    return build(config.profile, {**own, **settings})
+
+
+def summary(events: list[Event]) -> Answer:
+    """A debate's events as an answer."""
+    result = events[-1]
+    assert isinstance(result, Finished)
+    usage, judge_usage, calls, judge_calls = Usage(), Usage(), 0, 0
+    course: list[Step] = []
+    start: Initialized | None = None
+    weighed: Weighed | None = None
+    cl: float | None = None
+    for event in events:
+        if getattr(event, "fatal", False):  # a wrong key or the like: nobody's answer
+            raise NoModel(result.detail)
+        match event:
+            case TurnTaken():
+                usage, calls = usage + event.turn.usage, calls + 1
+            case TurnFailed():
+                usage, calls = usage + event.usage, calls + 1
+            case Scored() | JudgeAbstention():
+                judge_usage, judge_calls = judge_usage + event.usage, judge_calls + 1
+            case Initialized():
+                start = event
+                course.append(Step(belief=event.mixture, beliefs=event.beliefs, q=event.q, d=event.d, o=event.o))
+            case Gated():
+                cl = event.dials.cl
+            case Weighed():
+                weighed = event
+            case Measured() if weighed is not None:
+                course.append(_step(event, weighed, cl))
+            case _:
+                pass
+    return Answer(
+        belief=result.raw if result.answer is not None else None,
+        reason=result.stop_reason if result.answer is not None else result.detail or result.stop_reason,
+        out_of_budget=result.stop_reason == "budget",
+        rounds=result.rounds,
+        calls=calls,
+        judge_calls=judge_calls,
+        usage=usage,
+        judge_usage=judge_usage,
+        course=tuple(course),
+        q0=None if start is None else start.q,
+        d0=None if start is None else start.d,
+    )
+
+
+def _step(measured: Measured, weighed: Weighed, cl: float | None) -> Step:
+    return Step(
+        belief=weighed.mixture,
+        beliefs=weighed.beliefs,
+        q=measured.q,
+        d=measured.d,
+        i=measured.gain,
+        o=measured.o,
+        crit=measured.crit,
+        cl=cl,
+    )

@@ -1,0 +1,173 @@
+"""What every method owes a study, whatever it does inside."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+
+from helpers import arg
+from maci.agents.argument import Turn, Usage
+from maci.agents.fake import FunctionAgent
+from maci.calls import Table
+from maci.case.case import Case
+from maci.case.outcomes import OutcomeSpace
+from maci.config import build as settings
+from maci.errors import ModelError, UnknownModel
+from maci.evidence.fake import HashEncoder
+from maci.evidence.source import CaseEvidence
+from maci.evidence.span import Span
+from maci.judge.fake import FunctionJudge
+from maci.llm.budget import Ledger
+from maci.methods.method import Answer, Bench, Method, Unfit
+from maci.methods.registry import build, entries
+from maci.panel.readers import ReaderPanel
+
+ALL = [build(entry.name) for entry in entries()]
+NEEDS_DRAWS = {"majority_vote", "self_consistency"}
+NEEDS_COPIES = {"du_debate"}
+every_method = pytest.mark.parametrize("method", ALL, ids=lambda method: method.name)
+
+CASE = Case(
+    question="Which animal is it?",
+    context="It has stripes, it hunts at night and it swims well.",
+    outcomes=OutcomeSpace(labels=("cat", "tiger", "zebra")),
+    gold="tiger",
+)
+FACTS = {
+    "cat": ("A cat hunts at night.", "A cat purrs and hates water.", "Cats climb.", "A cat sleeps all day."),
+    "tiger": ("A tiger has stripes.", "A tiger swims well.", "Tigers hunt at night.", "A tiger roars."),
+    "zebra": ("A zebra has stripes.", "Zebras graze by day.", "A zebra lives in herds.", "Zebras cannot swim."),
+}
+
+
+@cache
+def panel() -> ReaderPanel:
+    spans = [Span.of(text, "book", n, label) for label, texts in FACTS.items() for n, text in enumerate(texts)]
+    return ReaderPanel(spans, HashEncoder())
+
+
+class Seats:
+    """The same fake agents and one fake judge for every case."""
+
+    def __init__(self, *agents: FunctionAgent) -> None:
+        self.agents = agents
+
+    def table(self, case: Case, *, seed: int = 0) -> Table:
+        judges = [FunctionJudge(f"judge {n}", lambda request: 0.8) for n in range(3)]
+        return Table(agents=self.agents, judges=judges, evidence=CaseEvidence(case), encoder=HashEncoder())
+
+
+def run(method: Method, bench: Bench, case: Case = CASE, seed: int = 0) -> Answer:
+    return asyncio.run(method.answer(case, bench, seed))
+
+
+def says(name: str, reply: Callable[..., Turn], ceiling: int = 0) -> FunctionAgent:
+    return FunctionAgent(name, reply, ceiling=ceiling)
+
+
+def turn(cat: float, tiger: float, zebra: float, tokens: int = 0) -> Turn:
+    belief = {"cat": cat, "tiger": tiger, "zebra": zebra}
+    return Turn(belief=belief, arguments=(arg("So it is."),), usage=Usage(generated=tokens))
+
+
+@every_method
+def test_a_method_answers_with_a_belief_over_the_outcomes_and_counts_its_calls(method: Method) -> None:
+    answer = run(method, Bench(panel=panel()))
+    assert answer.belief is not None
+    assert list(answer.belief) == list(CASE.outcomes.labels)
+    assert sum(answer.belief.values()) == pytest.approx(1)
+    assert answer.calls >= 1 and answer.usage.tokens > 0 and answer.reason
+    for step in answer.course:
+        assert sum(step.belief.values()) == pytest.approx(1)
+
+
+@every_method
+def test_the_same_seed_gives_the_same_answer(method: Method) -> None:
+    assert run(method, Bench(panel=panel()), seed=3) == run(method, Bench(panel=panel()), seed=3)
+
+
+@every_method
+def test_a_method_never_sees_the_gold_answer(method: Method) -> None:
+    told = Case(question=CASE.question, context=CASE.context, outcomes=CASE.outcomes, gold="zebra")
+    ours, theirs = run(method, Bench(panel=panel())), run(method, Bench(panel=panel()), told)
+    assert (ours.belief, ours.calls) == (theirs.belief, theirs.calls)
+
+
+@every_method
+def test_a_ceiling_is_never_exceeded_and_ends_with_the_best_answer_so_far(method: Method) -> None:
+    whole = run(method, Bench(panel=panel()))
+    for share in (0.0, 0.2, 0.6, 0.9):
+        ceiling = int(share * (whole.usage.tokens + whole.judge_usage.tokens))
+        ledger = Ledger(tokens=ceiling)
+        answer = run(method, Bench(panel=panel(), ledger=ledger))
+        assert answer.usage.tokens + answer.judge_usage.tokens == ledger.spent.tokens <= ceiling
+        assert answer.out_of_budget
+        assert ledger.reserved.tokens == 0
+        if share == 0:
+            assert answer.belief is None and "token" in answer.reason
+
+
+def fakes_for(method: Method) -> bool:
+    return method.name not in NEEDS_DRAWS | NEEDS_COPIES
+
+
+@every_method
+def test_agents_that_cannot_do_what_a_method_needs_are_refused_with_the_reason(method: Method) -> None:
+    seats = Seats(says("a", lambda r: turn(0.2, 0.7, 0.1)), says("b", lambda r: turn(0.3, 0.5, 0.2)))
+    if fakes_for(method):
+        assert run(method, Bench(panel=seats)).belief is not None
+        return
+    with pytest.raises(Unfit, match=r"answer again|copied"):
+        run(method, Bench(panel=seats))
+
+
+@every_method
+def test_an_agent_that_fails_is_left_out_and_if_all_fail_there_is_no_answer(method: Method) -> None:
+    def fails(request: object) -> Turn:
+        raise RuntimeError("no idea")
+
+    if not fakes_for(method):
+        return
+    broken = [says(name, fails) for name in ("a", "b", "c")]
+    answer = run(method, Bench(panel=Seats(*broken)))
+    assert answer.belief is None and "no idea" in answer.reason
+    some = Seats(says("a", lambda r: turn(0.2, 0.7, 0.1)), broken[1], says("c", lambda r: turn(0.1, 0.8, 0.1)))
+    answer = run(method, Bench(panel=some))
+    assert answer.belief is not None and max(answer.belief, key=lambda y: answer.belief[y]) == "tiger"
+
+
+@every_method
+def test_a_belief_that_is_none_is_not_counted(method: Method) -> None:
+    if not fakes_for(method):
+        return
+    odd = says("b", lambda r: turn(0.9, float("nan"), 0.1))
+    seats = Seats(says("a", lambda r: turn(0.2, 0.7, 0.1)), odd, says("c", lambda r: turn(0.1, 0.8, 0.1)))
+    answer = run(method, Bench(panel=seats))
+    assert answer.belief is not None and answer.belief["cat"] < 0.3
+
+
+@every_method
+def test_a_wrong_key_or_model_is_raised_not_scored(method: Method) -> None:
+    def unknown(request: object) -> Turn:
+        raise UnknownModel("there is no such model")
+
+    if not fakes_for(method):
+        return
+    seats = Seats(*(says(name, unknown) for name in ("a", "b", "c")))
+    with pytest.raises(ModelError, match="no such model") as raised:
+        run(method, Bench(panel=seats))
+    assert raised.value.fatal
+
+
+@every_method
+def test_an_agents_own_temperature_counts_in_every_method(method: Method) -> None:
+    if not fakes_for(method):
+        return
+    seats = Seats(*(says(name, lambda r: turn(0.1, 0.8, 0.1)) for name in ("a", "b", "c")))
+    sharp = settings("default", {"calibration.agents": dict.fromkeys("abc", 0.5)})
+    answer = run(method, Bench(panel=seats, config=sharp))
+    # softmax(log p / 0.5) = p² / Σp² = 0.64 / 0.66
+    assert answer.belief is not None and answer.belief["tiger"] == pytest.approx(0.64 / 0.66)
