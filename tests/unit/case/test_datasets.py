@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 
 import pytest
@@ -502,3 +503,15 @@ def test_unreadable_votes_and_odd_rows_do_not_become_answers(tmp_path: Path) -> 
     put(tmp_path / "ciar" / "CIAR.json", "[1,")
     with pytest.raises(InputError, match=r"CIAR\.json is not JSON"):
         load("ciar", tmp_path)
+
+
+def test_what_the_page_about_data_shows_runs(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "data.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    put_rows(tmp_path / "tickets.csv", ("text", "team"), [(f"ticket {n}", "ab"[n % 2]) for n in range(9)])
+    first, second = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names: dict[str, object] = {"folder": data}
+    exec(first, names)
+    assert names["task"].name == "kaggle_symptom_disease(shown=3)" and f"# {names['task'].name}" in first
+    exec(second, names)
+    assert names["task"].name == "tickets.csv" and len(everything(names["task"])) == 9

@@ -29,6 +29,8 @@ def letter(pred: Any, letters: Sequence[str]) -> str | None:
     >>> letter("'I'", "ABCDEFGHI"), letter("(D)", "ABCD"), letter("nan", "ABCD"), letter("E", "ABCD"), letter("", "A")
     ('I', 'D', None, None, None)
     """
+    if isinstance(pred, str) and len(pred) == 1 and pred in letters:
+        return pred  # nearly all of them
     bare = re.sub(r"[\s'\"()*.`]", "", str(pred)).upper()
     return bare if len(bare) == 1 and bare in letters else None
 
