@@ -238,8 +238,9 @@ def test_open_joins_the_label_spaces_and_knows_that_two_names_are_one_condition(
     assert space.labels == ("AIDS", "Flu", "Gout", "Croup", "SLE", "Warts")
     assert space.aliases["Lupus erythematosus"] == "SLE"
     told = {(d.label, d.text) for d in task.evidence if d.source == "knowledge"}
-    assert ("Croup", "Do you cough? Do you have a fever?") in told
-    assert ("AIDS", "fever") in told and ("SLE", "rash, fever") in told and ("Gout", "swelling") in told
+    assert ("Croup", "Croup: Do you cough? Do you have a fever?") in told
+    assert ("AIDS", "Acquired Immuno Deficiency Syndrome: fever") in told
+    assert ("SLE", "Lupus erythematosus: rash, fever") in told and ("Gout", "gout: swelling") in told
     closed = small("kaggle_symptom_disease", data)
     assert [i.id for i in everything(closed)] == [i.id for i in everything(task)]
 

@@ -116,7 +116,7 @@ def _space(folder: Path, labels: list[str], open: bool) -> tuple[OutcomeSpace, t
     for name, text in _knowledge(folder):
         label = joined.get(normal(name)) or own.setdefault(normal(name), name)
         own.setdefault(normal(label), label)
-        documents.append(Document(text, "knowledge", label=label))
+        documents.append(Document(f"{name}: {text}", "knowledge", label=label))  # two may share their findings
     everything = tuple(own.values())
     known = {alias: label for alias, label in aliases.items() if label in everything}
     return OutcomeSpace(kind="open", labels=everything, aliases=known, declared=len(everything)), tuple(documents)
