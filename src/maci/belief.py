@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from maci.errors import BeliefError
 
-__all__ = ["Vector", "entropy", "read", "smooth", "temper", "total_variation"]
+__all__ = ["Vector", "entropy", "read", "settle", "smooth", "temper", "total_variation"]
 
 Vector = NDArray[np.float64]
 
@@ -85,3 +85,13 @@ def temper(p: Vector, temperature: float) -> Vector:
         return p
     powered = (p / p.max()) ** (1 / temperature)
     return np.asarray(powered / powered.sum(), dtype=np.float64)
+
+
+def settle(p: Vector, temperature: float, doubt: float) -> Vector:
+    """A belief as its owner's record says to take it: tempered, then ``doubt`` of it spread over all outcomes.
+
+    >>> settle(np.array([1.0, 0.0, 0.0, 0.0]), 1.0, 0.4).tolist()
+    [0.7, 0.1, 0.1, 0.1]
+    """
+    p = temper(p, temperature)
+    return p if not doubt else (1 - doubt) * p + doubt / len(p)

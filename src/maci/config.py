@@ -22,7 +22,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
 
 from maci.errors import ConfigError
 
@@ -33,12 +33,27 @@ def _param(default: Any, symbol: str, meaning: str, *, ge: float | None = None, 
     return Field(default, ge=ge, le=le, description=meaning, json_schema_extra={"symbol": symbol})
 
 
+def _by_agent(symbol: str, meaning: str, *, most: float) -> Any:
+    return Field({}, description=meaning, json_schema_extra={"symbol": symbol, "most": most})
+
+
 def _named_numbers(value: Any) -> Any:
     """``a=1,b=2`` as a mapping."""
     if not isinstance(value, str):
         return value
-    pairs = [item.partition("=") for item in value.split(",") if item.strip()]
+    pairs = [item.rpartition("=") for item in value.split(",") if item.strip()]
     return {name.strip(): number.strip() for name, _, number in pairs}
+
+
+def _positive(value: Mapping[str, float], info: ValidationInfo) -> Mapping[str, float]:
+    most = {"calibration.agents": 100.0, "calibration.doubt": 1.0}.get(f"calibration.{info.field_name}", 1000.0)
+    if wrong := [name for name, number in value.items() if not 0 < number <= most]:
+        raise ValueError(f"{wrong[0]} has {value[wrong[0]]}, which is not above 0 and at most {most:g}")
+    return value
+
+
+_ByAgent = Annotated[Mapping[str, float], BeforeValidator(_named_numbers), AfterValidator(_positive)]
+"""A number for some of the agents, by name."""
 
 
 class _Section(BaseModel):
@@ -120,6 +135,9 @@ class Reliability(_Section):
     floor: float = _param(1e-6, "ε", "keeps every weight positive", ge=1e-12, le=1)
     gamma_0: float = _param(0.5, "Γ⁽⁰⁾", "quality every agent starts with", ge=0, le=1)
     weights: Literal["crit", "uniform"] = _param("crit", "ω", "weights from argument quality, or equal ones")
+    prior: _ByAgent = _by_agent(
+        "ω⁽⁰⁾", "times which each agent's weight counts, from a development split, as agent=number,…; else 1", most=1000
+    )
 
 
 class Crit(_Section):
@@ -186,8 +204,11 @@ class Calibration(_Section):
 
     made_for: str = _param("", "φ", "the encoder this calibration was made with; empty: none was made")
     temperature: float = _param(1.0, "T", "reported p is softmax(log p / T)", ge=0.01, le=100)
-    agents: Annotated[Mapping[str, Annotated[float, Field(ge=0.01, le=100)]], BeforeValidator(_named_numbers)] = _param(
-        {}, "T_u", "each agent's own temperature by its name, as agent=number,…; who is not named has 1"
+    agents: _ByAgent = _by_agent(
+        "T_u", "each agent's own temperature, as agent=number,…; who is not named has 1", most=100
+    )
+    doubt: _ByAgent = _by_agent(
+        "ε_u", "share of each agent's belief that is spread over all outcomes, as agent=number,…; else 0", most=1
     )
 
 
@@ -287,7 +308,7 @@ def _valid(leaf: Any) -> str:
     if leaf.annotation is bool:
         return "true or false"
     if "Mapping" in str(leaf.annotation):
-        return "name=number pairs, each number between 0.01 and 100"
+        return f"name=number pairs, each number above 0 and at most {leaf.json_schema_extra['most']:g}"
     if options := getattr(leaf.annotation, "__args__", None):
         return "one of " + ", ".join(str(option) for option in options)
     return "text"

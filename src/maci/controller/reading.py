@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from maci.belief import Vector, read, temper
+from maci.belief import Vector, read, settle
 from maci.case.outcomes import canonical
 from maci.controller.decisions import CheckedCitation
 from maci.controller.state import State, place
@@ -33,8 +33,11 @@ class Reading:
                 stated[agent] = self._read(turn.belief, state, agent)
             except BeliefError as error:
                 self.abstained[agent] = f"belief refused: {error}"
-        own = state.config.calibration.agents
-        self.beliefs = {agent: temper(self._vector(p), own.get(agent, 1.0)) for agent, p in stated.items()}
+        known = state.config.calibration
+        self.beliefs = {
+            agent: settle(self._vector(p), known.agents.get(agent, 1.0), known.doubt.get(agent, 0.0))
+            for agent, p in stated.items()
+        }
 
     def _read(self, belief: Mapping[str, float], state: State, agent: str) -> Vector | dict[str, float]:
         if tuple(belief) == self.labels:

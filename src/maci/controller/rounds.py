@@ -48,7 +48,8 @@ def close_opening(state: State) -> tuple[State, tuple[Decision, ...]]:
     if not reading.beliefs:
         state = replace(state, labels=reading.labels)
         return finish(state, "error", f"no agent gave an opening: {_first(reading.abstained)}")
-    mixture = np.mean(list(reading.beliefs.values()), axis=0)
+    prior = [state.config.reliability.prior.get(agent, 1.0) for agent in reading.beliefs]
+    mixture = np.average(list(reading.beliefs.values()), axis=0, weights=prior)
     found = [i for i in state.retrieved if state.spans[i].source != CASE] or state.retrieved
     vectors = [state.vectors[i] for i in found]
     said = [(agent, check_citations(argument, state)) for agent, argument in state.arguments.values()]
@@ -106,7 +107,11 @@ def close_round(state: State) -> tuple[State, tuple[Decision, ...]]:
         gamma[agent] = update(gamma[agent], mean(own), decay=config.reliability.decay)
     uniform = config.reliability.weights == "uniform" or not state.slots
     present = list(beliefs)
-    omega = weights([1.0 if uniform else gamma[agent] for agent in present], floor=config.reliability.floor)
+    prior = config.reliability.prior
+    omega = weights(
+        [prior.get(agent, 1.0) * (1.0 if uniform else gamma[agent]) for agent in present],
+        floor=config.reliability.floor,
+    )
     table = np.stack([beliefs[agent] for agent in present])
     mixture = omega @ table
     labels = reading.labels

@@ -14,7 +14,7 @@ import numpy as np
 from maci.agents.agent import Agent
 from maci.agents.anchor import Admitted, Anchor, Question, TurnRequest, seat_letter
 from maci.agents.argument import Argument, Turn
-from maci.belief import Vector, read, temper
+from maci.belief import Vector, read, settle
 from maci.case.case import Case
 from maci.case.outcomes import canonical
 from maci.controller.requests import call_seed
@@ -189,9 +189,10 @@ class Session:
             self.failures[agent.name] = f"belief refused: {error}"
             return None
         self.labels = labels
-        if (own := self.config.calibration.agents.get(agent.name, 1.0)) != 1:
-            tempered = temper(np.array(list(belief.values())), own)
-            belief = dict(zip(belief, tempered.tolist(), strict=True))
+        known = self.config.calibration
+        own, doubt = known.agents.get(agent.name, 1.0), known.doubt.get(agent.name, 0.0)
+        if own != 1 or doubt:
+            belief = dict(zip(labels, settle(self.vector(belief), own, doubt).tolist(), strict=True))
         return Voice(agent.name, belief, turn.arguments)
 
     # --- concluding -----------------------------------------------------------------------------------------------------------
