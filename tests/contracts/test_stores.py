@@ -1,0 +1,115 @@
+"""What every store does: SQLite always, PostgreSQL where MACI_TEST_POSTGRES names a server (`make test-system` starts one)."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from maci.errors import CheckFailed, InputError
+from maci.llm.usage import Bound, Usage
+from maci.study.store import SqliteStore, Store
+from study_helpers import make_meta, make_row
+
+POSTGRES = os.environ.get("MACI_TEST_POSTGRES")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def opened(request, tmp_path) -> Iterator[Callable[[], Store]]:
+    """Opens the same store again and again, as many processes would."""
+    stores: list[Store] = []
+    name = f"t{uuid.uuid4().hex}"
+    if request.param == "postgres" and not POSTGRES:
+        pytest.skip("no PostgreSQL server: set MACI_TEST_POSTGRES=postgresql://…")
+
+    def make() -> Store:
+        if request.param == "sqlite":
+            stores.append(SqliteStore(tmp_path / "results.sqlite"))
+        else:
+            from maci.study.postgres import PostgresStore
+
+            stores.append(PostgresStore(str(POSTGRES), name))
+        return stores[-1]
+
+    yield make
+    for store in stores:
+        store.close()
+
+
+def test_a_row_comes_back_as_it_was_put_also_in_another_process(opened):
+    row = make_row()
+    store = opened()
+    assert store.put(row) is True
+    assert list(opened().rows()) == [row]
+    assert store.keys() == {row.key: "done"} and store.has(row.key)
+    assert not store.has(make_row("c2").key)
+
+
+def test_the_first_of_two_equal_rows_stays(opened):
+    store, first = opened(), make_row(seconds=1.0)
+    assert store.put(first) is True
+    again = make_row(seconds=2.0, usage=Usage(prompt=100, generated=20, free=True, kept=True))
+    assert store.put(again) is False
+    assert list(store.rows()) == [first]
+
+
+def test_a_second_row_that_says_something_else_is_refused_and_nothing_changes(opened):
+    store, first = opened(), make_row()
+    store.put(first)
+    with pytest.raises(CheckFailed, match=r"another row for tiny/0/test/c1/maci \(belief differ\)"):
+        store.put(make_row(belief={"gout": 0.6, "flu": 0.3, "hay fever": 0.1}))
+    with pytest.raises(CheckFailed, match="usage differ"):
+        store.put(make_row(usage=Usage(prompt=101, generated=20, usd=0.01)))
+    assert list(store.rows()) == [first]
+
+
+def test_rows_are_chosen_and_ordered_by_their_keys(opened):
+    store = opened()
+    rows = [make_row(f"c{i}", seed=s, method=m) for i in (2, 1) for s in (1, 0) for m in ("maci", "Average")]
+    for row in rows:
+        store.put(row)
+    assert [row.key for row in store.rows()] == sorted(row.key for row in rows)
+    assert {row.key for row in store.rows(seed=1, method="maci")} == {
+        r.key for r in rows if r.seed and r.method == "maci"
+    }
+    assert list(store.rows(part="dev")) == list(store.rows(data="other")) == []
+
+
+def test_dropped_rows_can_be_put_anew(opened):
+    store = opened()
+    store.put(make_row(status="failed", belief=None, reason="no answer", course=()))
+    assert store.keys() == {make_row().key: "failed"}
+    store.drop([make_row().key])
+    assert store.put(make_row()) is True and store.keys() == {make_row().key: "done"}
+
+
+def test_a_study_goes_on_and_another_is_refused_with_what_differs(opened):
+    store = opened()
+    assert store.meta() is None
+    first = store.begin(make_meta(about="first"))
+    assert first == store.meta()
+    again = opened().begin(make_meta(about="second", limit=5))
+    assert again.created == first.created and again.spec.limit == 5
+    with pytest.raises(
+        InputError, match=r"results of another study \(seeds was \[0, 1\], is \[3\]\): choose another --out"
+    ):
+        store.begin(make_meta(seeds=[3]))
+    assert store.meta() == again
+
+
+def test_what_was_set_aside_by_a_run_that_broke_off_counts_in_full(opened):
+    store = opened()
+    assert store.spent() == Bound(0, 0.0)
+    assert store.journal("first", Bound(100, 0.5), Bound(0, 0.0)) == Bound(100, 0.5)
+    store.journal("second", Bound(10, 0.0), Bound(40, 0.25))
+    assert opened().spent() == Bound(150, 0.75)
+    assert store.journal("second", Bound(30, 0.125), Bound(0, 0.0)) == Bound(130, 0.625)
+
+
+def test_names_of_any_kind_are_kept(opened):
+    store = opened()
+    row = make_row("'; DROP TABLE rows; --", method="mäci/β", group="\n", reason="\u2028 “quoted”")
+    store.put(row)
+    assert list(store.rows(method="mäci/β")) == [row]

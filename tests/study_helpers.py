@@ -1,0 +1,149 @@
+"""A tiny study of made-up cases, methods that do as they are told, and a look at what a run has kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from maci.case.case import Case
+from maci.llm.budget import Ledger
+from maci.llm.usage import Bound, Usage
+from maci.methods.method import Answer, Bench, Step
+from maci.study.rows import Key, Row
+from maci.study.run import Outcome, run_study
+from maci.study.spec import StudySpec, parse_spec
+from maci.study.store import Meta, SqliteStore
+from maci.study.worker import Study, resolve
+
+SIGNS = {
+    "gout": ("swollen big toe", "sudden pain at night", "red hot joint"),
+    "flu": ("high fever", "muscle aches", "dry cough"),
+    "hay fever": ("itchy eyes", "sneezing in spring", "runny nose"),
+}
+"""Made up, and so are the cases."""
+
+
+def write_cases(folder: Path, n: int = 12) -> Path:
+    """A file of ``n`` cases; some look like another outcome than theirs."""
+    path = folder / "cases.jsonl"
+    texts = [f"In {label}, look for {', '.join(signs)}." for label, signs in SIGNS.items()]
+    labels = list(SIGNS)
+    lines = []
+    for i in range(n):
+        gold, other = labels[i % 3], labels[(i + i // 3) % 3]
+        context = f"Patient {i} has {SIGNS[gold][i % 2]} and {SIGNS[other][(i + 1) % 3]}."
+        case = {"id": f"c{i}", "question": "What is it?", "context": context, "gold": gold, "outcomes": labels}
+        lines.append(json.dumps({**case, "evidence": texts, "group": f"g{i % 2}"}))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def spec_data(**changes: Any) -> dict[str, Any]:
+    """A spec over the file that :func:`write_cases` makes."""
+    return {
+        "name": "tiny",
+        "seeds": [0, 1],
+        "data": [{"file": "cases.jsonl", "label": "tiny"}],
+        "methods": [{"use": "single", "each": True}, {"use": "average"}, {"use": "maci"}],
+        **changes,
+    }
+
+
+def make_study(folder: Path, **changes: Any) -> Study:
+    """The study of a folder."""
+    if not (folder / "cases.jsonl").exists():
+        write_cases(folder)
+    spec: StudySpec = parse_spec(spec_data(**changes), "test.toml", folder=folder)
+    return Study(spec=spec, panel=resolve(spec))
+
+
+def toml(data: Mapping[str, Any]) -> str:
+    """Enough TOML for a spec."""
+    lines = [f"{k} = {json.dumps(v)}" for k, v in data.items() if not isinstance(v, dict) and not _tables(v)]
+    for key, value in data.items():
+        for table in value if _tables(value) else [value] if isinstance(value, dict) else []:
+            lines.append(f"[[{key}]]" if _tables(value) else f"[{key}]")
+            lines += [f"{json.dumps(k)} = {_inline(v)}" for k, v in table.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _inline(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(k)} = {_inline(v)}" for k, v in value.items()) + "}"
+    return json.dumps(value)
+
+
+def _tables(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+
+
+class FakeMethod:
+    """Answers with a function of the case; keeps what it was asked."""
+
+    def __init__(
+        self, name: str, reply: Callable[[Case, Bench, int], Answer], asked: list[tuple[str, str, int]]
+    ) -> None:
+        self.name, self._reply, self._asked = name, reply, asked
+
+    async def answer(self, case: Case, bench: Bench, seed: int) -> Answer:
+        self._asked.append((self.name, case.id, seed))
+        await asyncio.sleep(0)
+        return self._reply(case, bench, seed)
+
+
+def guess(case: Case, bench: Bench, seed: int) -> Answer:
+    """A belief that depends on the case and the seed alone."""
+    first = (int(case.id[1:]) + seed) % 3
+    belief = {label: 0.6 if i == first else 0.2 for i, label in enumerate(SIGNS)}
+    step = Step(belief=belief, beliefs={"one": belief}, d=0.25)
+    return Answer(belief=belief, reason="guessed", calls=1, usage=Usage(generated=10), course=(step,))
+
+
+def paying(tokens: int, bound: int) -> Callable[[Case, Bench, int], Answer]:
+    """Like :func:`guess`, after a call that may cost ``bound`` and costs ``tokens``."""
+
+    def reply(case: Case, bench: Bench, seed: int) -> Answer:
+        own = Ledger(bench.config.budget.tokens, parent=bench.ledger)
+        if not own.reserve(Bound(bound)):
+            return Answer(belief=None, reason="budget", out_of_budget=True)
+        own.settle(Bound(bound), Usage(generated=tokens))
+        return guess(case, bench, seed)
+
+    return reply
+
+
+def run(study: Study, folder: Path, **more: Any) -> Outcome:
+    """Run a study into ``results.sqlite`` of a folder."""
+    with SqliteStore(folder / "results.sqlite") as store:
+        return asyncio.run(run_study(study, store, **more))
+
+
+def kept(folder: Path) -> dict[Key, dict[str, Any]]:
+    """What a folder has, without what may differ between two runs."""
+    with SqliteStore(folder / "results.sqlite", make=False) as store:
+        return {row.key: telling(row) for row in store.rows()}
+
+
+def telling(row: Row) -> dict[str, Any]:
+    """A row without its times."""
+    return row.model_dump(mode="json", exclude={"seconds": True, "usage": {"seconds"}, "judge_usage": {"seconds"}})
+
+
+def make_meta(**changes: Any) -> Meta:
+    """What a store is told of a study."""
+    spec = parse_spec(spec_data(**changes), "test.toml")
+    return Meta(spec=spec, identity=spec.identity, fingerprint=spec.fingerprint)
+
+
+def make_row(item: str = "c1", **changes: Any) -> Row:
+    """A row with something in every corner."""
+    belief = {"gout": 0.7, "flu": 0.2, "hay fever": 0.1}
+    fields: dict[str, Any] = {
+        "data": "tiny", "seed": 0, "part": "test", "item": item, "method": "maci", "gold": "gout", "group": "g1",
+        "belief": belief, "reason": "consensus", "q0": 0.5, "calls": 6, "judge_calls": 4, "rounds": 2, "seconds": 0.25,
+        "usage": Usage(prompt=100, generated=20, usd=0.01), "course": ({"belief": belief, "d": 0.25},),
+    }  # fmt: skip
+    return Row(**{**fields, **changes})
