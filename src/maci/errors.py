@@ -32,6 +32,9 @@ each class into its exit code in exactly one place, :func:`exit_code`.
 
 from __future__ import annotations
 
+import re
+import sys
+from pathlib import Path
 from typing import Literal
 
 __all__ = [
@@ -59,6 +62,7 @@ __all__ = [
     "Unreachable",
     "WrongKey",
     "exit_code",
+    "install",
 ]
 
 
@@ -108,7 +112,7 @@ class MissingExtra(EnvironmentError_):
     """An optional dependency is not installed."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(f"{purpose} needs the package {package!r}: pip install 'maci[{extra}]'")
+        super().__init__(f"{purpose} needs the package {package!r}: {install(extra)}")
         self.package, self.extra = package, extra
 
 
@@ -174,6 +178,44 @@ class BudgetError(MaciError):
     def __init__(self, message: str, resource: Literal["tokens", "usd", "seconds"] = "tokens") -> None:
         super().__init__(message)
         self.resource = resource
+
+
+def install(extra: str) -> str:
+    """The command that installs an extra of this package, here.
+
+    Never ``maci[…]`` by its name alone: on PyPI that is somebody else's project. In a clone it is the clone's own; elsewhere the
+    packages that our metadata lists for the extra.
+    """
+    root = Path(__file__).resolve().parents[2]
+    if (root / "pyproject.toml").is_file() and (root / "src" / "maci").is_dir():
+        if Path(sys.prefix).resolve() == root / ".venv":
+            where = "" if Path.cwd() == root else f"cd {root} && "
+            return f"{where}.venv/bin/pip install -e '.[{extra}]'"
+        return f"{sys.executable} -m pip install -e '{root}[{extra}]'"
+    packages = _requirements(extra)
+    if not packages:
+        return f"install the extra `{extra}` from the source you installed MACI from, as in pip install '.[{extra}]'"
+    quoted = " ".join(f"'{package}'" for package in packages)
+    return f"{sys.executable} -m pip install {quoted}"
+
+
+def _requirements(extra: str) -> list[str]:
+    """What our own metadata lists for an extra, those of extras it includes with it."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        listed = requires("maci") or []
+    except PackageNotFoundError:
+        return []
+    found: dict[str, None] = {}
+    for line in listed:
+        package, _, marker = (part.strip() for part in line.partition(";"))
+        if re.search(rf"""extra == ['"]{re.escape(extra)}['"]""", marker) is None:
+            continue
+        own = re.fullmatch(r"maci\[([\w,\s-]+)\]", package)
+        names = own[1].split(",") if own else ()
+        found.update(dict.fromkeys([each for name in names for each in _requirements(name.strip())] or [package]))
+    return list(found)
 
 
 def exit_code(error: BaseException) -> int:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from maci._version import __version__
 from maci.cli.seating import key_for
-from maci.errors import BadRequest, MaciError, WrongKey
+from maci.errors import BadRequest, MaciError, WrongKey, install
 from maci.llm.keys import SERVICES, is_loopback, key_help
 from maci.llm.model import Message, Reply, Request, Schema
 from maci.llm.usage import Usage
@@ -57,7 +57,7 @@ def machine() -> Iterator[Finding]:
     yield Finding("maci", "ok", __version__)
     have = [extra for extra, modules in _EXTRAS.items() if all(find_spec(module) for module in modules)]
     lack = [extra for extra in _EXTRAS if extra not in have]
-    more = f"; not installed: {', '.join(lack)} (pip install 'maci[{lack[0]}]')" if lack else ""
+    more = f"; not installed: {', '.join(lack)} ({install(lack[0])})" if lack else ""
     yield Finding("extras", "ok", f"{', '.join(have) or 'none'}{more}")
     yield _writable(cache_dir())
     try:
@@ -213,7 +213,7 @@ def _at_hand(name: str, given: ModelSpec) -> list[Finding]:
         return [_weights(name, rest)]
     if provider == "litellm":
         if find_spec("litellm") is None:
-            return [Finding(name, "problem", "needs the extra `litellm`: pip install 'maci[litellm]'")]
+            return [Finding(name, "problem", f"needs the extra `litellm`: {install('litellm')}")]
         return []
     try:
         key = key_for(name, given)
@@ -226,7 +226,7 @@ def _weights(name: str, rest: str) -> Finding:
     from maci.llm.local.source import source_of
 
     if find_spec("xllamacpp") is None:
-        return Finding(name, "problem", "needs the extra `local`: pip install 'maci[local]'")
+        return Finding(name, "problem", f"needs the extra `local`: {install('local')}")
     try:
         source_of(rest)
     except MaciError as error:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from maci.errors import install
 from maci.evidence.documents import Unreadable
 
 __all__ = ["page_texts"]
@@ -18,7 +19,7 @@ def page_texts(path: Path, note: Callable[[str], None]) -> Iterator[tuple[int, s
     try:
         pypdf: Any = importlib.import_module("pypdf")
     except ImportError as error:
-        raise Unreadable("PDF needs the package 'pypdf': pip install 'maci[pdf]'") from error
+        raise Unreadable(f"PDF needs the package 'pypdf': {install('pdf')}") from error
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     bad = 0
     try:

@@ -37,7 +37,7 @@ class Weight:
     use: str
     """What it is good for."""
     extra: str
-    """What to install to use it: ``pip install 'maci[extra]'``."""
+    """The extra to install to use it (:func:`maci.errors.install` says how)."""
     licence: str
     files: tuple[WeightFile, ...]
 

@@ -88,7 +88,7 @@ def test_a_missing_part_of_a_split_file_is_named(tmp_path: Path) -> None:
 
 def test_without_xllamacpp_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provider, "find_spec", lambda _: None)
-    with pytest.raises(MissingExtra, match=r"maci\[local\]"):
+    with pytest.raises(MissingExtra, match=r"pip install -e .*\[local\]"):
         open_local("smollm2-135m")
 
 

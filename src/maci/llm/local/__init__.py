@@ -1,4 +1,4 @@
-"""Local models: llama.cpp through xllamacpp, with nothing to install, start or configure besides ``pip install 'maci[local]'``.
+"""Local models: llama.cpp through xllamacpp, with nothing to install, start or configure besides the extra ``local``.
 
 ::
 
