@@ -87,18 +87,17 @@ def test_a_reader_without_evidence_is_undecided_and_silent(library):
     assert list(said.belief.values()) == pytest.approx([1 / 3] * 3)
 
 
-def test_an_outcome_of_which_more_is_known_is_punished_less_than_by_the_plain_rule():
-    more = [Span.of(f"Dengue has a story number {i} with much to tell.", "a", 0, "Dengue") for i in range(6)]
-    library = Library([*SPANS, *more], OUTCOMES, HashEncoder())
-    case = library.view("Quite unheard and unseen words everywhere.")
-    rule = Bayesian()
-    p, _ = rule.read(library, case, everything(library))
-    said = np.array([library.length[library.subject == k].sum() for k in range(3)])
-    plain = (rule.prior / (said + rule.prior)) ** (
-        len(case.words) / rule.temperature
-    )  # P(unseen word), outcome by outcome
-    assert p[0] > plain[0] / plain.sum()
-    assert p[0] < p[1]
+def test_an_outcome_of_which_more_is_shown_speaks_no_louder_and_no_softer():
+    told = {"Dengue": 6, "Measles": 1, "Gout": 1}
+    spans = [Span.of(f"{y} alpha beta gamma", f"book {i}", 0, y) for y, n in told.items() for i in range(n)]
+    library = Library(spans, OUTCOMES, HashEncoder())
+    for text in ("Quite unheard and unseen words everywhere.", "alpha and beta"):
+        p, _ = Bayesian().read(library, library.view(text), everything(library))
+        assert p == pytest.approx([1 / 3] * 3)
+    # the plain rule takes 18 more words for 18 more chances to have said it
+    said = np.array([4.0 * told[y] for y in OUTCOMES])
+    plain = Bayesian().prior / (said + Bayesian().prior)
+    assert plain[0] < 0.9 * plain[1]
 
 
 def test_what_a_span_is_about_is_its_label_else_the_first_outcome_it_names():

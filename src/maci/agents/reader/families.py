@@ -97,15 +97,15 @@ class Semantic:
 class Bayesian:
     """Every word of the case is a weight of evidence (naive Bayes), tempered since words are not independent.
 
-    An outcome of which much is visible is otherwise punished for every word it does not use (Rennie et al. 2003, *Tackling the Poor
-    Assumptions of Naive Bayes*): texts count as long as the geometric mean of their own length and the typical one. An outcome
-    of which nothing is visible is neutral.
+    An outcome of which much is visible must not speak louder for it (Rennie et al. 2003, *Tackling the Poor Assumptions of Naive
+    Bayes*), least of all in a debate, where more and more is shown of the outcomes that lead: against the prior, every outcome's
+    words count as those of its average span times what is visible of an outcome on average. One of which nothing is visible is neutral.
     """
 
     name: str = "bayesian"
-    prior: float = 200.0
+    prior: float = 100.0
     """Strength of the prior, in words."""
-    temperature: float = 1.1
+    temperature: float = 1.5
 
     def read(self, library: Library, view: View, visible: Rows) -> tuple[Vector, Vector]:
         """Log P(word | outcome) / P(word), summed over the words of the case."""
@@ -113,10 +113,11 @@ class Bayesian:
         member = np.zeros((len(library.outcomes), len(visible)))
         member[subject, np.arange(len(visible))] = 1.0
         base = (counts.sum(axis=0) + 1) / (length.sum() + library.vocabulary)
-        said = member @ length
-        typical = said[said > 0].mean() if said.any() else 1.0
-        share = np.where(said[:, None] > 0, (member @ counts) / np.maximum(said, 1)[:, None], base)
-        size = np.sqrt(np.where(said > 0, said, typical) * typical)[:, None]
+        said, spans = member @ length, member.sum(axis=1)
+        seen = said > 0
+        share = np.where(seen[:, None], (member @ counts) / np.maximum(said, 1)[:, None], base)
+        span = np.where(seen, said / np.maximum(spans, 1), said[seen].sum() / max(1.0, spans[seen].sum()))
+        size = (span * spans[seen].mean() if seen.any() else span)[:, None]
         weight = np.log((size * share + self.prior * base) / (size + self.prior) / base)
         support = ((counts > 0) * weight[subject]).sum(axis=1)
         return _softmax(weight.sum(axis=1) / self.temperature), support
