@@ -26,14 +26,20 @@ $(VENV)/.dev: requirements/dev.txt pyproject.toml | $(BIN)/python
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@ $(VENV)/.core
 
+$(VENV)/.ray: requirements/ray.txt $(VENV)/.dev
+	@echo "Setting up (once): Ray …"
+	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements/ray.txt
+	@touch $@
+
 demo: $(VENV)/.core  ## a real debate on the embedded panel, its record and its replay
 	@$(BIN)/python -m maci.cli.demo
 
 test: $(VENV)/.dev  ## every test that pip alone can provide for
 	@$(BIN)/python -m pytest -n 2 -m "not system"
-	@echo "Not run here: the system tier (a fresh clone set up from the README); \`make test-system\` runs it."
+	@echo "Not run here: the system tier (a fresh clone set up from the README, PostgreSQL, Ray, local models); \`make test-system\` runs it."
 
-test-system: $(VENV)/.dev  ## the rest: installs what it needs
+test-system: $(VENV)/.dev $(VENV)/.ray  ## the rest: installs what it needs
+	@tests/system/install.sh
 	@$(BIN)/python -m pytest -m system tests/system
 
 check: $(VENV)/.dev  ## lint, types, import directions

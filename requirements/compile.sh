@@ -6,4 +6,7 @@ cd "$(dirname "$0")/.."
 pin() { uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
   --custom-compile-command "requirements/compile.sh" "$@"; }
 pin pyproject.toml --group build -o requirements/core.txt
-pin pyproject.toml --all-extras --group dev -c requirements/core.txt -o requirements/dev.txt
+# Ray is large and only the system tests need it: every extra but that one, and `all`, which holds it
+extras() { sed -n '/^\[project.optional-dependencies\]/,/^$/s/^\([a-z]*\) = .*/\1/p' pyproject.toml | grep -vx -e all -e ray | sed 's/^/--extra /'; }
+pin pyproject.toml $(extras) --group dev -c requirements/core.txt -o requirements/dev.txt
+pin pyproject.toml --extra ray -c requirements/dev.txt -o requirements/ray.txt

@@ -75,6 +75,8 @@ class PostgresStore:
         port = f":{parts['port']}" if parts.get("port") else ""
         self.where = f"postgresql://{user}{'@' if user else ''}{host}{port}/{parts.get('dbname') or ''} ({name})"
         self._db: psycopg.Connection[Any] | None = None
+        self._met = False
+        """Whether the server ever let us in: only then is it worth waiting for."""
         self._do(self._prepare)
         if not make and self.meta() is None:
             self.close()
@@ -190,12 +192,13 @@ class PostgresStore:
             try:
                 if self._db is None:
                     self._db = self._psycopg.connect(self._url, autocommit=True, connect_timeout=10)
+                    self._met = True
                 return work(self._db)
             except self._psycopg.Error as error:
                 lost = isinstance(error, self._psycopg.OperationalError) and (self._db is None or self._db.closed)
                 if lost:
                     self.close()
-                if pause is None or not lost:
+                if pause is None or not lost or not self._met:
                     raise self._broken(error) from None  # the driver's own error may hold the address
                 time.sleep(pause)
         raise AssertionError

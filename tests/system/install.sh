@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# What the system tests need beyond pip: PostgreSQL's programs. Installs them where that can be done without asking.
+set -euo pipefail
+needed=()
+compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || command -v initdb >/dev/null || needed+=(postgresql)
+command -v ip >/dev/null || [ -x /usr/sbin/ip ] || needed+=(iproute2)
+[ ${#needed[@]} -eq 0 ] && exit 0
+as_root=()
+[ "$(id -u)" -eq 0 ] || as_root=(sudo -n)
+if command -v apt-get >/dev/null && "${as_root[@]}" true 2>/dev/null; then
+  "${as_root[@]}" apt-get update -qq
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${needed[@]}" >/dev/null
+else
+  echo "Not installed, so that its tests are skipped: ${needed[*]} (apt-get install ${needed[*]})" >&2
+fi
