@@ -37,3 +37,5 @@ class Turn:
     """The model's reply, word for word."""
     prompt: str | None = None
     """Hash of the prompt that led to it."""
+    note: str = ""
+    """What was done to read it, where something was: percents that did not make 100."""

@@ -53,6 +53,8 @@ def fill(schema: Mapping[str, Any], rng: Random, name: str = "") -> Any:
     if "enum" in schema:
         return rng.choice(schema["enum"])
     match schema.get("type"):
+        case "object" if name == "belief":
+            return _shares(list(schema["properties"]))
         case "object":
             return {key: fill(part, rng, key) for key, part in schema["properties"].items()}
         case "array" if name == "belief":
@@ -74,6 +76,9 @@ def fill(schema: Mapping[str, Any], rng: Random, name: str = "") -> Any:
 def _belief(schema: Mapping[str, Any], rng: Random) -> list[dict[str, Any]]:
     known = schema["items"]["properties"]["outcome"].get("enum") or ["an outcome", "another outcome"]
     labels = rng.sample(known, min(len(known), schema.get("maxItems", len(known))))
-    shares = [100 // len(labels)] * len(labels)
-    shares[0] += 100 - sum(shares)
-    return [{"outcome": label, "percent": share} for label, share in zip(labels, shares, strict=True)]
+    return [{"outcome": label, "percent": share} for label, share in _shares(labels).items()]
+
+
+def _shares(labels: Sequence[str]) -> dict[str, int]:
+    share, rest = divmod(100, len(labels))
+    return {label: share + (rest if not number else 0) for number, label in enumerate(labels)}

@@ -70,6 +70,8 @@ class View:
         self._seats: list[str] = []
         self._spans: dict[str, Span] = {}
         self._silent: list[JudgeAbstention] = []
+        self._read: list[str] = []
+        """What was done to read the turns of the round."""
         self._gold: str | None = None
         self._remarks = Remarks()
         self._waiting = Waiting(self._out) if self._fold and not silent and not full else None
@@ -108,6 +110,8 @@ class View:
             case TurnTaken():
                 for number, argument in enumerate(event.turn.arguments, 1):
                     self._arguments[argument_id(event.round, self._seats.index(event.agent), number)] = argument
+                if event.turn.note:
+                    self._read.append(f"{event.agent}: {event.turn.note}")
             case JudgeAbstention():
                 self._silent.append(event)
             case Intervened() | Exhausted():
@@ -161,8 +165,7 @@ class View:
         self._beliefs(event.beliefs, event.mixture)
         self._abstained(event.abstained)
         self._say(f"  is debate worth it? {event.regime.kind}: {'; '.join(event.regime.why)}")
-        for note in event.notes:
-            self._say(f"  note: {note}", "yellow")
+        self._notes(event.notes)
 
     def _gated(self, event: Gated) -> None:
         dials = event.dials
@@ -220,8 +223,12 @@ class View:
             self._say(
                 f"  taken back: the new beliefs of {', '.join(back)} would have raised D without new evidence", "yellow"
             )
-        for note in event.notes:
+        self._notes(event.notes)
+
+    def _notes(self, notes: Sequence[str]) -> None:
+        for note in (*self._read, *notes):
             self._say(f"  note: {note}", "yellow")
+        self._read = []
 
     def _measured(self, event: Measured) -> None:
         flags = " and ".join(name for name, on in (("information", event.pi_i), ("disagreement", event.pi_d)) if on)

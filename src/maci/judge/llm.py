@@ -71,7 +71,7 @@ class LlmJudge:
         reasons, written = len(request.argument.reasons), self._written.pop(id(request), None)
         asked = self._request(request) if written is None else written[1]
         try:
-            answer = await ask(self._model, asked, lambda data: _read(data, reasons))
+            answer = await ask(self._model, asked, lambda data: _read(data, reasons), limit="crit.max_tokens")
         except (BadReply, ContentRefused) as error:
             raise JudgeAbstained(str(error)) from error
         grades = answer.value

@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+import unicodedata
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from maci.errors import BadReply
 from maci.llm.model import Message, Model, Request
 
-__all__ = ["Answer", "Unusable", "ask", "extract"]
+__all__ = ["Answer", "Unusable", "ask", "extract", "plain_keys"]
 
 T = TypeVar("T")
 
 _SHOWN = 4000
 """Most characters of a bad answer that are shown to the model again."""
 _FENCE = re.compile(r"^```[a-zA-Z]*\s*|\s*```$")
+_KEY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+"""Names of properties that every API takes in a schema."""
 
 
 class Unusable(ValueError):
@@ -61,10 +64,31 @@ def extract(text: str) -> Any:
     raise Unusable("the answer is not a JSON object")
 
 
-async def ask(model: Model, request: Request, read: Callable[[Any], T]) -> Answer[T]:
+def plain_keys(names: Iterable[str]) -> dict[str, str]:
+    """Name → a key that every API takes in a schema, each its own; a name that is such a key stays as it is.
+
+    >>> plain_keys(["gout", "Dengue fever", "+1", "1", "Ménière's disease", "登革热"])  # doctest: +NORMALIZE_WHITESPACE
+    {'gout': 'gout', 'Dengue fever': 'Dengue_fever', '+1': 'plus_1', '1': '1', "Ménière's disease": 'Meniere_s_disease',
+     '登革热': 'key_6'}
+    """
+    names = list(names)
+    taken = {name for name in names if _KEY.fullmatch(name)}
+    keys: dict[str, str] = {}
+    for number, name in enumerate(names, 1):
+        key = name
+        if name not in taken:
+            plain = unicodedata.normalize("NFKD", name.replace("+", " plus ")).encode("ascii", "ignore").decode()
+            key = re.sub(r"[^A-Za-z0-9.-]+", "_", plain).strip("_")[:56]
+            key = key if key and key not in taken else f"{key or 'key'}_{number}"
+            taken.add(key)
+        keys[name] = key
+    return keys
+
+
+async def ask(model: Model, request: Request, read: Callable[[Any], T], *, limit: str = "max_tokens") -> Answer[T]:
     """The answer as ``read`` makes it; ``read`` raises :class:`Unusable` where it cannot.
 
-    One repair is attempted; then :class:`~maci.errors.BadReply`.
+    One repair is attempted; then :class:`~maci.errors.BadReply`. ``limit`` names the setting to raise where both were cut off.
     """
     reply = await model.complete(request)
     try:
@@ -86,4 +110,7 @@ async def ask(model: Model, request: Request, read: Callable[[Any], T]) -> Answe
     try:
         return Answer(read(extract(second.text)), second.text, True)
     except Unusable as error:
-        raise BadReply(f"{model.name} gave no usable answer, also when asked again: {error}") from error
+        why = str(error)
+        if second.truncated:
+            why = f"it was cut off at {request.max_tokens:,} tokens: raise {limit}"
+        raise BadReply(f"{model.name} gave no usable answer, also when asked again: {why}") from error

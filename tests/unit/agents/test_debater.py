@@ -36,9 +36,11 @@ def ask(round: int = 0, **changes: object) -> TurnRequest:
     return request_stub(round, **fields)
 
 
-def answer(belief: dict[str, float] | None = None, **argument: object) -> str:
+def answer(belief: dict[str, float] | None = None, *, each: bool = False, **argument: object) -> str:
     said = {"claim": "It is dengue.", "outcome": "dengue", "citations": [{"span": "E2", "quote": ""}], **argument}
     shares = belief if belief is not None else {"dengue": 70, "chikungunya": 20, "zika": 10}
+    if each:  # a percentage under each outcome's name, as the schema of a closed question has it
+        return json.dumps({"arguments": [said], "belief": shares})
     return json.dumps(
         {"arguments": [said], "belief": [{"outcome": label, "percent": p} for label, p in shares.items()]}
     )
@@ -86,7 +88,10 @@ def test_a_quote_from_another_piece_than_the_one_named_is_credited_to_where_it_s
         ("", "empty"),
         ("I think dengue.", "not a JSON object"),
         ('{"arguments": [], "belief": []}', "no arguments"),
-        (answer({"dengue": 90, "zika": 60}), "sum to 150"),
+        (answer({"dengue": 0, "zika": 0}), "sum to 0"),
+        (answer({}), "sum to 0"),
+        (answer({"dengue": -1, "zika": 60}, each=True), "-1"),
+        (answer({"dengue": "most"}, each=True), "belief.dengue: input should be a valid number"),
         (answer({"dengue": 120, "zika": -20}), "-20"),
         (answer({"dengue": float("nan"), "zika": 10}), "nan"),
         (answer({"mumps": 100}), "'mumps' is not one of the outcomes"),
@@ -109,6 +114,44 @@ def test_words_and_fences_around_the_answer_do_no_harm() -> None:
 
 def test_a_belief_a_little_off_is_left_to_the_controller_to_rescale() -> None:
     assert turn(FakeModel(replies=[answer({"dengue": 70, "zika": 25})])).belief == {"dengue": 0.7, "zika": 0.25}
+
+
+def test_percents_that_do_not_make_100_are_shares_and_the_turn_says_so() -> None:
+    for each in (False, True):
+        said = turn(FakeModel(replies=[answer({"dengue": 90, "zika": 60}, each=each)]))
+        assert said.belief == {"dengue": 0.6, "zika": 0.4}
+        assert said.note == "percents sum to 150; rescaled to 100"
+    assert turn(FakeModel(replies=[answer()])).note == ""
+
+
+def test_a_reply_that_was_cut_off_names_the_setting_that_cut_it() -> None:
+    cut = Reply(text='{"arguments": [{"cla', truncated=True)
+    with pytest.raises(BadReply, match="it was cut off at 1,200 tokens: raise agents.max_tokens"):
+        turn(FakeModel(replies=[cut, cut]))
+
+
+def belief_schema(kind: str, labels: tuple[str, ...]) -> dict[str, object]:
+    model = FakeModel(replies=lambda request: answer({labels[0]: 100}))
+    turn(model, ask(question=replace(QUESTION, kind=kind, labels=labels)))
+    assert model.history[0].schema is not None
+    return model.history[0].schema.json["properties"]["belief"]
+
+
+@pytest.mark.parametrize("kind", ["closed", "ordered"])
+def test_each_of_a_few_outcomes_has_a_place_of_its_own_in_the_form(kind: str) -> None:
+    labels = tuple(f"Outcome {n}" for n in range(60))
+    each = belief_schema(kind, labels)
+    assert each["required"] == list(each["properties"]) == list(labels)
+    assert each["properties"]["Outcome 7"] == {"type": "integer", "minimum": 0, "maximum": 100}
+    assert belief_schema(kind, (*labels, "one more"))["type"] == "array"
+    assert belief_schema("open", labels[:3])["type"] == "array"
+
+
+def test_keys_that_an_api_would_not_take_come_back_as_the_outcomes_they_stand_for() -> None:
+    labels = ("-1", "+1", "Ménière's disease", "登革热")
+    request = ask(question=replace(QUESTION, labels=labels))
+    reply = answer({"-1": 10, "plus_1": 20, "Meniere_s_disease": 30, "key_4": 40}, each=True, outcome="+1")
+    assert turn(FakeModel(replies=[reply]), request).belief == dict(zip(labels, (0.1, 0.2, 0.3, 0.4), strict=True))
 
 
 # --- the prompt -------------------------------------------------------------------------------------------------------------

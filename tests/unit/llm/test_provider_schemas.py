@@ -127,3 +127,24 @@ def test_the_fake_model_follows_the_whole_schema_from_any_form_of_it(form: Calla
         assert len(value["links"]) == 3 and all(0 <= link <= 100 for link in value["links"])
         assert value["kind"] in ("weak", "strong") and 5 <= len(value["why"]) <= 80
         assert isinstance(value["deep"]["x"], bool) and value["deep"]["y"] is None
+
+
+def test_keys_of_properties_are_plain_where_an_api_wants_them_so():
+    percent = {"type": "integer", "minimum": 0, "maximum": 100}
+    labels = ["Dengue fever", "gout", "+1", "登革热"]
+    schema = {"type": "object", "properties": dict.fromkeys(labels, percent), "required": labels}
+    assert list(strict(schema)["properties"]) == labels  # a server of one's own holds the model to the names themselves
+    for form in FORMS[1:]:
+        made = form(schema)
+        assert list(made["properties"]) == made["required"] == ["Dengue_fever", "gout", "plus_1", "key_4"]
+        said = [part.get("description", "") for part in made["properties"].values()]
+        assert said[0].startswith("Dengue fever") and said[3].startswith("登革热") and "gout" not in said[1]
+    assert openapi(schema)["propertyOrdering"] == ["Dengue_fever", "gout", "plus_1", "key_4"]
+    assert (
+        sum(
+            json.loads(write({"type": "object", "properties": {"belief": anthropic(schema)}}, Random(1)))[
+                "belief"
+            ].values()
+        )
+        == 100
+    )

@@ -80,13 +80,17 @@ class Debater:
     async def turn(self, request: TurnRequest) -> Turn:
         """Argue, and state a belief."""
         asked, form = self._request(request)
-        answer = await ask(self._model, asked, form.read)
+        answer = await ask(self._model, asked, form.read, limit="agents.max_tokens")
         said = answer.value
         belief = said.belief
         if belief is None:
             belief = await self._elicit(request, asked, answer.text)
         return Turn(
-            belief=belief, arguments=said.arguments, raw=answer.text[:_KEPT], prompt=fingerprint(asked.messages)
+            belief=belief,
+            arguments=said.arguments,
+            raw=answer.text[:_KEPT],
+            prompt=fingerprint(asked.messages),
+            note=said.note,
         )
 
     def _request(self, request: TurnRequest) -> tuple[Request, Form]:

@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import isfinite
-from typing import Any, Literal
+from math import inf, isfinite
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from maci.agents.argument import Argument
 from maci.case.outcomes import normal
 from maci.evidence.citation import Citation, quote_score
 from maci.evidence.span import Span
 from maci.llm.model import Schema
-from maci.llm.structured import Unusable
+from maci.llm.structured import Unusable, plain_keys
 
 __all__ = ["Form", "Said"]
 
 _QUOTED, _MISQUOTED = 0.9, 0.5
 """Share of a quote's words that stand in a piece: it is from there; it is not."""
+_EACH = 60
+"""Most outcomes of which each is asked for by name; of more, or of unknown ones, the model lists the likeliest."""
 
 
 class _Part(BaseModel):
@@ -46,9 +48,14 @@ class _Share(_Part):
     percent: float
 
 
+def _listed(belief: Any) -> Any:
+    """Both forms a belief may have, as one: a percentage under each outcome's name, or a list of outcomes with theirs."""
+    return [{"outcome": name, "percent": p} for name, p in belief.items()] if isinstance(belief, dict) else belief
+
+
 class _Reply(_Part):
     arguments: tuple[_Argument, ...] = ()
-    belief: tuple[_Share, ...] = ()
+    belief: Annotated[tuple[_Share, ...], BeforeValidator(_listed)] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,8 @@ class Said:
     arguments: tuple[Argument, ...]
     belief: Mapping[str, float] | None
     """``None`` where it is asked for separately."""
+    note: str = ""
+    """What had to be done to the belief."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,13 +90,13 @@ class Form:
             reply = _Reply.model_validate(data)
         except ValidationError as error:
             first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"]) or "the answer"
+            where = ".".join(_place(first["loc"], data)) or "the answer"
             raise Unusable(f"{where}: {first['msg'].lower()}") from error
         if not reply.arguments:
             raise Unusable("it has no arguments")
         numbers = {number.casefold(): span.id for number, span in self.pieces.items()}
         arguments = tuple(self._argument(argument, numbers) for argument in reply.arguments[: self.arguments])
-        return Said(arguments, self._belief(reply.belief) if self.verbalised else None)
+        return Said(arguments, *(self._belief(reply.belief) if self.verbalised else (None, "")))
 
     def _argument(self, said: _Argument, numbers: Mapping[str, str]) -> Argument:
         citations = {}
@@ -118,8 +127,10 @@ class Form:
         best = max(match, key=lambda i: match[i], default=named)
         return best if match.get(best, 0.0) >= _QUOTED else named
 
-    def _belief(self, shares: Sequence[_Share]) -> dict[str, float]:
-        known = {normal(label): label for label in self.labels}
+    def _belief(self, shares: Sequence[_Share]) -> tuple[dict[str, float], str]:
+        """The belief and a note. Percents are shares: what they sum to says nothing, unless it is 0."""
+        known = {normal(key): label for label, key in plain_keys(self.labels).items()}  # some APIs take only such keys
+        known |= {normal(label): label for label in self.labels}
         belief: dict[str, float] = {}
         for share in shares:
             name = known.get(normal(share.outcome), share.outcome.strip())
@@ -129,11 +140,13 @@ class Form:
                 raise Unusable(f"belief: {name!r} stands there twice")
             if not isfinite(share.percent) or share.percent < 0:
                 raise Unusable(f"belief: {share.percent} is not a percentage")
-            belief[name] = share.percent / 100
+            belief[name] = share.percent
         total = sum(belief.values())
-        if abs(total - 1) > self.tolerance:
-            raise Unusable(f"belief: the percents sum to {100 * total:.0f}, not to 100")
-        return belief
+        if not 0 < total < inf:
+            raise Unusable(f"belief: the percents sum to {total:.0f}: say how likely each outcome is")
+        near = abs(total / 100 - 1) <= self.tolerance  # then the controller rescales it, and says so
+        note = "" if near else f"percents sum to {total:.4g}; rescaled to 100"
+        return {name: p / (100 if near else total) for name, p in belief.items()}, note
 
 
 @lru_cache(maxsize=256)
@@ -150,11 +163,19 @@ def _schema(kind: str, labels: tuple[str, ...], pieces: tuple[str, ...], argumen
         effect={"type": "string", "enum": ["supports", "opposes"]},
     )
     fields: dict[str, Any] = {"arguments": _list(argument, 1, arguments)}
-    if verbalised:
-        share = _object(outcome=outcome, percent={"type": "integer", "minimum": 0, "maximum": 100})
-        most = 6 if kind == "open" else min(6, len(labels)) if len(labels) > 12 else len(labels)
-        fields["belief"] = _list(share, 1, most)
+    percent = {"type": "integer", "minimum": 0, "maximum": 100}
+    if verbalised and kind != "open" and 0 < len(labels) <= _EACH:
+        fields["belief"] = _object(**dict.fromkeys(labels, percent))  # none twice, none left out
+    elif verbalised:
+        fields["belief"] = _list(_object(outcome=outcome, percent=percent), 1, 6)
     return Schema("turn", _object(**fields))
+
+
+def _place(loc: Sequence[str | int], data: Any) -> list[str]:
+    """Where in an answer something is wrong, as the model wrote it."""
+    if len(loc) > 1 and loc[0] == "belief" and isinstance(loc[1], int) and isinstance(data["belief"], dict):
+        return ["belief", list(data["belief"])[loc[1]]]
+    return [str(part) for part in loc]
 
 
 def _filled(texts: Sequence[str]) -> tuple[str, ...]:

@@ -97,16 +97,23 @@ def _limit(schema: Mapping[str, Any], word: str, default: float) -> float:
 
 def _belief(schema: Mapping[str, Any], rng: Random, root: Mapping[str, Any]) -> Any:
     """Percentages over the outcomes, where the schema is of a belief; they sum to 100."""
+    if each := schema.get("properties"):
+        return dict(zip(each, _shares(len(each), rng), strict=True))
     items = schema.get("items") or {}
     properties = items.get("properties") or {}
     if "percent" not in properties or "outcome" not in properties:
         return _instance(schema, rng, root)
     labels = properties["outcome"].get("enum") or ["first outcome", "second outcome"]
     labels = labels[: int(_limit(schema, "maxItems", len(labels)))]
-    weights = [rng.random() ** 3 + 0.01 for _ in labels]
-    shares = [int(100 * weight / sum(weights)) for weight in weights]
-    shares[rng.randrange(len(shares))] += 100 - sum(shares)
+    shares = _shares(len(labels), rng)
     return [{"outcome": label, "percent": share} for label, share in zip(labels, shares, strict=True)]
+
+
+def _shares(n: int, rng: Random) -> list[int]:
+    weights = [rng.random() ** 3 + 0.01 for _ in range(n)]
+    shares = [int(100 * weight / sum(weights)) for weight in weights]
+    shares[rng.randrange(n)] += 100 - sum(shares)
+    return shares
 
 
 def _sentence(rng: Random, size: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -91,6 +92,11 @@ def closed(schema: Any, where: str, *, required: bool, refuse: frozenset[str] = 
             )
         properties = schema.get("properties")
         if isinstance(properties, dict):
+            if refuse and (odd := [name for name in properties if not re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", name)]):
+                raise Wrong(
+                    f"{where}.properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{{1,64}}$', not {odd[0]!r}",
+                    param=where,
+                )
             if schema.get("additionalProperties") is not False:
                 raise Wrong(
                     f"Invalid schema for {where}: 'additionalProperties' is required to be supplied and to be false.",

@@ -1,7 +1,8 @@
 """JSON Schemas as each API takes them.
 
 Every API wants a subset. What is left out here no longer binds the model, so a constraint is put into words in the description, and
-whoever asked validates the reply against the whole schema anyway.
+whoever asked validates the reply against the whole schema anyway. Where names of properties must be plain, those that are not are
+replaced (:func:`~maci.llm.structured.plain_keys`), the name itself goes into the description, and whoever asked knows both.
 
 >>> strict({"type": "object", "properties": {"n": {"type": "integer"}}})
 {'type': 'object', 'properties': {'n': {'type': 'integer'}}, 'required': ['n'], 'additionalProperties': False}
@@ -12,6 +13,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import Any
+
+from maci.llm.structured import plain_keys
 
 __all__ = ["anthropic", "gemini", "openapi", "strict"]
 
@@ -35,7 +38,7 @@ def strict(schema: Mapping[str, Any], *, official: bool = False) -> dict[str, An
     ``official``: also without the keywords api.openai.com refuses. Other servers ignore what they do not know, and llama.cpp
     holds a model to lengths, which keeps small ones from rambling.
     """
-    return _adapt(schema, _OPENAI if official else frozenset(), closed=True)
+    return _adapt(schema, _OPENAI if official else frozenset(), closed=True, plain=official)
 
 
 def anthropic(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -44,12 +47,12 @@ def anthropic(schema: Mapping[str, Any]) -> dict[str, Any]:
     >>> anthropic({"type": "integer", "minimum": 0, "maximum": 100})
     {'type': 'integer', 'description': 'minimum: 0, maximum: 100'}
     """
-    return _adapt(schema, _ANTHROPIC, closed=True)
+    return _adapt(schema, _ANTHROPIC, closed=True, plain=True)
 
 
 def gemini(schema: Mapping[str, Any]) -> dict[str, Any]:
     """For ``responseJsonSchema``."""
-    return _adapt(schema, _GEMINI, closed=False)
+    return _adapt(schema, _GEMINI, closed=False, plain=True)
 
 
 def openapi(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,15 +61,23 @@ def openapi(schema: Mapping[str, Any]) -> dict[str, Any]:
     >>> openapi({"$ref": "#/$defs/a", "$defs": {"a": {"enum": [1, 2]}}})
     {'description': 'one of [1, 2]'}
     """
-    return _adapt(_inline(schema, schema.get("$defs", {}), 0), _OPENAPI, closed=False, strings=True)
+    return _adapt(_inline(schema, schema.get("$defs", {}), 0), _OPENAPI, closed=False, plain=True, strings=True)
 
 
-def _adapt(schema: Mapping[str, Any], drop: frozenset[str], *, closed: bool, strings: bool = False) -> dict[str, Any]:
+def _adapt(
+    schema: Mapping[str, Any], drop: frozenset[str], *, closed: bool, plain: bool, strings: bool = False
+) -> dict[str, Any]:
     done: dict[str, Any] = {}
     notes: list[str] = []
+    names = plain_keys(schema.get("properties", ())) if plain else {}
 
-    def deeper(each: Any) -> Any:
-        return _adapt(each, drop, closed=closed, strings=strings) if isinstance(each, Mapping) else each
+    def deeper(each: Any, name: str = "") -> Any:
+        if not isinstance(each, Mapping):
+            return each
+        part = _adapt(each, drop, closed=closed, plain=plain, strings=strings)
+        if names.get(name, name) != name:  # the key no longer says it
+            part["description"] = "; ".join(filter(None, [name, part.get("description")]))
+        return part
 
     for word, value in schema.items():
         if word in drop and not (word == "minItems" and value in (0, 1)):
@@ -75,7 +86,11 @@ def _adapt(schema: Mapping[str, Any], drop: frozenset[str], *, closed: bool, str
                 and value is not False
             ):
                 notes.append(f"{word}: {json.dumps(value)}")
-        elif word in ("properties", "$defs", "definitions"):
+        elif word == "properties":
+            done[word] = {names.get(name, name): deeper(each, name) for name, each in value.items()}
+        elif word == "required":
+            done[word] = [names.get(name, name) for name in value]
+        elif word in ("$defs", "definitions"):
             done[word] = {name: deeper(each) for name, each in value.items()}
         elif word in ("anyOf", "oneOf", "allOf"):
             done["anyOf" if word == "oneOf" and drop else word] = [deeper(each) for each in value]
@@ -91,6 +106,8 @@ def _adapt(schema: Mapping[str, Any], drop: frozenset[str], *, closed: bool, str
             done[word] = value
     if closed and "properties" in done:
         done["required"], done["additionalProperties"] = list(done["properties"]), False
+    if strings and "properties" in done:  # those models write properties in alphabetical order otherwise
+        done["propertyOrdering"] = list(done["properties"])
     if notes:
         done["description"] = "; ".join(filter(None, [done.get("description"), ", ".join(notes)]))
     return done
