@@ -6,6 +6,7 @@ import asyncio
 import json
 from dataclasses import replace
 from itertools import pairwise
+from math import exp
 
 import pytest
 
@@ -263,6 +264,22 @@ def test_a_model_without_log_probabilities_says_what_to_choose_instead() -> None
 
     said = turn(FakeModel(replies=reply), belief="logprobs")
     assert max(said.belief, key=said.belief.get) == "dengue"
+
+
+def test_a_local_model_is_held_to_the_names_and_its_probabilities_are_read_behind_the_quotation_mark() -> None:
+    def reply(request: Request) -> Reply | str:
+        if request.schema and request.schema.name == "turn":
+            return answer()
+        mark = Token('"', -6.2, (("The", -1.1), ("A", -3.0)))
+        return Reply(text='"zika"', logprobs=(mark, Token("zi", -1.2, (("Den", -0.4), ("zi", -1.2)))))
+
+    model = FakeModel("local/x", replies=reply)
+    said = turn(model, belief="logprobs")
+    assert model.history[-1].schema is not None and model.history[-1].schema.json["enum"] == list(LABELS)
+    assert said.belief["dengue"] / said.belief["zika"] == pytest.approx(exp(0.8))
+    hosted = FakeModel("openai/x", replies=reply)
+    turn(hosted, belief="logprobs")
+    assert hosted.history[-1].schema is None
 
 
 # --- in a debate ------------------------------------------------------------------------------------------------------------

@@ -20,6 +20,9 @@ from maci.llm.structured import Unusable, extract
 
 __all__ = ["label_masses", "measured", "sampled"]
 
+_AROUND = ' \t\n"'
+"""What may stand before a name."""
+
 
 async def sampled(model: Model, request: Request, labels: Sequence[str], draws: int) -> dict[str, float]:
     """How often each outcome is named in ``draws`` answers; at least half of them must be usable."""
@@ -49,14 +52,26 @@ def _draw(request: Request, n: int) -> Request:
 
 
 async def measured(model: Model, request: Request, labels: Sequence[str]) -> dict[str, float]:
-    """The outcomes' share of the probability of what the model would write."""
+    """The outcomes' share of the probability of what the model would write.
+
+    A model on this machine is held to the names: it writes one of them, and the probabilities are still those of all it would
+    have written at that place. Hosted APIs take no schema of a bare text.
+    """
+    if model.name.startswith("local/"):
+        request = replace(request, schema=_name(tuple(labels)))
     reply = await model.complete(request)
     if reply.logprobs is None:
         raise BadReply(f"{model.name} gives no log-probabilities: choose belief `sampled` or `verbalised` for it")
-    masses = label_masses(reply.logprobs, labels)
+    begun = next((n for n, token in enumerate(reply.logprobs) if token.text.strip(_AROUND)), 0)
+    masses = label_masses(reply.logprobs[begun:], labels)
     if not masses:
         raise BadReply(f"{model.name} would not name an outcome: it began with {reply.text[:40]!r}")
     return masses
+
+
+@lru_cache(maxsize=64)
+def _name(labels: tuple[str, ...]) -> Schema:
+    return Schema("name", {"type": "string", "enum": list(labels)})
 
 
 @lru_cache(maxsize=64)
@@ -124,7 +139,7 @@ def _share(
     token, least = tokens[at], mass
     alternatives = dict(token.top) | {token.text: token.logprob}
     for text, logprob in alternatives.items():
-        grown = (written + text).lstrip().casefold()
+        grown = (written + text).lstrip(_AROUND).casefold()
         fitting = [label for label in labels if label.casefold().startswith(grown)]
         ended = [label for label in labels if grown.startswith(label.casefold())]
         if not grown.strip() or not (fitting or ended):
