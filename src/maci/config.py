@@ -26,7 +26,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from maci.errors import ConfigError
 
-__all__ = ["PROFILES", "Config", "Parameter", "load", "parameters"]
+__all__ = ["LEARNED", "PROFILES", "Config", "Parameter", "load", "parameters"]
 
 
 def _param(default: Any, symbol: str, meaning: str, *, ge: float | None = None, le: float | None = None) -> Any:
@@ -80,7 +80,9 @@ class Gate(_Section):
 class Dials(_Section):
     """The behaviour dial CL and what moves it (SPEC 4, 6, 9)."""
 
-    schedule: Literal["plateau", "ladder", "fixed"] = _param("plateau", "CL", "what moves contentiousness")
+    schedule: Literal["plateau", "ladder", "fixed", "ucb", "linucb"] = _param(
+        "plateau", "CL", "what moves contentiousness; `ucb` and `linucb` learn how far, over the debates of a task"
+    )
     alpha_i: float = _param(0.2, "α_I", "fall of CL while information gain has stalled", ge=0, le=1)
     alpha_d: float = _param(0.2, "α_D", "fall of CL while disagreement has stalled", ge=0, le=1)
     cl_min: float = _param(0.1, "CL", "lowest contentiousness", ge=0, le=1)
@@ -90,6 +92,21 @@ class Dials(_Section):
     q_hi: float = _param(0.7, "τ_Q^hi", "Q₀ at or above this is high", ge=-1, le=1)
     d_lo: float = _param(0.3, "τ_D^lo", "D₀ at or below this is low", ge=0, le=1)
     d_hi: float = _param(0.5, "τ_D^hi", "D₀ at or above this is high", ge=0, le=1)
+
+
+class Bandit(_Section):
+    """The learned schedules (SPEC 9). Steps start at α = `dials.alpha_i` = `dials.alpha_d` and γ = `gate.gamma`."""
+
+    w_gain: float = _param(0.5, "w₁", "what a rise of Î earns", ge=0, le=1)
+    w_drop: float = _param(0.5, "w₂", "what a fall of D earns", ge=0, le=1)
+    cost_weight: float = _param(
+        0.1, "λ_c", "what a round's tokens cost, over C_max (`regime.c_max`; else the dearest round seen)", ge=0, le=1
+    )
+    exploration: float = _param(1.0, "√", "times which the bonus for the untried counts", ge=0, le=100)
+    ridge: float = _param(1.0, "A⁽⁰⁾", "how much evidence the regressions of `linucb` ask for", ge=1e-6, le=1e6)
+    headroom: float = _param(
+        1.5, "ĉ", "a round may cost this much more than the dearest before it, times the growth seen", ge=1, le=100
+    )
 
 
 class Plateau(_Section):
@@ -239,6 +256,7 @@ class Config(_Section):
     profile: str = "default"
     gate: Gate = Gate()
     dials: Dials = Dials()
+    bandit: Bandit = Bandit()
     plateau: Plateau = Plateau()
     stop: Stop = Stop()
     reliability: Reliability = Reliability()
@@ -251,6 +269,9 @@ class Config(_Section):
     regime: Regime = Regime()
     budget: Budget = Budget()
 
+
+LEARNED = ("ucb", "linucb")
+"""Schedules that learn."""
 
 PROFILES: Mapping[str, Mapping[str, Any]] = {
     "default": {},
@@ -409,6 +430,11 @@ def build(profile: str, values: Mapping[str, Any]) -> Config:
         raise ConfigError(_explain(error)) from error
     if config.dials.cl_min > config.dials.cl_max:
         raise ConfigError(f"dials.cl_min = {config.dials.cl_min} is above dials.cl_max = {config.dials.cl_max}")
+    if config.dials.schedule in LEARNED and config.dials.alpha_i != config.dials.alpha_d:
+        raise ConfigError(
+            f"dials.schedule = {config.dials.schedule} moves one step α: dials.alpha_i = {config.dials.alpha_i} and "
+            f"dials.alpha_d = {config.dials.alpha_d} must be the same"
+        )
     if config.stop.min_rounds > config.stop.max_rounds:
         raise ConfigError(
             f"stop.min_rounds = {config.stop.min_rounds} is above stop.max_rounds = {config.stop.max_rounds}: set both"

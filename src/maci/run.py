@@ -16,6 +16,7 @@ from maci.agents.agent import Agent
 from maci.calls import Table
 from maci.case.case import Case
 from maci.config import Config
+from maci.controller.bandit import Learned
 from maci.controller.decisions import Finished
 from maci.controller.inputs import Opened, Seat
 from maci.debate import Nowhere, Recorder, debate
@@ -50,10 +51,12 @@ def opening(
     panel: str = "",
     corpus: str = "",
     spec: Mapping[str, Any] | None = None,
+    learned: Learned | None = None,
 ) -> Opened:
     """The first event of a debate: who, what, under which rules, from which code.
 
-    ``panel``, ``corpus`` and ``spec`` say how the table can be set again, should the debate break off.
+    ``panel``, ``corpus`` and ``spec`` say how the table can be set again, should the debate break off; ``learned`` is what a
+    schedule that learns starts from (:mod:`maci.scheduling`).
     """
     if case.outcomes.metric and find_spec("scipy") is None:
         raise MissingExtra("scipy", "eval", "a ground metric of your own")
@@ -72,6 +75,7 @@ def opening(
         corpus=corpus,
         table=spec,
         prompts={p.name: p.hash for seat in (*table.agents, *table.judges) for p in getattr(seat, "prompts", ())},
+        learned=learned,
     )
 
 

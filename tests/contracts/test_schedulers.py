@@ -11,7 +11,7 @@ from maci.controller.dials import Dials, Summary
 from maci.controller.schedule import scheduler
 from maci.moderator.gate import Candidate
 
-SCHEDULES = ["plateau", "ladder", "fixed"]
+SCHEDULES = ["plateau", "ladder", "fixed", "ucb", "linucb"]
 
 
 def rounds(first: float, plan, flags: list[tuple[bool, bool]]) -> list[Dials]:

@@ -1,4 +1,5 @@
-"""How the frozen file of the current format was made: the paper's dengue case, with calls that cost something, broken off once.
+"""How the frozen file of the current format was made: the paper's dengue case, with calls that cost something, broken off once,
+under a schedule that learns.
 
 python tests/transcripts/make.py   (only when FORMAT is raised; an existing file is never written again)
 """
@@ -9,6 +10,7 @@ from pathlib import Path
 from maci.calls import Table
 from maci.case.case import load_case
 from maci.config import load
+from maci.controller.bandit import Arms, Context, Learned, Lesson
 from maci.controller.inputs import Sent
 from maci.debate import debate
 from maci.evidence.encode import load_encoder
@@ -29,8 +31,11 @@ def table() -> Table:
 
 
 async def main() -> None:
-    case, config = load_case("paper-dengue"), load(environ={})
-    opened = opening(case, table(), config, seed=7, panel="paper")
+    case, config = load_case("paper-dengue"), load(environ={}, sets=["schedule=linucb"])
+    context = Context(d=0.5, d_change=None, q=0.7, q_change=None, gain=0.1, gain_change=None, budget=0.9)
+    taught = Arms.fresh().taught(Lesson(action=0, context=context, reward=0.2, cost=1500, growth=1.1))
+    learned = Learned(task="dengue", debate="frozen", debates=1, arms=taught.records())
+    opened = opening(case, table(), config, seed=7, panel="paper", learned=learned)
     with Transcript.create(PATH) as record:
         async for event in debate(opened, table(), record=record):
             if isinstance(event, Sent) and event.round == 2:

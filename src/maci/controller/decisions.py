@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from maci.controller.bandit import Choice
 from maci.controller.dials import Dials
 from maci.controller.regime import Regime
 from maci.controller.stopping import StopReason
@@ -135,6 +136,8 @@ class Dialled:
     round: int
     dials: Dials
     by_hand: bool
+    choice: Choice | None = None
+    """How a schedule that learns came to them; not recorded before format 3."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from maci.controller.bandit import Choice
+from maci.llm.usage import Bound
 from maci.moderator.gate import Candidate
 
 __all__ = ["Dials", "Summary"]
@@ -37,3 +39,13 @@ class Summary:
     pi_d: bool
     same_top: bool
     """Every agent's belief has the same leading outcome."""
+    gain: float | None = None
+    """Î⁽ᵗ⁾"""
+    d_before: float | None = None
+    """D of the round before."""
+    cost: Bound = field(default_factory=Bound)
+    """Of the round's calls."""
+    spent: Bound = field(default_factory=Bound)
+    """By its end, on all calls."""
+    choice: Choice | None = None
+    """Under which the round was played, where the schedule learns."""

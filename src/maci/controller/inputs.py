@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from maci.agents.argument import Turn, Usage
 from maci.case.case import Case
 from maci.config import Config
+from maci.controller.bandit import Learned
 from maci.errors import InputError
 from maci.evidence.span import Span
 from maci.judge.crit import CritScore
@@ -88,6 +89,8 @@ class Opened:
     """A panel of models as it was resolved (names, endpoints, personas; no keys), for the same reason."""
     prompts: Mapping[str, str] = field(default_factory=dict)
     """Prompt template → the first 16 hex digits of its SHA-256."""
+    learned: Learned | None = None
+    """What a schedule that learns starts from; nothing where this is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

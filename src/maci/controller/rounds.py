@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from maci.agents.anchor import Admitted
 from maci.belief import Vector, entropy, total_variation
+from maci.config import Config
+from maci.controller.bandit import Choice
 from maci.controller.decisions import (
     Admission,
     Decision,
@@ -27,11 +29,12 @@ from maci.controller.ending import finish, in_words
 from maci.controller.initialize import first_tau_q
 from maci.controller.reading import Reading, cited, correct, gold_index, spread, widen
 from maci.controller.regime import regime
-from maci.controller.schedule import scheduler
+from maci.controller.schedule import Learning, scheduler
 from maci.controller.state import State, as_mapping, check_citations
 from maci.controller.stopping import stop_reason
 from maci.evidence.source import CASE
 from maci.judge.panel import disagreements, reliability_weights, verdict
+from maci.llm.usage import Bound
 from maci.moderator.analysis import analyse
 from maci.moderator.gate import Candidate, Thresholds, rejection, reverts
 from maci.moderator.plateau import Progress, flags
@@ -58,7 +61,7 @@ def close_opening(state: State) -> tuple[State, tuple[Decision, ...]]:
     cosines = [q for q in evidence_qualities([[v] for v in vectors], theta) if q is not None]
     tau_q, note = first_tau_q(cosines, state.config)
     notes = (*reading.notes, *([note] if note else []))
-    dials = Dials(scheduler(state.config).first(q0, d0), tau_q, state.config.gate.tau_crit)
+    dials = Dials(scheduler(state.config, state.opened.learned).first(q0, d0), tau_q, state.config.gate.tau_crit)
     dials = by_hand(dials, state)
     size = state.opened.case.outcomes.size(len(reading.labels))
     decision = Initialized(
@@ -266,6 +269,11 @@ def _measure(
         pi_i=flag.pi_i,
         pi_d=flag.pi_d,
         same_top=bool((tops == tops[0]).all()),
+        gain=step.gain,
+        d_before=before.d,
+        cost=Bound(after.usage.tokens - after.spent.tokens, after.usage.usd - after.spent.usd),
+        spent=Bound(after.usage.tokens, after.usage.usd),
+        choice=after.choice,
     )
     measured = Measured(
         round=after.round,
@@ -300,16 +308,34 @@ def _stop_or_go(state: State, decisions: tuple[Decision, ...]) -> tuple[State, t
     reason = stop_reason(state.history, state.config)
     if reason is not None:
         return finish(state, reason, in_words(reason, state), decisions)
-    dials = by_hand(scheduler(state.config).next(state.history), state)
-    dialled = Dialled(round=state.round + 1, dials=dials, by_hand=state.hand is not None)
-    return next_round(state, dials), (*decisions, dialled)
+    plan, choice, held = scheduler(state.config, state.opened.learned), None, state.hand is not None
+    if isinstance(plan, Learning):
+        choice = replace(plan.choose(state.history), counts=not held)
+        if choice.action is None:
+            return finish(state, "budget", _nothing_fits(choice, state.config), decisions)
+        dials = plan.follow(state.history, choice)
+    else:
+        dials = plan.next(state.history)
+    dials = by_hand(dials, state)
+    dialled = Dialled(round=state.round + 1, dials=dials, by_hand=held, choice=choice)
+    return next_round(state, dials, choice), (*decisions, dialled)
 
 
-def next_round(state: State, dials: Dials) -> State:
+def _nothing_fits(choice: Choice, config: Config) -> str:
+    dollars = "" if config.budget.usd is None else f" (or the dollars left of ${config.budget.usd:g})"
+    return (
+        f"another round may need {min(choice.estimate):.0f} tokens, {choice.left:.0f} of {config.budget.tokens} are left"
+        f"{dollars}: no move of the dials fits"
+    )
+
+
+def next_round(state: State, dials: Dials, choice: Choice | None = None) -> State:
     """An empty round after the one just closed."""
     return state.but(
         round=state.round + 1,
         dials=dials,
+        choice=choice,
+        spent=Bound(state.usage.tokens, state.usage.usd),
         turns={},
         failures={},
         arguments={},

@@ -14,6 +14,7 @@ from maci.agents.argument import Argument, Turn, Usage
 from maci.belief import Vector
 from maci.case.outcomes import canonical, normal
 from maci.config import Config
+from maci.controller.bandit import Choice
 from maci.controller.decisions import CheckedCitation, Finished
 from maci.controller.dials import Dials, Summary
 from maci.controller.inputs import Intervened, Opened
@@ -21,6 +22,7 @@ from maci.evidence.citation import quote_score
 from maci.evidence.span import Span
 from maci.judge.crit import CritScore
 from maci.judge.panel import Slot, slots
+from maci.llm.usage import Bound
 from maci.moderator.plateau import Progress
 
 __all__ = ["Scores", "State", "argument_id", "as_mapping", "check_citations", "unnamed"]
@@ -51,6 +53,10 @@ class State:
 
     round: int = 0
     dials: Dials
+    choice: Choice | None = None
+    """How a schedule that learns came to ``dials``."""
+    spent: Bound = field(default_factory=Bound)
+    """By the end of the round before."""
     turns: Mapping[str, Turn | None] = field(default_factory=dict)
     """Of the open round; ``None`` is an agent that failed."""
     failures: Mapping[str, str] = field(default_factory=dict)

@@ -18,8 +18,11 @@ from maci.errors import InputError
 
 __all__ = ["FORMAT", "Event", "dump", "is_decision", "parse", "read_back", "schema", "tree"]
 
-FORMAT = 2
-"""Version of the transcript format that is written. 2 added `sent` and `lost`; every version since 1 is read."""
+FORMAT = 3
+"""Version of the transcript format that is written; every version since 1 is read.
+
+2 added `sent` and `lost`, 3 what learned schedules start from and choose.
+"""
 
 Event = Input | Decision
 
