@@ -21,6 +21,7 @@ from maci.methods.mixture_of_agents import MixtureOfAgents
 from maci.methods.multi_llm_debate import MultiLlmDebate
 from maci.methods.self_consistency import SelfConsistency
 from maci.methods.single import Single
+from maci.methods.weighted_average import WeightedAverage
 
 __all__ = ["Entry", "build", "entries", "names"]
 
@@ -58,6 +59,7 @@ def _debate(name: str, about: str, own: Mapping[str, Any], *, ablation: bool = F
 _ALL = (
     _plain("single", "one agent's opening", Single, each=True),
     _plain("average", "linear pool of the openings", Average),
+    _plain("weighted_average", "linear pool of the openings, weighted by each agent's record on dev", WeightedAverage),
     _plain("majority_vote", "N independent answers of all agents, counted", MajorityVote),
     _plain("self_consistency", "N samples of one agent, counted (Wang et al. 2023)", SelfConsistency, each=True),
     _plain("mixture_of_agents", "layers of proposers, one aggregator (Wang et al. 2024)", MixtureOfAgents, each=True),
