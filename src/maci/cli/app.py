@@ -346,7 +346,7 @@ def data_verify(
     verifying(name, data=data or context.obj, json=json)
 
 
-studies = typer.Typer(help="Compare methods on data sets: run, resume, export.", no_args_is_help=True)
+studies = typer.Typer(help="Compare methods on data sets: run, resume, report, export.", no_args_is_help=True)
 app.add_typer(studies, name="study")
 
 
@@ -438,6 +438,59 @@ def study_export(
     from maci.cli.study import exporting
 
     exporting(folder, format=format, to=to, store=store)
+
+
+@studies.command("report")
+def study_report(
+    folders: Annotated[
+        list[Path], typer.Argument(help="Results folders; those of one study are merged.", metavar="DIR...")
+    ],
+    format: Annotated[str, typer.Option(help="text, md, latex, html, csv or json.")] = "text",
+    out: Annotated[Path | None, typer.Option(help="File to write (default: standard output).", metavar="FILE")] = None,
+    reference: Annotated[
+        str | None, typer.Option(help="Compare all others with this method (default: maci).", metavar="METHOD")
+    ] = None,
+    resamples: Annotated[
+        int | None, typer.Option(help="Bootstrap resamples (default: 10,000).", min=20, max=10**6, metavar="N")
+    ] = None,
+    store: Annotated[str | None, typer.Option(help="Read from PostgreSQL instead.", metavar="URL")] = None,
+    seed: Seed = 0,
+    json: Json = False,
+    plain: Plain = False,
+    quiet: Quiet = False,
+) -> None:
+    """Tables, tests and charts of a study: was debate worth it here?
+
+    Every method is calibrated on dev in the same way and scored on test; differences come with intervals and adjusted p-values.
+    A study that is not finished is reported as far as it is. Different studies stand side by side and are not pooled.
+    """
+    from maci.cli.study_report import reporting
+
+    reporting(
+        folders, format="json" if json else format, out=out, reference=reference, resamples=resamples, seed=seed,
+        store=store, plain=plain, quiet=quiet,
+    )  # fmt: skip
+
+
+@app.command()
+def verify(
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller simulations: under a minute.")] = False,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", help="Only this check (may be given again).", metavar="CHECK")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for verify.html.", file_okay=False)] = Path("maci-verify"),
+    seed: Seed = 0,
+    json: Json = False,
+    plain: Plain = False,
+    quiet: Quiet = False,
+) -> None:
+    """Check what is claimed of the rules by simulation: claim, measured, pass or fail; exits 1 where one fails.
+
+    Negative findings are shown too: where a rule of the paper does not do what it is for, and what the default does.
+    """
+    from maci.cli.verify import run
+
+    run(quick=quick, only=only or [], out=out, seed=seed, json=json, plain=plain, quiet=quiet)
 
 
 def main() -> None:

@@ -1,0 +1,59 @@
+"""``maci study report``: what a study found, in the format asked for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from maci.errors import EnvironmentError_, InputError
+
+if TYPE_CHECKING:
+    from maci.study.report import Report
+
+__all__ = ["reporting"]
+
+
+def reporting(
+    folders: Sequence[Path],
+    *,
+    format: str,
+    out: Path | None,
+    reference: str | None,
+    resamples: int | None,
+    seed: int,
+    store: str | None,
+    plain: bool,
+    quiet: bool,
+) -> None:
+    """Read the rows, compute, set in type; to standard output or to a file."""
+    from maci.study.report import FORMATS, Settings, build_report, gather, render
+
+    if format not in FORMATS:
+        raise InputError(f"--format {format}: choose one of {', '.join(FORMATS)}")
+    if out is not None and out.is_dir():
+        raise InputError(f"--out {out} is a folder: name a file in it, such as {out / f'report.{format}'}")
+    found = build_report(gather(folders, store), Settings(reference=reference, seed=seed, resamples=resamples))
+    written = _on_screen(found, plain) if format == "text" and out is None else render(found, format)
+    if out is None:
+        typer.echo(written, nl=False)
+        return
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(written, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise EnvironmentError_(f"cannot write {out} ({error.strerror}): choose another --out") from error
+    if not quiet:
+        typer.echo(f"{out}: {len(written.encode()):,} bytes", err=True)
+
+
+def _on_screen(found: Report, plain: bool) -> str:
+    from rich.console import Console
+
+    from maci.study.report.terminal import to_text
+
+    screen = sys.stdout.isatty()
+    return to_text(found, width=Console().width if screen else 120, plain=plain or not screen)

@@ -1,0 +1,277 @@
+"""Rows → :class:`~maci.study.report.model.Report`: the one place where a report's figures are computed.
+
+The same rows give the same report to the last byte. Only ``test`` answers are scored; ``dev`` is for calibration and for choosing
+the best agent. Failed answers are listed and counted, never scored; what is planned and not there is said.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from maci.errors import InputError
+from maci.study.calibration import Calibration, Learner
+from maci.study.report.arena import Arena, arenas
+from maci.study.report.compare import Comparison, adjusted, compare_all, in_words, worth_it
+from maci.study.report.course import flip_table, round_table, signal_tables
+from maci.study.report.estimates import Estimates
+from maci.study.report.gather import Gathered
+from maci.study.report.model import Chart, Column, Line, Report, Section, Table, count, number, text
+from maci.study.report.ordered import ordered_table
+from maci.study.report.strata import agreement_table, quality_table
+from maci.study.report.tables import (
+    ablation_table,
+    compute_table,
+    difference_table,
+    main_table,
+    members_table,
+    overview,
+    reliability_table,
+)
+from maci.study.statistics import RESAMPLES
+
+__all__ = ["REFERENCE", "Settings", "build_report"]
+
+REFERENCE = "maci"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What may be chosen; what is not is the spec's ``[report]``, then the default."""
+
+    reference: str | None = None
+    """The method all others are compared with."""
+    seed: int = 0
+    resamples: int | None = None
+
+
+def build_report(studies: Sequence[Gathered], settings: Settings | None = None) -> Report:
+    """Everything there is to say of the studies."""
+    own = settings or Settings()
+    estimates = Estimates(seed=own.seed, resamples=_resamples(studies, own))
+    notes: list[str] = []
+    fought: list[tuple[Gathered, Arena, list[Comparison]]] = []
+    learnt: dict[str, Mapping[Learner, Calibration]] = {}
+    for study in studies:
+        reference = _reference(study, own, notes)
+        found, learnt[study.label] = arenas(study, reference)
+        fought += [(study, arena, compare_all(arena, estimates)) for arena in found]
+    flat = iter(adjusted([c for _, _, some in fought for c in some]))
+    fought = [(study, arena, [next(flat) for _ in some]) for study, arena, some in fought]
+    tests = 2 * sum(len(some) for _, _, some in fought)
+    sections = tuple(_section(study, arena, some, estimates, tests) for study, arena, some in fought)
+    missing = [_missing(study) for study in studies]
+    tables = [
+        overview(sections),
+        *(table for some in missing for table in some),
+        *_failures(studies),
+        _calibrations(studies, learnt),
+    ]
+    return Report(
+        title=", ".join(study.label for study in studies),
+        verdict=_verdict(fought, studies),
+        facts=_facts(studies, estimates),
+        notes=tuple(notes),
+        sections=sections,
+        tables=tuple(table for table in tables if table is not None),
+    )
+
+
+def _resamples(studies: Sequence[Gathered], own: Settings) -> int:
+    chosen = [own.resamples, *(study.meta.spec.report.get("resamples") for study in studies), RESAMPLES]
+    value = next(x for x in chosen if x is not None)
+    if not isinstance(value, int) or not 20 <= value <= 10**6:
+        raise InputError(f"resamples is {value!r}: give a whole number from 20 to 1,000,000; {RESAMPLES} is usual")
+    return value
+
+
+def _reference(study: Gathered, own: Settings, notes: list[str]) -> str:
+    """The method others are compared with; one that was asked for must be there."""
+    known = {"reference", "resamples"}
+    notes += [
+        f"{study.label}: [report] {key} in the spec is not known and changes nothing; there are {', '.join(sorted(known))}."
+        for key in study.meta.spec.report
+        if key not in known
+    ]
+    methods = [method for some in study.meta.methods.values() for method in some]
+    names = list(dict.fromkeys([m.name for m in methods] + [f"{m.of} (best on dev)" for m in methods if m.each]))
+    chosen = own.reference or study.meta.spec.report.get("reference")
+    if chosen is not None:
+        if chosen not in names:
+            raise InputError(f"reference is {chosen!r}: {study.label} has {', '.join(names)}")
+        return str(chosen)
+    if REFERENCE in names:
+        return REFERENCE
+    stand_in = next((m.name for m in methods if m.use == REFERENCE), names[0] if names else REFERENCE)
+    notes.append(f"{study.label} has no method called {REFERENCE}; the others are compared with {stand_in}.")
+    return stand_in
+
+
+def _section(study: Gathered, arena: Arena, found: Sequence[Comparison], estimates: Estimates, tests: int) -> Section:
+    """One arena's tables and charts; of several data sets together only what can be pooled."""
+    whole = len(arena.data) > 1
+    main, scatter = main_table(arena, estimates)
+    tables: list[Table | None] = [main]
+    charts: list[Chart] = [scatter]
+    differences, forest = difference_table(arena, found, tests)
+    charts.append(forest)
+    tables += [differences, compute_table(arena, found, estimates), ablation_table(arena, found, main)]
+    if not whole:
+        tables += [members_table(arena, found, main), ordered_table(arena, estimates)]
+        tables += [quality_table(arena, estimates), agreement_table(arena)]
+    rounds = round_table(arena, estimates)
+    if rounds is not None:
+        tables.append(rounds[0])
+        charts.append(rounds[1])
+    tables.append(flip_table(arena, estimates))
+    if not whole:
+        signals, drawn = signal_tables(arena, estimates)
+        tables += signals
+        charts += drawn
+    reliability, diagram = reliability_table(arena)
+    tables.append(reliability)
+    charts.append(diagram)
+    seeds = sorted({place.seed for place in arena.places})
+    notes = [f"{arena.cases} test cases under {len(seeds)} seed{'s' if len(seeds) > 1 else ''}."]
+    notes += [note for data in arena.data for note in study.meta.notes.get(data, ())]
+    return Section(
+        key=arena.key,
+        title=arena.title,
+        verdicts=tuple(in_words(c) for c in found),
+        notes=tuple(notes),
+        tables=tuple(table for table in tables if table is not None),
+        charts=tuple(chart for chart in charts if any(series.points for series in chart.series)),
+    )
+
+
+def _verdict(
+    fought: Sequence[tuple[Gathered, Arena, list[Comparison]]], studies: Sequence[Gathered]
+) -> tuple[str, ...]:
+    if not fought:
+        return ("Was debate worth it here? There is no scored answer yet, so nothing can be said.",)
+    found = ["Was debate worth it here?", *(worth_it(arena, some) for _, arena, some in fought)]
+    left = sum(len(study.missing) for study in studies)
+    if left:
+        found.append(f"{left} planned answers are missing: this is the state of an unfinished study.")
+    return tuple(found)
+
+
+def _facts(studies: Sequence[Gathered], estimates: Estimates) -> tuple[tuple[str, str], ...]:
+    found = []
+    for study in studies:
+        meta = study.meta
+        about = f"{meta.spec.about.rstrip('.')}. " if meta.spec.about else ""
+        done = sum(row.status == "done" for row in study.rows.values())
+        seeds = ", ".join(map(str, meta.spec.seeds))
+        made = f"maci {meta.version}" + (f" at {meta.commit[:10]}" if meta.commit else "")
+        panel = meta.identity.get("panel", {})
+        who = panel.get("name") or ("recorded answers" if panel.get("recorded") else "agents of the spec")
+        found.append(
+            (
+                study.label,
+                f"{about}{done} answers of {len(study.planned)} planned, on {', '.join(meta.methods)}; seeds {seeds}; panel {who}; "
+                f"begun {meta.created} with {made}; fingerprint {meta.fingerprint[:12]}.",
+            )
+        )
+    found.append(
+        (
+            "statistics",
+            f"95 % intervals from {estimates.resamples:,} bootstrap resamples of cases (seed {estimates.seed}); McNemar and Wilcoxon "
+            "by case, Benjamini–Hochberg over all tests of this report.",
+        )
+    )
+    return tuple(found)
+
+
+def _missing(study: Gathered) -> list[Table]:
+    """What was planned and is not there, by data set and method."""
+    gone = Counter((key.data, key.method) for key in study.missing)
+    if not gone:
+        return []
+    planned = Counter((key.data, key.method) for key in study.planned)
+    columns = (Column(key="missing", title="missing"), Column(key="planned", title="planned"))
+    lines = tuple(
+        Line(name=f"{data}: {method}", cells=(count(n), count(planned[data, method])))
+        for (data, method), n in gone.items()
+    )
+    notes = ("The same `maci study run` goes on with these. A report of a part says only what that part says.",)
+    title = f"{study.label}: answers that are missing"
+    return [Table(key="missing", title=title, first="Data and method", columns=columns, lines=lines, notes=notes)]
+
+
+def _failures(studies: Sequence[Gathered]) -> list[Table]:
+    """Counts by method, then every one."""
+    tables = []
+    for study in studies:
+        failed = [row for row in study.rows.values() if row.status != "done" or row.belief is None]
+        if not failed:
+            continue
+        by = Counter((row.data, row.method, row.status) for row in failed)
+        tables.append(
+            Table(
+                key="failure_counts",
+                title=f"{study.label}: answers that failed, counted",
+                columns=(
+                    Column(key="data", title="data"),
+                    Column(key="status", title="how"),
+                    Column(key="failed", title="answers"),
+                ),
+                lines=tuple(
+                    Line(name=method, cells=(text(data), text(status), count(n)))
+                    for (data, method, status), n in by.items()
+                ),
+                notes=("Not scored and not replaced. `maci study run … --retry-failed` tries them again.",),
+            )
+        )
+        tables.append(
+            Table(
+                key="failures",
+                title=f"{study.label}: answers that failed",
+                first="Case",
+                columns=tuple(Column(key=k, title=k) for k in ("data", "seed", "part", "method", "how", "reason")),
+                lines=tuple(
+                    Line(
+                        name=row.item,
+                        cells=tuple(map(text, (row.data, str(row.seed), row.part, row.method, row.status, row.reason))),
+                    )
+                    for row in failed
+                ),
+            )
+        )
+    return tables
+
+
+def _calibrations(studies: Sequence[Gathered], learnt: Mapping[str, Mapping[Learner, Calibration]]) -> Table | None:
+    """T and ε of every method, data set and seed."""
+    lines = []
+    for study in studies:
+        order = {m.name: i for some in study.meta.methods.values() for i, m in enumerate(some)}
+        some = learnt[study.label]
+        for who in sorted(some, key=lambda w: (w.data, order.get(w.method, len(order)), w.seed)):
+            c = some[who]
+            cells = (
+                text(f"{study.label}: {who.data}" if len(studies) > 1 else who.data),
+                text(str(who.seed)),
+                count(c.n),
+                number(c.temperature),
+                number(c.epsilon),
+                text(c.note),
+            )
+            lines.append(Line(name=who.method, cells=cells))
+    if not lines:
+        return None
+    columns = (
+        Column(key="data", title="data"),
+        Column(key="seed", title="seed"),
+        Column(key="dev", title="dev answers"),
+        Column(key="temperature", title="T"),
+        Column(key="epsilon", title="ε"),
+        Column(key="note", title="note"),
+    )
+    notes = (
+        "p′ ∝ ((1 − ε) p + ε/|𝒴|)^(1/T), the T and ε of the highest likelihood on dev; the same procedure for every method.",
+    )
+    return Table(
+        key="calibrations", title="Calibration learnt on dev", columns=columns, lines=tuple(lines), notes=notes
+    )
