@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
+from maci.belief import Vector
 from maci.config import Config
 from maci.controller.bandit import (
     ACTIONS,
@@ -28,7 +29,7 @@ from maci.controller.bandit import (
 )
 from maci.controller.dials import Summary
 
-__all__ = ["arms_of", "context", "decide", "lessons"]
+__all__ = ["arms_of", "context", "decide", "indices", "lessons"]
 
 
 def arms_of(learned: Learned | None) -> Arms:
@@ -87,6 +88,14 @@ def lessons(history: Sequence[Summary], config: Config, known: Arms) -> tuple[Le
     return tuple(found)
 
 
+def indices(arms: Arms, seen: Context, config: Config) -> Vector:
+    """The index of every action under a config's schedule."""
+    own = config.bandit
+    if config.dials.schedule == "linucb":
+        return linucb(arms.design, arms.response, seen.vector(), exploration=own.exploration, ridge=own.ridge)
+    return ucb(arms.reward, arms.pulls, arms.t, exploration=own.exploration)
+
+
 def decide(history: Sequence[Summary], config: Config, learned: Learned | None) -> Choice:
     """The action after the last round: the best index among those whose round fits the budget."""
     own, budget, now = config.bandit, config.budget, history[-1]
@@ -96,10 +105,7 @@ def decide(history: Sequence[Summary], config: Config, learned: Learned | None) 
     for lesson in taught:
         arms = arms.taught(lesson)
     seen = context(history, config)
-    if config.dials.schedule == "linucb":
-        index = linucb(arms.design, arms.response, seen.vector(), exploration=own.exploration, ridge=own.ridge)
-    else:
-        index = ucb(arms.reward, arms.pulls, arms.t, exploration=own.exploration)
+    index = indices(arms, seen, config)
     estimate = estimates(arms, max(s.cost.tokens for s in history), headroom=own.headroom)
     left = budget.tokens - now.spent.tokens
     fits = feasible(estimate, left)
