@@ -97,6 +97,10 @@ def debate(
         Path | None, typer.Option(help="Folder for transcript.jsonl (default: maci-runs/…).", file_okay=False)
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the broken debate in --out.")] = False,
+    task: Annotated[
+        str | None,
+        typer.Option(help="With --set schedule=ucb or linucb: the task that is learned (default: panel/kind of outcomes)."),
+    ] = None,
     seed: Seed = 0,
     json: Json = False,
     plain: Plain = False,
@@ -108,6 +112,8 @@ def debate(
 
     if cache is not None and no_cache:
         raise InputError("give --cache or --no-cache, not both")
+    if task is not None and resume:
+        raise InputError("--resume goes on with the recorded task: leave out --task")
     ceilings = {"budget.tokens": budget_tokens, "budget.usd": budget_usd}
     choice = Choice(
         panel=panel, agents=agents, judges=judges, corpus=corpus, profile=profile, config=config,
@@ -117,7 +123,7 @@ def debate(
     run(
         Options(
             case=case, question=question, outcomes=outcomes, context=context, choice=choice,
-            out=out, resume=resume, dry_run=dry_run, json=json, plain=plain, quiet=quiet,
+            out=out, resume=resume, dry_run=dry_run, json=json, plain=plain, quiet=quiet, task=task,
         )
     )  # fmt: skip
 
@@ -344,6 +350,83 @@ def data_verify(
     from maci.cli.data import verifying
 
     verifying(name, data=data or context.obj, json=json)
+
+
+schedulers = typer.Typer(help="What learned schedules (ucb, linucb) learned: show, test, move.", no_args_is_help=True)
+app.add_typer(schedulers, name="scheduler")
+
+StateFile = Annotated[
+    Path | None,
+    typer.Option("--store", help="File of the states (default: in MACI_STATE or your state folder).", dir_okay=False),
+]
+Transcripts = Annotated[list[Path], typer.Argument(help="transcript.jsonl files, or their folders.", metavar="TRANSCRIPT…")]
+
+
+@schedulers.command("show")
+def scheduler_show(
+    task: Annotated[str | None, typer.Argument(help="Only this task.", metavar="TASK")] = None,
+    store: StateFile = None,
+    json: Json = False,
+) -> None:
+    """The arms of every task: how often each action was tried, what it earned and cost."""
+    from maci.cli.scheduler import showing
+
+    showing(task, store=store, json=json)
+
+
+@schedulers.command("reset")
+def scheduler_reset(
+    task: Annotated[str, typer.Argument(help="The task to forget.", metavar="TASK")], store: StateFile = None
+) -> None:
+    """Forget what was learned about a task."""
+    from maci.cli.scheduler import resetting
+
+    resetting(task, store=store)
+
+
+@schedulers.command("export")
+def scheduler_export(
+    task: Annotated[str | None, typer.Argument(help="Only this task.", metavar="TASK")] = None,
+    to: Annotated[Path | None, typer.Option(help="File to write (default: standard output).", dir_okay=False)] = None,
+    store: StateFile = None,
+) -> None:
+    """Write what was learned as JSON, for another machine."""
+    from maci.cli.scheduler import exporting
+
+    exporting(task, to=to, store=store)
+
+
+@schedulers.command("import")
+def scheduler_import(
+    file: Annotated[Path, typer.Argument(help="What `export` wrote, or `-`.", metavar="FILE")], store: StateFile = None
+) -> None:
+    """Add what was exported elsewhere; debates that are known already count once."""
+    from maci.cli.scheduler import bringing
+
+    bringing(file, store=store)
+
+
+@schedulers.command("learn")
+def scheduler_learn(transcripts: Transcripts, store: StateFile = None) -> None:
+    """Enter debates on record whose schedule learns; debates that are known already count once."""
+    from maci.cli.scheduler import learning
+
+    learning(transcripts, store=store)
+
+
+@schedulers.command("evaluate")
+def scheduler_evaluate(
+    transcripts: Transcripts,
+    task: Annotated[str | None, typer.Option(help="Learners start from this task's state, without these debates.")] = None,
+    sets: Sets = None,
+    store: StateFile = None,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """What each schedule would have earned on recorded debates, with what that can and cannot tell."""
+    from maci.cli.scheduler import evaluating
+
+    evaluating(transcripts, task=task, sets=sets or (), store=store, seed=seed, json=json)
 
 
 studies = typer.Typer(help="Compare methods on data sets: run, resume, report, export.", no_args_is_help=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 import typer
 
 from maci.case.case import Case, load_case, parse_case
+from maci.cli.learned import begin, keep
 from maci.cli.seating import Choice, Seated, reseat, seat_case
 from maci.cli.view import View
 from maci.controller.decisions import Finished
@@ -41,6 +42,8 @@ class Options:
     json: bool
     plain: bool
     quiet: bool
+    task: str | None = None
+    """Whose state a schedule that learns starts from and adds to."""
 
 
 def run(options: Options) -> None:
@@ -62,7 +65,7 @@ def run(options: Options) -> None:
             raise
     else:
         case = _case(options)
-        seated = seat_case(case, options.choice)
+        seated = begin(seat_case(case, options.choice), options.task)
         transcript = Transcript.create(_folder(options, case) / "transcript.jsonl")
     view = View(plain=options.plain, silent=options.json or options.quiet)
     result = _play(seated, transcript, recorded, view)
@@ -95,7 +98,9 @@ def _play(seated: Seated, transcript: Transcript, recorded: Sequence[Event], vie
         with transcript:
             for event in recorded:
                 view.show(event)
-            return asyncio.run(play())
+            result = asyncio.run(play())
+        keep(seated.opened, transcript.path)
+        return result
     except KeyboardInterrupt:
         typer.echo(f"\ninterrupted; nothing that was recorded is lost. Go on with: {again}", err=True)
         raise typer.Exit(130) from None

@@ -1,0 +1,216 @@
+"""``maci scheduler``: what learned schedules learned."""
+
+from __future__ import annotations
+
+import json as jsonlib
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from maci.config import load
+from maci.controller.bandit import ACTIONS, bonus, ucb
+from maci.errors import InputError, MaciError
+from maci.record.transcript import Recording, read
+from maci.scheduling.evaluate import Estimate, Evaluation, Logged, evaluate, logged
+from maci.scheduling.lessons import report, terms
+from maci.scheduling.store import Schedules, TaskState
+
+__all__ = ["bringing", "evaluating", "exporting", "learning", "resetting", "showing"]
+
+
+def showing(task: str | None, *, store: Path | None, json: bool) -> None:
+    """Every task's arms, or one's."""
+    with Schedules(store) as known:
+        tasks = [(name, kind) for name, kind, _ in known.tasks() if task in (None, name)]
+        if task is not None and not tasks:
+            raise InputError(_unknown(task, known))
+        states = [known.state(name, kind) for name, kind in tasks]
+        where = known.path
+    if json:
+        typer.echo(jsonlib.dumps([_plain(state) for state in states], ensure_ascii=False))
+        return
+    if not states:
+        typer.echo(f"Nothing was learned yet ({where}). A debate with --set schedule=ucb or linucb begins it.")
+    for i, state in enumerate(states):
+        typer.echo("\n" * bool(i) + _table(state))
+
+
+def _unknown(task: str, known: Schedules) -> str:
+    names = ", ".join(sorted({name for name, _, _ in known.tasks()}))
+    return f"no task is called {task!r}: " + (f"there are {names}" if names else "nothing was learned yet")
+
+
+def _rows(state: TaskState) -> list[dict[str, Any]]:
+    arms = state.arms
+    index, extra = ucb(arms.reward, arms.pulls, arms.t), bonus(arms.pulls, arms.t)
+    rows = []
+    for k, action in enumerate(ACTIONS):
+        seen, paid = bool(arms.pulls[k]), bool(arms.costs[k])
+        rows.append(
+            {
+                "action": k,
+                "d_alpha": action.alpha,
+                "d_gamma": action.gamma,
+                "pulls": int(arms.pulls[k]),
+                "mean_reward": float(arms.mean[k]) if seen else None,
+                "bonus": float(extra[k]),
+                "bound": float(index[k]),
+                "rounds": int(arms.costs[k]),
+                "mean_cost": float(arms.cost[k] / arms.costs[k]) if paid else None,
+                "dearest": float(arms.dearest[k]) if paid else None,
+                "growth": float(arms.growth[k]) if arms.growth[k] else None,
+            }
+        )
+    return rows
+
+
+def _plain(state: TaskState) -> dict[str, Any]:
+    return {"task": state.task, "rewards": state.terms, "debates": state.debates, "arms": _rows(state)}
+
+
+def _table(state: TaskState) -> str:
+    pulls = int(state.arms.pulls.sum())
+    lines = [
+        f"{state.task}: {state.debates} debates, {pulls} rewarded rounds; rewards {state.terms}",
+        f"{'action':<12}{'pulls':>7}{'mean reward':>13}{'bound':>8}{'mean tokens':>13}{'dearest':>10}{'growth':>8}",
+    ]
+    for row, action in zip(_rows(state), ACTIONS, strict=True):
+        lines.append(
+            f"{action!s:<12}{row['pulls']:>7}{_figure(row['mean_reward'], 3):>13}{row['bound']:>8.3f}"
+            f"{_figure(row['mean_cost'], 0):>13}{_figure(row['dearest'], 0):>10}{_figure(row['growth'], 2):>8}"
+        )
+    lines.append(
+        "bound = mean + √(2 ln t / max(1, pulls)), what `ucb` compares; `linucb` weighs the round's signals too. – is undefined."
+    )
+    return "\n".join(lines)
+
+
+def _figure(value: float | None, digits: int) -> str:
+    return "–" if value is None else f"{value:,.{digits}f}"
+
+
+def resetting(task: str, *, store: Path | None) -> None:
+    """Forget a task."""
+    with Schedules(store) as known:
+        if task not in {name for name, _, _ in known.tasks()}:
+            raise InputError(_unknown(task, known))
+        gone = known.reset(task)
+    typer.echo(
+        f"{task}: forgotten, {gone} debates. Their transcripts can be read in again: maci scheduler learn TRANSCRIPT…"
+    )
+
+
+def exporting(task: str | None, *, to: Path | None, store: Path | None) -> None:
+    """Write states for another machine."""
+    with Schedules(store) as known:
+        if task is not None and task not in {name for name, _, _ in known.tasks()}:
+            raise InputError(_unknown(task, known))
+        text = known.export(task)
+    if to is None:
+        typer.echo(text)
+        return
+    try:
+        to.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write {to}: {error.strerror}") from error
+    typer.echo(f"{to} written; take it in elsewhere with: maci scheduler import {to.name}")
+
+
+def bringing(file: Path, *, store: Path | None) -> None:
+    """Take in what was exported."""
+    try:
+        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {file}: {error}") from error
+    with Schedules(store) as known:
+        new, old = known.bring(text, str(file))
+    typer.echo(f"{new} debates taken in, {old} were known already")
+
+
+def learning(paths: Sequence[Path], *, store: Path | None) -> None:
+    """Enter debates on record."""
+    new = 0
+    with Schedules(store) as known:
+        for path, recording in _recordings(paths):
+            try:
+                new += known.enter(report(recording.events))
+            except InputError as error:
+                raise InputError(f"{path}: {error}") from error
+    typer.echo(f"{new} debates entered, {len(paths) - new} were known already")
+
+
+def _recordings(paths: Sequence[Path]) -> list[tuple[Path, Recording]]:
+    return [(path, read(path / "transcript.jsonl" if path.is_dir() else path)) for path in paths]
+
+
+def evaluating(
+    paths: Sequence[Path], *, task: str | None, sets: Sequence[str], store: Path | None, seed: int, json: bool
+) -> None:
+    """What each schedule would have earned, from records alone."""
+    config = load(sets=sets)
+    rows: list[Logged] = []
+    left_out: dict[str, int] = {}
+    ids: list[str] = []
+    for path, recording in sorted(_recordings(paths), key=lambda pair: (pair[1].opened.created, str(pair[0]))):
+        opened = recording.opened
+        name = str(path) if opened.learned is None else opened.learned.debate
+        if name in ids:
+            left_out["named twice"] = left_out.get("named twice", 0) + 1
+            continue
+        ids.append(name)
+        try:
+            found, why = logged(recording.events, name)
+        except MaciError as error:
+            raise type(error)(f"{path}: {error}") from error
+        rows += found
+        if why:
+            left_out[why] = left_out.get(why, 0) + 1
+    known = None
+    if task is not None:
+        with Schedules(store) as states:
+            if task not in {name for name, _, _ in states.tasks()}:
+                raise InputError(_unknown(task, states))
+            known = states.state(task, terms(config), without=ids).arms
+    result = evaluate(rows, config, known, seed=seed)
+    if json:
+        typer.echo(jsonlib.dumps({**asdict(result), "left_out": left_out}, ensure_ascii=False))
+    else:
+        typer.echo(_verdicts(result, left_out, terms(config), task))
+
+
+def _verdicts(result: Evaluation, left_out: dict[str, int], kind: str, task: str | None) -> str:
+    tried = ", ".join(f"{ACTIONS[k]} {n}" for k, n in enumerate(result.actions) if n) or "none"
+    lines = [
+        f"{result.rounds} rounds of {result.debates} debates; rewards {kind}"
+        + (f" = {result.c_max:,.0f}" if kind.endswith("dearest") else ""),
+        f"on record: {tried}",
+        *(f"left out: {n} debates ({why})" for why, n in left_out.items()),
+        *([f"left out: {result.undefined} rounds whose reward is undefined"] if result.undefined else []),
+        "learners start " + ("with nothing" if task is None else f"from {task}, without these debates"),
+        "",
+        f"{'schedule':<10}  {'replay: mean reward where it agrees':<48}  direct: forecast mean reward",
+        f"{'on record':<10}  {_say(result.logger)}",
+    ]
+    for one in result.candidates:
+        lines.append(f"{one.name:<10}  {_say(one.replay):<48}  {_say(one.direct)}")
+        if one.infeasible:
+            lines.append(f"{'':<10}  it would have stopped before {one.infeasible} of these rounds: no action fits")
+    lines += [
+        "",
+        "Inverse propensity weighting is not possible: these schedules never act at random, so what they did not do has no",
+        "probability to weigh by. Replay holds for rounds like those where both agree. Direct holds as far as rewards are linear in",
+        "the signals; how wrong that is, its interval does not show. Intervals: 95 %, debates resampled.",
+    ]
+    return "\n".join(lines)
+
+
+def _say(one: Estimate) -> str:
+    if one.value is None:
+        return one.why
+    if one.low is None or one.high is None:
+        return f"{one.value:.3f}, n {one.n} ({one.why})"
+    return f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}], n {one.n}"
