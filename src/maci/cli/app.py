@@ -99,7 +99,9 @@ def debate(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the broken debate in --out.")] = False,
     task: Annotated[
         str | None,
-        typer.Option(help="With --set schedule=ucb or linucb: the task that is learned (default: panel/kind of outcomes)."),
+        typer.Option(
+            help="With --set schedule=ucb or linucb: the task that is learned (default: panel/kind of outcomes)."
+        ),
     ] = None,
     seed: Seed = 0,
     json: Json = False,
@@ -359,7 +361,9 @@ StateFile = Annotated[
     Path | None,
     typer.Option("--store", help="File of the states (default: in MACI_STATE or your state folder).", dir_okay=False),
 ]
-Transcripts = Annotated[list[Path], typer.Argument(help="transcript.jsonl files, or their folders.", metavar="TRANSCRIPT…")]
+Transcripts = Annotated[
+    list[Path], typer.Argument(help="transcript.jsonl files, or their folders.", metavar="TRANSCRIPT…")
+]
 
 
 @schedulers.command("show")
@@ -417,7 +421,9 @@ def scheduler_learn(transcripts: Transcripts, store: StateFile = None) -> None:
 @schedulers.command("evaluate")
 def scheduler_evaluate(
     transcripts: Transcripts,
-    task: Annotated[str | None, typer.Option(help="Learners start from this task's state, without these debates.")] = None,
+    task: Annotated[
+        str | None, typer.Option(help="Learners start from this task's state, without these debates.")
+    ] = None,
     sets: Sets = None,
     store: StateFile = None,
     seed: Seed = 0,
