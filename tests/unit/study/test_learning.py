@@ -1,0 +1,123 @@
+"""What a study learns of its agents from dev items."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from helpers import arg
+from maci.agents.anchor import TurnRequest
+from maci.agents.argument import Turn, Usage
+from maci.agents.fake import FunctionAgent
+from maci.calls import Table
+from maci.case.case import Case
+from maci.case.datasets import Item
+from maci.case.outcomes import OutcomeSpace
+from maci.config import build
+from maci.errors import BudgetError, UnknownModel
+from maci.evidence.fake import HashEncoder
+from maci.evidence.source import CaseEvidence
+from maci.learn import learn_agents
+from maci.llm.budget import Ledger
+from maci.methods.average import Average
+from maci.methods.method import Bench
+from maci.study.learning import Lesson, learn
+
+SPACE = OutcomeSpace(labels=("a", "b", "c"))
+
+
+def item(n: int) -> Item:
+    """Item n is truly ``abc[n % 3]``, and says so only to those who look at its number."""
+    return Item(id=f"i{n:03}", case=Case(question=f"Item {n}?", outcomes=SPACE, gold="abc"[n % 3], id=f"i{n:03}"))
+
+
+def says(name: str, wrong: int, tokens: int = 0) -> FunctionAgent:
+    """Names the true outcome, but in one of ``wrong`` cases the next."""
+
+    def reply(request: TurnRequest) -> Turn:
+        n = int(request.question.question.split()[1].rstrip("?"))
+        answer = "abc"[(n + (n % wrong == 0)) % 3]
+        return Turn(belief={answer: 1.0}, arguments=(arg("So."),), usage=Usage(generated=tokens))
+
+    return FunctionAgent(name, reply, ceiling=tokens)
+
+
+class Seats:
+    def __init__(self, *agents: FunctionAgent) -> None:
+        self.agents = agents
+
+    def table(self, case: Case, *, seed: int = 0) -> Table:
+        assert case.gold is None, "nobody may see the answer"
+        return Table(agents=self.agents, judges=(), evidence=CaseEvidence(case), encoder=HashEncoder())
+
+
+def lesson(items: Sequence[Item], *agents: FunctionAgent, **more: object) -> Lesson:
+    return asyncio.run(learn(items, Bench(panel=Seats(*agents), **more), 0))  # type: ignore[arg-type]
+
+
+def test_it_is_what_the_openings_teach() -> None:
+    items = [item(n) for n in range(60)]
+    learnt = lesson(items, says("good", 10), says("poor", 2))
+    openings = [
+        {"good": {"abc"[(n + (n % 10 == 0)) % 3]: 1.0}, "poor": {"abc"[(n + (n % 2 == 0)) % 3]: 1.0}} for n in range(60)
+    ]
+    by_hand = learn_agents(openings, ["abc"[n % 3] for n in range(60)], [SPACE.labels] * 60)
+    assert learnt.settings == by_hand.settings() and learnt.n == learnt.items == 60
+    assert learnt.settings["calibration.doubt"]["good"] < learnt.settings["calibration.doubt"]["poor"]
+    build("default", learnt.settings)  # they are settings
+
+
+def test_the_order_of_items_makes_no_difference() -> None:
+    items = [item(n) for n in range(40)]
+    assert lesson(items, says("x", 3), says("y", 4)) == lesson(items[::-1], says("x", 3), says("y", 4))
+
+
+def test_what_was_learnt_before_does_not_colour_the_openings() -> None:
+    items, agents = [item(n) for n in range(30)], (says("x", 3), says("y", 4))
+    coloured = build("default", {"calibration.doubt": {"x": 0.9}, "reliability.prior": {"y": 5.0}})
+    assert lesson(items, *agents, config=coloured) == lesson(items, *agents)
+
+
+def test_it_asks_what_every_method_asks_first() -> None:
+    agents = (says("x", 3), says("y", 4))
+    lesson([item(7)], *agents)
+    asyncio.run(Average().answer(Case(question="Item 7?", outcomes=SPACE, id="i007"), Bench(panel=Seats(*agents)), 0))
+    for agent in agents:
+        first, second = agent.history
+        assert first == second  # so a response cache has it
+
+
+def test_what_it_costs_is_counted_and_kept_within_the_budget() -> None:
+    items, agents = [item(n) for n in range(30)], (says("x", 3, 10), says("y", 4, 10))
+    enough = Ledger(600)
+    learnt = lesson(items, *agents, ledger=enough)
+    assert learnt.calls == 60 and learnt.usage.tokens == 600 == enough.spent.tokens
+    short = Ledger(595)
+    with pytest.raises(BudgetError, match="ended while learning from dev items"):
+        lesson(items, *agents, ledger=short)
+    assert short.spent.tokens <= 595
+
+
+def test_an_agent_that_fails_has_abstained() -> None:
+    def fails(request: TurnRequest) -> Turn:
+        raise ValueError("no")
+
+    learnt = lesson([item(n) for n in range(30)], says("x", 3), FunctionAgent("broken", fails))
+    assert "broken: 0 dev answers, 20 are needed" in learnt.notes[0]
+    assert "broken" not in learnt.settings.get("calibration.doubt", {})
+
+
+def test_what_would_end_every_answer_is_raised() -> None:
+    def gone(request: TurnRequest) -> Turn:
+        raise UnknownModel("no such model")
+
+    with pytest.raises(UnknownModel):
+        lesson([item(n) for n in range(30)], says("x", 3), FunctionAgent("gone", gone))
+
+
+def test_items_without_a_truth_teach_nothing() -> None:
+    blank = Item(id="z", case=Case(question="Item 1?", outcomes=SPACE, id="z"))
+    learnt = lesson([blank, item(1)], says("x", 3), says("y", 4))
+    assert learnt.items == 1 and learnt.calls == 2
