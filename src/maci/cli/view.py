@@ -15,6 +15,7 @@ from rich.text import Text
 from maci.agents.argument import Argument
 from maci.cli.remarks import Remarks, cost
 from maci.cli.waiting import Waiting
+from maci.controller.bandit import ACTIONS, Choice
 from maci.controller.decisions import Admission, Dialled, Finished, Gated, Initialized, Measured, Weighed
 from maci.controller.inputs import (
     Exhausted,
@@ -133,6 +134,8 @@ class View:
             case Measured():
                 self._measured(event)
             case Dialled():
+                if event.choice is not None:
+                    self._say(f"  {_chosen(event.choice)}", "dim")
                 if event.by_hand:
                     self._say(f"  dials set by hand for round {event.round}", "magenta")
 
@@ -313,6 +316,16 @@ class View:
         self._say(
             f"Stopped after {rounds}, {cost(result)}: {result.stop_reason}" + (f"; {result.detail}" if why else "")
         )
+
+
+def _chosen(choice: Choice) -> str:
+    """A learned schedule's action in words."""
+    assert choice.action is not None
+    index, steps = choice.index[choice.action], choice.steps
+    return (
+        f"schedule: {ACTIONS[choice.action]} to α {steps.alpha:g}, γ {steps.gamma:g} (index {index:.2f}; "
+        f"{len(choice.feasible)} of {len(ACTIONS)} actions fit {choice.left:,.0f} tokens)"
+    )
 
 
 def _moved(a: Mapping[str, float], b: Mapping[str, float]) -> float:
