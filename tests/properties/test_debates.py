@@ -19,7 +19,7 @@ def wild_debates(draw: st.DrawFn) -> Wild:
     """Debates of two to four agents over every kind of space, profile and schedule."""
     rounds = draw(st.integers(1, 3))
     sets = [f"max_rounds={rounds}", f"min_rounds={draw(st.integers(1, rounds))}"]
-    sets.append(f"schedule={draw(st.sampled_from(['plateau', 'ladder', 'fixed']))}")
+    sets.append(f"schedule={draw(st.sampled_from(['plateau', 'ladder', 'fixed', 'ucb', 'linucb']))}")
     sets.append(f"order={draw(st.sampled_from(['simultaneous', 'simultaneous', 'sequential']))}")
     sets.append(f"dispersion.gate={draw(st.sampled_from(['backed', 'all', 'off']))}")
     sets.append(f"k={draw(st.integers(1, 3))}")
