@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
+from rich.console import Console
 
 from maci.errors import EnvironmentError_, InputError
 
@@ -36,7 +38,15 @@ def reporting(
         raise InputError(f"--format {format}: choose one of {', '.join(FORMATS)}")
     if out is not None and out.is_dir():
         raise InputError(f"--out {out} is a folder: name a file in it, such as {out / f'report.{format}'}")
-    found = build_report(gather(folders, store), Settings(reference=reference, seed=seed, resamples=resamples))
+    settings = Settings(reference=reference, seed=seed, resamples=resamples)
+    waiting = Console(stderr=True, highlight=False)
+    with waiting.status("reading rows") if waiting.is_terminal and not quiet and not plain else nullcontext() as status:
+
+        def watch(step: str) -> None:
+            if status is not None:
+                status.update(step)
+
+        found = build_report(gather(folders, store), settings, watch)
     written = _on_screen(found, plain) if format == "text" and out is None else render(found, format)
     if out is None:
         typer.echo(written, nl=False)
@@ -51,8 +61,6 @@ def reporting(
 
 
 def _on_screen(found: Report, plain: bool) -> str:
-    from rich.console import Console
-
     from maci.study.report.terminal import to_text
 
     screen = sys.stdout.isatty()

@@ -7,7 +7,7 @@ the best agent. Failed answers are listed and counted, never scored; what is pla
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from maci.errors import InputError
@@ -46,21 +46,29 @@ class Settings:
     resamples: int | None = None
 
 
-def build_report(studies: Sequence[Gathered], settings: Settings | None = None) -> Report:
-    """Everything there is to say of the studies."""
+def build_report(
+    studies: Sequence[Gathered], settings: Settings | None = None, watch: Callable[[str], None] = lambda _: None
+) -> Report:
+    """Everything there is to say of the studies; ``watch`` is told what is being computed."""
     own = settings or Settings()
     estimates = Estimates(seed=own.seed, resamples=_resamples(studies, own))
     notes: list[str] = []
     fought: list[tuple[Gathered, Arena, list[Comparison]]] = []
     learnt: dict[str, Mapping[Learner, Calibration]] = {}
     for study in studies:
+        watch(f"{study.label}: calibration")
         reference = _reference(study, own, notes)
         found, learnt[study.label] = arenas(study, reference)
-        fought += [(study, arena, compare_all(arena, estimates)) for arena in found]
+        for arena in found:
+            watch(f"{arena.title}: differences")
+            fought.append((study, arena, compare_all(arena, estimates)))
     flat = iter(adjusted([c for _, _, some in fought for c in some]))
     fought = [(study, arena, [next(flat) for _ in some]) for study, arena, some in fought]
     tests = 2 * sum(len(some) for _, _, some in fought)
-    sections = tuple(_section(study, arena, some, estimates, tests) for study, arena, some in fought)
+    sections: list[Section] = []
+    for study, arena, some in fought:
+        watch(f"{arena.title}: tables")
+        sections.append(_section(study, arena, some, estimates, tests))
     missing = [_missing(study) for study in studies]
     tables = [
         overview(sections),
@@ -73,7 +81,7 @@ def build_report(studies: Sequence[Gathered], settings: Settings | None = None) 
         verdict=_verdict(fought, studies),
         facts=_facts(studies, estimates),
         notes=tuple(notes),
-        sections=sections,
+        sections=tuple(sections),
         tables=tuple(table for table in tables if table is not None),
     )
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from maci.belief import Vector
 from maci.study.metrics import Scored, compare, ece_of, measure, per_case
-from maci.study.statistics import RESAMPLES, Interval, bootstrap, bootstrap_mean, ratio_of
+from maci.study.statistics import RESAMPLES, Interval, bootstrap, bootstrap_mean, mean_of, ratio_of
 
 __all__ = ["Estimates"]
 
@@ -49,7 +49,9 @@ class Estimates:
             return Interval(math.nan, math.nan, math.nan, 0, "no cases")
         x = np.bincount(place, weights=np.asarray(above, dtype=float), minlength=size)
         y = np.bincount(place, weights=np.asarray(below, dtype=float), minlength=size)
-        found = bootstrap(ratio_of(x, y), size, self.rng(), method=method, resamples=self.resamples)
+        alike = bool((y == y[0]).all()) and y[0] != 0
+        statistic = mean_of(x / y[0]) if alike else ratio_of(x, y)
+        found = bootstrap(statistic, size, self.rng(), method=method, resamples=self.resamples)
         how = found.how if size == n else f"{found.how}, {size} clusters"
         return Interval(found.value, found.low, found.high, n, how)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from html import escape
-from itertools import pairwise
 
 from maci.study.report.model import Chart, Point, Series
 
@@ -234,14 +233,9 @@ def _reliability(series: Series, chart: Chart, id: str) -> str:
     for t in (0.0, 0.5, 1.0):
         marks.append(_text(at_x(t), bottom + 13, f"{100 * t:g}", anchor="middle", kind="tick"))
         marks.append(_text(left - 4, at_y(t) + 4, f"{100 * t:g}", anchor="end", kind="tick"))
-    if len(series.points) > 1:
-        path = " ".join(
-            f"{at_x(p.x):.1f},{at_y(p.y):.1f}" for p, _ in [*pairwise(series.points), (series.points[-1], None)]
-        )
-        marks.append(f'<polyline points="{path}" class="line thin {colour}"/>')
     for p in series.points:
         if p.low is not None and p.high is not None:
-            marks.append(_rule(at_x(p.x), at_y(p.low), at_x(p.x), at_y(p.high), f"whisker {colour}"))
+            marks.append(_rule(at_x(p.x), at_y(p.low), at_x(p.x), at_y(p.high), f"whisker thin {colour}"))
         size = 2 + 5 * math.sqrt((p.n or 0) / total)
         name = f"confidence {100 * p.x:.0f} %"
         marks.append(

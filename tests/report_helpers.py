@@ -1,0 +1,78 @@
+"""Studies made by hand for tests of reports: what each method answered to each case is written down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from maci.llm.usage import Usage
+from maci.study.report.gather import Gathered, join
+from maci.study.rows import Row
+from maci.study.store import Meta, Method
+from study_helpers import make_meta
+
+LABELS = ("a", "b", "c", "d")
+
+
+def belief(answer: str, confidence: float = 0.7) -> dict[str, float]:
+    """``confidence`` for one label, the rest in equal parts."""
+    rest = (1 - confidence) / (len(LABELS) - 1)
+    return {label: confidence if label == answer else rest for label in LABELS}
+
+
+def row(method: str, item: str, answer: str | None, *, part: str = "test", gold: str = "a", **more: Any) -> Row:
+    """An answer, or a failure where there is none."""
+    fields: dict[str, Any] = {
+        "data": "toy", "seed": 0, "part": part, "item": item, "method": method, "gold": gold,
+        "belief": None if answer is None else belief(answer), "status": "done" if answer else "failed",
+        "reason": "done" if answer else "the model said nothing", "calls": 3, "rounds": 1, "seconds": 0.5,
+        "usage": Usage(prompt=800, generated=200), **more,
+    }  # fmt: skip
+    return Row(**fields)
+
+
+def answers(method: str, pattern: str, *, part: str = "test", **more: Any) -> list[Row]:
+    """One answer for each sign: ``+`` right, ``-`` wrong, ``x`` failed, ``.`` not there."""
+    said = {"+": "a", "-": "b", "x": None}
+    return [row(method, f"{part}{i:03}", said[c], part=part, **more) for i, c in enumerate(pattern) if c != "."]
+
+
+def study(
+    rows: Sequence[Row],
+    methods: Sequence[Method | str],
+    *,
+    name: str = "made",
+    notes: Mapping[str, tuple[str, ...]] | None = None,
+    report: Mapping[str, Any] | None = None,
+    planned: Sequence[Row] = (),
+) -> tuple[Gathered, ...]:
+    """What :func:`maci.study.report.gather` would give; ``planned`` names answers that are not there."""
+    return join([("folder", meta_of(rows, methods, name=name, notes=notes, report=report, planned=planned), rows)])
+
+
+def meta_of(
+    rows: Sequence[Row],
+    methods: Sequence[Method | str],
+    *,
+    name: str = "made",
+    notes: Mapping[str, tuple[str, ...]] | None = None,
+    report: Mapping[str, Any] | None = None,
+    planned: Sequence[Row] = (),
+) -> Meta:
+    """A plan of exactly these rows; all methods on every item."""
+    items: dict[str, dict[int, dict[str, dict[str, None]]]] = {}
+    for one in (*rows, *planned):
+        items.setdefault(one.data, {}).setdefault(one.seed, {}).setdefault(one.part, {})[one.item] = None
+    known = tuple(m if isinstance(m, Method) else Method(name=m, use=m, of=m) for m in methods)
+    plain = make_meta(name=name, report=dict(report or {}))
+    return plain.model_copy(
+        update={
+            "items": {d: {s: {p: tuple(i) for p, i in x.items()} for s, x in y.items()} for d, y in items.items()},
+            "methods": dict.fromkeys(items, known),
+            "notes": dict(notes or {}),
+            "fingerprint": f"{name:0<16}",
+            "commit": "0123456789abcdef",
+            "created": "2026-01-01T00:00:00+00:00",
+            "version": "0.0.0",
+        }
+    )

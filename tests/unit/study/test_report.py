@@ -1,0 +1,440 @@
+"""The figures of a report, from rows made by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from maci.errors import CheckFailed, InputError
+from maci.llm.usage import Usage
+from maci.study.calibration import IDENTITY, Calibration
+from maci.study.report import Settings, build_report
+from maci.study.report.arena import arenas, scored
+from maci.study.report.compare import adjusted, compare_all, in_words
+from maci.study.report.estimates import Estimates
+from maci.study.report.gather import join
+from maci.study.report.model import Cell, Report, Table, show
+from maci.study.store import Method
+from report_helpers import answers, belief, meta_of, row, study
+
+FAST = Settings(resamples=200)
+
+
+def table(report: Report, key: str, section: int = 0) -> Table:
+    return next(t for t in (*report.sections[section].tables, *report.tables) if t.key == key)
+
+
+def cell(t: Table, line: str, column: str) -> Cell:
+    at = next(i for i, c in enumerate(t.columns) if c.key == column)
+    return next(x for x in t.lines if x.name == line).cells[at]
+
+
+# what is in the main table
+
+
+def test_main_figures_by_hand():
+    made = study(
+        answers("maci", "+++-", judge_calls=2, judge_usage=Usage(prompt=90, generated=10, usd=0.5))
+        + answers("average", "++--"),
+        ["average", "maci"],
+    )
+    main = table(build_report(made, FAST), "main")
+    assert cell(main, "maci", "acc1").value == 0.75
+    assert cell(main, "average", "acc1").value == 0.5
+    assert cell(main, "maci", "acc1").n == 4
+    # the gold outcome is second to fourth of three equals: rank 3, three cases at 1
+    assert cell(main, "maci", "mrr").value == pytest.approx((3 + 1 / 3) / 4)
+    # right: 0.3² + 3 · 0.1²; wrong: 0.7² + 0.9² + 2 · 0.1²
+    assert cell(main, "maci", "brier").value == pytest.approx((3 * 0.12 + 1.32) / 4)
+    assert cell(main, "maci", "nll").value == pytest.approx(-(3 * math.log(0.7) + math.log(0.1)) / 4)
+    assert cell(main, "maci", "ece").value == pytest.approx(0.05)
+    assert cell(main, "maci", "tokens").value == 1100
+    assert [cell(main, "maci", k).value for k in ("prompt", "generated", "judge_tokens", "usd")] == [800, 200, 100, 0.5]
+    assert cell(main, "maci", "judge_calls").value == 2
+
+
+def test_the_papers_figures_stand_below_ours_and_are_marked():
+    main = table(
+        build_report(study(answers("maci", "++-") + answers("average", "+--"), ["maci", "average"]), FAST), "main"
+    )
+    names = [line.name for line in main.lines]
+    assert names == ["maci", "paper: MACI", "average"]
+    assert show(cell(main, "paper: MACI", "acc1")) == "77.8"
+    assert main.lines[1].source == "paper"
+    assert any("other data, LLM agents" in note for note in main.notes)
+
+
+def test_failed_answers_are_counted_and_listed_and_never_scored():
+    report = build_report(study(answers("maci", "++xx") + answers("average", "++++"), ["maci", "average"]), FAST)
+    main = table(report, "main")
+    assert (cell(main, "maci", "acc1").value, cell(main, "maci", "n").value, cell(main, "maci", "unscored").value) == (
+        1.0,
+        2,
+        2,
+    )
+    assert [line.name for line in table(report, "failures").lines] == ["test002", "test003"]
+    assert table(report, "failures").lines[0].cells[-1].value == "the model said nothing"
+    assert [c.value for c in table(report, "failure_counts").lines[0].cells] == ["toy", "failed", 2]
+    assert cell(table(report, "differences"), "average", "cases").value == 2
+
+
+def test_dev_is_calibrated_on_and_never_scored():
+    dev = answers("maci", "+" * 20 + "-" * 10, part="dev")
+    report = build_report(study(dev + answers("maci", "+-"), ["maci"]), FAST)
+    assert cell(table(report, "main"), "maci", "n").value == 2
+    # the confidence that fits dev is 20/30, whatever the test part says
+    other = build_report(study(dev + answers("maci", "--"), ["maci"]), FAST)
+    for found in (report, other):
+        [line] = table(found, "calibrations").lines
+        t, e = line.cells[3].value, line.cells[4].value
+        assert Calibration(temperature=t, epsilon=e).apply(belief("a"))["a"] == pytest.approx(2 / 3, abs=0.005)
+    assert cell(table(other, "main"), "maci", "ece").value == pytest.approx(2 / 3, abs=0.005)
+
+
+def test_calibration_moves_probabilities_but_no_ranks():
+    one = row("maci", "x", "b", belief={"a": 0.0, "b": 1.0, "c": 0.0, "d": 0.0})
+    soft = scored(one, Calibration(epsilon=0.4))
+    assert (soft.correct, soft.top3, soft.reciprocal_rank) == (False, False, 0.0)
+    assert soft.p_gold == pytest.approx(0.1)
+    assert soft.confidence == pytest.approx(0.7)
+    assert scored(one, IDENTITY).p_gold == 0
+
+
+# who is compared
+
+
+def each(name: str) -> Method:
+    return Method(name=f"single/{name}", use="single", of="single", each=True)
+
+
+def test_the_best_on_dev_is_chosen_for_each_seed_by_dev_alone():
+    rows = []
+    for seed, better in ((0, "one"), (1, "two")):
+        for name in ("one", "two"):
+            rows += answers(f"single/{name}", "++++" if name == better else "+++-", part="dev", seed=seed)
+            rows += answers(f"single/{name}", "----" if name == better else "++++", seed=seed)  # worse on test
+    rows += answers("maci", "+-+-", seed=0) + answers("maci", "+-+-", seed=1)
+    main = table(build_report(study(rows, [each("one"), each("two"), "maci"]), FAST), "main")
+    assert cell(main, "single (best on dev)", "acc1").value == 0.0
+    assert cell(main, "single/one", "acc1").value == 0.5
+    assert any("one (seed 0), two (seed 1)" in note for note in main.notes)
+    assert [line.name for line in main.lines if line.source != "paper"][:3] == [
+        "single/one",
+        "single/two",
+        "single (best on dev)",
+    ]
+
+
+def test_of_equally_right_agents_the_surer_of_the_truth_is_best():
+    rows = answers("single/one", "++", part="dev") + answers("single/two", "++", part="dev", belief=belief("a", 0.9))
+    rows += answers("single/one", "++") + answers("single/two", "--")
+    main = table(build_report(study(rows, [each("one"), each("two")]), FAST), "main")
+    assert cell(main, "single (best on dev)", "acc1").value == 0.0
+
+
+def test_without_dev_there_is_no_best():
+    made = study(answers("single/one", "++") + answers("single/two", "+-"), [each("one"), each("two")])
+    names = [line.name for line in table(build_report(made, FAST), "main").lines]
+    assert "single (best on dev)" not in names
+
+
+# differences and verdicts
+
+
+def compared(ours: str, theirs: str, **more):
+    made = study(answers("maci", ours) + answers("average", theirs, **more), ["average", "maci"])
+    (arena,), _ = arenas(made[0], "maci")
+    [found] = adjusted(compare_all(arena, Estimates(resamples=500)))
+    return found
+
+
+def test_a_clear_gain_is_a_win_with_its_numbers():
+    found = compared("+" * 30, "+" * 10 + "-" * 20, usage=Usage(prompt=400, generated=100))
+    # 20 of 20 discordant cases: p = 2 / 2²⁰; two tests in the family, both tiny
+    assert found.mcnemar.p == pytest.approx(2 / 2**20)
+    assert found.accuracy.value == pytest.approx(2 / 3)
+    assert found.verdict == "beat"
+    assert found.tokens == 2.0
+    assert in_words(found).startswith("On these 30 cases maci beat average by 67 points [+")
+    assert in_words(found).endswith("adjusted p < 0.001, at 2.00 × the tokens.")
+
+
+def test_the_other_way_round_it_is_a_loss():
+    assert compared("+" * 10 + "-" * 20, "+" * 30).verdict == "lost to"
+
+
+def test_a_gain_on_few_cases_is_a_tie():
+    # four of four discordant cases for us: p = 0.125
+    found = compared("++++++++", "++++----")
+    assert found.mcnemar.p == pytest.approx(0.125)
+    assert found.accuracy.low > 0
+    assert found.verdict == "tied with"
+    assert "tied with average (+50 points" in in_words(found)
+
+
+def test_only_cases_that_both_answered_count():
+    found = compared("++++..", "x+-+++")
+    assert (found.cases, found.accuracy.n) == (3, 3)
+    assert found.accuracy.value == pytest.approx(1 / 3)
+
+
+def test_nothing_in_common_is_said_and_not_tested():
+    found = compared("++..", "..++")
+    assert found.cases == 0 and math.isnan(found.mcnemar.p)
+    assert in_words(found) == "maci cannot be compared with average: there is no case that both answered."
+
+
+def test_adjusting_is_over_all_tests_of_the_report():
+    rows = answers("maci", "+" * 12)
+    for i in range(4):
+        rows += answers(f"m{i}", "-" * 6 + "+" * 6)
+    made = study(rows, ["maci", *(Method(name=f"m{i}", use="average", of=f"m{i}") for i in range(4))])
+    (arena,), _ = arenas(made[0], "maci")
+    plain = compare_all(arena, Estimates(resamples=100))
+    found = adjusted(plain)
+    p = np.array([c.mcnemar.p for c in plain] + [c.wilcoxon.p for c in plain])
+    from scipy.stats import false_discovery_control
+
+    assert [*(c.p for c in found), *(c.p_brier for c in found)] == pytest.approx(false_discovery_control(p))
+
+
+def test_answers_of_one_case_under_several_seeds_are_one_cluster():
+    rows = []
+    for seed in range(5):
+        rows += answers("maci", "++++", seed=seed) + answers("average", "+++-", seed=seed)
+    (arena,), _ = arenas(study(rows, ["maci", "average"])[0], "maci")
+    [found] = compare_all(arena, Estimates(resamples=100))
+    assert (found.cases, found.accuracy.n) == (4, 20)
+    assert found.mcnemar.p == 1.0  # one case differs, however often it was asked
+
+
+def verdict(ours: str, theirs: str, tokens: int = 500) -> str:
+    usage = Usage(prompt=tokens)
+    made = study(answers("maci", ours) + answers("average", theirs, usage=usage), ["average", "maci"])
+    return build_report(made, FAST).verdict[1]
+
+
+def test_the_report_begins_with_whether_debate_was_worth_it():
+    assert verdict("+" * 30, "-" * 30).startswith("made: toy: yes. maci beat average")
+    assert verdict("-" * 30, "+" * 30).startswith("made: toy: no. ")
+    assert "not shown. average does without debate for fewer tokens" in verdict("+-+-", "+-++")
+    assert "it saved tokens, no more" in verdict("+-+-", "+-++", tokens=90_000)
+    alone = build_report(study(answers("maci", "++"), ["maci"]), FAST)
+    assert "no method without debate was run" in alone.verdict[1]
+
+
+# further tables
+
+
+def test_ablations_show_the_drop():
+    rows = answers("maci", "++++") + answers("no_q_gate", "+++-")
+    found = table(build_report(study(rows, ["maci", "no_q_gate"]), FAST), "ablations")
+    assert cell(found, "no_q_gate", "drop").value == 0.25
+    assert cell(found, "no_q_gate", "verdict").value == "no difference shown"
+    assert show(cell(found, "paper: No Q gate", "drop")) == "+5.2"
+
+
+def test_accuracy_and_agreement_by_thirds_of_evidence_quality():
+    rows = []
+    for i, (q0, right, share) in enumerate(
+        [(0.1, "b", 0.2), (0.2, "a", 0.4), (0.5, "a", 0.5), (0.6, "a", 0.7), (0.8, "a", 0.9), (0.9, "a", 1.0)]
+    ):
+        rows.append(row("maci", f"c{i}", "a", q0=q0))
+        rows.append(row("majority_vote", f"c{i}", right, agreement=share))  # Q₀ is the reference's
+    report = build_report(study(rows, ["majority_vote", "maci"]), FAST)
+    quality = table(report, "quality")
+    assert [cell(quality, "majority_vote", f"acc1:{x}").value for x in ("low", "middle", "high")] == [0.5, 1.0, 1.0]
+    found = table(report, "agreement")
+    assert [cell(found, "majority_vote", f"agreement:{x}").value for x in ("low", "middle", "high")] == pytest.approx(
+        [0.3, 0.6, 0.95]
+    )
+    assert show(cell(found, "paper: Majority vote (20)", "agreement:low")) == "5–15 %"
+
+
+def test_rounds_flips_and_signals():
+    def course(*said: str) -> dict:
+        steps = [{"belief": belief(x), "d": 0.5 / (t + 1), "cl": 0.9} for t, x in enumerate(said)]
+        return {"course": steps, "rounds": len(said) - 1}
+
+    rows = [
+        row("maci", "c0", "a", **course("b", "a", "a")),  # mended
+        row("maci", "c1", "b", **course("a", "b")),  # spoiled
+        row("maci", "c2", "a", **course("a", "a")),
+        row("maci", "c3", "b", **course("b")),
+    ]
+    report = build_report(study(rows, ["maci"]), FAST)
+    rounds = table(report, "rounds").lines[0].cells
+    assert [c.value for c in rounds] == [0.5, 0.5, 0.5]
+    flips = table(report, "flips")
+    assert [cell(flips, "maci", k).value for k in ("correct_to_wrong", "wrong_to_correct", "harmed", "mended")] == [
+        1,
+        1,
+        0.5,
+        0.5,
+    ]
+    signals = table(report, "signals:maci")
+    assert [line.cells[0].value for line in signals.lines] == [4, 3, 1]
+    assert cell(signals, "1", "d").value == pytest.approx(0.25)
+    assert show(cell(signals, "1", "q")) == "–"
+
+
+def test_of_several_sizes_the_nearest_in_tokens_is_named():
+    rows = answers("maci", "+++-")  # 1,000 tokens
+    for name, tokens in (("vote 3", 600), ("vote 5", 1100), ("vote 20", 4000)):
+        rows += answers(name, "++--", usage=Usage(prompt=tokens))
+    votes = [Method(name=f"vote {n}", use="majority_vote", of=f"vote {n}", options={"n": n}) for n in (3, 5, 20)]
+    found = table(build_report(study(rows, ["maci", *votes]), FAST), "compute")
+    assert [cell(found, f"vote {n}", "nearest").value for n in (3, 5, 20)] == ["other size", "nearest", "other size"]
+    assert cell(found, "vote 20", "token_ratio").value == 4.0
+    assert cell(found, "vote 20", "acc1_per_1k").value == pytest.approx(2 / 16)
+    assert cell(found, "vote 5", "acc1_difference").value == 0.25
+    assert any("Nearest to maci in tokens" in note and "vote 5" in note for note in found.notes)
+
+
+def test_ordered_answers_stand_beside_always_neutral():
+    scale = {"-1": -1.0, "0": 0.0, "+1": 1.0}
+    rows = [
+        row(
+            "maci", f"c{i}", "x", gold="0", belief={"-1": 0.0, "0": 0.5, "+1": 0.5}, positions=scale,
+            raters={"democrat_vote": -1.0, "republican_vote": r},
+        )
+        for i, r in enumerate((0.0, 1.0))
+    ]  # fmt: skip
+    report = build_report(study(rows, ["maci"], notes={"toy": ("columns are tone, not party",)}), FAST)
+    found = table(report, "ordered")
+    # E = 0.5: 1.5 from the left rater, 0.5 from the right one both times
+    assert [
+        cell(found, "maci", k).value for k in ("mad", "mad:democrat_vote", "mad:republican_vote", "partisan_gap")
+    ] == [0.5, 1.5, 0.5, 1.0]
+    assert [
+        cell(found, "always neutral", k).value for k in ("mad", "mad:democrat_vote", "mad:republican_vote", "acc1")
+    ] == [0.0, 1.0, 0.5, 1.0]
+    # ours (1.5 + 0.5)/2 against (1 + 0)/2 and (1 + 1)/2
+    assert cell(found, "always neutral", "raters_difference").value == pytest.approx(0.25)
+    assert cell(found, "rater republican_vote", "mad").value == 0.5
+    assert cell(found, "mean of the raters", "mad").value == 0.25
+    assert show(cell(found, "paper: MACI", "mad")) == "0.120"
+    assert "columns are tone, not party" in report.sections[0].notes
+
+
+def test_the_ece_of_a_calibrated_method_is_estimated_without_its_answers():
+    chance = np.random.default_rng(0)
+    confidence = chance.uniform(0.4, 1, 200)
+    rows = [row("maci", f"c{i}", "a", belief=belief("a", float(c))) for i, c in enumerate(confidence)]
+    own = [scored(r, IDENTITY) for r in rows]
+    found = Estimates().calibrated_ece(own, list(range(200)))
+    flipped = [dataclasses.replace(s, correct=False) for s in own]
+    assert found == Estimates().calibrated_ece(flipped, list(range(200)))
+    # by simulation of our own: Σ |conf − right| in bins of width 1/15
+    bins = np.minimum((confidence * 15).astype(int), 14)
+    drawn = [
+        sum(abs((confidence - right)[bins == b].sum()) for b in range(15)) / 200
+        for right in (chance.random(200) < confidence for _ in range(2000))
+    ]
+    assert found.value == pytest.approx(np.mean(drawn), rel=0.05)
+    assert found.low > 0
+
+
+# several data sets, several folders, parts
+
+
+def test_data_sets_are_shown_one_by_one_and_together():
+    rows = answers("maci", "++++") + answers("average", "++--")
+    rows += answers("maci", "+-", data="second") + answers("average", "+-", data="second")
+    report = build_report(study(rows, ["maci", "average"]), FAST)
+    assert [s.title for s in report.sections] == ["made: toy", "made: second", "made: all 2 data sets together"]
+    assert cell(table(report, "main", 2), "maci", "acc1").value == pytest.approx(5 / 6)
+    overview = table(report, "overview")
+    assert [show(c).partition(" ")[0] for c in overview.lines[1].cells] == ["50", "50", "50"]
+
+
+def test_folders_of_one_study_are_merged_and_different_studies_stand_side_by_side():
+    first, second = answers("maci", "++.."), answers("maci", "..--")
+    plan = meta_of(first + second, ["maci"])
+    merged = join([("one", plan, first), ("two", plan, second)])
+    assert len(merged) == 1 and merged[0].missing == ()
+    assert cell(table(build_report(merged, FAST), "main"), "maci", "acc1").value == 0.5
+    other = meta_of(first, ["maci"], name="other")
+    both = build_report(join([("one", plan, first + second), ("two", other, first)]), FAST)
+    assert [s.title for s in both.sections] == ["made: toy", "other: toy"]
+
+
+def test_two_folders_that_contradict_each_other_are_refused():
+    one, two = answers("maci", "+"), answers("maci", "-")
+    plan = meta_of(one, ["maci"])
+    with pytest.raises(CheckFailed, match="another row for toy/0/test/test000/maci"):
+        join([("one", plan, one), ("two", plan, two)])
+
+
+def test_studies_of_one_name_are_told_apart_by_their_folders():
+    rows = answers("maci", "+")
+    metas = [meta_of(rows, ["maci"]).model_copy(update={"fingerprint": x}) for x in ("f", "g")]
+    assert [s.label for s in join([("one", metas[0], rows), ("two", metas[1], rows)])] == ["made (one)", "made (two)"]
+
+
+def test_a_study_that_was_interrupted_says_what_is_missing():
+    there = answers("maci", "++") + answers("average", "+")
+    report = build_report(study(there, ["average", "maci"], planned=answers("maci", "++++")), FAST)
+    missing = table(report, "missing")
+    assert {line.name: [c.value for c in line.cells] for line in missing.lines} == {
+        "toy: average": [3, 4],
+        "toy: maci": [2, 4],
+    }
+    assert "5 planned answers are missing" in report.verdict[-1]
+    assert any("different numbers of cases" in note for note in table(report, "main").notes)
+
+
+def test_a_study_without_any_row_is_reported_too():
+    report = build_report(study([], ["maci"], planned=answers("maci", "++")), FAST)
+    assert report.sections == ()
+    assert "nothing can be said" in report.verdict[0]
+    assert table_keys(report) == ["missing"]
+
+
+def test_only_failures_is_a_report_without_scores():
+    report = build_report(study(answers("maci", "xx"), ["maci"]), FAST)
+    assert report.sections == ()
+    assert table_keys(report) == ["failure_counts", "failures", "calibrations"]
+
+
+def table_keys(report: Report) -> list[str]:
+    return [t.key for t in report.tables]
+
+
+def test_an_unknown_reference_is_refused_and_a_missing_one_replaced():
+    made = study(answers("average", "+-") + answers("mad", "++"), ["average", "mad"])
+    with pytest.raises(InputError, match="reference is 'macy': made has average, mad"):
+        build_report(made, Settings(reference="macy"))
+    report = build_report(made, FAST)
+    assert "has no method called maci" in report.notes[0]
+    assert table(report, "differences").lines[0].name == "mad"
+
+
+def test_the_spec_may_choose_reference_and_resamples():
+    made = study(
+        answers("average", "+-") + answers("maci", "++"),
+        ["average", "maci"],
+        report={"reference": "average", "resamples": 50, "colour": 1},
+    )
+    report = build_report(made)
+    assert table(report, "differences").lines[0].name == "maci"
+    assert "50 bootstrap resamples" in report.facts[-1][1]
+    assert "[report] colour in the spec is not known" in report.notes[0]
+
+
+def test_the_same_rows_give_the_same_report_whatever_the_wall_time():
+    rows = answers("maci", "++-+") + answers("average", "+--+")
+    slow = [r.model_copy(update={"seconds": 99.0}) for r in rows]
+    one, two = (build_report(study(list(x), ["average", "maci"]), FAST) for x in (rows, reversed(slow)))
+    assert one != two
+
+    def without_wall(report: Report) -> list:
+        return [[c for column, c in zip(t.columns, line.cells, strict=True) if column.key != "seconds"]
+                for s in report.sections for t in s.tables for line in t.lines]  # fmt: skip
+
+    assert without_wall(one) == without_wall(two)
+    assert one.verdict == two.verdict
+    assert build_report(study(rows, ["average", "maci"]), FAST) == one
