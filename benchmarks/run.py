@@ -32,6 +32,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer cases for the readers, fewer debates at once")
     quick = parser.parse_args().quick
     found = {"controller": figures("bench_controller.py"), "retrieval": figures("bench_retrieval.py")}
+    found["bandit"] = figures("bench_bandit.py")
     found["throughput"] = figures("bench_throughput.py", *(["--quick"] if quick else []))
     data = os.environ.get("MACI_DATA")
     if data and Path(data).is_dir():
