@@ -69,24 +69,35 @@ def summed(lessons: Sequence[Lesson]) -> Arms:
     >>> int(summed([]).pulls.sum())
     0
     """
+    return _add_up(
+        [(one.action, one.reward, one.cost, one.growth) for one in lessons], [one.context for one in lessons]
+    )
+
+
+def _add_up(rows: Sequence[_Row], contexts: Sequence[Context]) -> Arms:
+    """The sums over lessons: all at once, since a task may have very many."""
     arms = Arms.fresh()
-    if not lessons:
+    if not rows:
         return arms
-    x = np.stack([lesson.context.vector() for lesson in lessons])
-    for k in range(len(ACTIONS)):
-        own = [i for i, lesson in enumerate(lessons) if lesson.action == k]
-        if not own:
-            continue
-        costs = [lessons[i].cost for i in own]
-        arms.costs[k], arms.cost[k], arms.dearest[k] = len(own), sum(costs), max(costs)
-        arms.growth[k] = max((g for i in own if (g := lessons[i].growth) is not None), default=0.0)
-        told = [(i, r) for i in own if (r := lessons[i].reward) is not None]
-        if not told:
-            continue
-        rewards, rows = np.array([r for _, r in told]), x[[i for i, _ in told]]
-        arms.pulls[k], arms.reward[k] = len(told), sum(r for _, r in told)
-        arms.design[k], arms.response[k] = rows.T @ rows, rewards @ rows
+    known = np.array(
+        [(c.d, c.d_change, c.q, c.q_change, c.gain, c.gain_change) for c in contexts], float
+    )  # None is nan
+    hidden = np.isnan(known)
+    ones, left = np.ones((len(rows), 1)), np.array([[c.budget] for c in contexts])
+    x = np.hstack([ones, np.where(hidden, 0.0, known), left, hidden])
+    action = np.array([row[0] for row in rows])
+    reward, cost, growth = (np.array([row[i] for row in rows], float) for i in (1, 2, 3))
+    for k in set(action.tolist()):
+        own, told = action == k, (action == k) & ~np.isnan(reward)
+        arms.costs[k], arms.cost[k], arms.dearest[k] = own.sum(), cost[own].sum(), cost[own].max()
+        arms.growth[k] = np.max(growth[own & ~np.isnan(growth)], initial=0.0)
+        arms.pulls[k], arms.reward[k] = told.sum(), reward[told].sum()
+        arms.design[k], arms.response[k] = x[told].T @ x[told], reward[told] @ x[told]
     return arms
+
+
+_Row = tuple[int, float | None, float, float | None]
+"""Action, reward, cost, growth."""
 
 
 class _Page(BaseModel):
@@ -175,14 +186,15 @@ class Schedules:
         """A task's state under one kind of reward, as if some debates had never been."""
         left_out = set(without)
         rows = self._do(
-            "SELECT l.debate, action, context, reward, cost, growth FROM lessons l JOIN debates d USING (task, debate) "
+            "SELECT l.debate, context, action, reward, cost, growth FROM lessons l JOIN debates d USING (task, debate) "
             "WHERE task = ? AND terms = ? ORDER BY l.debate, n",
             (task, terms),
         )
         debates = self._do("SELECT debate FROM debates WHERE task = ? AND terms = ?", (task, terms))
-        lessons = [_lesson(*row[1:]) for row in rows if row[0] not in left_out]
+        rows = [row for row in rows if row[0] not in left_out]
+        contexts = [Context(**seen) for seen in json.loads(f"[{','.join(row[1] for row in rows)}]")]
         count = sum(debate not in left_out for (debate,) in debates)
-        return TaskState(task=task, terms=terms, debates=count, arms=summed(lessons))
+        return TaskState(task=task, terms=terms, debates=count, arms=_add_up([row[2:] for row in rows], contexts))
 
     def tasks(self) -> list[tuple[str, str, int]]:
         """Every task with its kinds of rewards and how many debates each rests on."""
