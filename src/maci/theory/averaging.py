@@ -301,7 +301,8 @@ def gate_in_debates(size: Size, rng: np.random.Generator) -> list[Verdict]:
             ):
                 progress = play(course, config).progress
                 assert len(progress) == rounds
-                rises[name] += sum((step.d or 0.0) > (step.d_before or 0.0) + 1e-9 for step in progress)
+                seen = progress[1:] if course is stale else progress  # in round 1 every citation is new
+                rises[name] += sum((step.d or 0.0) > (step.d_before or 0.0) + 1e-9 for step in seen)
     held = rises["paper"] == 0 and rises["default, nothing new cited"] == 0
     return [
         Verdict(

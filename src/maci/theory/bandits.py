@@ -4,7 +4,8 @@ r"""The learned schedule: regret of UCB, the worth of a context, and the budget.
    R_T = \sum_{t \le T} (\mu^\star - \mu_{k_t}) \;\le\; 2\sqrt{8\,K T \ln T} + (1 + \pi^2/3)\,K
 
 for any gaps in [0, 1]: the bound of Auer et al. (2002) for √(2 ln t / n), with arms closer than √(8 K ln T / T) to the best counted
-as if they cost that much. Indices, estimates, the feasible set and the choice are the product's (:mod:`maci.controller.bandit`).
+as if they cost that much. Indices and choices are the product's
+(:mod:`maci.controller.bandit`), and so is all of a decision on a budget (:func:`maci.controller.learning.decide`).
 """
 
 from __future__ import annotations
@@ -17,8 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci.belief import Vector
+from maci.config import build
 from maci.controller import bandit
-from maci.controller.bandit import ACTIONS, Arms, Context
+from maci.controller.bandit import ACTIONS, Arms, Choice, Context, Learned
+from maci.controller.dials import Dials, Summary
+from maci.controller.learning import decide, lessons
+from maci.llm.usage import Bound
 from maci.study.statistics import Interval, bootstrap_mean, wilson
 from maci.theory.termination import slope
 from maci.theory.verdict import Chart, Series, Size, Verdict
@@ -214,6 +219,7 @@ def _signed(found: Interval) -> str:
 # --- the budget -----------------------------------------------------------------------------------------------------------------
 
 Manner = Literal["edge", "drain", "saw", "any"]
+_ON_BUDGET = build("default", {"dials.schedule": "ucb", "budget.tokens": 100_000})
 MANNERS: tuple[Manner, ...] = ("edge", "drain", "saw", "any")
 """Ways to choose costs that hurt: all that was promised; what is left, to the token; little and then all; anything."""
 
@@ -232,40 +238,49 @@ class _Tally:
     """The largest overdraft, as a share of the budget."""
 
 
-def _spend(rng: np.random.Generator, arms: Arms, tally: _Tally, manner: Manner, breach: float) -> Arms:
+def _spend(rng: np.random.Generator, known: Arms, tally: _Tally, manner: Manner, breach: float) -> Arms:
     """One debate on 100,000 tokens, its costs chosen by an adversary; with chance ``breach`` one breaks the promise."""
-    ceiling = left = 100_000.0
-    dearest = float(rng.uniform(300, 4_000))
-    left -= dearest
+    ceiling = _ON_BUDGET.budget.tokens
+    learned = Learned(task="verify", debate="", debates=0, arms=known.records(contexts=False))
+    history = [_round(rng, None, int(rng.uniform(300, 4_000)), 0, 1)]
     tally.debates += 1
-    for number in range(60):
-        estimate = bandit.estimates(arms, dearest)
-        index = bandit.ucb(arms.reward, arms.pulls, arms.t)
-        action = bandit.choose(index, bandit.feasible(estimate, left))
-        if action is None:
+    for number in range(2, 14):
+        choice, spent = decide(history, _ON_BUDGET, learned), history[-1].spent.tokens
+        if choice.action is None:
             tally.stopped += 1
-            return arms
-        most = float(estimate[action])
+            break
+        most = choice.estimate[choice.action]
         match manner:
             case "edge":
                 cost = most
             case "drain":
-                cost = min(most, left)
+                cost = min(most, ceiling - spent)
             case "saw":
-                cost = most if number % 5 == 4 else 0.05 * most
+                cost = most if number % 5 == 0 else 0.05 * most
             case "any":
-                cost = most * float(rng.random())
+                cost = most * rng.random()
         if rng.random() < breach:
-            cost = most * (1 + float(rng.exponential(0.5)))
-        growth = cost / dearest
-        arms = arms.learn(action, float(rng.random()), cost=cost, growth=growth)
-        dearest, left = max(dearest, cost), left - cost
+            cost = most * (1 + rng.exponential(0.5))
+        history.append(_round(rng, choice, int(cost), spent, number))
         tally.rounds += 1
-        if left < -1e-6:
+        over = history[-1].spent.tokens - ceiling
+        if over > 0:
             tally.broken += 1
-            tally.worst = max(tally.worst, -left / ceiling)
-            return arms
-    return arms
+            tally.worst = max(tally.worst, over / ceiling)
+            break
+    for lesson in lessons(history, _ON_BUDGET, known):
+        known = known.taught(lesson)
+    return known
+
+
+def _round(rng: np.random.Generator, choice: Choice | None, cost: int, spent: int, number: int) -> Summary:
+    """A closed round that cost so much; its signals are any."""
+    d_before, d, gain = rng.random(3).tolist()
+    return Summary(
+        round=number, dials=Dials(0.9, 0.5, 0.3), q=0.6, d=d, o=0.5, crit=0.5, crit_variance=0.0, admitted=1, candidates=(),
+        pi_i=False, pi_d=False, same_top=False, gain=gain, d_before=d_before, cost=Bound(cost), spent=Bound(spent + cost),
+        choice=choice,
+    )  # fmt: skip
 
 
 def _season(rng: np.random.Generator, rounds: int, breach: float) -> _Tally:
@@ -281,7 +296,7 @@ def budget(size: Size, rng: np.random.Generator) -> list[Verdict]:
     """The budget: never exceeded while costs keep the estimate's promise; how often when they do not."""
     kept = _season(rng, size.budget_rounds, 0.0)
     breaches = (0.01, 0.05, 0.2)
-    broken = {breach: _season(rng, max(2_000, size.budget_rounds // 10), breach) for breach in breaches}
+    broken = {breach: _season(rng, max(250, size.budget_rounds // 5), breach) for breach in breaches}
     rates = {breach: wilson(tally.broken, tally.debates) for breach, tally in broken.items()}
     said = "; ".join(
         f"{breach:.0%} of rounds: {rate.value:.1%} ({rate.low:.1%} to {rate.high:.1%}) of {rate.n:,} debates, at worst by "

@@ -94,5 +94,5 @@ FULL = Size(
 )  # fmt: skip
 QUICK = Size(
     noiseless=1_200, noisy=480, rounds=15, courses=4, epsilons=(0.1, 0.05, 0.02, 0.01),
-    horizons=(1_000, 3_000, 10_000, 30_000), runs=8, budget_rounds=20_000, votes=600,
+    horizons=(1_000, 3_000, 10_000, 30_000), runs=8, budget_rounds=4_000, votes=600,
 )  # fmt: skip

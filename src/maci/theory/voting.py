@@ -56,7 +56,7 @@ class Ballots:
     right: NDArray[np.bool_]
     """Whether more than half agree on the true outcome."""
     agreement: NDArray[np.float64]
-    """Share of pairs of voters that agree."""
+    """Share of pairs of voters that agree; nan of one voter."""
     pooled: NDArray[np.bool_]
     """Whether the highest of the summed scores is right: what they would say who shared all they saw."""
 
@@ -89,7 +89,7 @@ def _counted(votes: NDArray[np.int64], pooled: NDArray[np.bool_], outcomes: int)
         plurality=(counts[:, 0] == top) / ties,
         majority=2 * top > voters,
         right=2 * counts[:, 0] > voters,
-        agreement=(counts * (counts - 1)).sum(axis=1) / (voters * (voters - 1)),
+        agreement=(counts * (counts - 1)).sum(axis=1) / (voters * (voters - 1) if voters > 1 else np.nan),
         pooled=pooled,
     )
 
