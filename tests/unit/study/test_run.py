@@ -9,7 +9,11 @@ from typing import Any
 
 import pytest
 
-from maci.errors import BadReply, EnvironmentError_, InputError, WrongKey
+from fake_house import FakeHouse, sound
+from maci.case.case import Case
+from maci.case.datasets import Item, Recorded, RecordedTurn, Task
+from maci.case.outcomes import OutcomeSpace
+from maci.errors import BadReply, EnvironmentError_, InputError, ModelError, WrongKey
 from maci.llm.budget import Ledger
 from maci.llm.usage import Bound, Usage
 from maci.methods.method import Answer, Unfit
@@ -327,3 +331,106 @@ def test_data_without_recorded_answers_has_no_recorded_panel(tmp_path):
 def test_scripts_for_single_cases_are_no_panel_of_a_study(tmp_path):
     with pytest.raises(InputError, match=r"panel.name = 'paper' is a script"):
         make_study(tmp_path, panel={"name": "paper"})
+
+
+# --- language models ------------------------------------------------------------------------------------------------------------
+
+MODELS = {
+    "panel": {"agents": ["openai/one", "anthropic/two"], "judges": ["gemini/three"]},
+    "methods": [{"use": "single", "each": True}, {"use": "average"}, {"use": "maci"}],
+    "seeds": [0],
+    "set": {"stop.max_rounds": 2, "crit.k": 1},
+}
+
+
+@pytest.fixture
+def house(monkeypatch) -> Callable[..., list[FakeHouse]]:
+    """Fake models in the place of the providers'; every house that was opened."""
+
+    def put(answer=None) -> list[FakeHouse]:
+        opened: list[FakeHouse] = []
+
+        def make(**_):
+            opened.append(FakeHouse(answer))
+            return opened[-1]
+
+        monkeypatch.setattr("maci.llm.house.House", make)
+        return opened
+
+    return put
+
+
+def test_models_answer_many_cases_at_once_and_are_let_go(tmp_path, house):
+    opened = house()
+    outcome = run(make_study(tmp_path, **MODELS), tmp_path)
+    assert outcome.answered == 12 * 4 and not outcome.progress.failures
+    assert {key.method for key in kept(tmp_path)} == {"single/openai/one", "single/anthropic/two", "average", "maci"}
+    assert [one.closed for one in opened] == [True] and opened[0].calls > 12 * 6
+    spent = sum(r["usage"]["prompt"] + r["usage"]["generated"] for r in kept(tmp_path).values())
+    judged = sum(r["judge_usage"]["prompt"] + r["judge_usage"]["generated"] for r in kept(tmp_path).values())
+    assert outcome.spent.tokens == spent + judged > 0  # the journal has what the rows have
+
+
+@pytest.mark.parametrize("method", ["average", "maci"])
+def test_a_wrong_key_of_a_model_ends_the_run(tmp_path, house, method):
+    def answer(name, request):
+        if name == "anthropic/two":
+            raise WrongKey("anthropic does not accept the key")
+        return sound(name, request)
+
+    opened = house(answer)
+    with pytest.raises(ModelError, match="does not accept the key"):
+        run(make_study(tmp_path, **{**MODELS, "methods": [{"use": method}]}), tmp_path)
+    assert kept(tmp_path) == {} and opened[0].closed
+
+
+def test_a_budget_of_the_run_is_kept_to_the_token_with_models(tmp_path, house):
+    house()
+    outcome = run(make_study(tmp_path, **MODELS, budget={"tokens": 40_000}), tmp_path)
+    assert outcome.stopped == "budget" and 0 < outcome.progress.new < 48
+    assert 0 < outcome.spent.tokens <= 40_000
+    some = kept(tmp_path)
+    house()
+    run(make_study(tmp_path, **MODELS, budget={"tokens": 10_000_000}), tmp_path)
+    run(make_study(tmp_path, **MODELS), tmp_path / "whole")
+    assert kept(tmp_path) == kept(tmp_path / "whole") and some.items() <= kept(tmp_path).items()
+
+
+# --- recorded answers -----------------------------------------------------------------------------------------------------------
+
+
+def recorded_item(name: str, gold: str, **said: str | None) -> Item:
+    space = OutcomeSpace(labels=("A", "B", "C"))
+    turns = {model: RecordedTurn(answer=answer, text=f"I say {answer}.") for model, answer in said.items()}
+    return Item(
+        id=name, case=Case(question="Which?", outcomes=space, gold=gold, id=name), recorded=Recorded(openings=turns)
+    )
+
+
+def test_recorded_models_say_what_is_on_record_and_abstentions_are_failures(tmp_path, monkeypatch):
+    items = (
+        recorded_item("q1", "A", x="A", y="A", z="B"),
+        recorded_item("q2", "B", x="C", y=None, z="B"),
+        recorded_item("q3", "C", x=None, y=None, z=None),
+    )
+    monkeypatch.setattr("maci.study.worker.load_own", lambda path, columns: Task(name="t", dev=(), test=items))
+    methods = [{"use": "single", "each": True}, {"use": "majority_vote", "n": 3}]
+    study = make_study(tmp_path, seeds=[0], parts=["test"], panel={"recorded": True}, methods=methods)
+    outcome = run(study, tmp_path)
+    rows = {(key.item, key.method): row for key, row in kept(tmp_path).items()}
+    assert rows[("q1", "majority_vote")]["belief"] == pytest.approx({"A": 2 / 3, "B": 1 / 3, "C": 0.0})
+    assert rows[("q2", "single/z")]["belief"]["B"] == 1.0
+    assert rows[("q2", "single/y")]["status"] == rows[("q3", "majority_vote")]["status"] == "failed"
+    assert "without an answer that could be read" in rows[("q2", "single/y")]["reason"]
+    assert len(outcome.progress.failures) == 1 + 4
+
+
+def test_recorded_models_can_be_chosen_and_must_be_there(tmp_path, monkeypatch):
+    items = (recorded_item("q1", "A", x="A", y="A", z="B"),)
+    monkeypatch.setattr("maci.study.worker.load_own", lambda path, columns: Task(name="t", dev=(), test=items))
+    changes = {"seeds": [0], "parts": ["test"], "methods": [{"use": "average"}]}
+    run(make_study(tmp_path, **changes, panel={"recorded": ["x", "z"]}), tmp_path)
+    (row,) = kept(tmp_path).values()
+    assert row["belief"] == {"A": 0.5, "B": 0.5, "C": 0.0}
+    with pytest.raises(InputError, match=r"panel.recorded names 'w': there are answers of x, y, z"):
+        run(make_study(tmp_path, **changes, panel={"recorded": ["x", "w"]}), tmp_path / "other")

@@ -109,7 +109,7 @@ def test_parquet_has_the_same_columns_typed(tmp_path):
 
 def test_parquet_without_its_package_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with pytest.raises(MissingExtra, match=r"Parquet needs the package 'pyarrow': pip install 'maci\[eval\]'"):
+    with pytest.raises(MissingExtra, match=r"Parquet needs the package 'pyarrow': .*\[eval\]"):
         export(ROWS, "parquet", tmp_path / "rows.parquet")
     assert not (tmp_path / "rows.parquet").exists()
 
