@@ -18,7 +18,7 @@ from maci.study.report.course import flip_table, round_table, signal_tables
 from maci.study.report.estimates import Estimates
 from maci.study.report.gather import Gathered
 from maci.study.report.model import Chart, Column, Line, Report, Section, Table, count, number, text
-from maci.study.report.ordered import ordered_table
+from maci.study.report.ordered import ordered_table, ordered_words
 from maci.study.report.strata import agreement_table, quality_table
 from maci.study.report.tables import (
     ablation_table,
@@ -69,6 +69,12 @@ def build_report(
     for study, arena, some in fought:
         watch(f"{arena.title}: tables")
         sections.append(_section(study, arena, some, estimates, tests))
+    unlearnt = sum(c.note.startswith("not calibrated") for some in learnt.values() for c in some.values())
+    if unlearnt:
+        notes.append(
+            f"{unlearnt} of {sum(map(len, learnt.values()))} calibrations could not be learnt, for want of dev answers: their "
+            "probabilities are as given. The table of calibrations says which."
+        )
     missing = [_missing(study) for study in studies]
     tables = [
         overview(sections),
@@ -120,14 +126,17 @@ def _section(study: Gathered, arena: Arena, found: Sequence[Comparison], estimat
     """One arena's tables and charts; of several data sets together only what can be pooled."""
     whole = len(arena.data) > 1
     main, scatter = main_table(arena, estimates)
+    verdicts = [in_words(c) for c in found]
     tables: list[Table | None] = [main]
     charts: list[Chart] = [scatter]
     differences, forest = difference_table(arena, found, tests)
     charts.append(forest)
     tables += [differences, compute_table(arena, found, estimates), ablation_table(arena, found, main)]
     if not whole:
-        tables += [members_table(arena, found, main), ordered_table(arena, estimates)]
-        tables += [quality_table(arena, estimates), agreement_table(arena)]
+        ordered = ordered_table(arena, estimates)
+        if ordered is not None:
+            verdicts.append(ordered_words(ordered, arena.reference))
+        tables += [members_table(arena, found, main), ordered, quality_table(arena, estimates), agreement_table(arena)]
     rounds = round_table(arena, estimates)
     if rounds is not None:
         tables.append(rounds[0])
@@ -146,7 +155,7 @@ def _section(study: Gathered, arena: Arena, found: Sequence[Comparison], estimat
     return Section(
         key=arena.key,
         title=arena.title,
-        verdicts=tuple(in_words(c) for c in found),
+        verdicts=tuple(verdicts),
         notes=tuple(notes),
         tables=tuple(table for table in tables if table is not None),
         charts=tuple(chart for chart in charts if any(series.points for series in chart.series)),
@@ -159,6 +168,13 @@ def _verdict(
     if not fought:
         return ("Was debate worth it here? There is no scored answer yet, so nothing can be said.",)
     found = ["Was debate worth it here?", *(worth_it(arena, some) for _, arena, some in fought)]
+    scored = {(study.label, data) for study, arena, _ in fought for data in arena.data}
+    found += [
+        f"{study.label}: {data}: no scored test answer yet, so nothing can be said."
+        for study in studies
+        for data in study.meta.methods
+        if (study.label, data) not in scored
+    ]
     left = sum(len(study.missing) for study in studies)
     if left:
         found.append(f"{left} planned answers are missing: this is the state of an unfinished study.")

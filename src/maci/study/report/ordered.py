@@ -11,10 +11,12 @@ from maci.study.metrics import Scored, score
 from maci.study.report import paper
 from maci.study.report.arena import Arena, Place
 from maci.study.report.estimates import Estimates
-from maci.study.report.model import Cell, Column, Line, Table, estimate, number, text
+from maci.study.report.model import Cell, Column, Line, Table, estimate, number, show, show_value, text
 from maci.study.rows import Row
 
-__all__ = ["ordered_table"]
+__all__ = ["ordered_table", "ordered_words"]
+
+NEUTRAL = "always neutral"
 
 
 def _neutral(row: Row) -> Scored:
@@ -93,7 +95,7 @@ def ordered_table(arena: Arena, estimates: Estimates) -> Table | None:
             lines.append(line(entrant.name, own, "reference" if entrant.name == arena.reference else "ours"))
             if (printed := _printed(entrant.use)) is not None:
                 lines.append(_paper(printed, columns))
-    lines.append(line("always neutral", neutral, "baseline"))
+    lines.append(line(NEUTRAL, neutral, "baseline"))
     lines += _raters(rows, raters, columns, estimates)
     notes = (
         "Of the answers as given, not calibrated: softening pulls every answer to the middle. Distances are in steps of the scale.",
@@ -103,6 +105,19 @@ def ordered_table(arena: Arena, estimates: Estimates) -> Table | None:
     return Table(key="ordered", title="Distances on the scale", columns=tuple(columns), lines=tuple(lines), notes=notes)
 
 
+def ordered_words(table: Table, reference: str) -> str:
+    """What an answer that reads nothing would have scored."""
+    cells = dict(
+        zip((c.key for c in table.columns), next(x for x in table.lines if x.name == NEUTRAL).cells, strict=True)
+    )
+    words = f"Answering neutral always has distance 0 from the centre and is right in {show_value(cells['acc1'])} % of these cases"
+    gap = cells.get("raters_difference")
+    if gap is None or not isinstance(gap.value, float) or gap.low is None or gap.high is None:
+        return f"{words}."
+    side = "nearer to" if gap.low > 0 else "farther from" if gap.high < 0 else "no nearer to and no farther from"
+    return f"{words}; it lies {side} the raters than {reference} ({show(gap)} steps)."
+
+
 def _from_raters(scored: Sequence[Scored]) -> Vector:
     found = [float(np.mean(list(s.from_raters.values()))) if s.from_raters else float("nan") for s in scored]
     return np.array(found, dtype=float)
@@ -110,7 +125,7 @@ def _from_raters(scored: Sequence[Scored]) -> Vector:
 
 def _printed(use: str) -> paper.Printed | None:
     if use in paper.NEWS_ABLATIONS:
-        return paper.Printed(use.replace("_", " "), {"mad": paper.NEWS_ABLATIONS[use]})
+        return paper.Printed(paper.ABLATIONS[use].name, {"mad": paper.NEWS_ABLATIONS[use]})
     return paper.NEWS.get(use)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from html import escape
 
 from maci.study.report.model import Chart, Point, Series
@@ -11,7 +12,7 @@ from maci.study.report.model import Chart, Point, Series
 __all__ = ["draw", "ticks"]
 
 WIDTH = 440
-_LETTERS = 25
+_LETTERS = 23
 _COLOURS = 8
 
 
@@ -72,6 +73,10 @@ def _leader(x: float, y: float, right: float, label: float) -> str:
     return f'<polyline points="{path}" class="leader"/>'
 
 
+def _moved(to: Callable[[float], float], aside: float, x: float) -> float:
+    return to(x) + aside
+
+
 def _scale(low: float, high: float, start: float, end: float) -> Callable[[float], float]:
     span = high - low or 1.0
     return lambda v: start + (v - low) / span * (end - start)
@@ -126,8 +131,8 @@ def _scatter(chart: Chart, id: str) -> str:
     """x: tokens on a log scale; y: a share with its interval; names in a margin, each with a thin line to its mark."""
     named = [(s, p) for s in chart.series for p in s.points]
     points = [p for _, p in named]
-    left, right, top = 40.0, 270.0, 14.0
-    bottom = top + max(200.0, 13.0 * len(named))
+    left, right, top = 40.0, 262.0, 14.0
+    bottom = top + max(200.0, 14.0 * len(named))
     y0, y1 = _reach(points, 0.02, 0.0, 1.0)
     x0, x1 = min(p.x for p in points) / 1.3, max(p.x for p in points) * 1.3
     at_y = _scale(y0, y1, bottom, top)
@@ -136,7 +141,7 @@ def _scatter(chart: Chart, id: str) -> str:
     for t in _log_ticks(x0, x1):
         x = log_x(math.log10(t))
         marks += [_rule(x, top, x, bottom, "grid"), _text(x, bottom + 15, _thousands(t), anchor="middle", kind="tick")]
-    labels = _spread([at_y(p.y) for p in points], 12.5, top + 2, bottom)
+    labels = _spread([at_y(p.y) for p in points], 13.5, top + 2, bottom)
     for (series, p), label in zip(named, labels, strict=True):
         x, y = log_x(math.log10(p.x)), at_y(p.y)
         kind = "mark home" if series.reference else "mark"
@@ -160,15 +165,17 @@ def _lines(chart: Chart, id: str) -> str:
     """One line for each series; names beside their last point."""
     percent = chart.y.endswith("%")
     points = [p for s in chart.series for p in s.points]
-    left, right, top = 40.0, 270.0, 14.0
-    bottom = top + max(180.0, 13.0 * len(chart.series))
+    left, right, top = 40.0, 262.0, 14.0
+    bottom = top + max(180.0, 14.0 * len(chart.series))
     y0, y1 = _reach(points, 0.02, 0.0 if percent else -math.inf, 1.0 if percent else math.inf)
     x1 = max(1.0, max(p.x for p in points))
-    at_x, at_y = _scale(0, x1, left + 8, right - 8), _scale(y0, y1, bottom, top)
+    to_x, at_y = _scale(0, x1, left + 10, right - 10), _scale(y0, y1, bottom, top)
     marks = _y_axis(y0, y1, at_y, left, right, percent)
-    marks += [_text(at_x(t), bottom + 15, f"{t:g}", anchor="middle", kind="tick") for t in ticks(0, x1) if t == int(t)]
-    labels = _spread([at_y(s.points[-1].y) for s in chart.series], 12.5, top + 2, bottom)
+    marks += [_text(to_x(t), bottom + 15, f"{t:g}", anchor="middle", kind="tick") for t in ticks(0, x1) if t == int(t)]
+    labels = _spread([at_y(s.points[-1].y) for s in chart.series], 13.5, top + 2, bottom)
     for i, (series, label) in enumerate(zip(chart.series, labels, strict=True)):
+        aside = (i - (len(chart.series) - 1) / 2) * 2.0  # so that equal marks do not hide each other
+        at_x = partial(_moved, to_x, aside)
         colour = "home" if series.reference else f"c{i % _COLOURS} dash{i // _COLOURS}"
         path = " ".join(f"{at_x(p.x):.1f},{at_y(p.y):.1f}" for p in series.points)
         last = series.points[-1]
@@ -193,7 +200,8 @@ def _lines(chart: Chart, id: str) -> str:
 
 def _forest(chart: Chart, id: str) -> str:
     """A row for each difference, 0 marked."""
-    points = [p for s in chart.series for p in s.points]
+    marked = sorted(((p, s.reference) for s in chart.series for p in s.points), key=lambda pair: pair[0].y)
+    points = [p for p, _ in marked]
     left, right, top, row = 165.0, WIDTH - 12.0, 10.0, 20.0
     bottom = top + row * len(points)
     ends = [0.0, *(x for p in points for x in (p.x, p.low, p.high) if x is not None)]
@@ -207,9 +215,8 @@ def _forest(chart: Chart, id: str) -> str:
             _rule(x, top, x, bottom, "zero" if t == 0 else "grid"),
             _text(x, bottom + 15, f"{t:+g}".replace("-", "−") if t else "0", anchor="middle", kind="tick"),
         ]
-    for i, p in enumerate(points):
+    for i, (p, clear) in enumerate(marked):
         y = top + row * (i + 0.5)
-        clear = p.low is not None and p.high is not None and (p.low > 0 or p.high < 0)
         kind = "home" if clear else ""
         if p.low is not None and p.high is not None:
             marks.append(_rule(at(p.low), y, at(p.high), y, f"whisker {kind}"))

@@ -230,19 +230,24 @@ def difference_table(arena: Arena, found: Sequence[Comparison], tests: int) -> t
     notes = (
         f"Paired differences with 95 % percentile intervals, cases resampled whole. {tests} tests in this report, adjusted together.",
     )
-    points = tuple(
-        Point(x=c.accuracy.value, y=float(i), low=c.accuracy.low, high=c.accuracy.high, n=c.accuracy.n, label=c.other)
-        for i, c in enumerate(found)
-        if c.cases
-    )
+    marks: dict[bool, list[Point]] = {True: [], False: []}
+    for i, c in enumerate(found):
+        if c.cases:
+            d = c.accuracy
+            mark = Point(x=d.value, y=float(i), low=d.low, high=d.high, n=d.n, label=c.other)
+            marks[c.verdict != "tied with"].append(mark)
     chart = Chart(
         key="forest",
         kind="forest",
         title=f"{arena.reference} less each other method",
-        about="Differences of accuracy in points with 95 % intervals; to the right of 0 the reference is better.",
+        about="Differences of accuracy in points with 95 % intervals; to the right of 0 the reference is better. Coloured: beat or "
+        "lost after adjusting for all tests; grey: tied.",
         x="Δ Acc@1, points",
         y="",
-        series=(Series(name=arena.reference, points=points, reference=True),),
+        series=tuple(
+            Series(name=name, points=tuple(marks[clear]), reference=clear)
+            for name, clear in (("beat or lost", True), ("tied", False))
+        ),
     )
     return Table(
         key="differences", title="Differences", first="against", columns=columns, lines=lines, notes=notes
