@@ -278,16 +278,30 @@ def _pool(p: Vector, omega: Vector, said: NDArray[np.bool_]) -> Vector:
 
 def _loss(m: Vector, table: _Table, kappa: float, t: float) -> Vector:
     """−ln q(gold) of each case, q ∝ ((1 − κ) m + κ/|𝒴|)^{1/T}."""
-    logs = np.log(np.maximum((1 - kappa) * m + kappa * table.flat, _FLOOR)) / t
-    logs = np.where(table.there, logs, -np.inf)
-    top = logs.max(axis=1, keepdims=True)
-    lost: Vector = np.log(np.exp(logs - top).sum(axis=1)) + top[:, 0] - table.at_gold(logs)
+    return _sharpened(_behind(m, table, kappa), table, t)
+
+
+def _behind(m: Vector, table: _Table, kappa: float) -> Vector:
+    """(n, K): the spread mixture's logarithms, less that of the leading outcome."""
+    logs = np.log(
+        np.maximum((1 - kappa) * m + kappa * table.flat, _FLOOR), where=table.there, out=np.full(m.shape, -np.inf)
+    )
+    behind: Vector = logs - logs.max(axis=1, keepdims=True)
+    return behind
+
+
+def _sharpened(behind: Vector, table: _Table, t: float) -> Vector:
+    lost: Vector = np.log(np.exp(behind / t).sum(axis=1)) - table.at_gold(behind) / t
     return lost
 
 
 def _fit_map(m: Vector, table: _Table) -> tuple[float, float]:
-    pairs = [(kappa, t) for kappa in _KAPPAS for t in _SHARPER.tolist()]
-    return min(pairs, key=lambda pair: float(_loss(m, table, *pair).mean()))
+    """(κ, T) of the highest likelihood."""
+    found = []
+    for kappa in _KAPPAS:
+        behind = _behind(m, table, kappa)
+        found += [(float(_sharpened(behind, table, t).mean()), kappa, t) for t in _SHARPER.tolist()]
+    return min(found)[1:]
 
 
 def _em(table: _Table, own: _Own) -> Vector:
