@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from maci.agents.agent import Agent
-from maci.agents.reader.families import FAMILIES
+from maci.agents.reader.families import FAMILIES, Family
 from maci.calls import Table
 from maci.case.case import Case
 from maci.config import Config
@@ -28,6 +30,18 @@ class Models(Protocol):
 
     def model(self, name: str) -> Model:
         """The model of this name."""
+
+
+def _families(seats: Sequence[AgentSpec]) -> list[Family]:
+    """The readers at the table, in one order whatever the seats': each kind once, then those who sit there again."""
+    place = {family.name: i for i, family in enumerate(FAMILIES)}
+    found = []
+    for seat in seats:
+        if is_reader(seat.model):
+            i = place[seat.model.partition("/")[2]]
+            number = int(seat.name.partition("#")[2] or 1)
+            found.append((number, i, cast(Family, replace(cast(Any, FAMILIES[i]), name=seat.name))))
+    return [family for _, _, family in sorted(found, key=lambda entry: entry[:2])]
 
 
 class ModelPanel:
@@ -57,8 +71,7 @@ class ModelPanel:
         spec = self.settle(case)
         self._check_prices(spec)
         shelf = self._books.whole(case, for_readers=spec.reads)
-        seated = {seat.name for seat in spec.agents if is_reader(seat.model)}
-        families = [family for family in FAMILIES if family.name in seated]
+        families = _families(spec.agents)
         readers: dict[str, Any] = (
             {reader.name: reader for reader in deal(shelf, families, seed=seed)} if families else {}
         )

@@ -147,8 +147,9 @@ _Seat = TypeVar("_Seat", bound=JudgeSpec)
 
 
 def _expand(items: Iterable[_Seat], readers: Sequence[str], where: str) -> tuple[_Seat, ...]:
-    """``reader`` stands for all the readers there are; readers go by their own names."""
+    """``reader`` stands for all the readers there are; readers go by their own names, a second of a kind with a number."""
     seats: list[_Seat] = []
+    met = Counter[str]()
     for item in items:
         if not is_reader(item.model):
             check_model(item.model, where, readers)
@@ -158,7 +159,9 @@ def _expand(items: Iterable[_Seat], readers: Sequence[str], where: str) -> tuple
             raise ConfigError(f"{where}: {item.model} is a reader, who has no settings: leave out {_listed(item)}")
         for name in readers if item.model == READER else [item.model.partition("/")[2]]:
             model = check_model(f"{READER}/{name}", where, readers)
-            seats.append(item.model_copy(update={"model": model, "name": name}))
+            met[name] += 1
+            own = name if met[name] == 1 else f"{name}#{met[name]}"
+            seats.append(item.model_copy(update={"model": model, "name": own}))
     return tuple(seats)
 
 
@@ -171,13 +174,18 @@ def agents_of(items: Iterable[AgentSpec], where: str = "--agents") -> tuple[Agen
 
     >>> [seat.name for seat in agents_of([AgentSpec(model="reader")])]
     ['lexical', 'semantic', 'bayesian']
+
+    A reader who is named again holds other evidence than the first.
     """
     return _expand(items, READER_AGENTS, where)
 
 
 def judges_of(items: Iterable[JudgeSpec], where: str = "--judges") -> tuple[JudgeSpec, ...]:
-    """Judges with `reader` spelt out."""
-    return _expand(items, READER_JUDGES, where)
+    """Judges with `reader` spelt out. A reader judge who is named again would only say the same again."""
+    seats = _expand(items, READER_JUDGES, where)
+    if again := next((seat for seat in seats if is_reader(seat.model) and "#" in seat.name), None):
+        raise ConfigError(f"{where}: {again.model} is named twice, and would score alike: name it once")
+    return seats
 
 
 def names(

@@ -111,6 +111,18 @@ def test_readers_and_models_can_sit_at_one_table() -> None:
     assert isinstance(found[-1], Finished) and found[-1].rounds == 2
 
 
+def test_a_reader_named_again_holds_other_evidence() -> None:
+    case = load_case("dengue")
+    _, table, _ = settle(case, "reader/lexical,reader,reader/semantic", "reader")
+    assert [a.name for a in table.agents] == ["lexical", "lexical#2", "semantic", "bayesian", "semantic#2"]
+    first, again = table.agents[:2]
+    assert set(first._hand.tolist()) != set(again._hand.tolist())
+    _, other, _ = settle(case, "reader,reader/lexical,reader/semantic", "reader")  # hands do not depend on the seats
+    assert {a.name: a._hand.tolist() for a in other.agents} == {a.name: a._hand.tolist() for a in table.agents}
+    found = events(case, "reader,reader/lexical,reader/semantic", "reader", "max_rounds=2")
+    assert isinstance(found[-1], Finished) and len(found[0].agents) == 5
+
+
 def test_the_same_model_twice_is_two_agents_over_one_model() -> None:
     house = FakeHouse()
     _, table, _ = settle(load_case("dengue"), "fake/a,fake/a", "reader", house=house)

@@ -23,8 +23,13 @@ def test_a_number_that_somebody_chose_as_a_name_is_passed_over() -> None:
 def test_two_of_the_same_chosen_name_are_refused() -> None:
     with pytest.raises(ConfigError, match="two at the table are named 'sceptic'"):
         names([AgentSpec(model="a/x", name="sceptic"), AgentSpec(model="b/y", name="sceptic")], [])
-    with pytest.raises(ConfigError, match="two at the table are named 'lexical'"):
-        names(agents_of([AgentSpec(model="reader"), AgentSpec(model="reader/lexical")]), [])
+
+
+def test_a_reader_named_again_is_another_debater_but_no_other_judge() -> None:
+    seats, _ = names(agents_of([AgentSpec(model="reader"), AgentSpec(model="reader/lexical")]), [])
+    assert [seat.name for seat in seats] == ["lexical", "semantic", "bayesian", "lexical#2"]
+    with pytest.raises(ConfigError, match="reader/words is named twice, and would score alike"):
+        judges_of([JudgeSpec(model="reader"), JudgeSpec(model="reader/words")])
 
 
 def test_reader_stands_for_all_three() -> None:
