@@ -164,17 +164,18 @@ class Worker:
         items: dict[str, dict[int, dict[str, tuple[str, ...]]]] = {}
         methods: dict[str, tuple[store.Method, ...]] = {}
         notes: dict[str, tuple[str, ...]] = {}
-        for name in self._entries:
+        for name, entry in self._entries.items():
             for seed in spec.seeds:
-                group = self._group(name, seed)
-                parts = {part: limited(getattr(group.task, part), spec.limit, seed) for part in spec.parts}
-                items.setdefault(name, {})[seed] = {part: tuple(i.id for i in some) for part, some in parts.items()}
-                methods.setdefault(name, tuple(described for described, _ in group.methods.values()))
-                notes.setdefault(name, group.task.notes)
+                task = self._task(entry, seed)
+                parts = {part: limited(getattr(task, part), spec.limit, seed) for part in spec.parts}
                 if not any(parts.values()):
                     raise InputError(
                         f"{name} has no items in {' and '.join(spec.parts)}: choose other `parts` or options"
                     )
+                items.setdefault(name, {})[seed] = {part: tuple(i.id for i in some) for part, some in parts.items()}
+                notes.setdefault(name, task.notes)
+            first = self._group(name, spec.seeds[0])  # a table is set, to see that it can be
+            methods[name] = tuple(described for described, _ in first.methods.values())
         return store.Meta(
             spec=spec, identity=identity, fingerprint=fingerprint(identity), items=items, methods=methods, notes=notes
         )
@@ -193,10 +194,6 @@ class Worker:
         items: dict[tuple[str, str], Item] = {
             (part, item.id): item for part in self.study.spec.parts for item in getattr(task, part)
         }
-        if not items:
-            raise InputError(
-                f"{data} has no items in {' and '.join(self.study.spec.parts)}: choose other `parts` or options"
-            )
         panel = self._panel(task)
         agents = self._seated(panel, next(iter(items.values())).case, seed)
         methods = {
