@@ -404,6 +404,24 @@ def table_keys(report: Report) -> list[str]:
     return [t.key for t in report.tables]
 
 
+def test_a_method_without_a_single_answer_is_shown_as_such():
+    made = study(answers("maci", "++-"), ["maci", "average"], planned=answers("average", "+++"))
+    report = build_report(made, FAST)
+    main = table(report, "main")
+    assert cell(main, "average", "n").value == 0
+    assert {show(cell(main, "average", key)) for key in ("acc1", "mrr", "ece", "ece_calibrated", "nll", "tokens")} == {
+        "–"
+    }
+    assert cell(table(report, "differences"), "average", "verdict").value == "cannot be compared with"
+    assert "whether debate was worth it is not known" in report.verdict[1]
+
+
+def test_a_reference_that_is_not_to_be_had_is_replaced_and_that_is_said():
+    rows = answers("single/one", "++") + answers("single/two", "+-")  # no dev, so no best
+    report = build_report(study(rows, [each("one"), each("two")], report={"reference": "single (best on dev)"}), FAST)
+    assert any("no answers of single (best on dev); the others are compared with single/one" in n for n in report.notes)
+
+
 def test_an_unknown_reference_is_refused_and_a_missing_one_replaced():
     made = study(answers("average", "+-") + answers("mad", "++"), ["average", "mad"])
     with pytest.raises(InputError, match="reference is 'macy': made has average, mad"):

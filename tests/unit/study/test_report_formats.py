@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import re
+import shutil
+import subprocess
 from html.parser import HTMLParser
 from itertools import pairwise
 from xml.etree import ElementTree
@@ -122,6 +124,14 @@ def test_latex_is_balanced_and_every_row_has_its_columns(report):
         columns = len(re.findall(r"[rlc]|p\{", re.sub(r">\{[^}]*\}", "", shape)))
         rows = [line for line in body.splitlines() if line.endswith(r"\\")]
         assert {len(re.findall(r"(?<!\\)&", line)) for line in rows} == {columns - 1}
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_latex_compiles(report, tmp_path):
+    (tmp_path / "report.tex").write_text(render(report, "latex"), encoding="utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "report.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace")
+    assert done.returncode == 0, done.stdout[-2000:]
 
 
 # HTML

@@ -60,6 +60,10 @@ def build_report(
         reference = _reference(study, own, notes)
         found, learnt[study.label] = arenas(study, reference)
         for arena in found:
+            if arena.reference != reference:
+                notes.append(
+                    f"{arena.title} has no answers of {reference}; the others are compared with {arena.reference}."
+                )
             watch(f"{arena.title}: differences")
             fought.append((study, arena, compare_all(arena, estimates)))
     flat = iter(adjusted([c for _, _, some in fought for c in some]))
