@@ -89,6 +89,8 @@ class FakeMethod:
         self.name, self._reply, self._asked = name, reply, asked
 
     async def answer(self, case: Case, bench: Bench, seed: int) -> Answer:
+        if bench.config.budget.tokens == 0:
+            return Answer(belief=None, reason="nothing fits", out_of_budget=True)
         self._asked.append((self.name, case.id, seed))
         await asyncio.sleep(0)
         return self._reply(case, bench, seed)

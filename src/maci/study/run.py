@@ -118,7 +118,9 @@ async def run_study(
     )
     worker = Worker(study, ledger)
     try:
-        meta = store.begin(worker.plan())
+        plan = worker.plan()
+        await worker.check()
+        meta = store.begin(plan)
         there, keys = store.keys(), list(meta.keys())
         planned = set(keys)
         if retry_failed:

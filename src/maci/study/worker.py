@@ -17,7 +17,7 @@ from maci.calls import Table
 from maci.case.case import Case, Document
 from maci.case.datasets import Item, Task, load, load_own
 from maci.case.outcomes import canonical
-from maci.config import Config
+from maci.config import Budget, Config
 from maci.errors import BudgetError, ConfigError, InputError, MaciError, MissingExtra
 from maci.evidence.encode import Encoder, load_encoder
 from maci.evidence.knowledge import builtin_spans, builtin_tone
@@ -25,7 +25,7 @@ from maci.evidence.source import document_spans
 from maci.evidence.span import Span
 from maci.llm.prices import FREE, no_price
 from maci.methods import registry
-from maci.methods.method import Answer, Bench, Method, Setting, Step
+from maci.methods.method import Answer, Bench, Method, Setting, Step, Unfit
 from maci.panel import choose
 from maci.panel.models import ModelPanel
 from maci.panel.readers import ReaderPanel
@@ -179,6 +179,22 @@ class Worker:
         return store.Meta(
             spec=spec, identity=identity, fingerprint=fingerprint(identity), items=items, methods=methods, notes=notes
         )
+
+    async def check(self) -> None:
+        """Refuse methods that cannot use these agents. With an empty purse they come as far as the first call, and make none."""
+        broke = self._config.model_copy(update={"budget": Budget(tokens=0)})
+        seed = self.study.spec.seeds[0]
+        for data in self._entries:
+            group = self._group(data, seed)
+            case = replace(next(iter(group.items.values())).case, gold=None, hidden={})
+            bench = replace(group.bench, config=broke, ledger=None)
+            for name, (_, method) in group.methods.items():
+                try:
+                    await method.answer(case, bench, seed)
+                except Unfit as error:
+                    raise Unfit(f"{name} cannot be used on {data}: {error}") from error
+                except Exception:  # noqa: S112 - it is told when the answer is really asked for
+                    continue
 
     def _task(self, entry: Data, seed: int) -> Task:
         if entry.set is not None:

@@ -151,10 +151,14 @@ def test_what_ends_every_answer_ends_the_run_and_keeps_what_is_done(tmp_path, fa
     assert kept(tmp_path) == kept(tmp_path / "whole")
 
 
-def test_a_method_that_cannot_use_the_agents_is_refused(tmp_path):
-    with pytest.raises(Unfit, match=r"agent 'nobody': there is no such agent, only lexical"):
-        run(make_study(tmp_path, methods=[{"use": "single", "agent": "nobody"}]), tmp_path)
-    assert kept(tmp_path) == {}
+def test_a_method_that_cannot_use_the_agents_is_refused_before_anything_runs(tmp_path):
+    methods = [{"use": "average"}, {"use": "single", "agent": "nobody"}]
+    with pytest.raises(
+        Unfit, match=r"single cannot be used on tiny: agent 'nobody': there is no such agent, only lexical"
+    ):
+        run(make_study(tmp_path, methods=methods), tmp_path)
+    with SqliteStore(tmp_path / "results.sqlite") as store:
+        assert store.meta() is None and not store.keys()
 
 
 def test_a_run_gives_up_when_nothing_answers_any_more(tmp_path, fakes, monkeypatch):
@@ -316,10 +320,13 @@ def test_processes_give_the_same_rows(tmp_path):
     assert outcome.answered == 12 * 2 * 4 and kept(tmp_path / "two") == kept(tmp_path / "one")
 
 
-def test_errors_that_end_everything_come_back_from_other_processes(tmp_path):
-    study = make_study(tmp_path, methods=[{"use": "single", "agent": "nobody"}])
+def test_errors_that_end_everything_come_back_from_other_processes(tmp_path, monkeypatch):
+    async def unchecked(worker):
+        return None
+
+    monkeypatch.setattr(Worker, "check", unchecked)
     with pytest.raises(InputError, match=r"agent 'nobody': there is no such agent, only lexical"):
-        run(study, tmp_path, jobs=2)
+        run(make_study(tmp_path, methods=[{"use": "single", "agent": "nobody"}]), tmp_path, jobs=2)
     assert kept(tmp_path) == {}
 
 
@@ -382,6 +389,17 @@ def test_a_wrong_key_of_a_model_ends_the_run(tmp_path, house, method):
     with pytest.raises(ModelError, match="does not accept the key"):
         run(make_study(tmp_path, **{**MODELS, "methods": [{"use": method}]}), tmp_path)
     assert kept(tmp_path) == {} and opened[0].closed
+
+
+def test_looking_whether_methods_fit_asks_no_model(tmp_path, house):
+    opened = house()
+    worker = Worker(make_study(tmp_path, **MODELS))
+    asyncio.run(worker.check())
+    assert opened[0].calls == 0
+    study = make_study(tmp_path, **{**MODELS, "methods": [{"use": "average"}, {"use": "single", "agent": "x"}]})
+    with pytest.raises(Unfit, match="single cannot be used on tiny: agent 'x'"):
+        run(study, tmp_path)
+    assert sum(one.calls for one in opened) == 0
 
 
 def test_a_budget_of_the_run_is_kept_to_the_token_with_models(tmp_path, house):
