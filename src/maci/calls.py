@@ -34,6 +34,7 @@ from maci.evidence.encode import Encoder
 from maci.evidence.source import EvidenceSource
 from maci.judge.crit import CritScore, Judge, JudgeAbstained, ScoreRequest
 from maci.llm.budget import Bound, Ledger, Purse, purse, spending
+from maci.llm.usage import dollars
 from maci.record.events import read_back
 
 __all__ = ["Calls", "Table", "usage_of"]
@@ -252,9 +253,13 @@ class Calls:
         while ledger is not None and ledger.parent is not None and _fits(ledger, bound):
             ledger = ledger.parent
         assert ledger is not None
-        if lacking == "usd":
-            return f"{want.who} may cost ${bound.usd:.4f}, ${max(0.0, ledger.left.usd):.4f} of ${ledger.usd:g} are left"
-        return f"{want.who} may need {bound.tokens} tokens, {ledger.left.tokens} of {ledger.tokens} are left"
+        usd = lacking == "usd"
+        need = dollars(bound.usd) if usd else f"{bound.tokens:,} tokens"
+        ceiling = dollars(ledger.usd or 0.0) if usd else f"{ledger.tokens or 0:,}"
+        if not ledger.spent and not any(ledger.reserved):
+            return f"the first call ({want.who}) may {'cost' if usd else 'need'} {need}; the ceiling is {ceiling}"
+        left = dollars(ledger.left.usd) if usd else f"{max(0, ledger.left.tokens):,}"
+        return f"{want.who} may {'cost' if usd else 'need'} {need}, {left} of {ceiling} are left"
 
     def _ring(self, *_: object) -> None:
         if self._bell is not None and not self._bell.done():

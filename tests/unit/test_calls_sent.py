@@ -135,6 +135,49 @@ def test_another_attempt_that_does_not_fit_ends_the_debate_as_budget_with_everyt
     assert (result(both).stop_reason, result(both).answer, result(both).tokens) == ("budget", None, 2000)
 
 
+def drawing(draws: int, **more: Any) -> Table:
+    """Two who argue, the first of whom then draws its belief."""
+
+    def answer(request: Request) -> Reply:
+        return reply(said() if request.schema and request.schema.name == "turn" else "dengue")
+
+    x, y = model("x", answer, **more), model("y", lambda request: reply(said()))
+    return seat([Debater("fake/x", x, belief="sampled", draws=draws), Debater("fake/y", y)], [])
+
+
+def openings(events: list[Any]) -> dict[str, TurnTaken]:
+    return {event.agent: event for event in of(TurnTaken, events) if event.round == 0}
+
+
+NO_JUDGES = ("crit.enabled=false", "max_rounds=1", "min_rounds=1")
+
+
+def test_draws_that_do_not_fit_at_once_wait_for_those_that_are_out() -> None:
+    # x: 100 for its arguments and 5 draws of 100, each with 1,000 set aside: 5,100 at once, 1,600 one after the other
+    events = play(drawing(5), settings("budget.tokens=2400", *NO_JUDGES))
+    turn = openings(events)["fake/x"].turn
+    assert (turn.belief, turn.note, turn.usage.tokens) == ({"dengue": 1.0}, "", 600)
+    assert not of(Exhausted, [e for e in events if getattr(e, "round", 1) == 0])
+    assert result(events).tokens <= 2400
+
+
+def test_half_of_the_draws_are_a_belief_when_the_budget_ends() -> None:
+    # 100 tokens go for the arguments and 100 for each draw; the 5th would need 1,000 where 950 of 1,450 are left
+    events = play(drawing(6), settings("budget.tokens=1450", *NO_JUDGES))
+    turn = openings(events)["fake/x"].turn
+    assert turn.belief == {"dengue": 1.0}
+    assert turn.note.startswith("belief from 4 of 6 draws (another attempt may cost 1000 tokens")
+
+
+def test_who_was_asked_is_not_said_to_have_not_been() -> None:
+    events = play(drawing(40), settings("budget.tokens=2400", *NO_JUDGES))  # not half of them fit
+    end = result(events)
+    assert (end.stop_reason, end.answer) == ("budget", "dengue")
+    assert any("fake/x abstained: the budget ran out before it had answered" in note for note in end.warnings)
+    alone = play(table(), settings("budget.tokens=1000", *NO_JUDGES[1:]))
+    assert any("fake/y abstained: not asked: out of budget" in note for note in result(alone).warnings)
+
+
 def test_an_attempt_waits_for_room_that_others_under_way_will_make() -> None:
     gate = asyncio.Event()
 
@@ -180,7 +223,7 @@ def test_a_ceiling_of_the_run_holds_for_all_its_debates_together() -> None:
     ends, run = asyncio.run(both())
     assert sum(end.tokens for end in ends) == run.spent.tokens <= 4300
     assert {end.stop_reason for end in ends} == {"budget"}
-    assert any("of 4300 are left" in end.detail for end in ends)
+    assert any("of 4,300 are left" in end.detail for end in ends)
 
 
 def test_a_resumed_debate_counts_in_full_what_was_under_way_and_asks_again() -> None:

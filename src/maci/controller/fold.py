@@ -63,7 +63,8 @@ def start(opened: Opened) -> State:
     slots = fill_slots(opened)
     if len(judges := {slot.judge for slot in slots}) < len(slots):
         kind = "within one judge" if len(judges) == 1 else "partly within judges"
-        warnings.append(f"{len(slots)} scores per argument come from {len(judges)} judge(s): their variance is {kind}")
+        some = "1 judge" if len(judges) == 1 else f"{len(judges)} judges"
+        warnings.append(f"{len(slots)} scores per argument come from {some}: their variance is {kind}")
     return State(
         opened=opened,
         agents=tuple(seat.name for seat in opened.agents),
@@ -226,6 +227,7 @@ def _spend(state: State, usage: Usage, call: tuple[str, str, str]) -> State:
 def _out_of_budget(state: State, item: Exhausted) -> Step:
     """Stop with the best answer so far; an opening that is half in still counts."""
     detail = f"out of {item.resource}" + (f": {item.detail}" if item.detail else "")
+    asked = {who for kind, who, _ in state.in_flight if kind == "turn"}
     if state.in_flight:  # their cost is what the driver says
         state = state.but(in_flight={})
     if item.usage:
@@ -234,8 +236,12 @@ def _out_of_budget(state: State, item: Exhausted) -> Step:
     openings = [agent for agent, turn in state.turns.items() if turn is not None and agent not in state.waiting]
     if state.mixture is None and openings:
         turns = {agent: state.turns[agent] if agent in openings else None for agent in state.agents}
-        unasked = {agent: "not asked: out of budget" for agent in state.agents if agent not in state.turns}
-        state, decisions = close_opening(replace(state, turns=turns, failures={**state.failures, **unasked}))
+        silent = {
+            agent: "the budget ran out before it had answered" if agent in asked else "not asked: out of budget"
+            for agent in state.agents
+            if agent not in state.turns
+        }
+        state, decisions = close_opening(replace(state, turns=turns, failures={**state.failures, **silent}))
         if state.finished:
             return state, decisions
     return finish(state, "budget", detail, decisions)

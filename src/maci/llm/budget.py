@@ -8,18 +8,21 @@
 (25, True)
 
 A debate gives every call a :class:`Purse` with what was set aside for it. A client draws on the purse before each attempt; a
-second attempt may need more than was set aside, and asks for it. Who calls a model outside a debate has no purse and no ceiling.
+second attempt may need more than was set aside, and asks for it. Where it is refused while others of the same call are still out
+(a belief of several draws), it waits for them: they mostly cost less than was set aside. Who calls a model outside a debate has no
+purse and no ceiling.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Literal
 
 from maci.errors import BudgetError
-from maci.llm.usage import Bound, Usage
+from maci.llm.usage import Bound, Usage, dollars
 
 __all__ = ["Bound", "Draw", "Ledger", "Purse", "purse", "spending"]
 
@@ -102,31 +105,60 @@ class Purse:
     def __init__(self, granted: Bound, more: Callable[[Bound], Awaitable[bool]] | None = None) -> None:
         self.granted, self.spent, self.used = granted, Usage(), False
         self.more, self._drawn, self._asked = more, Bound(), Bound()
+        self._out = self._asking = self._settled = 0
+        """Draws of which nothing was said yet, those that ask for more, and those of which all is known."""
+        self._waiting = list[asyncio.Future[None]]()
+        """Who was refused, and waits for what comes of them."""
 
     async def draw(self, bound: Bound) -> Draw:
         """Set ``bound`` aside for one attempt, asking for more where what is left does not do.
 
-        Raises :class:`~maci.errors.BudgetError` where it is not granted: then nothing may be sent.
+        Raises :class:`~maci.errors.BudgetError` where it is not granted, also when no draw is out any more: then nothing may be sent.
         """
         self.used = True
-        short = self._short(bound)
-        self._drawn = self._drawn.plus(bound)
-        if any(short):
-            self._asked = self._asked.plus(short)  # so that who asks meanwhile does not ask for this share as well
-            granted = False
-            try:
-                granted = self.more is not None and await self.more(short)
-            finally:
-                self._asked = self._asked.plus(Bound(-short.tokens, -short.usd))
-                if not granted:  # refused, or cancelled while asking: nothing is sent
-                    self._drawn = self._drawn.plus(Bound(-bound.tokens, -bound.usd))
-            if not granted:
+        while any(short := self._short(bound)):
+            settled = self._settled
+            if await self._granted(bound, short):
+                return self._draw(bound)
+            if self._settled != settled:  # while this one asked: it may need less now
+                continue
+            if not self._out and not self._asking:
+                cost = f" ({dollars(bound.usd)})" if bound.usd else ""
                 raise BudgetError(
-                    f"another attempt may cost {bound.tokens} tokens (${bound.usd:.4f}), which do not fit",
+                    f"another attempt may cost {bound.tokens} tokens{cost}, which do not fit",
                     "tokens" if short.tokens else "usd",
                 )
-            self.granted = self.granted.plus(short)
+            self._waiting.append(asyncio.get_running_loop().create_future())
+            await self._waiting[-1]
+        self._drawn = self._drawn.plus(bound)
+        return self._draw(bound)
+
+    def _draw(self, bound: Bound) -> Draw:
+        self._out += 1
         return Draw(self, bound)
+
+    async def _granted(self, bound: Bound, short: Bound) -> bool:
+        """Ask for what is short; while that is open, ``bound`` counts as drawn."""
+        if self.more is None:
+            return False
+        self._drawn = self._drawn.plus(bound)
+        self._asked = self._asked.plus(short)  # so that who asks meanwhile does not ask for this share as well
+        granted, self._asking = False, self._asking + 1
+        try:
+            granted = await self.more(short)
+        except BaseException:
+            self._settled += 1
+            raise
+        finally:
+            self._asking -= 1
+            self._asked = self._asked.plus(Bound(-short.tokens, -short.usd))
+            if granted:
+                self.granted = self.granted.plus(short)
+            else:  # refused, or cancelled while asking: nothing is sent
+                self._drawn = self._drawn.plus(Bound(-bound.tokens, -bound.usd))
+                if not self._asking and not self._out:  # nothing else would wake those who wait
+                    self._wake()
+        return granted
 
     def _short(self, bound: Bound) -> Bound:
         """How much of a bound is not covered by what was granted or is being asked for."""
@@ -137,6 +169,14 @@ class Purse:
     def _close(self, usage: Usage, freed: Bound) -> None:
         self._drawn = self._drawn.plus(Bound(-freed.tokens, -freed.usd))
         self.spent = self.spent + usage
+        self._out, self._settled = self._out - 1, self._settled + 1
+        self._wake()
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for each in waiting:
+            if not each.done():
+                each.set_result(None)
 
     def total(self) -> Usage:
         """What was spent; attempts that never said what they cost count in full."""

@@ -86,6 +86,10 @@ class ResponseCache:
 
     async def get(self, key: bytes) -> Reply | None:
         """The reply, marked as one that nobody pays for; ``None`` where there is none."""
+        return self.find(key)
+
+    def find(self, key: bytes) -> Reply | None:
+        """The same at once, for who wants to know what asking would cost."""
         if self._file is None:
             found = self._memory.get(key)
             return None if found is None else as_hit(found[0], kept=False)

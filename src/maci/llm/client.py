@@ -62,7 +62,7 @@ class Client:
         self._clock, self._sleep = clock, sleep
         self._identity = canonical(provider.identity)
         self._prompt = PromptBound()
-        self._measured: dict[int, tuple[Request, Prompt]] = {}
+        self._measured: dict[int, tuple[Request, Prompt, bytes | None]] = {}
         self._beyond = 0
         """How many tokens more than asked for the model was seen to generate."""
         self._surprised = False
@@ -83,17 +83,23 @@ class Client:
         return self._family
 
     def bound(self, request: Request) -> Bound:
-        """The most that one attempt at this request can cost."""
+        """The most that one attempt at this request can cost; of a reply that is kept, its tokens and no dollars."""
+        key = self._key(request)
         prompt = Prompt(request.messages, request.schema)
         if len(self._measured) >= 1024:  # priced, and never asked
             self._measured.clear()
-        self._measured[id(request)] = request, prompt
+        self._measured[id(request)] = request, prompt, key
+        if key is not None and self._cache is not None and (hit := self._cache.find(key)) is not None:
+            return Bound(hit.usage.tokens)
         return self._most(request, prompt)
 
-    def _measure(self, request: Request) -> Prompt:
-        """The prompt, measured: mostly it was when the request was priced."""
+    def _key(self, request: Request) -> bytes | None:
+        return None if self._cache is None else request_key(self._identity, request)
+
+    def _measure(self, request: Request) -> tuple[Prompt | None, bytes | None]:
+        """The prompt, measured, and the key: mostly both were when the request was priced."""
         known = self._measured.pop(id(request), None)
-        return Prompt(request.messages, request.schema) if known is None else known[1]
+        return (None, self._key(request)) if known is None else known[1:]
 
     def _most(self, request: Request, measured: Prompt) -> Bound:
         prompt, generated = self._prompt.bound(measured), request.max_tokens + self._beyond
@@ -101,14 +107,13 @@ class Client:
 
     async def complete(self, request: Request) -> Reply:
         """The answer, from the cache or from the provider."""
-        key = None if self._cache is None else request_key(self._identity, request)
-        prompt: Prompt | None = None
+        prompt, key = self._measure(request)
         attempt, failed = 0, 0.0
         while True:
             if key is not None and (hit := await self._found(key)) is not None:
                 return hit
             landed = self._landed
-            prompt = prompt or self._measure(request)
+            prompt = prompt or Prompt(request.messages, request.schema)
             try:
                 await self._limiter.clear()
                 bound, held = self._most(request, prompt), purse()

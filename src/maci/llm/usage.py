@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import floor, log10
 from typing import NamedTuple
 
-__all__ = ["Bound", "Usage"]
+__all__ = ["Bound", "Usage", "dollars"]
+
+
+def dollars(usd: float) -> str:
+    """An amount with at least two figures of it to be seen.
+
+    >>> dollars(1.5), dollars(0.0312), dollars(0.0000123), dollars(0.0)
+    ('$1.50', '$0.0312', '$0.000012', '$0')
+    """
+    if usd <= 0:
+        return "$0"
+    return f"${usd:.{2 if usd >= 1 else max(4, 1 - floor(log10(usd)))}f}"
 
 
 class Bound(NamedTuple):

@@ -109,6 +109,25 @@ def test_what_was_sent_never_exceeds_what_was_granted(data):
     asyncio.run(main())
 
 
+def test_a_draw_that_is_refused_waits_for_those_of_its_call_that_are_out():
+    async def main() -> None:
+        async def never(bound: Bound) -> bool:
+            return False
+
+        held = Purse(Bound(100), never)
+        first = await held.draw(Bound(60))
+        second, third = (asyncio.ensure_future(held.draw(Bound(60))) for _ in range(2))
+        await asyncio.sleep(0.01)
+        assert not second.done() and not third.done()
+        first.settle(Usage(prompt=20))
+        (await second).settle(Usage(prompt=30))  # 50 are spent and nothing is out: 60 will never fit
+        with pytest.raises(BudgetError, match="may cost 60 tokens, which"):
+            await third
+        assert held.total().tokens == 50
+
+    asyncio.run(main())
+
+
 def test_who_is_cancelled_while_asking_holds_nothing():
     async def main() -> None:
         async def never(bound: Bound) -> bool:

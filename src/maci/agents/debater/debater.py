@@ -82,15 +82,15 @@ class Debater:
         asked, form = self._request(request)
         answer = await ask(self._model, asked, form.read, limit="agents.max_tokens")
         said = answer.value
-        belief = said.belief
+        belief, note = said.belief, said.note
         if belief is None:
-            belief = await self._elicit(request, asked, answer.text)
+            belief, note = await self._elicit(request, asked, answer.text)
         return Turn(
             belief=belief,
             arguments=said.arguments,
             raw=answer.text[:_KEPT],
             prompt=fingerprint(asked.messages),
-            note=said.note,
+            note=note,
         )
 
     def _request(self, request: TurnRequest) -> tuple[Request, Form]:
@@ -114,12 +114,12 @@ class Debater:
         self._written = request, asked, form
         return asked, form
 
-    async def _elicit(self, request: TurnRequest, asked: Request, said: str) -> dict[str, float]:
+    async def _elicit(self, request: TurnRequest, asked: Request, said: str) -> tuple[dict[str, float], str]:
         labels = request.question.labels
         if request.question.kind == "open" or self._belief == "sampled":
             names = () if request.question.kind == "open" else labels
             return await sampled(self._model, self._choose(asked, said, self._temperature), names, self._draws)
-        return await measured(self._model, self._choose(asked, said, 0.0), labels)
+        return await measured(self._model, self._choose(asked, said, 0.0), labels), ""
 
     def _choose(self, asked: Request, said: str, temperature: float | None) -> Request:
         return Request(

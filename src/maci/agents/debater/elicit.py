@@ -24,17 +24,20 @@ _AROUND = ' \t\n"'
 """What may stand before a name."""
 
 
-async def sampled(model: Model, request: Request, labels: Sequence[str], draws: int) -> dict[str, float]:
-    """How often each outcome is named in ``draws`` answers; at least half of them must be usable."""
+async def sampled(model: Model, request: Request, labels: Sequence[str], draws: int) -> tuple[dict[str, float], str]:
+    """How often each outcome is named in ``draws`` answers, at least half of which must be usable; and a note where not all were.
+
+    A draw that the budget has no room for is one that was not usable.
+    """
     request = replace(request, schema=_form(tuple(labels)))
     replies = await asyncio.gather(*(model.complete(_draw(request, n)) for n in range(draws)), return_exceptions=True)
     count: Counter[str] = Counter()
     failed: BaseException | None = None
     for reply in replies:
         if isinstance(reply, BaseException):
-            if isinstance(reply, BudgetError) or not isinstance(reply, ModelError):
+            if not isinstance(reply, BudgetError | ModelError):
                 raise reply
-            failed = reply
+            failed = reply if failed is None or isinstance(reply, BudgetError) else failed
         elif (name := _named(reply, labels)) is not None:
             count[name] += 1
     n = sum(count.values())
@@ -42,7 +45,8 @@ async def sampled(model: Model, request: Request, labels: Sequence[str], draws: 
         if failed is not None:
             raise failed
         raise BadReply(f"{model.name} named an outcome in only {n} of {draws} draws")
-    return {label: count[label] / n for label in (labels or count) if count[label]}
+    note = "" if n == draws else f"belief from {n} of {draws} draws" + (f" ({failed})" if failed is not None else "")
+    return {label: count[label] / n for label in (labels or count) if count[label]}, note
 
 
 def _draw(request: Request, n: int) -> Request:
