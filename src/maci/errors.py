@@ -111,6 +111,9 @@ class EnvironmentError_(MaciError):
 class MissingExtra(EnvironmentError_):
     """An optional dependency is not installed."""
 
+    fatal = True
+    """Nothing that needs it can succeed: a debate with it is over."""
+
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs the package {package!r}: {install(extra)}")
         self.package, self.extra = package, extra

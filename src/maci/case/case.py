@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -223,7 +224,8 @@ def parse_text(text: str, suffix: str, where: str) -> Any:
                 return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except Exception as error:
         kind = {".toml": "TOML", ".json": "JSON"}.get(suffix, "YAML")
-        raise CaseError(f"{where} is not valid {kind}: {' '.join(str(error).split())}") from error
+        said = re.sub(r'in "<(?:unicode|byte) string>", (?=line)', "at ", " ".join(str(error).split()))
+        raise CaseError(f"{where} is not valid {kind}: {said}") from error
 
 
 def builtin_cases() -> Mapping[str, Case]:
@@ -268,6 +270,16 @@ def _of_any_kind(text: str) -> Any:
         return parse_text(text, ".yaml", "standard input")
 
 
+def _beside(name: str) -> list[str]:
+    """Case files in the folder a name points into, as they would have to be written."""
+    folder = Path(name).parent
+    try:
+        files = [file.name for file in folder.iterdir() if file.suffix.lower() in (".yaml", ".yml", ".toml", ".json")]
+    except (OSError, ValueError):
+        return []
+    return [str(folder / file) if folder != Path() else file for file in files]
+
+
 def load_case(name: str) -> Case:
     """A case from a file, from standard input (``-``), or a built-in one by name."""
     if name == "-":
@@ -278,6 +290,6 @@ def load_case(name: str) -> Case:
     cases = builtin_cases()
     if name in cases:
         return cases[name]
-    near = difflib.get_close_matches(name, cases, n=3)
+    near = difflib.get_close_matches(name, [*cases, *_beside(name)], n=3)
     hint = f"did you mean {', '.join(near)}?" if near else "`maci cases` lists the built-in ones"
     raise CaseError(f"no case file and no built-in case named {name!r}: {hint}")

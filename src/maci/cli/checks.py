@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from maci._version import __version__
+from maci.cli.remarks import plural
 from maci.cli.seating import key_for
 from maci.errors import BadRequest, MaciError, WrongKey, install
 from maci.llm.keys import SERVICES, is_loopback, key_help
@@ -66,9 +67,8 @@ def machine() -> Iterator[Finding]:
         yield Finding("panels", "problem", str(error))
     else:
         where = f" in {', '.join(map(str, files))}" if files else "; docs/panels.md says how to write some"
-        yield Finding(
-            "panels", "ok", f"{len(found.panels)} with a name, {len(found.models)} entries about models{where}"
-        )
+        about = f"{len(found.panels)} with a name, {plural(len(found.models), 'entry')} about models{where}"
+        yield Finding("panels", "ok", about)
 
 
 def _writable(folder: Path) -> Finding:
@@ -119,9 +119,13 @@ async def ask_service(models: Models, name: str, given: ModelSpec, seconds: floa
     except (MaciError, TimeoutError) as error:
         return None if key is None else Finding(name, "problem", _said(error, f"{name}/any", seconds))
     source = f"takes the key from {key.source}, " if key else ""
-    return Finding(name, "ok", f"{source}{len(offers)} models; to try one: maci doctor --judges {name}/NAME")
+    names = ", ".join(offers[:_NAMES]) + (" …" if len(offers) > _NAMES else "")
+    listed = f"{plural(len(offers), 'model')}{': ' if names else ''}{names}"
+    return Finding(name, "ok", f"{source}{listed}; to try one: maci doctor --agents {name}/NAME")
 
 
+_NAMES = 20
+"""Most models a service is listed with."""
 _REASONING = 2000
 """Tokens for a model that thinks before it answers."""
 _TOO_FEW = re.compile(r"(?i)higher max_(completion_)?tokens|output limit was reached")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import typer
 
 from maci.case.case import Case, load_case, parse_case
 from maci.cli.learned import begin, keep
-from maci.cli.seating import Choice, Seated, reseat, seat_case
+from maci.cli.seating import Choice, Seated, reseat, seat_case, unpriced
 from maci.cli.view import View
 from maci.controller.decisions import Finished
 from maci.controller.inputs import Opened
@@ -58,6 +59,10 @@ def run(options: Options) -> None:
     recorded: Sequence[Event] = ()
     if options.resume:
         transcript, recorded, opened = _reopen(options)
+        if isinstance(recorded[-1], Finished):
+            transcript.close()
+            _finished(recorded, transcript.path, options)
+            return
         try:
             seated = reseat(opened, options.choice)
         except BaseException:
@@ -68,15 +73,51 @@ def run(options: Options) -> None:
         seated = begin(seat_case(case, options.choice), options.task)
         transcript = Transcript.create(_folder(options, case) / "transcript.jsonl")
     view = View(plain=options.plain, silent=options.json or options.quiet)
-    result = _play(seated, transcript, recorded, view)
-    if options.json:
-        typer.echo(Result.of(result, transcript.path).model_dump_json())
-    else:
-        view.result(result, transcript.path, why=result.stop_reason != "error")
+    result = _play(seated, transcript, recorded, view, options.choice)
+    _print(result, transcript.path, seated.opened, view, options)
     _judge(result)
 
 
-def _play(seated: Seated, transcript: Transcript, recorded: Sequence[Event], view: View) -> Finished:
+def _print(result: Finished, path: Path, opened: Opened, view: View, options: Options) -> None:
+    priced = not unpriced(opened)
+    if options.json:
+        typer.echo(Result.of(result, path, priced=priced).model_dump_json())
+        return
+    said_elsewhere = result.stop_reason == "error" or result.answer is None
+    view.result(result, path, why=not said_elsewhere, priced=priced)
+    if result.stop_reason == "budget" and result.answer is not None:
+        kept = "what was answered so far is asked again" if options.choice.no_cache else _KEPT
+        view.note(
+            f"To go further: the same command with a larger --budget-tokens or --budget-usd, and another --out; {kept}."
+        )
+
+
+_KEPT = "what was answered so far comes from the response cache and costs nothing"
+
+
+def _finished(recorded: Sequence[Event], path: Path, options: Options) -> None:
+    """``--resume`` of a debate that is over: say so, and how it ended. Needs no key and asks nobody."""
+    result, opened = recorded[-1], recorded[0]
+    assert isinstance(result, Finished) and isinstance(opened, Opened)
+    if result.stop_reason == "error":
+        when = datetime.fromtimestamp(path.stat().st_mtime).astimezone()
+        raise InputError(
+            f"there is nothing to resume: the debate in {path.parent} ended on {when:%Y-%m-%d at %H:%M} with an error, and its "
+            f"record is closed. What it said then: {_once(result.detail)}. Once that is mended, start again with the command you "
+            f"began with and another --out; {_KEPT if not options.choice.no_cache else 'without --no-cache, ' + _KEPT}"
+        )
+    view = View(plain=options.plain, silent=True)
+    for event in recorded:
+        view.show(event)
+    if not options.json:
+        typer.echo(
+            f"This debate is finished: nothing was asked. This is its result; `maci show {path.parent}` prints all of it."
+        )
+    _print(result, path, opened, view, options)
+    _judge(result)
+
+
+def _play(seated: Seated, transcript: Transcript, recorded: Sequence[Event], view: View, choice: Choice) -> Finished:
     async def play() -> Finished:
         last: Event | None = recorded[-1] if recorded else None
         try:
@@ -90,10 +131,12 @@ def _play(seated: Seated, transcript: Transcript, recorded: Sequence[Event], vie
             if seated.house is not None:
                 await seated.house.aclose()
         if not isinstance(last, Finished):
-            raise EnvironmentError_("the debate broke off; continue it with --resume")
+            raise EnvironmentError_(f"the debate broke off; go on with: {again}")
         return last
 
-    again = f"maci debate --resume --out {transcript.path.parent}"
+    again = f"maci debate --resume --out {shlex.quote(str(transcript.path.parent))}"
+    if choice.no_cache or choice.cache is not None:
+        again += " --no-cache" if choice.no_cache else f" --cache {shlex.quote(str(choice.cache))}"
     try:
         with transcript:
             for event in recorded:
@@ -110,13 +153,18 @@ def _play(seated: Seated, transcript: Transcript, recorded: Sequence[Event], vie
 
 def _judge(result: Finished) -> None:
     """Turn a result that is not what was asked for into an error."""
-    detail = re.sub(r"(\S+): (?=\1\b)", "", result.detail)  # an agent is often called what its model is
+    detail = _once(result.detail)
     if result.answer is None:
         if result.stop_reason == "budget":
             raise BudgetError(f"no answer: {detail}; raise --budget-tokens or --budget-usd (--dry-run estimates)")
         raise EnvironmentError_(f"no answer: {detail}")
     if result.stop_reason == "error":
         raise EnvironmentError_(f"the debate ended in an error, the answer is that of its last whole round: {detail}")
+
+
+def _once(detail: str) -> str:
+    """An agent is often called what its model is."""
+    return re.sub(r"(\S+): (?=\1\b)", "", detail)
 
 
 def _case(options: Options) -> Case:

@@ -15,7 +15,7 @@ from maci.cli.seating import Choice, open_house
 from maci.errors import MaciError
 from maci.judge.panel import check_families
 from maci.llm.families import family
-from maci.llm.usage import Usage
+from maci.llm.usage import Usage, dollars
 from maci.panel import choose
 from maci.panel.file import find
 from maci.panel.spec import JudgeSpec, PanelSpec, is_reader
@@ -52,7 +52,8 @@ async def _models(choice: Choice, offline: bool, seconds: float | None) -> list[
     spec: PanelSpec
     services, found = list[str](), list[Finding]()
     if named:
-        panel = choose(choice.panel, choice.agents, choice.judges) if choice.agents or choice.panel else None
+        seats = (choice.panel, choice.agents, choice.judges)
+        panel = choose(*seats, least=1) if choice.agents or choice.panel else None
         if isinstance(panel, str):
             return [Finding(panel, "ok", "needs no model")]
         spec = panel or _judges_only(choice)
@@ -126,6 +127,6 @@ def _print(findings: Sequence[Finding], spent: Usage, plain: bool) -> None:
             text = text.replace("\n", "\n" + " " * 9)
         typer.echo(f"{mark} {text}")
     if spent.tokens:
-        typer.echo(f"The checks cost {spent.tokens} tokens" + (f", ${spent.usd:.6f}" if spent.usd else "") + ".")
+        typer.echo(f"The checks cost {spent.tokens} tokens" + (f", {dollars(spent.usd)}" if spent.usd else "") + ".")
     problems = sum(finding.state == "problem" for finding in findings)
     typer.echo(f"{problems} problem{'' if problems == 1 else 's'}" if problems else "All that was asked for works.")

@@ -11,12 +11,14 @@ import typer
 
 from maci.case.case import Case
 from maci.cli.rehearsal import SENTENCE, StandIns
+from maci.cli.remarks import plural
 from maci.cli.seating import Choice, Seated, open_house, seat_case
 from maci.config import Budget, Config
 from maci.controller.decisions import Finished
 from maci.controller.inputs import JudgeAbstention, Retrieved, Scored, Sent, TurnFailed, TurnTaken
 from maci.debate import debate
 from maci.evidence.retrieve import estimate_tokens
+from maci.llm.usage import dollars
 
 __all__ = ["Cost", "Estimate", "Opening", "Round", "Who", "estimate", "run"]
 
@@ -37,7 +39,9 @@ class Cost:
         self.usd = None if self.usd is None or usd is None else self.usd + usd
 
     def __str__(self) -> str:
-        return f"{self.tokens:,} tokens" + ("" if self.usd is None else f", ${self.usd:.4f}" if self.usd else ", free")
+        return f"{self.tokens:,} tokens" + (
+            "" if self.usd is None else f", {dollars(self.usd)}" if self.usd else ", free"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,8 @@ class Estimate:
     """``usd`` is ``None`` where there is no ceiling in dollars."""
     rounds_within: int | None = None
     """Rounds the ceilings reach for; ``None``: not even for the openings."""
+    beyond: list[str] = field(default_factory=list)
+    """Agents whose opening alone may cost more than a ceiling allows."""
     unpriced: list[str] = field(default_factory=list)
     assumptions: list[str] = field(default_factory=list)
 
@@ -117,6 +123,7 @@ async def _rehearsed(case: Case, choice: Choice, config: Config, models: StandIn
     found = _empty(seated, config)
     found.unpriced = [] if models is None else models.unpriced
     await _count(seated, found, config)
+    found.beyond = [opening.agent for opening in found.openings if _exceeds(opening.most, found.ceiling)]
     again = seat_case(case, choice, models)  # stand-ins learn what prompts cost; these have learnt nothing yet
     async for event in debate(replace(again.opened, config=_endless(config, config.budget)), again.table):
         if isinstance(event, Finished) and event.answer is not None:
@@ -149,6 +156,11 @@ async def _count(seated: Seated, found: Estimate, config: Config) -> None:
         total.add(row.expected.tokens, row.expected.usd)
         row.so_far = replace(total)
         found.rounds.append(row)
+
+
+def _exceeds(most: Cost, ceiling: Cost) -> bool:
+    dear = most.usd is not None and ceiling.usd is not None and most.usd > ceiling.usd
+    return most.tokens > ceiling.tokens or dear
 
 
 def _empty(seated: Seated, config: Config) -> Estimate:
@@ -202,15 +214,16 @@ def _page(found: Estimate) -> Iterator[str]:
             yield f"  {part} {seat.name}{model}, family {seat.family}"
     if not found.judges:
         yield "  no judges (CRIT-free)"
-    yield f"Evidence: {found.spans} pieces, about {found.evidence_tokens:,} tokens"
+    yield f"Evidence: {plural(found.spans, 'piece')}, about {found.evidence_tokens:,} tokens"
     yield "Openings (at most: what is set aside before the call goes out):"
     for opening in found.openings:
         most = f"; at most {opening.most}" if opening.most.tokens else ""
-        yield f"  {opening.agent}: {opening.expected}{most}"
+        over = ", more than the ceiling: it may get no answer" if opening.agent in found.beyond else ""
+        yield f"  {opening.agent}: {opening.expected}{most}{over}"
     yield "Expected:"
     for row in found.rounds:
         name = "openings" if row.round == 0 else f"round {row.round}"
-        yield f"  {name:<9} {row.calls:>3} calls  {row.expected}; so far {row.so_far}"
+        yield f"  {name:<9} {row.calls:>3} {'call ' if row.calls == 1 else 'calls'}  {row.expected}; so far {row.so_far}"
     yield from _verdict(found)
     if found.unpriced:
         yield f"No price is known for {', '.join(found.unpriced)}: give one in a panels file (models: NAME: price:)"
@@ -220,13 +233,16 @@ def _page(found: Estimate) -> Iterator[str]:
 def _verdict(found: Estimate) -> Iterator[str]:
     last = found.rounds[-1]
     least = next((row for row in found.rounds if row.round == found.min_rounds), last)
-    yield f"In all: {least.so_far} if it ends after {least.round} rounds, {last.so_far} after {last.round}"
-    ceiling = f"{found.ceiling.tokens:,} tokens" + ("" if found.ceiling.usd is None else f", ${found.ceiling.usd:g}")
+    yield f"In all: {least.so_far} if it ends after {plural(least.round, 'round')}, {last.so_far} after {last.round}"
+    ceiling = f"{found.ceiling.tokens:,} tokens" + (
+        "" if found.ceiling.usd is None else f", {dollars(found.ceiling.usd)}"
+    )
     if found.rounds_within is None:
         yield f"The ceiling ({ceiling}) does not reach for one opening: raise --budget-tokens or --budget-usd"
     elif found.rounds_within == 0:
         yield f"The ceiling ({ceiling}) reaches for openings only; the debate then ends with their mixture"
     elif found.rounds_within < last.round:
-        yield f"The ceiling ({ceiling}) reaches for about {found.rounds_within} rounds; the debate then ends with its best answer"
+        rounds = plural(found.rounds_within, "round")
+        yield f"The ceiling ({ceiling}) reaches for about {rounds}; the debate then ends with its best answer"
     else:
         yield f"The ceiling ({ceiling}) reaches for all of it"

@@ -28,7 +28,11 @@ def run(*, json: bool, plain: bool) -> None:
     found = find()
     rows = _rows(found)
     if json:
-        typer.echo(jsonlib.dumps([asdict(row) for row in rows], ensure_ascii=False))
+        models = [
+            {"name": name, **model.model_dump(mode="json", exclude_unset=True), "source": str(path)}
+            for name, (model, path) in found.models.items()
+        ]
+        typer.echo(jsonlib.dumps({"panels": [asdict(row) for row in rows], "models": models}, ensure_ascii=False))
         return
     for row in rows:
         typer.echo(f"{row.name}  [{row.source}]{'  ' if row.about else ''}{row.about}")

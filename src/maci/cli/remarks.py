@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from maci.controller.decisions import Finished
+from maci.llm.usage import dollars
 
-__all__ = ["Remarks", "cost"]
+__all__ = ["Remarks", "cost", "plural"]
 
 _MISSING = re.compile(
     r"(?P<what>round \d+: (\d+ of \d+ scores are missing(?=: \S+ on)|(?P<who>.+?) abstained)): (\S+ on \S+: )?(?P<why>.*)",
@@ -40,11 +41,25 @@ class Remarks:
         return f"{found['what']}, as above"
 
 
-def cost(result: Finished) -> str:
-    """Tokens and dollars, and where the tokens went where a model was asked."""
-    said, spent = f"{result.tokens:,} tokens", result.spent
-    if result.usd:
-        said += f" (${result.usd:.4f})" if result.usd >= 0.0001 else f" (${result.usd:.2g})"
+def plural(n: int, what: str) -> str:
+    """So many of something.
+
+    >>> plural(1, "round"), plural(0, "round"), plural(2, "entry")
+    ('1 round', '0 rounds', '2 entries')
+    """
+    many = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
+    return f"{n:,} {what if n == 1 else many}"
+
+
+def cost(result: Finished, *, priced: bool = True, kept: tuple[int, int] = (0, 0)) -> str:
+    """Tokens and dollars, where the tokens went where a model was asked, and how many replies were ``kept`` (of how many)."""
+    said, spent = plural(result.tokens, "token"), result.spent
+    if not priced:
+        said += " (price unknown)"
+    elif result.usd:
+        said += f" ({dollars(result.usd)})"
+    if kept[0]:
+        said += f", {kept[0]} of {plural(kept[1], 'reply')} from the response cache"
     if spent is None or not spent.seconds:
         return said
     shares = [(spent.prompt, "read"), (spent.cached, "of them from the provider's cache"), (spent.generated, "written")]

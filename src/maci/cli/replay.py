@@ -9,6 +9,7 @@ from pathlib import Path
 import typer
 
 from maci.belief import temper
+from maci.cli.remarks import plural
 from maci.cli.show import locate
 from maci.config import load, parameters
 from maci.controller.requests import wants
@@ -42,7 +43,7 @@ def run(path: Path, *, profile: str | None, config: Path | None, sets: Sequence[
         typer.echo(
             f"{path}: chain of {len(recording.events)} events intact, {done.compared} decisions recomputed, all equal"
         )
-        typer.echo(f"{result.answer} after {result.rounds} rounds ({result.stop_reason})")
+        typer.echo(f"{result.answer} after {plural(result.rounds, 'round')} ({result.stop_reason})")
 
 
 def _other(recording: Recording, profile: str | None, config: Path | None, sets: Sequence[str], *, json: bool) -> None:

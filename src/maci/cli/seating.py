@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from maci.llm.house import House, ModelOptions
     from maci.panel.models import Models
 
-__all__ = ["Choice", "Seated", "key_for", "open_house", "reseat", "seat_case"]
+__all__ = ["Choice", "Seated", "key_for", "open_house", "reseat", "seat_case", "unpriced"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ def key_for(name: str, given: ModelOptions) -> Key | None:
     if provider in {"local", "litellm"}:
         return None
     base_url = given.base_url or (os.environ.get("OPENAI_BASE_URL") if provider == "openai" else None)
-    key, service = find_key(provider, base_url, key_env=given.key_env), SERVICES.get(provider)
+    key, service = find_key(provider, base_url, key_env=given.key_env, who=name), SERVICES.get(provider)
     if key is None and base_url is None and service is not None and service.variables:
         raise WrongKey(f"{name}: there is no key for {service.name}: {key_help(provider)}, then run `maci doctor`")
     return key
@@ -124,7 +124,9 @@ def _check_models(spec: PanelSpec, house: House | None, choice: Choice) -> None:
     if house is None:
         return
     for name in spec.seated:
-        house.model(name)
+        check = getattr(house.model(name).provider, "check", None)
+        if check is not None:
+            check()
     for name in spec.seated:
         key_for(name, spec.options(name))
         provider, _, model = name.partition("/")
@@ -132,6 +134,16 @@ def _check_models(spec: PanelSpec, house: House | None, choice: Choice) -> None:
             from maci.cli.models import fetch
 
             fetch(model, offline=choice.offline, quiet=choice.quiet)
+
+
+def unpriced(opened: Opened) -> tuple[str, ...]:
+    """Models at a recorded table whose price nobody knows: what the debate cost in dollars cannot be said then."""
+    from maci.llm.house import price_for
+
+    if opened.table is None:
+        return ()
+    spec = PanelSpec.model_validate(opened.table)
+    return tuple(name for name in spec.seated if price_for(name, spec.options(name)) is None)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import typer
 
+from maci.cli.seating import unpriced
 from maci.cli.view import View
 from maci.controller.decisions import Finished
 from maci.errors import InputError
@@ -38,7 +39,7 @@ def run(path: Path, *, only: int | None, json: bool, plain: bool, quiet: bool) -
     last = recording.events[-1]
     if isinstance(last, Finished):
         if only is None:
-            view.result(last, path)
+            view.result(last, path, priced=not unpriced(recording.opened))
     else:
         typer.echo(
             f"The debate is unfinished: {replay(recording.events).where()}. Continue it with: maci debate --resume --out {path.parent}"

@@ -13,18 +13,20 @@ from rich.console import Console
 from rich.text import Text
 
 from maci.agents.argument import Argument
-from maci.cli.remarks import Remarks, cost
+from maci.calls import usage_of
+from maci.cli.remarks import Remarks, cost, plural
 from maci.cli.waiting import Waiting
 from maci.controller.bandit import ACTIONS, Choice
 from maci.controller.decisions import Admission, Dialled, Finished, Gated, Initialized, Measured, Weighed
 from maci.controller.inputs import (
-    Exhausted,
     Intervened,
     JudgeAbstention,
     Opened,
     Resolved,
     Retrieved,
+    Scored,
     Seat,
+    TurnFailed,
     TurnTaken,
 )
 from maci.controller.state import argument_id
@@ -71,6 +73,7 @@ class View:
         self._seats: list[str] = []
         self._spans: dict[str, Span] = {}
         self._silent: list[JudgeAbstention] = []
+        self._replies = self._kept = 0
         self._read: list[str] = []
         """What was done to read the turns of the round."""
         self._gold: str | None = None
@@ -103,6 +106,7 @@ class View:
         """Print one event."""
         if self._waiting is not None:
             self._waiting.follow(event)
+        self._count(event)
         match event:
             case Opened():
                 self._opened(event)
@@ -115,13 +119,21 @@ class View:
                     self._read.append(f"{event.agent}: {event.turn.note}")
             case JudgeAbstention():
                 self._silent.append(event)
-            case Intervened() | Exhausted():
+            case Intervened():
                 self._say(f"  {event.type}", "magenta")
             case Initialized() | Gated() | Weighed() | Measured() | Dialled():
                 if self._only is None or event.round == self._only:
                     self._decision(event)
             case _:
                 pass
+
+    def _count(self, event: Event) -> None:
+        """Replies of models, and how many of them were found in the response cache."""
+        if isinstance(event, TurnTaken | TurnFailed | Scored | JudgeAbstention):
+            usage = usage_of(event)
+            if usage.kept or usage.paid:
+                self._replies += 1
+                self._kept += usage.kept and usage.free
 
     def _decision(self, event: Initialized | Gated | Weighed | Measured | Dialled) -> None:
         match event:
@@ -184,7 +196,8 @@ class View:
             why = f"judge {first.slot} on {first.argument}: {first.reason}"
             if not self._remarks.new("judges", first.reason, printed=not self._out.quiet) and not self._full:
                 why = "as before"
-            self._say(f"  {len(silent)} scores are missing: {why}", "yellow")
+            missing = f"{plural(len(silent), 'score')} {'is' if len(silent) == 1 else 'are'} missing"
+            self._say(f"  {missing}: {why}", "yellow")
 
     def _argument(self, a: Admission) -> None:
         argument = self._arguments.get(a.argument)
@@ -286,8 +299,11 @@ class View:
                 chosen.append(identity)
         return chosen[:3]
 
-    def result(self, result: Finished, transcript: Path, *, why: bool = True) -> None:
-        """Print the result, whatever was left out before; without ``why``, somebody else says what went wrong."""
+    def result(self, result: Finished, transcript: Path, *, why: bool = True, priced: bool = True) -> None:
+        """Print the result, whatever was left out before; without ``why``, somebody else says what went wrong.
+
+        ``priced``: whether what it cost in dollars is known.
+        """
         self._out.quiet = False
         self._say()
         for identity in self._distinct(result.rationale):
@@ -312,9 +328,10 @@ class View:
             self._say(f"Answer: {result.answer}  (p = {result.distribution[result.answer]:.2f})", "bold green")
             if self._gold is not None:
                 self._say(f"Known answer: {self._gold}" + ("" if self._gold == result.answer else ", so this is wrong"))
-        rounds = f"{result.rounds} round{'' if result.rounds == 1 else 's'}"
+        spent = cost(result, priced=priced, kept=(self._kept, self._replies))
         self._say(
-            f"Stopped after {rounds}, {cost(result)}: {result.stop_reason}" + (f"; {result.detail}" if why else "")
+            f"Stopped after {plural(result.rounds, 'round')}, {spent}: {result.stop_reason}"
+            + (f"; {result.detail}" if why else "")
         )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from maci.calls import usage_of
 from maci.controller.inputs import JudgeAbstention, Scored, Sent, TurnFailed, TurnTaken
-from maci.llm.usage import Usage
+from maci.llm.usage import Usage, dollars
 from maci.record.events import Event, is_decision
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Waiting:
         if scores:
             parts.append(f"{scores} score{'' if scores == 1 else 's'} to come")
         if self._spent:
-            parts.append(f"{self._spent.tokens:,} tokens" + (f" ${self._spent.usd:.4f}" if self._spent.usd else ""))
+            parts.append(f"{self._spent.tokens:,} tokens" + (f" {dollars(self._spent.usd)}" if self._spent.usd else ""))
         return " · ".join(parts)
 
     def close(self) -> None:

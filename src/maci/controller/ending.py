@@ -55,7 +55,9 @@ def forfeit(state: State) -> State:
         return state
     gone = sum(state.in_flight.values(), Usage())
     judging = sum((usage for (kind, _, _), usage in state.in_flight.items() if kind == "score"), Usage())
-    note = f"{len(state.in_flight)} calls were sent and not waited for: {gone.tokens} tokens, the most they can have cost, are counted"
+    n = len(state.in_flight)
+    sent = "1 call was sent and not waited for" if n == 1 else f"{n} calls were sent and not waited for"
+    note = f"{sent}: {gone.tokens} tokens, the most {'it' if n == 1 else 'they'} can have cost, are counted"
     return replace(
         state,
         usage=state.usage + gone,
@@ -87,6 +89,11 @@ def _cautions(state: State, reason: StopReason, answer: str, rationale: tuple[st
         said.append(f"undecided: {', '.join(ties[:5])} are equally probable")
     if reason not in {"consensus", "plateau", "crit_stable"}:
         said.append(f"caution: the debate ended without agreement ({reason})")
+    if len(state.beliefs) == 1 < len(state.agents):
+        (speaker,) = state.beliefs
+        said.append(f"caution: only {speaker} ever spoke; this is its own belief, and no debate took place")
+    if state.history and state.slots and all(each.crit is None for each in state.history):
+        said.append("caution: no judge ever scored an argument")
     if state.history and not rationale:
         said.append(f"caution: no admitted argument speaks for {answer}")
     low = state.config.dials.q_lo if state.config.calibration.made_for else state.config.dials.q_lo / 2
@@ -123,7 +130,8 @@ def in_words(reason: StopReason, state: State) -> str:
     o = "undefined" if now.o is None else f"{now.o:.2f}"
     match reason:
         case "consensus":
-            return f"all agents lead with the same outcome, D {d}, shared evidence O {o}"
+            who = "all agents" if len(state.beliefs) == len(state.agents) else "all agents that spoke"
+            return f"{who} lead with the same outcome, D {d}, shared evidence O {o}"
         case "plateau":
             return f"nothing new for {stop.tau_stop} rounds, disagreement D {d}, shared evidence O {o}"
         case "crit_stable":

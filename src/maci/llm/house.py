@@ -14,6 +14,7 @@ provider's models that have none of their own.
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Self
@@ -32,7 +33,7 @@ from maci.llm.prices import Price, price_of
 if TYPE_CHECKING:
     from maci.llm.providers import Http
 
-__all__ = ["House", "ModelOptions", "PriceOptions"]
+__all__ = ["House", "ModelOptions", "PriceOptions", "price_for"]
 
 _OWN_MACHINE = frozenset({"local", "ollama", "lmstudio", "llamacpp", "vllm"})
 _PATIENCE, _OWN_PATIENCE = 120.0, 600.0
@@ -69,6 +70,17 @@ class ModelOptions(_Options):
     extra: dict[str, Any] = Field(default={}, description="parameters sent with every request")
     context: int | None = Field(default=None, ge=256, description="tokens of context of a local model")
     parallel: int | None = Field(default=None, ge=1, le=256, description="sequences a local model works on at once")
+
+
+def price_for(name: str, options: ModelOptions, environ: Mapping[str, str] = os.environ) -> Price | None:
+    """What the user says a model costs, or the price list of whoever serves it; ``None`` where nobody knows."""
+    if options.price is not None:
+        return Price(**options.price.model_dump())
+    prefix, base_url = name.partition("/")[0], options.base_url
+    if prefix == "openai" and base_url is None:
+        base_url = environ.get("OPENAI_BASE_URL") or None
+    proxy = base_url is not None and is_loopback(base_url) and prefix not in _OWN_MACHINE
+    return None if proxy else price_of(name, base_url)
 
 
 class House:
@@ -118,10 +130,17 @@ class House:
     def _open(self, name: str) -> Client:
         prefix, _, model = name.partition("/")
         known = [*SERVICES, "local", "litellm"]
-        if prefix not in known or not model:
+        if not prefix or not model:
             raise ConfigError(
                 f"model {name!r} is not of the form provider/model, as in openai/gpt-4o-mini or local/smollm2-135m: "
                 f"the providers are {', '.join(sorted(known))}"
+            )
+        if prefix not in known:
+            near = difflib.get_close_matches(prefix, known, n=1)
+            hint = f"did you mean {near[0]}? The" if near else "the"
+            raise ConfigError(
+                f"{name}: unknown provider {prefix!r}: {hint} providers are {', '.join(sorted(known))}; a server of your own "
+                "that speaks OpenAI's API is openai/NAME with a base_url (docs/panels.md)"
             )
         options = self._options.get(name) or self._options.get(prefix) or ModelOptions()
         base_url, key_env = options.base_url, options.key_env
@@ -129,17 +148,12 @@ class House:
             key_env = key_env or ("OPENAI_API_KEY" if self._environ.get("OPENAI_API_KEY") else None)  # a pair
         seconds = options.timeout or (_OWN_PATIENCE if prefix in _OWN_MACHINE else _PATIENCE)
         provider = self._provider(prefix, model, options, base_url, key_env, seconds)
-        if options.price is not None:
-            price: Price | None = Price(**options.price.model_dump())
-        else:
-            proxy = base_url is not None and is_loopback(base_url) and prefix not in _OWN_MACHINE
-            price = None if proxy else price_of(name, base_url)
         return Client(
             provider,
             family=options.family or family(name),
             cache=self.cache,
             limiter=self._limiter(provider, prefix, options),
-            price=price,
+            price=price_for(name, options, self._environ),
             retries=options.retries,
             timeout=seconds + 5 if prefix in ("local", "litellm") else None,  # the others' connections have one
         )
@@ -167,7 +181,7 @@ class House:
 
         key = None
         if prefix != "litellm" or key_env:  # litellm looks for keys itself
-            key = find_key(prefix, base_url, key_env=key_env, environ=self._environ)
+            key = find_key(prefix, base_url, key_env=key_env, environ=self._environ, who=f"{prefix}/{model}")
         special: dict[str, Callable[..., Provider]] = {"anthropic": Anthropic, "gemini": Gemini, "litellm": LiteLLM}
         kind = special.get(prefix, OpenAI)
         return kind(

@@ -16,6 +16,7 @@ user's configuration folder; its entries are named after a service or a host::
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import sys
@@ -107,9 +108,14 @@ SERVICES: Mapping[str, Service] = MappingProxyType(
 
 
 def find_key(
-    provider: str, base_url: str | None = None, *, key_env: str | None = None, environ: Mapping[str, str] = os.environ
+    provider: str,
+    base_url: str | None = None,
+    *,
+    key_env: str | None = None,
+    environ: Mapping[str, str] = os.environ,
+    who: str = "",
 ) -> Key | None:
-    """The key for a provider at an address; ``None`` where there is none.
+    """The key for a provider at an address; ``None`` where there is none. ``who`` is the model that wants it, for the message.
 
     >>> find_key("openai", environ={"OPENAI_API_KEY": "sk-1", "MACI_KEYS": os.devnull})
     Key(from OPENAI_API_KEY)
@@ -118,7 +124,8 @@ def find_key(
     if key_env is not None:
         if not environ.get(key_env, "").strip():
             raise WrongKey(
-                f"key_env is {key_env!r}, and that environment variable is not set: export {key_env}=…, or correct it"
+                f"{who}{': ' if who else ''}key_env is {key_env!r}, and that environment variable is not set: "
+                f"export {key_env}=…, or correct it"
             )
         return Key(environ[key_env], key_env)
     service = service_at(provider, base_url)
@@ -205,6 +212,10 @@ def _read(environ: Mapping[str, str]) -> tuple[Path, Mapping[str, str]]:
     for name, value in entries.items():
         if not isinstance(value, str):
             raise ConfigError(f'{name} in {path} is not a text: write it as {name} = "…"')
+        if name.lower() not in SERVICES and not re.search(r"[.:]", name):  # else a host
+            near = difflib.get_close_matches(name.lower(), SERVICES, n=1)
+            if near:
+                raise ConfigError(f"{name} in {path} is no provider: did you mean {near[0]}?")
     return path, {name.lower(): value for name, value in entries.items() if value.strip()}
 
 

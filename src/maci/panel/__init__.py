@@ -28,8 +28,13 @@ __all__ = ["build_table", "choose", "seat"]
 BUILT_IN = ("readers", "paper")
 
 
-def choose(panel: str | None, agents: str | None = None, judges: str | None = None) -> PanelSpec | str:
-    """What ``--panel``, ``--agents`` and ``--judges`` come to: a panel, or the name of a script."""
+def choose(
+    panel: str | None, agents: str | None = None, judges: str | None = None, *, least: int = 2
+) -> PanelSpec | str:
+    """What ``--panel``, ``--agents`` and ``--judges`` come to: a panel, or the name of a script.
+
+    ``least``: so many agents there must be; who only wants to try one does not need two.
+    """
     from maci.panel.file import find
 
     if agents is not None:
@@ -37,7 +42,7 @@ def choose(panel: str | None, agents: str | None = None, judges: str | None = No
             raise ConfigError("give --panel or --agents, not both: a panel brings its own agents")
         named = agents_of([AgentSpec(model=model) for model in _models(agents, "--agents")])
         spec = PanelSpec(agents=named, judges=_judges(judges), models=find().options)
-        if len(spec.agents) < 2:
+        if len(spec.agents) < least:
             raise ConfigError(f"--agents {agents}: a debate needs at least two; the same model may be named twice")
         return spec
     panel = "readers" if panel is None else panel

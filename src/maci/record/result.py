@@ -38,7 +38,9 @@ class Result(BaseModel):
     detail: str = Field(description="the figures behind the stop, in words")
     rationale: list[str] = Field(description="ids of admitted arguments for the answer, best first")
     minority: list[MinorityView]
-    usd: float = Field(ge=0, description="dollars spent, as far as prices are known")
+    usd: float | None = Field(
+        ge=0, description="dollars spent; null where the price of a model at the table is unknown"
+    )
     prompt_tokens: int = Field(0, ge=0, description="of the tokens: read by agents and judges")
     cached_tokens: int = Field(0, ge=0, description="of the prompt tokens: from a cache of the provider's")
     generated_tokens: int = Field(0, ge=0, description="of the tokens: written by agents and judges")
@@ -46,8 +48,8 @@ class Result(BaseModel):
     lost_tokens: int = Field(0, ge=0, description="of the tokens: counted in full for calls whose answer never came")
 
     @classmethod
-    def of(cls, finished: Finished, transcript: Path) -> Result:
-        """The result of a finished debate."""
+    def of(cls, finished: Finished, transcript: Path, *, priced: bool = True) -> Result:
+        """The result of a finished debate; ``priced`` where every model's price is known."""
         spent = finished.spent
         split = (
             {}
@@ -74,6 +76,6 @@ class Result(BaseModel):
                 MinorityView(agent=m.agent, outcome=m.outcome, probability=m.probability, arguments=list(m.arguments))
                 for m in finished.minority
             ],
-            usd=finished.usd,
+            usd=finished.usd if priced else None,
             **split,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -415,8 +416,11 @@ def test_panels_lists_them_with_where_they_are_from(maci) -> None:
         "judges vllm/gamma",
     ):
         assert word in ran.out
-    rows = {row["name"]: row for row in json.loads(maci("panels", "--json").out)}
+    found = json.loads(maci("panels", "--json").out)
+    rows = {row["name"]: row for row in found["panels"]}
     assert rows["pair"]["judges"] == ["vllm/gamma"]
+    models = {row["name"]: row for row in found["models"]}
+    assert models["openai"]["key_env"] == "MINE" and models["vllm"]["source"] == "maci-panels.yaml"
 
 
 def test_the_doctor_tries_each_model_of_a_panel_and_says_what_it_cost(maci) -> None:
@@ -528,3 +532,159 @@ def test_weights_that_are_not_here_are_a_problem_with_the_command_that_gets_them
     assert ran.code == 3
     assert "maci models pull smollm2-135m" in ran.out
     assert "there is no file /nowhere/x.gguf" in ran.out
+
+
+# --- what a newcomer met ----------------------------------------------------------------------------------------------------
+
+
+def test_the_doctor_tries_a_single_agent(maci) -> None:
+    with serving(models=["alpha"]):
+        ran = maci("doctor", "--agents", "openai/alpha", "--plain")
+    assert ran.code == 0, ran.out
+    assert "openai/alpha" in ran.out and "answers, family" in ran.out
+    assert maci("debate", "dengue", "--agents", "openai/alpha").code == 2  # a debate needs two
+
+
+def test_the_doctor_lists_what_a_service_serves_up_to_twenty(maci, monkeypatch) -> None:
+    monkeypatch.setattr("maci.cli.doctor.local_models", list)
+    with serving(models=[f"m-{n}" for n in range(25)]):
+        ran = maci("doctor", "--plain")
+    assert "25 models: m-0, m-1, " in ran.out and "m-19 …" in ran.out and "m-20" not in ran.out
+
+
+def test_an_unknown_model_is_told_the_nearest_one(maci) -> None:
+    with serving(models=["gpt-large", "beta", "gamma"]):
+        ran = maci("debate", "case.yaml", "--agents", "openai/gpt-larg,openai/beta", "--judges", "none", "--out", "run")
+        assert ran.code == 3
+        assert "did you mean openai/gpt-large?" in ran.err
+        ran = maci("debate", "case.yaml", "--agents", "openai/zzz,openai/beta", "--judges", "none", "--out", "other")
+    assert "it serves gpt-large, beta, gamma" in ran.err
+
+
+def test_a_key_that_is_not_accepted_is_to_be_mended_where_it_is_from(maci) -> None:
+    with serving(keys=["another"]):
+        ran = maci(*PAIR, "--plain")
+    assert "does not accept the key from MINE" in ran.err
+    assert "put a valid one there" in ran.err and "key_env" not in ran.err
+
+
+def test_a_variable_that_is_not_set_names_the_model_that_wants_it(maci, monkeypatch) -> None:
+    with serving():
+        monkeypatch.delenv("MINE")
+        ran = maci(*PAIR, "--plain")
+    assert ran.code == 3
+    assert ran.err.startswith("maci: openai/alpha: key_env is 'MINE'")
+
+
+def test_a_misspelt_provider_is_wrong_use_with_the_right_one(maci) -> None:
+    ran = maci("debate", "dengue", "--agents", "opnai/a,openai/b")
+    assert ran.code == 2
+    assert "unknown provider 'opnai': did you mean openai?" in ran.err
+
+
+def test_where_a_price_is_unknown_no_dollars_are_claimed(maci) -> None:
+    with serving() as server:
+        Path("maci-panels.yaml").write_text(f"models: {{openai: {{base_url: '{server.url}/v1', key_env: MINE}}}}")
+        args = ("debate", "case.yaml", "--agents", "openai/alpha,openai/beta", "--judges", "none")
+        found = json.loads(maci(*args, "--out", "a", "--json").out)
+        text = maci(*args, "--out", "b", "--plain").out
+    assert found["usd"] is None
+    assert "tokens (price unknown)" in text
+    assert "tokens (price unknown)" in maci("show", "a", "--plain").out
+
+
+def test_replies_from_the_cache_are_counted_and_no_ceiling_in_dollars_refuses_them(maci) -> None:
+    with serving() as server:
+        first = maci(*PAIR, "--plain")
+        assert "from the response cache" not in first.out
+        asked = sum(count.requests for count in server.counts.values())
+        again = maci("debate", "case.yaml", "--panel", "pair", "--judges", "none", "--out", "c", "--plain")
+        ran = maci("debate", "case.yaml", "--panel", "pair", "--out", "again", "--budget-usd", "0", "--plain")
+        assert sum(count.requests for count in server.counts.values()) >= asked
+    assert again.code == 0
+    assert ran.code == 0, ran.err
+    last = ran.out.strip().splitlines()[-1]
+    found = re.search(r"(\d+) of (\d+) replies from the response cache", last)
+    assert found is not None and found[1] == found[2] != "0"
+
+
+def test_a_ceiling_that_is_too_low_is_said_once_with_what_the_first_call_needs(maci) -> None:
+    with serving():
+        ran = maci(*PAIR, "--plain", "--budget-tokens", "100")
+        assert ran.code == 4
+        assert (ran.out + ran.err).count("the first call (openai/alpha) may need") == 1
+        assert "tokens; the ceiling is 100; raise --budget-tokens" in ran.err
+        assert "exhausted" not in ran.out
+        dear = maci("debate", "case.yaml", "--panel", "pair", "--out", "b", "--plain", "--budget-usd", "0.00001")
+    assert "the ceiling is $0.00001" in dear.err
+
+
+def test_a_debate_that_the_budget_ended_says_how_to_go_further(maci) -> None:
+    endless = ("--set", "max_rounds=8", "--set", "stop.consensus=false", "--set", "tau_stop=50")
+    with serving():
+        ran = maci(*PAIR, "--judges", "none", "--budget-tokens", "9000", "--plain", *endless)
+    assert ran.code == 0, ran.err
+    assert ran.out.count("out of tokens") == 1
+    assert "the same command with a larger --budget-tokens or --budget-usd, and another --out" in ran.out
+
+
+def test_an_opening_that_may_cost_more_than_the_ceiling_is_said_before(maci) -> None:
+    with serving():
+        args = ("debate", "case.yaml", "--panel", "pair", "--dry-run", "--budget-tokens", "2500")
+        assert json.loads(maci(*args, "--json").out)["beyond"] == ["openai/alpha", "openai/beta"]
+        assert maci(*args, "--plain").out.count("more than the ceiling: it may get no answer") == 2
+        assert json.loads(maci("debate", "case.yaml", "--panel", "pair", "--dry-run", "--json").out)["beyond"] == []
+
+
+def test_a_finished_debate_is_not_resumed_and_needs_no_key(maci, monkeypatch) -> None:
+    with serving():
+        done = json.loads(maci(*PAIR, "--json").out)
+    monkeypatch.delenv("MINE")
+    before = Path("run/transcript.jsonl").read_bytes()
+    ran = maci("debate", "--resume", "--out", "run", "--plain")
+    assert ran.code == 0, ran.err
+    assert "This debate is finished: nothing was asked" in ran.out and f"Answer: {done['answer']}" in ran.out
+    assert json.loads(maci("debate", "--resume", "--out", "run", "--json").out) == done
+    assert Path("run/transcript.jsonl").read_bytes() == before
+
+
+def test_an_old_error_is_not_presented_as_a_new_one(maci) -> None:
+    with serving(models=["delta"]):
+        assert maci(*PAIR, "--plain").code == 3
+    ran = maci("debate", "--resume", "--out", "run", "--plain")
+    assert ran.code == 2
+    assert "there is nothing to resume: the debate in run ended on 20" in ran.err
+    assert "What it said then: openai/" in ran.err and "has no such model" in ran.err
+    assert "start again with the command you began with and another --out" in ran.err
+
+
+def test_an_interrupted_debate_is_resumed_with_the_cache_it_began_with(maci, monkeypatch) -> None:
+    def interrupt(*args: object, **more: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("maci.cli.debate.debate", interrupt)
+    with serving():
+        assert "maci debate --resume --out run --no-cache\n" in maci(*PAIR, "--no-cache", "--quiet").err
+        args = ("debate", "case.yaml", "--panel", "pair", "--out", "b b", "--cache", "x y.sqlite", "--quiet")
+        assert "maci debate --resume --out 'b b' --cache 'x y.sqlite'\n" in maci(*args).err
+
+
+def test_local_models_are_rehearsed_without_the_extra_and_refused_before_anything_is_written(maci, monkeypatch) -> None:
+    monkeypatch.setattr("maci.llm.local.provider.find_spec", lambda name: None)
+    pair = ("--agents", "local/smollm2-135m,local/smollm2-135m", "--judges", "none")
+    assert maci("debate", "dengue", *pair, "--dry-run").code == 0
+    ran = maci("debate", "dengue", *pair, "--out", "run")
+    assert ran.code == 3
+    assert "local/smollm2-135m needs the package 'xllamacpp'" in ran.err and "pip install" in ran.err
+    assert not Path("run").exists()
+    assert "no weights of that name" in maci("debate", "dengue", "--agents", "local/smolm2,local/smolm2").err
+
+
+def test_a_lone_speaker_and_silent_judges_are_cautioned_against(maci) -> None:
+    def answer(body: dict[str, Any]) -> str | None:
+        return "no" if body["model"] in ("beta", "gamma") else None
+
+    with serving(answer=answer):
+        found = json.loads(maci(*PAIR, "--json").out)
+    assert any("only openai/alpha ever spoke" in warning for warning in found["warnings"])
+    assert "caution: no judge ever scored an argument" in found["warnings"]

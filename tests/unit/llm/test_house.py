@@ -61,7 +61,14 @@ def test_a_name_decides_api_address_and_family(name, kind, origin, family):
     assert (model.price == FREE) == origin.startswith("127.")
 
 
-@pytest.mark.parametrize("name", ["gpt-4o-mini", "opnai/gpt-4o", "openai/", "", "/x"])
+def test_a_misspelt_provider_is_named_with_the_one_that_was_meant():
+    with pytest.raises(ConfigError, match="unknown provider 'opnai': did you mean openai"):
+        House().model("opnai/gpt-4o")
+    with pytest.raises(ConfigError, match="unknown provider 'acme': the providers are anthropic, .*base_url"):
+        House().model("acme/gpt-4o")
+
+
+@pytest.mark.parametrize("name", ["gpt-4o-mini", "openai/", "", "/x"])
 def test_an_unknown_provider_is_refused_with_those_there_are_and_an_example(name):
     with pytest.raises(ConfigError, match=r"as in openai/gpt-4o-mini .* anthropic, .*litellm, .*local") as caught:
         opened(name)

@@ -89,7 +89,13 @@ def test_a_missing_part_of_a_split_file_is_named(tmp_path: Path) -> None:
 def test_without_xllamacpp_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provider, "find_spec", lambda _: None)
     with pytest.raises(MissingExtra, match=r"pip install -e .*\[local\]"):
-        open_local("smollm2-135m")
+        asyncio.run(open_local("smollm2-135m").send(Request(messages=(Message("user", "Hi"),), max_tokens=1)))
+
+
+def test_without_xllamacpp_a_misspelt_name_is_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provider, "find_spec", lambda _: None)
+    with pytest.raises(UnknownModel, match="choose smollm2-135m"):
+        open_local("smolm2-135m")
 
 
 @pytest.mark.parametrize(

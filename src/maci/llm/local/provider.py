@@ -49,14 +49,12 @@ def open_local(
     offline: bool = False,
     progress: Progress | None = None,
 ) -> LocalProvider:
-    """The model whose name is ``local/`` and ``name``. Nothing is fetched or loaded yet.
+    """The model whose name is ``local/`` and ``name``. Nothing is fetched or loaded yet, so the extra is not needed yet either.
 
     ``context``: tokens of each sequence (default: 8192, or what the model was trained for if that is less). ``parallel``: sequences
     at once (default: as many as cores, between 2 and 4). ``threads``: default one for each physical core. ``extra``: sampling
     parameters. ``offline`` (or MACI_OFFLINE=1): fetch nothing. ``progress`` is told how far a download is, from another thread.
     """
-    if find_spec("xllamacpp") is None:
-        raise MissingExtra("xllamacpp", "local", f"local/{name}")
     return LocalProvider(
         source_of(name),
         http=http,
@@ -151,9 +149,15 @@ class LocalProvider:
         if held is not None:
             await asyncio.to_thread(held.release)
 
+    def check(self) -> None:
+        """Whether it can be loaded here, as far as can be said without doing it: raises :class:`~maci.errors.MissingExtra`."""
+        if find_spec("xllamacpp") is None:
+            raise MissingExtra("xllamacpp", "local", self.name)
+
     async def _ready(self) -> _Chat:
         if self._chat is not None:
             return self._chat
+        self.check()
         if self._lease is None:
             self._lease = lease((self._source, self._context, self.parallel, self._threads), self._plan)
         held = self._lease

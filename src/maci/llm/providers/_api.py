@@ -7,6 +7,8 @@ takes, see ``_WAYS``; :attr:`Api.structured` says whether the server still holds
 
 from __future__ import annotations
 
+import asyncio
+import difflib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -14,7 +16,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from maci.errors import BadRequest, ConfigError
+from maci.errors import BadRequest, ConfigError, ModelError, UnknownModel
 from maci.llm.keys import SERVICES, Key, host_of, key_help, service_at
 from maci.llm.model import Reply, Request, Schema
 from maci.llm.providers._errors import Complaint, Peer, interrupted, no_key
@@ -28,6 +30,9 @@ _UNSUPPORTED = re.compile(
     r"unsupported|not (?:currently |yet )?support|n't support|unrecogni[sz]ed|unknown|deprecated|unexpected|extra (?:input|field)"
     r"|not (?:be )?permitted|not allowed|unavailable|cannot find field|not available|not compatible|only the default|only be set"
 )
+
+_SHOWN, _PATIENCE = 20, 10.0
+"""Names of models in a message, and the seconds they may take."""
 
 
 class Api(ABC):
@@ -114,7 +119,10 @@ class Api(ABC):
                 return self._reply(request, answer)
             complaint = Complaint.read(status, headers, answer)
             if complaint.kind() is not BadRequest or not self._give_up(request, complaint.about, way, without):
-                raise complaint.error(self._peer)
+                error = complaint.error(self._peer)
+                if isinstance(error, UnknownModel):
+                    error.args = (f"{error}{await self._instead()}",)
+                raise error
 
     async def models(self) -> tuple[str, ...]:
         """What the server says it serves."""
@@ -126,6 +134,19 @@ class Api(ABC):
         rows = answer.get("data") or answer.get("models") if isinstance(answer, dict) else None
         names = (row.get("id") or row.get("name") for row in rows or () if isinstance(row, dict))
         return tuple(name.removeprefix("models/") for name in names if isinstance(name, str))
+
+    async def _instead(self) -> str:
+        """Of what the server does serve, what comes nearest to a model it does not; nothing where it will not say."""
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                offers = await self.models()
+        except (ModelError, TimeoutError):
+            return ""
+        names = {name.casefold(): name for name in offers}
+        if near := difflib.get_close_matches(self.model.casefold(), names, n=1):
+            return f"; did you mean {self.provider}/{names[near[0]]}?"
+        more = f" and {len(offers) - _SHOWN} more" if len(offers) > _SHOWN else ""
+        return f"; it serves {', '.join(offers[:_SHOWN])}{more}" if offers else ""
 
     async def aclose(self) -> None:
         """Close the session, unless it was lent."""

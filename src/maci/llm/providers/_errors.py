@@ -130,8 +130,12 @@ class Complaint:
 
     def _explain(self, kind: type[ModelError], peer: Peer) -> tuple[str, str]:
         if kind is WrongKey:
-            sent = f"does not accept the key from {peer.key.source}" if peer.key else "wants a key and was sent none"
-            return sent, f"{peer.key_help or 'check the key'}, then run `maci doctor`"
+            if peer.key is not None:  # where it is from is known; where keys can be is not the question
+                return (
+                    f"does not accept the key from {peer.key.source}",
+                    "put a valid one there (copied in full, not revoked, of the right account), then run `maci doctor`",
+                )
+            return "wants a key and was sent none", f"{peer.key_help or 'check the key'}, then run `maci doctor`"
         if kind is BadRequest and 300 <= self.status < 400:
             return "redirects to another address", f"check base_url, which is {peer.base_url}"
         if kind is BadRequest and _TOO_FEW.search(self.about):
