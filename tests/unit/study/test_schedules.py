@@ -11,9 +11,11 @@ import pytest
 from maci.case.datasets import Item
 from maci.controller.bandit import Learned
 from maci.errors import BudgetError
+from maci.methods.maci import changed
 from maci.methods.method import Answer
 from maci.study import schedules
 from maci.study.schedules import LESSONS, Course, course
+from maci.study.spec import load_spec
 from maci.study.worker import Worker, limited
 from study_helpers import make_study
 
@@ -114,3 +116,19 @@ def test_the_end_of_the_runs_budget_is_no_lesson(tmp_path: Path, monkeypatch) ->
 def test_lessons_are_drawn_by_ids_and_enough(tmp_path: Path) -> None:
     found = group(tmp_path)
     assert limited(found.task.dev, LESSONS, 0) == found.task.dev
+
+
+SPECS = sorted((Path(__file__).parents[3] / "studies").glob("scheduler-*.toml"))
+
+
+@pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
+def test_the_diagnostics_can_be_run_and_compare_a_learned_schedule_with_a_fixed_one(path: Path) -> None:
+    spec = load_spec(path, quick=True)
+    kinds = {changed(spec.config(), method.options.get("settings", {})).dials.schedule for method in spec.methods}
+    assert "plateau" in kinds
+    assert "ucb" in kinds
+
+
+def test_there_is_a_study_for_every_diagnostic() -> None:
+    agents = {f"scheduler-agents-{n}" for n in (2, 3, 5)}
+    assert {path.stem for path in SPECS} >= agents | {"scheduler-versus-fixed", "scheduler-budget", "scheduler-weights"}
