@@ -141,10 +141,10 @@ def lemma_noiseless(size: Size, rng: np.random.Generator) -> list[Verdict]:
             passed=worst <= ROUNDING and apart <= ROUNDING and drift <= ROUNDING,
             n=size.noiseless,
             unit="trajectories",
-            note=f"β is drawn anew every round from (0.02, 1); a part of the beliefs are certain. p̄ moved by at most "
-            f"{drift:.0e}; the "
-            f"product's `dispersion` differs from ours by at most {apart:.0e}. The lemma's power of (1 − β) is 1; measured "
-            f"{power[1]:.2f} (5–95 %: {power[0]:.2f} to {power[2]:.2f}), and 2 near agreement, where D_KL is quadratic.",
+            note="β is drawn anew every round from (0.02, 1); a part of the beliefs are certain. p̄ moved by at most "
+            f"{drift:.0e}; the product's `dispersion` differs from ours by at most {apart:.0e}. The lemma's power of "
+            f"(1 − β) is 1; measured {power[1]:.2f} (5–95 %: {power[0]:.2f} to {power[2]:.2f}), and 2 near agreement, "
+            "where D_KL is quadratic.",
             figures={"worst_excess": worst, "steps": steps, "power": power, "difference": apart},
             charts=(
                 Chart(
@@ -216,12 +216,11 @@ def lemma_noisy(size: Size, rng: np.random.Generator) -> list[Verdict]:
             passed=upper <= 1.0 and slack <= 1.0 and apart <= ROUNDING,
             n=size.noisy,
             unit="trajectories",
-            note="Noise: outcomes are paired off at random and mass moves within each pair, either way with equal chance "
-            "and never more "
-            "than the smaller has; so ξ has mean 0, ‖ξ‖₁ ≤ σ and no belief leaves the simplex. "
+            note="Noise: outcomes are paired off at random and mass moves within each pair, either way with equal "
+            "chance and never more than the smaller has; so ξ has mean 0, ‖ξ‖₁ ≤ σ and no belief leaves the simplex. "
             f"σ is one of {', '.join(map(str, SIGMAS))}, β is drawn from (0.05, 0.6). Compared is the round as stated "
-            f"with the same round "
-            f"without noise; against (1−β) D_KL(t), and after the gate, the largest upper end is {slack:.3f}.",
+            "with the same round without noise; against (1−β) D_KL(t), and after the gate, the largest upper end is "
+            f"{slack:.3f}.",
             figures={
                 "c": largest,
                 "upper": upper,
@@ -234,7 +233,7 @@ def lemma_noisy(size: Size, rng: np.random.Generator) -> list[Verdict]:
                 Chart(
                     title="The constant c of the noisy lemma",
                     x="|𝒴|",
-                    y="c, 95 % upper end, largest over M",
+                    y="c, 95 % upper end",
                     log_x=True,
                     series=(
                         Series(name="measured", x=list(by_space), y=list(by_space.values())),
@@ -253,8 +252,7 @@ def lemma_noisy(size: Size, rng: np.random.Generator) -> list[Verdict]:
             n=size.noisy,
             unit="trajectories",
             note=f"The product's `reverts` decides. It took back {rejected:,} rounds. The gate costs nothing of the "
-            f"lemma: a round it takes "
-            "back ends with a lower D_KL than the round as stated.",
+            "lemma: a round it takes back ends with a lower D_KL than the round as stated.",
             figures={"rises": risen, "would_rise": would, "rejected": rejected, "steps": steps, "largest": kept_rise},
             charts=(
                 Chart(
@@ -315,11 +313,10 @@ def gate_in_debates(size: Size, rng: np.random.Generator) -> list[Verdict]:
             passed=held and jumps > 0,
             n=3 * total,
             unit="rounds of debates",
-            note="Agents state unrelated beliefs every round; the real fold decides what counts. Where every turn cites a "
-            "span that was "
-            f"not admitted before, `default` let D rise in {rises['default, something new cited']:,} of {total:,} rounds: "
-            f"a dissent that "
-            "brings evidence is kept (D9), and the price is that monotonicity.",
+            note="Agents state unrelated beliefs every round; the real fold decides what counts. Where every turn "
+            "cites a span that was not admitted before, `default` let D rise in "
+            f"{rises['default, something new cited']:,} of {total:,} rounds: a dissent that brings evidence is kept "
+            "(D9), and the price is that monotonicity.",
             figures={**rises, "rounds": total, "stated_rises": jumps},
         )
     ]

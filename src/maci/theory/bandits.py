@@ -120,12 +120,10 @@ def regret(size: Size, rng: np.random.Generator) -> list[Verdict]:
             passed=all(high <= 0.60 for _, _, high in exponents.values()) and over == 0 and same,
             n=2 * runs,
             unit=f"runs up to T = {marks[-1]:,}",
-            note="Bernoulli rewards, nine actions. The worst gap for a horizon T is √(K ln T / T): large enough to cost, "
-            "too small to be "
-            "found in time; it is set anew for every T, and the exponent of √(T ln T) itself is 0.5 + 0.5/ln T. The bound "
-            "is proved "
-            "for rewards that do not change with time; a debate's do (they shrink as agents agree), which no regret bound "
-            "here covers.",
+            note="Bernoulli rewards, nine actions. The worst gap for a horizon T is √(K ln T / T): large enough to "
+            "cost, too small to be found in time; it is set anew for every T, and the exponent of √(T ln T) itself "
+            "is 0.5 + 0.5/ln T. The bound is proved for rewards that do not change with time; a debate's do (they "
+            "shrink as agents agree), which no regret bound here covers.",
             figures={
                 "horizons": marks,
                 "fixed": plain.mean(axis=1).tolist(),
@@ -198,9 +196,9 @@ def context_matters(size: Size, rng: np.random.Generator) -> list[Verdict]:
             passed=gain.low > 0 and earned.low > 0.5,
             n=runs,
             unit=f"paired runs of {horizon:,} rounds",
-            note="Rewards are linear in D, from −0.7 to +0.7 by action; contexts and luck are the same for both. Where "
-            "the context says "
-            f"nothing the difference is {_signed(without)}: UCB's bonus explores longer. The second limit is free of that.",
+            note="Rewards are linear in D, from −0.7 to +0.7 by action; contexts and luck are the same for both. "
+            f"Where the context says nothing the difference is {_signed(without)}: UCB's bonus explores longer. The "
+            "second limit is free of that.",
             figures={
                 "earned": earned.value,
                 "difference": gain.value,
@@ -313,11 +311,10 @@ def budget(size: Size, rng: np.random.Generator) -> list[Verdict]:
             passed=kept.broken == 0 and kept.stopped > 0,
             n=kept.rounds,
             unit="rounds",
-            note=f"Costs are adversarial: all that is promised, all that is left, little and then all, or any. "
-            f"{kept.stopped:,} debates ended "
-            "because no action fitted. The paper asks only that the estimate be above the expected cost, which bounds "
-            "nothing in a "
-            "single debate; ours is a bound on the cost itself, and is as good as its promise.",
+            note="Costs are adversarial: all that is promised, all that is left, little and then all, or any. "
+            f"{kept.stopped:,} debates ended because no action fitted. The paper asks only that the estimate be above "
+            "the expected cost, which bounds nothing in a single debate; ours is a bound on the cost itself, and is "
+            "as good as its promise.",
             figures={
                 "violations": kept.broken,
                 "rounds": kept.rounds,
@@ -334,9 +331,9 @@ def budget(size: Size, rng: np.random.Generator) -> list[Verdict]:
             passed=rates[0.2].value > 0,
             n=sum(tally.rounds for tally in broken.values()),
             unit="rounds",
-            note="A broken promise costs 1 + Exp(0.5) times the estimate. This is the schedule alone: in a debate the "
-            "driver's ledger reserves "
-            "each call at its most before it is sent, so the ceiling holds and the debate ends as `budget`.",
+            note="A broken promise costs 1 + Exp(0.5) times the estimate. This is the schedule alone: in a debate "
+            "the driver's ledger reserves each call at its most before it is sent, so the ceiling holds and the "
+            "debate ends as `budget`.",
             figures={
                 str(breach): {"rate": rate.value, "low": rate.low, "high": rate.high, "debates": rate.n}
                 for breach, rate in rates.items()

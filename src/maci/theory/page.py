@@ -23,11 +23,13 @@ font:16px/1.5 system-ui,sans-serif}h1{font-size:1.5rem;margin:0}h2{font-size:1.1
 .soft{color:var(--soft)}.good{color:var(--good);font-weight:600}.bad{color:var(--bad);font-weight:600}
 .wide{overflow-x:auto;margin:1.2rem 0 2rem}table{border-collapse:collapse;width:100%;font-size:.92rem}
 th,td{text-align:left;vertical-align:top;padding:.45rem .8rem .45rem 0;border-bottom:1px solid var(--rule)}
-th{font-weight:600;color:var(--soft)}td.n{white-space:nowrap;text-align:right}td a{color:inherit}
+th{font-weight:600;color:var(--soft)}td.n{text-align:right}td:first-child{width:34%}td.n{width:13%}td a{color:inherit}
 section{background:var(--card);border-radius:.5rem;padding:1rem 1.2rem;margin:0 0 1rem}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem .9rem;margin:.5rem 0}dt{color:var(--soft)}
 dd{margin:0;overflow-wrap:anywhere}
-.charts{display:flex;flex-wrap:wrap;gap:1rem}figure{margin:.8rem 0 0;flex:1 1 20rem;max-width:40rem;min-width:0}
+figure{margin:.8rem 0 0;max-width:40rem}
+@media(min-width:62rem){section.drawn{display:grid;grid-template-columns:1fr 1fr;gap:0 1.6rem}section.drawn h2{grid-column:1/-1}
+section.drawn figure{margin-top:.2rem}}
 figcaption{font-weight:600;font-size:.92rem}svg{width:100%;height:auto;display:block}
 svg text{fill:var(--soft);font:12px system-ui,sans-serif}.grid{stroke:var(--rule)}.axis,.tick{stroke:var(--soft)}
 .line{fill:none;stroke-width:2}.band{opacity:.18;stroke:none}
@@ -39,8 +41,9 @@ ul.key{list-style:none;display:flex;flex-wrap:wrap;gap:.1rem 1rem;margin:.2rem 0
 .key .c0 span{color:var(--c0)}.key .c1 span{color:var(--c1)}.key .c2 span{color:var(--c2)}.key .c3 span{color:var(--c3)}
 .key .c4 span{color:var(--c4)}.key .bound span{border-top:2px dashed var(--soft)}
 @media(max-width:44rem){dl{grid-template-columns:1fr}dd{margin-bottom:.4rem}section{padding:.8rem}
+svg text{font-size:15px}
 thead{display:none}tr{display:block;border-bottom:1px solid var(--rule);padding:.5rem 0}td{display:block;border:0;padding:.1rem 0}
-td.n{text-align:left;color:var(--soft)}}
+td.n{text-align:left;color:var(--soft)}td:first-child,td.n{width:auto}}
 @media print{section{break-inside:avoid;background:none;border:1px solid var(--rule)}}
 """
 
@@ -79,9 +82,9 @@ def _mark(verdict: Verdict) -> str:
 def _section(verdict: Verdict) -> str:
     charts = "".join(draw(chart) for chart in verdict.charts)
     return (
-        f'<section id="{verdict.id}"><h2>{escape(verdict.claim)}</h2><dl><dt>verdict</dt>'
+        f'<section id="{verdict.id}" class="{"drawn" if charts else ""}"><h2>{escape(verdict.claim)}</h2><div><dl><dt>verdict</dt>'
         f'<dd>{_mark(verdict)} <span class="soft">({KINDS[verdict.kind]})</span></dd>'
         f"<dt>limit</dt><dd>{escape(verdict.limit)}</dd><dt>measured</dt><dd>{escape(verdict.measured)}</dd>"
         f"<dt>n</dt><dd>{verdict.n:,} {escape(verdict.unit)}</dd></dl>"
-        f'<p>{escape(verdict.note)}</p><div class="charts">{charts}</div></section>'
+        f"<p>{escape(verdict.note)}</p></div><div>{charts}</div></section>"
     )

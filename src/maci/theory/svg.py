@@ -10,8 +10,8 @@ from maci.theory.verdict import Chart, Series
 
 __all__ = ["draw", "ticks"]
 
-_WIDTH, _HEIGHT = 560, 300
-_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 12, 46
+_WIDTH, _HEIGHT = 500, 290
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 26, 12, 46
 Scale = Callable[[float], float]
 
 
@@ -22,21 +22,21 @@ def ticks(low: float, high: float, *, log: bool) -> list[float]:
     [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
     >>> ticks(2, 1000, log=True)
     [10.0, 100.0, 1000.0]
-    >>> ticks(10, 40, log=True)
-    [10.0, 20.0]
+    >>> ticks(10, 60, log=True)
+    [10.0, 20.0, 50.0]
     """
     if log:
-        first, last = floor(log10(low) + 1e-9), ceil(log10(high) - 1e-9)
-        if last - first <= 1:
-            return [m * 10.0**first for m in (1, 2, 5, 10) if low <= m * 10.0**first * 1.0001 <= 1.0002 * high] or [low]
-        step = ceil((last - first) / 6)
-        return [10.0**k for k in range(first, last + 1, step) if 10.0**k >= low * 0.9999]
+        powers = [10.0**k for k in range(floor(log10(low)), ceil(log10(high)) + 1)]
+        inside = [tick for tick in powers if 0.9999 * low <= tick <= 1.0001 * high]
+        if len(inside) >= 3:
+            return inside[:: ceil(len(inside) / 7)]
+        return [m * tick for tick in powers for m in (1, 2, 5) if 0.9999 * low <= m * tick <= 1.0001 * high] or [low]
     span = (high - low) or 1.0
     raw = span / 5
     size = 10.0 ** floor(log10(raw))
-    step_ = next(m * size for m in (1, 2, 2.5, 5, 10) if m * size >= raw * 0.9999)
-    first = ceil(low / step_ - 1e-9)
-    return [round(k * step_, 12) for k in range(first, floor(high / step_ + 1e-9) + 1)]
+    step = next(m * size for m in (1, 2, 2.5, 5, 10) if m * size >= raw * 0.9999)
+    first = ceil(low / step - 1e-9)
+    return [round(k * step, 12) for k in range(first, floor(high / step + 1e-9) + 1)]
 
 
 def _label(value: float) -> str:
@@ -75,18 +75,14 @@ def draw(chart: Chart) -> str:
     )  # pixels grow downwards
     parts = [f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(_spoken(chart))}">']
     for value in ticks(y_low, y_high, log=chart.log_y):
-        if value <= y_high * 1.0001 or not chart.log_y:
-            y = up(value)
-            parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-            parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_label(value)}</text>')
-    for value in ticks(x_low, x_high, log=chart.log_x):
-        if x_low * 0.9999 <= value <= x_high * 1.0001:
-            x = across(value)
-            parts.append(
-                f'<line class="tick" x1="{x:.1f}" x2="{x:.1f}" y1="{_HEIGHT - _BOTTOM}" y2="{_HEIGHT - _BOTTOM + 4}"/>'
-            )
-            parts.append(f'<text x="{x:.1f}" y="{_HEIGHT - _BOTTOM + 17}" text-anchor="middle">{_label(value)}</text>')
+        y = up(value)
+        parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_label(value)}</text>')
     base = _HEIGHT - _BOTTOM
+    for value in ticks(x_low, x_high, log=chart.log_x):
+        x = across(value)
+        parts.append(f'<line class="tick" x1="{x:.1f}" x2="{x:.1f}" y1="{base}" y2="{base + 4}"/>')
+        parts.append(f'<text x="{x:.1f}" y="{base + 17}" text-anchor="middle">{_label(value)}</text>')
     parts.append(f'<line class="axis" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{base}" y2="{base}"/>')
     middle = (_LEFT + _WIDTH - _RIGHT) / 2
     parts.append(f'<text x="{middle:.0f}" y="{_HEIGHT - 8}" text-anchor="middle">{escape(chart.x)}</text>')

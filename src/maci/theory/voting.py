@@ -169,8 +169,8 @@ def voting(size: Size, rng: np.random.Generator) -> list[Verdict]:
             passed=scattered and uniform[0],
             n=n,
             unit=f"cases, {VOTERS} voters each",
-            note=f"Guessing voters: {uniform[1]}. Figures are for a lead of {low:g}; with {high:g}: {agreement[high][0]:.2f} and "
-            f"{agreement[high][last]:.3f}.",
+            note=f"Guessing voters: {uniform[1]}. Figures are for a lead of {low:g}; with {high:g}: "
+            f"{agreement[high][0]:.2f} and {agreement[high][last]:.3f}.",
             figures={"spaces": size.spaces, "agreement": agreement[low], "majority": [m.value for m in majority[low]]},
             charts=(
                 Chart(
@@ -201,9 +201,8 @@ def voting(size: Size, rng: np.random.Generator) -> list[Verdict]:
             passed=helped and fallen,
             n=n,
             unit=f"cases, {VOTERS} voters each",
-            note="A case without a majority counts as not answered. The paper puts the crossover at 10 to 20; it moves "
-            "with how good voters "
-            "are, so the number is one of this model, not of language models.",
+            note="A case without a majority counts as not answered. The paper puts the crossover at 10 to 20; it "
+            "moves with how good voters are, so the number is one of this model, not of language models.",
             figures={"crossover": {str(k): v for k, v in turns.items()}, "gain": gains[low], "gain_high": gains[high]},
             charts=(
                 Chart(
@@ -228,10 +227,10 @@ def voting(size: Size, rng: np.random.Generator) -> list[Verdict]:
             passed=kept,
             n=n,
             unit=f"cases, {VOTERS} voters each",
-            note="Errors scatter too, so the true outcome needs few votes to lead. What votes lose is what voters knew "
-            "beside their first "
-            f"choice: sharing it is worth {ahead[low][0]:+.3f} at |𝒴| = {size.spaces[0]} and {ahead[low][last]:+.3f} at "
-            f"{size.spaces[last]}. That, and not the plurality's failure, is the case for debate in large spaces.",
+            note="Errors scatter too, so the true outcome needs few votes to lead. What votes lose is what voters "
+            f"knew beside their first choice: sharing it is worth {ahead[low][0]:+.3f} at |𝒴| = {size.spaces[0]} and "
+            f"{ahead[low][last]:+.3f} at {size.spaces[last]}. That, and not the plurality's failure, is the case for "
+            "debate in large spaces.",
             figures={"single": single[low], "plurality": plurality[low], "pooled": pooled[low]},
             charts=(
                 Chart(
