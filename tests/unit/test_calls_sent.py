@@ -295,3 +295,18 @@ def test_a_ceiling_may_be_tokens_or_tokens_and_dollars(bound: int | Bound) -> No
     other.name = other.family = "y"
     end = result(play(seat([Plain(), other], [judge()], make_case()), settings("budget.tokens=12")))
     assert (end.stop_reason, end.tokens) == ("budget", 10)
+
+
+def test_one_call_that_was_lost_is_one() -> None:
+    def wrong(request: Request) -> Reply:
+        raise WrongKey("no such key")
+
+    async def never(request: Request) -> Reply:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    end = result(play(table(wrong, never), settings("max_rounds=1", "min_rounds=1")))
+    assert end.stop_reason == "error"
+    assert any(
+        note.startswith("1 call was sent and not waited for: 1000 tokens, the most it can") for note in end.warnings
+    )

@@ -138,3 +138,23 @@ def test_every_built_in_case_can_be_debated() -> None:
 def test_the_query_never_holds_gold_or_hidden_findings() -> None:
     case = parse_case({**GOOD, "context": "Known.", "gold": "yes", "hidden": {"x": "SECRET"}}, "c")
     assert case.query == "Known.\nIs it so?"
+
+
+def test_what_is_wrong_with_yaml_is_said_by_line_and_without_the_parsers_own_words(tmp_path):
+    (tmp_path / "c.yaml").write_text("question: x\noutcomes: [a, b\ngold: a\n")
+    with pytest.raises(CaseError, match=r"at line 2, column 11") as caught:
+        load_case(str(tmp_path / "c.yaml"))
+    assert "<unicode string>" not in str(caught.value)
+
+
+def test_a_misspelt_case_file_is_told_the_one_beside_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tracks.yaml").write_text("question: x\n")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "other.json").write_text("{}")
+    with pytest.raises(CaseError, match=r"did you mean tracks\.yaml\?"):
+        load_case("track.yaml")
+    with pytest.raises(CaseError, match=r"did you mean sub/other\.json\?"):
+        load_case("sub/othr.json")
+    with pytest.raises(CaseError, match="lists the built-in ones"):
+        load_case("nowhere/zzzz.yaml")

@@ -13,7 +13,9 @@ from typing import Any
 import aiohttp
 import pytest
 
+from maci.agents.debater.reply import Form
 from maci.errors import ConfigError
+from maci.evidence.span import Span
 from maci.llm.fake_server import FakeServer, Faults
 from maci.llm.fake_server.content import spoil, write
 
@@ -327,3 +329,40 @@ def test_as_a_process_it_says_where_it_listens_and_ends_by_itself():
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.startswith("listening on http://127.0.0.1:") and done.stderr == ""
+
+
+def test_as_a_process_it_takes_the_keys_and_models_it_was_given_and_its_debaters_quote_the_evidence():
+    schema = Form(
+        kind="closed",
+        labels=("gout", "flu"),
+        pieces={"E1": Span("s", "A red and swollen toe.")},
+        arguments=1,
+        verbalised=True,
+    ).schema()
+    form = {"type": "json_schema", "json_schema": {"name": "turn", "schema": dict(schema.json)}}
+    body = {"messages": [{"role": "user", "content": "[E1] (book) A red and swollen toe."}], "response_format": form}
+    command = [sys.executable, "-m", "maci.llm.fake_server", "--key", "mine", "--model", "alpha", "--for", "60"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            url = process.stdout.readline().split()[-1]
+
+            async def main() -> list[tuple[int, Any]]:
+                async with aiohttp.ClientSession() as session:
+                    answers = []
+                    for key, model in (("mine", "alpha"), ("other", "alpha"), ("mine", "beta")):
+                        async with session.post(
+                            f"{url}/v1/chat/completions",
+                            json={**body, "model": model},
+                            headers={"Authorization": f"Bearer {key}"},
+                        ) as answer:
+                            answers.append((answer.status, await answer.json()))
+                    return answers
+
+            (fine, reply), (key, _), (model, _) = asyncio.run(main())
+        finally:
+            process.terminate()
+    assert (fine, key, model) == (200, 401, 404)
+    turn = json.loads(reply["choices"][0]["message"]["content"])
+    assert turn["arguments"][0]["citations"][0] == {"quote": "A red and swollen toe.", "span": "E1"}
+    assert sum(turn["belief"].values()) == 100 and set(turn["belief"]) == {"gout", "flu"}

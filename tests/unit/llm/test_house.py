@@ -64,7 +64,7 @@ def test_a_name_decides_api_address_and_family(name, kind, origin, family):
 def test_a_misspelt_provider_is_named_with_the_one_that_was_meant():
     with pytest.raises(ConfigError, match="unknown provider 'opnai': did you mean openai"):
         House().model("opnai/gpt-4o")
-    with pytest.raises(ConfigError, match="unknown provider 'acme': the providers are anthropic, .*base_url"):
+    with pytest.raises(ConfigError, match=r"unknown provider 'acme': the providers are anthropic, .*base_url"):
         House().model("acme/gpt-4o")
 
 

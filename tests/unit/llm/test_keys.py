@@ -76,6 +76,12 @@ def test_key_env_that_is_not_set_says_so(tmp_path: Path):
         find_key("openai", key_env="MY_KEY", environ={**no_file(tmp_path), "OPENAI_API_KEY": "sk-1"})
 
 
+def test_a_misspelt_provider_in_the_file_is_said_and_a_host_is_none(tmp_path: Path):
+    with pytest.raises(ConfigError, match=r"opnai in .*keys\.toml is no provider: did you mean openai\?"):
+        find_key("openai", environ=keys_toml(tmp_path, 'opnai = "sk-1"'))
+    assert find_key("openai", environ=keys_toml(tmp_path, '"openai.example" = "sk-1"\nbox = "sk-2"')) is None
+
+
 def test_without_a_file_there_are_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     assert find_key("anthropic", environ=no_file(tmp_path)) is None

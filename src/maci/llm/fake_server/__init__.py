@@ -10,7 +10,8 @@ asked for, and its own count of what each key has used (``GET /count``, ``POST /
 >>> asyncio.run(main())
 True
 
-From a shell: ``python -m maci.llm.fake_server --port 8000 --delay 1.0 --fault-rate 0.2``.
+From a shell: ``python -m maci.llm.fake_server --port 8000 --model alpha --delay 1.0 --fault-rate 0.2``; there, debaters quote the
+evidence they are shown, so that a debate gets somewhere.
 """
 
 from __future__ import annotations

@@ -18,6 +18,10 @@ def main() -> None:
     parser.add_argument("--delay", type=float, default=0.0, help="seconds before each answer")
     parser.add_argument("--jitter", type=float, default=0.0, help="seconds that may come on top of the delay")
     parser.add_argument("--fault-rate", type=float, default=0.0, help="share of requests with a fault, all kinds alike")
+    parser.add_argument("--key", action="append", help="a key it accepts, several if repeated; any, if left out")
+    parser.add_argument(
+        "--model", action="append", default=[], help="a model it has, several if repeated; any, if left out"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
         "--for", type=float, default=600.0, dest="seconds", help="seconds after which it ends by itself"
@@ -33,7 +37,8 @@ async def _run(asked: argparse.Namespace) -> None:
         for sign in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(sign, over.set)
     faults = Faults.every(asked.fault_rate)
-    async with FakeServer(faults=faults, seed=asked.seed, delay=delay, port=asked.port) as server:
+    own = {"keys": asked.key, "models": asked.model, "quotes": True}
+    async with FakeServer(faults=faults, seed=asked.seed, delay=delay, port=asked.port, **own) as server:
         sys.stdout.write(f"listening on {server.url}\n")
         sys.stdout.flush()
         with contextlib.suppress(asyncio.TimeoutError):

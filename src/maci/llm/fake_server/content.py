@@ -12,7 +12,10 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-__all__ = ["spoil", "write"]
+__all__ = ["quoting", "spoil", "write"]
+
+_PIECE = re.compile(r"^\[(E\d+)\] (?:\([^()]*\) )?(.+)$", re.MULTILINE)
+"""A piece of evidence, as debaters are shown it."""
 
 _TEXT = (
     "the fever and the rash fit the record of this case because joint pain after travel points against a mild outcome while "
@@ -23,6 +26,23 @@ _TEXT = (
 def write(schema: Mapping[str, Any] | None, rng: Random) -> str:
     """The model's text: JSON that follows the schema, or a sentence where there is none."""
     return _sentence(rng, 60) if schema is None else json.dumps(_instance(schema, rng, schema))
+
+
+def quoting(text: str, prompt: str) -> str:
+    """A debater's turn whose citations quote the pieces they name and whose claims rest on them, so that it can be admitted.
+
+    >>> turn = '{"arguments": [{"outcome": "gout", "claim": "x", "citations": [{"span": "E1", "quote": ""}]}]}'
+    >>> json.loads(quoting(turn, "[E1] (a book) A red and swollen toe at night."))["arguments"][0]["claim"]
+    'gout: A red and swollen toe'
+    """
+    turn = json.loads(text)
+    pieces = dict(_PIECE.findall(prompt))
+    for argument in turn.get("arguments", ()) if isinstance(turn, dict) else ():
+        for citation in argument["citations"]:
+            citation["quote"] = " ".join(pieces.get(citation["span"], "").split()[:5])[:100]
+        words = next((citation["quote"] for citation in argument["citations"]), "")
+        argument["claim"] = f"{argument['outcome']}: {words}"
+    return json.dumps(turn)
 
 
 def spoil(fault: str, schema: Mapping[str, Any] | None, rng: Random) -> str:
@@ -63,10 +83,7 @@ def _instance(schema: Mapping[str, Any], rng: Random, root: Mapping[str, Any]) -
         kind = next(each for each in kind if each != "null")
     match str(kind).lower():
         case "object":
-            return {
-                name: _belief(each, rng, root) if name == "belief" else _instance(each, rng, root)
-                for name, each in schema.get("properties", {}).items()
-            }
+            return {name: _part(name, each, rng, root) for name, each in schema.get("properties", {}).items()}
         case "array":
             least = int(_limit(schema, "minItems", 1))
             most = int(min(_limit(schema, "maxItems", least + 2), least + 2))
@@ -85,6 +102,14 @@ def _instance(schema: Mapping[str, Any], rng: Random, root: Mapping[str, Any]) -
         case _:
             longest = int(_limit(schema, "maxLength", 1000))
             return _sentence(rng, min(40, longest)).ljust(int(_limit(schema, "minLength", 0)), ".")[:longest]
+
+
+def _part(name: str, schema: Mapping[str, Any], rng: Random, root: Mapping[str, Any]) -> Any:
+    if name == "belief":
+        return _belief(schema, rng, root)
+    if name == "quote" and not _limit(schema, "minLength", 0):
+        return ""  # the whole piece is meant
+    return _instance(schema, rng, root)
 
 
 def _limit(schema: Mapping[str, Any], word: str, default: float) -> float:

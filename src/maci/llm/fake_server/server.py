@@ -14,7 +14,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Self
 
 from maci.llm.fake_server.anthropic import Anthropic
-from maci.llm.fake_server.content import spoil, write
+from maci.llm.fake_server.content import quoting, spoil, write
 from maci.llm.fake_server.faults import CONTENT, REFUSED, Faults, draw
 from maci.llm.fake_server.gemini import Gemini
 from maci.llm.fake_server.openai import OpenAI
@@ -58,6 +58,7 @@ class FakeServer:
         context: int | None = None,
         refuses: Collection[str] = (),
         echo: bool = False,
+        quotes: bool = False,
         wait: float = 0.05,
         drip: float = 0.2,
         port: int = 0,
@@ -67,8 +68,8 @@ class FakeServer:
         """Keys it accepts; ``None`` accepts any, and none at all."""
         self.models, self.context, self.refuses = tuple(models), context, frozenset(refuses)
         """Models it has (any, if empty), tokens they can read, parameters it does not know."""
-        self.echo = echo
-        """Whether its errors repeat the key in full."""
+        self.echo, self.quotes = echo, quotes
+        """Whether its errors repeat the key in full; whether debaters quote the evidence they are shown."""
         self.wait, self.drip = wait, drip
         """Seconds of a Retry-After, and of an answer in small pieces."""
         self.counts: dict[str, Count] = {}
@@ -222,6 +223,8 @@ class FakeServer:
         text = self.answer(body) if self.answer is not None else None
         if text is None:
             text = self._write(asked, rng)
+            if self.quotes and asked.schema is not None and "arguments" in asked.schema.get("properties", ()):
+                text = quoting(text, "\n".join(asked.texts))
         if len(text) <= asked.max_tokens * 4 and len(text.encode()) <= asked.max_tokens * 4:
             return text, True
         return text.encode()[: asked.max_tokens * 4].decode("utf-8", "ignore"), False
