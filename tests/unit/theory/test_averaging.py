@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import entropy
 
-from maci.moderator.divergence import dispersion
+from maci.moderator.divergence import dispersion, wasserstein
 from maci.theory.averaging import averaged, dispersions, gate_in_debates, lemma_noiseless, lemma_noisy, noise, openings
 from theory_helpers import verdicts
 
@@ -37,6 +37,18 @@ def test_averaging_moves_each_table_by_its_own_step_and_keeps_the_mean() -> None
     assert after[0] == pytest.approx(0.5)
     assert after[1] == pytest.approx(np.array([[0.875, 0.125], [0.625, 0.375]]))
     assert after.mean(axis=1) == pytest.approx(p.mean(axis=1))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_moving_to_any_common_point_contracts_and_on_a_scale_exactly(seed: int) -> None:
+    """docs/theory.md: Lemma 1 holds for any q, and W̃₁ falls by exactly 1 − β."""
+    rng = np.random.default_rng(seed)
+    p, q, beta = openings(rng, 2, 4, 6)[1], openings(rng, 2, 1, 6)[1], rng.uniform(0.02, 1)
+    after = (1 - beta) * p + beta * q
+    assert dispersion(after) <= (1 - beta) * dispersion(p) + 1e-12
+    scale = np.sort(rng.random(6))
+    near, far = (wasserstein(table[0], table[1], scale) for table in (after, p))
+    assert near == pytest.approx((1 - beta) * far, abs=1e-12)
 
 
 def test_noise_moves_half_of_sigma_between_two_outcomes_either_way(rng: np.random.Generator) -> None:
