@@ -17,7 +17,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from math import log
+from math import fsum, log
 from statistics import median
 
 from maci.agents.argument import Usage
@@ -68,7 +68,7 @@ class ReaderJudge:
         seen = Counter(f for text in texts for f in self._features(text))
         self._unseen = log(len(texts) + 1) + 1
         self._weight = {f: log((len(texts) + 1) / (n + 1)) + 1 for f, n in seen.items()}
-        self._mass = lru_cache(maxsize=4096)(lambda text: sum(map(self._weigh, self._features(text))))
+        self._mass = lru_cache(maxsize=4096)(lambda text: fsum(map(self._weigh, self._features(text))))
         self._usual = self._learn(texts)
 
     def _weigh(self, feature: str) -> float:
@@ -83,7 +83,7 @@ class ReaderJudge:
         nearest = []
         for row in range(0, len(texts), max(1, len(texts) // _SAMPLE)):
             hits: Counter[int] = Counter()
-            for f in self._features(texts[row]):
+            for f in sorted(self._features(texts[row])):  # whatever the hash seed, the same sum
                 weight = self._weight[f]
                 for other in postings[f]:
                     hits[other] += weight  # type: ignore[assignment]
@@ -95,7 +95,7 @@ class ReaderJudge:
     def likeness(self, a: str, b: str) -> float:
         """S / (s + s₀) for two texts, s the weighted Dice overlap of their features."""
         mass = min(self._mass(a), self._mass(b))
-        s = sum(map(self._weigh, self._features(a) & self._features(b))) / mass if mass else 0.0
+        s = fsum(map(self._weigh, self._features(a) & self._features(b))) / mass if mass else 0.0
         return s / (s + self._usual)
 
     free = True

@@ -18,8 +18,14 @@ from maci.study.store import SqliteStore
 from study_helpers import kept, spec_data, toml, write_cases
 
 MACI = str(Path(sys.executable).parent / "maci")
-METHODS = [{"use": "single", "each": True}, {"use": "average"}, {"use": "du_debate"}, {"use": "majority_vote", "n": 9}]
-ROWS = 16 * 2 * 6
+METHODS = [
+    {"use": "single", "each": True},
+    {"use": "average"},
+    {"use": "du_debate"},
+    {"use": "majority_vote", "n": 9},
+    {"use": "maci"},
+]
+ROWS = 16 * 2 * 7
 
 
 @pytest.fixture
