@@ -74,14 +74,14 @@ def fit(beliefs: Sequence[Mapping[str, float]], gold: Sequence[str]) -> Calibrat
     nothing and are not counted. Fewer than 20 others: the identity, with a note.
 
     >>> fit([{"a": 0.9, "b": 0.1}] * 10, ["a"] * 10).note
-    'not calibrated: 10 dev answers, 20 are needed'
+    'not calibrated: 10 dev answers name the truth, 20 are needed'
     """
     if len(beliefs) != len(gold):
         raise InputError(f"beliefs has {len(beliefs)} entries and gold {len(gold)}: give one of each per answer")
     named = [(p, y) for p, y in zip(beliefs, gold, strict=True) if y in p]
     n = len(named)
     if n < ENOUGH:
-        return Calibration(n=n, note=f"not calibrated: {n} dev answers, {ENOUGH} are needed")
+        return Calibration(n=n, note=f"not calibrated: {n} dev answers name the truth, {ENOUGH} are needed")
     p, there, place = _padded(named)
     (t0, t1), (e0, e1) = np.log(T_RANGE).tolist(), np.log(E_RANGE).tolist()
     ts, es = np.linspace(t0, t1, 25), np.linspace(e0, e1, 14)

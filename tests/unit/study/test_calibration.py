@@ -71,7 +71,7 @@ def test_too_few_dev_answers_give_the_identity_and_say_so():
     beliefs, gold = drawn(ENOUGH - 1, 3.0)
     found = fit(beliefs, gold)
     assert (found.temperature, found.epsilon) == (1.0, 0.0)
-    assert "19 dev answers, 20 are needed" in found.note
+    assert "19 dev answers name the truth, 20 are needed" in found.note
     assert found.apply(beliefs[0]) == beliefs[0]
 
 

@@ -62,7 +62,7 @@ def test_the_papers_figures_stand_below_ours_and_are_marked():
     )
     names = [line.name for line in main.lines]
     assert names == ["maci", "paper: MACI", "average"]
-    assert show(cell(main, "paper: MACI", "acc1")) == "77.8"
+    assert [show(cell(main, "paper: MACI", key)) for key in ("acc1", "tokens", "rounds")] == ["77.8", "18.4k", "2.7"]
     assert main.lines[1].source == "paper"
     assert any("other data, LLM agents" in note for note in main.notes)
 
@@ -233,6 +233,8 @@ def test_ablations_show_the_drop():
     rows = answers("maci", "++++") + answers("no_q_gate", "+++-")
     found = table(build_report(study(rows, ["maci", "no_q_gate"]), FAST), "ablations")
     assert cell(found, "no_q_gate", "drop").value == 0.25
+    # always 0.7 sure: ECE |0.7 − 1| with the part, |0.7 − 0.75| without
+    assert cell(found, "no_q_gate", "ece_rise").value == pytest.approx(-0.25)
     assert cell(found, "no_q_gate", "verdict").value == "no difference shown"
     assert show(cell(found, "paper: No Q gate", "drop")) == "+5.2"
 
@@ -264,19 +266,20 @@ def test_rounds_flips_and_signals():
         row("maci", "c1", "b", **course("a", "b")),  # spoiled
         row("maci", "c2", "a", **course("a", "a")),
         row("maci", "c3", "b", **course("b")),
+        row("maci", "c4", "a", **course("b", "a")),  # mended
     ]
     report = build_report(study(rows, ["maci"]), FAST)
     rounds = table(report, "rounds").lines[0].cells
-    assert [c.value for c in rounds] == [0.5, 0.5, 0.5]
+    assert [c.value for c in rounds] == [0.4, 0.6, 0.6]
     flips = table(report, "flips")
     assert [cell(flips, "maci", k).value for k in ("correct_to_wrong", "wrong_to_correct", "harmed", "mended")] == [
         1,
-        1,
+        2,
         0.5,
-        0.5,
+        pytest.approx(2 / 3),
     ]
     signals = table(report, "signals:maci")
-    assert [line.cells[0].value for line in signals.lines] == [4, 3, 1]
+    assert [line.cells[0].value for line in signals.lines] == [5, 4, 1]
     assert cell(signals, "1", "d").value == pytest.approx(0.25)
     assert show(cell(signals, "1", "q")) == "–"
 
@@ -317,6 +320,16 @@ def test_ordered_answers_stand_beside_always_neutral():
     assert cell(found, "rater republican_vote", "mad").value == 0.5
     assert cell(found, "mean of the raters", "mad").value == 0.25
     assert show(cell(found, "paper: MACI", "mad")) == "0.120"
+    # beside ordered data stand the figures of the paper's news table
+    assert [show(cell(table(report, "main"), "paper: MACI", k)) for k in ("acc1", "ece", "tokens")] == [
+        "–",
+        "0.093",
+        "8.2k",
+    ]
+    assert report.sections[0].verdicts == (
+        "Answering neutral always has distance 0 from the centre and is right in 100 % of these cases; chance may explain how its "
+        "distance to the raters differs from that of maci (+0.25 [0.00, +0.50] steps).",
+    )
     assert "columns are tone, not party" in report.sections[0].notes
 
 

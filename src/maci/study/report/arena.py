@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -105,6 +105,12 @@ class Arena:
     def places(self) -> tuple[Place, ...]:
         """All that any method answered."""
         return tuple(sorted({place for e in self.entrants for place in e.answers}))
+
+    @property
+    def kind(self) -> Literal["closed", "ordered", "mixed"]:
+        """Whether answers lie on a scale; open outcomes count as closed."""
+        scaled = {bool(a.row.positions) for e in self.entrants for a in e.answers.values()}
+        return "mixed" if len(scaled) > 1 else "ordered" if True in scaled else "closed"
 
     @property
     def cases(self) -> int:

@@ -28,8 +28,8 @@ __all__ = [
     "text",
 ]
 
-Kind = Literal["text", "share", "points", "number", "signed", "tokens", "count", "usd", "seconds", "p", "ratio"]
-"""How a value is written: share as per cent, points as signed per cent, tokens in thousands, ratio with ×."""
+Kind = Literal["text", "share", "points", "number", "signed", "tokens", "count", "mean", "usd", "seconds", "p", "ratio"]
+"""How a value is written: share as per cent, points as signed per cent, tokens in thousands, a count without digits, ratio with ×."""
 
 DASH = "–"
 _SCALE = {"share": 100.0, "points": 100.0, "tokens": 1e-3}
@@ -39,7 +39,8 @@ _DIGITS = {
     "number": 3,
     "signed": 3,
     "tokens": 1,
-    "count": 1,
+    "count": 0,
+    "mean": 1,
     "usd": 4,
     "seconds": 2,
     "ratio": 2,
@@ -99,7 +100,7 @@ def show(cell: Cell) -> str:
         return cell.value
     if cell.low is None or cell.high is None:
         return show_value(cell)
-    if cell.low == cell.high == cell.value and cell.kind in ("count", "tokens"):  # the same in every case
+    if cell.low == cell.high == cell.value and cell.kind in ("mean", "tokens"):  # the same in every case
         return show_value(cell)
     digits = _digits(cell)
     low, high = (_write(x, cell.kind, digits) for x in (cell.low, cell.high))
@@ -120,8 +121,6 @@ def show_value(cell: Cell) -> str:
 def _digits(cell: Cell) -> int:
     """Two figures of half the interval's width; what is usual where there is none."""
     usual = _DIGITS.get(cell.kind, 3)
-    if cell.kind == "count" and cell.n is None:  # how many, not a mean
-        return 0
     if cell.low is None or cell.high is None or not math.isfinite(cell.high - cell.low) or cell.high <= cell.low:
         return usual
     half = (cell.high - cell.low) / 2 * _SCALE.get(cell.kind, 1.0)

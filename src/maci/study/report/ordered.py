@@ -114,7 +114,9 @@ def ordered_words(table: Table, reference: str) -> str:
     gap = cells.get("raters_difference")
     if gap is None or not isinstance(gap.value, float) or gap.low is None or gap.high is None:
         return f"{words}."
-    side = "nearer to" if gap.low > 0 else "farther from" if gap.high < 0 else "no nearer to and no farther from"
+    if gap.low <= 0 <= gap.high:
+        return f"{words}; chance may explain how its distance to the raters differs from that of {reference} ({show(gap)} steps)."
+    side = "nearer to" if gap.low > 0 else "farther from"
     return f"{words}; it lies {side} the raters than {reference} ({show(gap)} steps)."
 
 
@@ -124,9 +126,7 @@ def _from_raters(scored: Sequence[Scored]) -> Vector:
 
 
 def _printed(use: str) -> paper.Printed | None:
-    if use in paper.NEWS_ABLATIONS:
-        return paper.Printed(paper.ABLATIONS[use].name, {"mad": paper.NEWS_ABLATIONS[use]})
-    return paper.NEWS.get(use)
+    return paper.NEWS.get(use) or paper.NEWS_ABLATIONS.get(use)
 
 
 def _paper(printed: paper.Printed, columns: Sequence[Column]) -> Line:

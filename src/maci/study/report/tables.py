@@ -50,9 +50,9 @@ _COST: tuple[tuple[str, str, Kind], ...] = (
     ("cached", "cached", "tokens"),
     ("generated", "generated", "tokens"),
     ("judge_tokens", "judge", "tokens"),
-    ("calls", "Agent calls", "count"),
-    ("judge_calls", "Judge calls", "count"),
-    ("rounds", "Rounds", "count"),
+    ("calls", "Agent calls", "mean"),
+    ("judge_calls", "Judge calls", "mean"),
+    ("rounds", "Rounds", "mean"),
     ("usd", "Cost $", "usd"),
     ("seconds", "Wall s", "seconds"),
 )
@@ -105,14 +105,15 @@ def printed_line(printed: paper.Printed, columns: Sequence[Column], kinds: Mappi
     return Line(name=f"paper: {printed.name}", cells=tuple(cells), source="paper")
 
 
-def _paper_place(arena: Arena) -> dict[str, str]:
-    """Entrant → method of the paper's main table; the single model of the paper is its best."""
-    found: dict[str, str] = {}
-    for use in paper.MAIN:
+def _printed(arena: Arena) -> dict[str, paper.Printed]:
+    """Entrant → its line in the paper's table for such data; the single model of the paper is its best. None where data are mixed."""
+    table = {"closed": paper.MAIN, "ordered": paper.NEWS_MAIN}.get(arena.kind, {})
+    found: dict[str, paper.Printed] = {}
+    for use, line in table.items():
         there = [e for e in arena.entrants if e.use == use]
         best = [e for e in there if e.best] or there
         if best:
-            found[best[0].name] = use
+            found[best[0].name] = line
     return found
 
 
@@ -132,7 +133,7 @@ def main_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart]:
     columns.append(Column(key="unscored", title="Failed", about="no answer, or none within the budget; not scored"))
     kinds: dict[str, Kind] = {**{key: kind for key, _, _, kind in _QUALITY}, **{key: kind for key, _, kind in _COST}}
     lines, points = [], []
-    printed = _paper_place(arena)
+    printed = _printed(arena)
     for entrant in arena.entrants:
         answers, cases = _of(entrant)
         scored = [a.scored for a in answers]
@@ -158,7 +159,7 @@ def main_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart]:
             )
             points.append(Series(name=entrant.name, points=(point,), reference=entrant.name == arena.reference))
         if entrant.name in printed:
-            lines.append(printed_line(paper.MAIN[printed[entrant.name]], columns, kinds))
+            lines.append(printed_line(printed[entrant.name], columns, kinds))
     notes = [
         "Intervals: 95 %, cases resampled whole over all seeds (BCa; Wilson where all answers are alike). Probabilities after the "
         "calibration learnt on dev; accuracy and ranks are those of the answers as given.",
@@ -360,6 +361,7 @@ def ablation_table(arena: Arena, found: Sequence[Comparison], main: Table) -> Ta
     at = {column.key: i for i, column in enumerate(main.columns)}
     own = {line.name: line for line in main.lines}
     uses = {e.name: e.use for e in arena.entrants}
+    printed = {"closed": paper.ABLATIONS, "ordered": paper.NEWS_ABLATIONS}.get(arena.kind, {})
     home = own[arena.reference]
     blank = text("")
     lines = [
@@ -388,8 +390,8 @@ def ablation_table(arena: Arena, found: Sequence[Comparison], main: Table) -> Ta
                 ),
             )
         )
-        if uses[c.other] in paper.ABLATIONS:
-            lines.append(printed_line(paper.ABLATIONS[uses[c.other]], columns, kinds))
+        if uses[c.other] in printed:
+            lines.append(printed_line(printed[uses[c.other]], columns, kinds))
     notes = (paper.NOTE,) if any(line.source == "paper" for line in lines) else ()
     return Table(key="ablations", title="Ablations", first="Variant", columns=columns, lines=tuple(lines), notes=notes)
 
@@ -416,9 +418,9 @@ def members_table(arena: Arena, found: Sequence[Comparison], main: Table) -> Tab
         cells += [text(""), text("")] if c is None else [estimate(c.accuracy, "points"), number(c.p, "p")]
         lines.append(_line(arena, e, cells))
     kinds: dict[str, Kind] = {"acc1": "share", "acc3": "share"}
-    lines += [printed_line(printed, columns, kinds) for printed in paper.PAIRS]
+    lines += [printed_line(printed, columns, kinds) for printed in paper.PAIRS if arena.kind == "closed"]
     notes = (
-        paper.NOTE,
+        *((paper.NOTE,) if arena.kind == "closed" else ()),
         "A pair is a panel of two: run one study for each pair and give all folders to see them side by side.",
     )
     return Table(key="pairs", title="The panel and its members", columns=columns, lines=tuple(lines), notes=notes)
