@@ -188,7 +188,7 @@ def _verdicts(result: Evaluation, left_out: dict[str, int], kind: str, task: str
         f"{result.rounds} rounds of {result.debates} debates; rewards {kind}"
         + (f" = {result.c_max:,.0f}" if kind.endswith("dearest") else ""),
         f"on record: {tried}",
-        *(f"left out: {n} debates ({why})" for why, n in left_out.items()),
+        *(f"left out: {n} debate{'s' * (n != 1)} ({why})" for why, n in left_out.items()),
         *([f"left out: {result.undefined} rounds whose reward is undefined"] if result.undefined else []),
         "learners start " + ("with nothing" if task is None else f"from {task}, without these debates"),
         "",
