@@ -175,7 +175,9 @@ def test_a_model_without_a_slash_is_refused_by_place() -> None:
 
 def test_the_file_shown_in_the_documents_can_be_read() -> None:
     page = (Path(__file__).parents[3] / "docs" / "panels.md").read_text(encoding="utf-8")
-    (shown,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    shown, trial = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    write(trial)
+    assert find().options["openai"].key_env == "TRIAL_KEY"
     write(shown)
     panel = choose("clinic")
     assert isinstance(panel, PanelSpec)

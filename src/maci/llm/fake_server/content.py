@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -28,20 +28,25 @@ def write(schema: Mapping[str, Any] | None, rng: Random) -> str:
     return _sentence(rng, 60) if schema is None else json.dumps(_instance(schema, rng, schema))
 
 
-def quoting(text: str, prompt: str) -> str:
-    """A debater's turn whose citations quote the pieces they name and whose claims rest on them, so that it can be admitted.
+def quoting(text: str, prompt: str, labels: Sequence[str] = ()) -> str:
+    """A debater's turn that rests on the pieces it cites, so that it can be admitted: it quotes them and is about what they name.
 
-    >>> turn = '{"arguments": [{"outcome": "gout", "claim": "x", "citations": [{"span": "E1", "quote": ""}]}]}'
-    >>> json.loads(quoting(turn, "[E1] (a book) A red and swollen toe at night."))["arguments"][0]["claim"]
-    'gout: A red and swollen toe'
+    >>> turn = '{"arguments": [{"outcome": "flu", "claim": "x", "reasons": ["y"], "citations": [{"span": "E1", "quote": ""}]}]}'
+    >>> said = quoting(turn, "[E1] (a book) Gout brings a red and swollen toe at night.", ["flu", "gout"])
+    >>> json.loads(said)["arguments"][0]["claim"], json.loads(said)["arguments"][0]["citations"][0]["quote"]
+    ('gout: Gout brings a red and', 'Gout brings a red and')
     """
     turn = json.loads(text)
     pieces = dict(_PIECE.findall(prompt))
     for argument in turn.get("arguments", ()) if isinstance(turn, dict) else ():
+        del argument["citations"][1:]
         for citation in argument["citations"]:
-            citation["quote"] = " ".join(pieces.get(citation["span"], "").split()[:5])[:100]
-        words = next((citation["quote"] for citation in argument["citations"]), "")
-        argument["claim"] = f"{argument['outcome']}: {words}"
+            piece = pieces.get(citation["span"], "")
+            words = piece.split()
+            citation["quote"] = " ".join(words[:5])[:100]
+            argument["outcome"] = next((x for x in labels if x.casefold() in piece.casefold()), argument["outcome"])
+            argument["claim"] = f"{argument['outcome']}: {citation['quote']}"
+            argument["reasons"] = [" ".join(words[:30])[:200]] * bool(words)
     return json.dumps(turn)
 
 

@@ -224,7 +224,8 @@ class FakeServer:
         if text is None:
             text = self._write(asked, rng)
             if self.quotes and asked.schema is not None and "arguments" in asked.schema.get("properties", ()):
-                text = quoting(text, "\n".join(asked.texts))
+                said = asked.schema["properties"]["arguments"]["items"]["properties"]
+                text = quoting(text, "\n".join(asked.texts), said["outcome"].get("enum", ()))
         if len(text) <= asked.max_tokens * 4 and len(text.encode()) <= asked.max_tokens * 4:
             return text, True
         return text.encode()[: asked.max_tokens * 4].decode("utf-8", "ignore"), False
