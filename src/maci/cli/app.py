@@ -567,7 +567,7 @@ def verify(
     only: Annotated[
         list[str] | None, typer.Option("--only", help="Only this check (may be given again).", metavar="CHECK")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for verify.html.", file_okay=False)] = Path("maci-verify"),
+    out: Annotated[Path, typer.Option(help="Folder for verify.html and plots.", file_okay=False)] = Path("maci-verify"),
     seed: Seed = 0,
     json: Json = False,
     plain: Plain = False,

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from maci._version import __version__
 from maci.errors import CheckFailed, EnvironmentError_
-from maci.theory.page import KINDS, page
+from maci.theory.page import KINDS, page, plots
 from maci.theory.suite import check, named
 from maci.theory.verdict import FULL, QUICK, Verdict
 
@@ -46,6 +46,9 @@ def run(*, quick: bool, only: list[str], out: Path, seed: int, json: bool, plain
                 typer.echo(f"{number}/{len(checks)} {done.title}: {time.monotonic() - began:.0f} s", err=True)
     about = f"maci {__version__}, {'quick' if quick else 'full'} run, seed {seed}, {time.monotonic() - began:.0f} s"
     try:
+        (out / "plots").mkdir(exist_ok=True)
+        for name, drawing in plots(found).items():
+            (out / "plots" / name).write_text(drawing, encoding="utf-8")
         target.write_text(page(found, about=about), encoding="utf-8")
     except OSError as error:
         raise EnvironmentError_(f"cannot write {target}: {error.strerror}; name another folder with --out") from error

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from maci.errors import InputError
-from maci.theory import averaging, bandits, termination, voting
+from maci.theory import bandits, lemma, termination, voting
 from maci.theory.verdict import Size, Verdict
 
 __all__ = ["CHECKS", "Check", "check", "named"]
@@ -30,9 +30,9 @@ class Check:
 
 
 CHECKS = (
-    Check("lemma", "Lemma 1 without noise", averaging.lemma_noiseless),
-    Check("noise", "Lemma 1 with noise, and the dispersion gate", averaging.lemma_noisy),
-    Check("gate", "The dispersion gate in whole debates", averaging.gate_in_debates),
+    Check("lemma", "Lemma 1 without noise", lemma.lemma_noiseless),
+    Check("noise", "Lemma 1 with noise, and the dispersion gate", lemma.lemma_noisy),
+    Check("gate", "The dispersion gate in whole debates", lemma.gate_in_debates),
     Check("rounds", "Rounds against ε", termination.general),
     Check("contraction", "Rounds against ε under contraction", termination.contraction),
     Check("regret", "Regret of UCB", bandits.regret),

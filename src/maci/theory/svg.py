@@ -8,7 +8,7 @@ from math import ceil, floor, isfinite, log10
 
 from maci.theory.verdict import Chart, Series
 
-__all__ = ["draw", "ticks"]
+__all__ = ["draw", "standalone", "ticks"]
 
 _WIDTH, _HEIGHT = 500, 290
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 26, 12, 46
@@ -64,40 +64,67 @@ def _scale(values: Sequence[float], start: float, end: float, *, log: bool) -> t
 
 
 def draw(chart: Chart) -> str:
-    """The chart as an SVG element with a text alternative."""
+    """The chart as a figure of a page: title, drawing and key."""
+    keys = "".join(f'<li class="{_style(s, k)}"><span></span>{escape(s.name)}</li>' for k, s in enumerate(chart.series))
+    body = "".join(_drawing(chart))
+    if not body:
+        return f'<p class="empty">{escape(chart.title)}: nothing to draw</p>'
+    said = escape(_spoken(chart))
+    return (
+        f"<figure><figcaption>{escape(chart.title)}</figcaption>"
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{said}">{body}</svg>'
+        f'<ul class="key">{keys}</ul></figure>'
+    )
+
+
+def standalone(chart: Chart, style: str) -> str:
+    """The chart as a file of its own, with its title above and its key below."""
+    line = 16
+    parts = [f'<text x="{_LEFT}" y="-8">{escape(chart.title)}</text>', *_drawing(chart)]
+    for number, series in enumerate(chart.series):
+        y = _HEIGHT + line * (number + 1) - 6
+        parts.append(
+            f'<line class="line {_style(series, number)}" x1="{_LEFT}" x2="{_LEFT + 20}" y1="{y - 4}" y2="{y - 4}"/>'
+        )
+        parts.append(f'<text x="{_LEFT + 28}" y="{y}">{escape(series.name)}</text>')
+    height = _HEIGHT + 24 + line * len(chart.series)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 -24 {_WIDTH} {height}"><style>{style}</style>'
+        f"<title>{escape(_spoken(chart))}</title>{''.join(parts)}</svg>\n"
+    )
+
+
+def _drawing(chart: Chart) -> list[str]:
+    """Axes and series; nothing where no point can be shown."""
     seen = [(x, y) for s in chart.series for x, y in zip(s.x, s.y, strict=True) if _visible(x, y, chart)]
     if not seen:
-        return f'<p class="empty">{escape(chart.title)}: nothing to draw</p>'
+        return []
+    base, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
     ends = [float(v) for s in chart.series for v in (*s.low, *s.high) if isfinite(v) and (v > 0 or not chart.log_y)]
-    across, x_low, x_high = _scale([float(x) for x, _ in seen], _LEFT, _WIDTH - _RIGHT, log=chart.log_x)
-    up, y_low, y_high = _scale(
-        [*(float(y) for _, y in seen), *ends], _HEIGHT - _BOTTOM, _TOP, log=chart.log_y
-    )  # pixels grow downwards
-    parts = [f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(_spoken(chart))}">']
+    across, x_low, x_high = _scale([float(x) for x, _ in seen], _LEFT, right, log=chart.log_x)
+    up, y_low, y_high = _scale([*(float(y) for _, y in seen), *ends], base, _TOP, log=chart.log_y)
+    parts = []
     for value in ticks(y_low, y_high, log=chart.log_y):
         y = up(value)
-        parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        parts.append(f'<line class="grid" x1="{_LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>')
         parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_label(value)}</text>')
-    base = _HEIGHT - _BOTTOM
     for value in ticks(x_low, x_high, log=chart.log_x):
         x = across(value)
         parts.append(f'<line class="tick" x1="{x:.1f}" x2="{x:.1f}" y1="{base}" y2="{base + 4}"/>')
         parts.append(f'<text x="{x:.1f}" y="{base + 17}" text-anchor="middle">{_label(value)}</text>')
-    parts.append(f'<line class="axis" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{base}" y2="{base}"/>')
-    middle = (_LEFT + _WIDTH - _RIGHT) / 2
+    parts.append(f'<line class="axis" x1="{_LEFT}" x2="{right}" y1="{base}" y2="{base}"/>')
+    middle, turn = (_LEFT + right) / 2, (_TOP + base) / 2
     parts.append(f'<text x="{middle:.0f}" y="{_HEIGHT - 8}" text-anchor="middle">{escape(chart.x)}</text>')
-    turn = (_TOP + base) / 2
     parts.append(
         f'<text transform="translate(12 {turn:.0f}) rotate(-90)" text-anchor="middle">{escape(chart.y)}</text>'
     )
     for number, series in enumerate(chart.series):
         parts += _series(series, number, across, up, chart)
-    parts.append("</svg>")
-    keys = "".join(
-        f'<li class="{"bound" if s.bound else f"c{k}"}"><span></span>{escape(s.name)}</li>'
-        for k, s in enumerate(chart.series)
-    )
-    return f'<figure><figcaption>{escape(chart.title)}</figcaption>{"".join(parts)}<ul class="key">{keys}</ul></figure>'
+    return parts
+
+
+def _style(series: Series, number: int) -> str:
+    return "bound" if series.bound else f"c{number}"
 
 
 def _visible(x: float, y: float, chart: Chart) -> bool:
@@ -105,7 +132,7 @@ def _visible(x: float, y: float, chart: Chart) -> bool:
 
 
 def _series(series: Series, number: int, across: Scale, up: Scale, chart: Chart) -> list[str]:
-    style = "bound" if series.bound else f"c{number}"
+    style = _style(series, number)
     points = [
         (across(float(x)), up(float(y)))
         for x, y in zip(series.x, series.y, strict=True)

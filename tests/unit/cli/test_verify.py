@@ -41,7 +41,8 @@ def test_json_is_one_object_with_every_claim(tmp_path: Path) -> None:
 
 
 def test_numbers_of_numpy_and_undefined_ones_are_json(tmp_path: Path) -> None:
-    done = invoke("--quick", "--only", "condorcet", "--only", "gate", "--json", "--out", tmp_path)
+    done = invoke("--quick", "--only", "relative", "--only", "gate", "--json", "--out", tmp_path)
+    assert [path.name for path in (tmp_path / "plots").iterdir()] == ["relative-test.svg"]
     json.loads(done.stdout, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
 
 

@@ -5,7 +5,8 @@ import pytest
 from scipy.stats import entropy
 
 from maci.moderator.divergence import dispersion, wasserstein
-from maci.theory.averaging import averaged, dispersions, gate_in_debates, lemma_noiseless, lemma_noisy, noise, openings
+from maci.theory.averaging import averaged, dispersions, noise, openings
+from maci.theory.lemma import gate_in_debates, lemma_noiseless, lemma_noisy
 from theory_helpers import verdicts
 
 
@@ -100,6 +101,6 @@ def test_noise_that_is_not_fair_breaks_the_noisy_lemma(monkeypatch: pytest.Monke
         own = np.eye(x.shape[-1])[: x.shape[1]]
         return sigma[:, None, None] / 2 * (own - x)
 
-    monkeypatch.setattr("maci.theory.averaging.noise", unfair)
+    monkeypatch.setattr("maci.theory.lemma.noise", unfair)
     found = verdicts(lemma_noisy, spaces=(200,), agents=(32,), noisy=40, rounds=20)["lemma1-noisy"]
     assert not found.passed and 1 < found.figures["c"] < 2.5

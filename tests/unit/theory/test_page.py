@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from maci.theory.page import page
+from maci.theory.page import page, plots
 from maci.theory.svg import draw, ticks
 from maci.theory.verdict import Chart, Series, Verdict
 
@@ -77,3 +77,12 @@ def test_the_page_says_what_fails() -> None:
     text = page([verdict(), verdict(id="b", passed=False), verdict(id="c", passed=False, kind="negative")], about="")
     assert "2 of 3 claims fail" in text
     assert ">fail<" in text and ">not shown<" in text
+
+
+def test_plots_are_files_of_their_own_with_title_and_key() -> None:
+    found = plots([verdict(charts=(CHART, CHART)), verdict(id="b", charts=())])
+    assert list(found) == ["a.svg", "a-1.svg"]
+    root = ElementTree.fromstring(found["a.svg"])
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    words = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"Rounds <&>", "measured", "bound"} <= set(words)

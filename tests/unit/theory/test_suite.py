@@ -32,7 +32,7 @@ def test_the_full_size_is_what_the_claims_promise() -> None:
 
 
 def test_every_trajectory_is_in_a_cell() -> None:
-    from maci.theory.averaging import _cells
+    from maci.theory.lemma import _cells
 
     for size in (FULL, QUICK, SMALL):
         cells = list(_cells(size, size.noiseless))

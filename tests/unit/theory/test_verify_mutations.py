@@ -9,15 +9,15 @@ import pytest
 
 from maci.controller import bandit
 from maci.moderator import divergence, gate, plateau
-from maci.theory import averaging, bandits, termination
+from maci.theory import bandits, lemma, termination
 from theory_helpers import break_everywhere, verdicts
 
 
 def test_without_the_dispersion_gate_dispersion_rises(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = {**verdicts(averaging.lemma_noisy), **verdicts(averaging.gate_in_debates)}
+    whole = {**verdicts(lemma.lemma_noisy), **verdicts(lemma.gate_in_debates)}
     assert whole["dispersion-gate"].passed and whole["dispersion-gate-debates"].passed
     assert break_everywhere(monkeypatch, gate.reverts, lambda *args, **rule: frozenset()) >= 3
-    broken = {**verdicts(averaging.lemma_noisy), **verdicts(averaging.gate_in_debates)}
+    broken = {**verdicts(lemma.lemma_noisy), **verdicts(lemma.gate_in_debates)}
     assert not broken["dispersion-gate"].passed and broken["dispersion-gate"].figures["rises"] > 0
     assert not broken["dispersion-gate-debates"].passed
 
@@ -29,7 +29,7 @@ def test_a_gate_that_tolerates_too_much_is_caught(monkeypatch: pytest.MonkeyPatc
         return true(*args, nu=nu + 0.05, **rule)
 
     break_everywhere(monkeypatch, true, lax)
-    assert not verdicts(averaging.lemma_noisy)["dispersion-gate"].passed
+    assert not verdicts(lemma.lemma_noisy)["dispersion-gate"].passed
 
 
 def test_without_the_feasible_filter_budgets_are_exceeded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +65,7 @@ def test_linucb_that_does_not_look_at_its_context_does_not_beat_ucb(monkeypatch:
 def test_a_dispersion_that_is_not_the_mean_of_kl_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     true = divergence.dispersion
     break_everywhere(monkeypatch, true, lambda p, delta=0.0: 0.9 * true(p, delta))
-    assert not verdicts(averaging.lemma_noiseless)["lemma1-exact"].passed
+    assert not verdicts(lemma.lemma_noiseless)["lemma1-exact"].passed
 
 
 def test_a_plateau_test_that_never_flags_runs_past_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
