@@ -532,7 +532,7 @@ def study_export(
 @studies.command("report")
 def study_report(
     folders: Annotated[
-        list[Path], typer.Argument(help="Results folders; those of one study are merged.", metavar="DIR...")
+        list[Path], typer.Argument(help="Results folders; those of one study are merged.", metavar="DIR")
     ],
     format: Annotated[str, typer.Option(help="text, md, latex, html, csv or json.")] = "text",
     out: Annotated[Path | None, typer.Option(help="File to write (default: standard output).", metavar="FILE")] = None,

@@ -10,7 +10,8 @@ from typing import Literal
 import numpy as np
 
 from maci.belief import Vector
-from maci.study.metrics import Scored, compare, ece_of, measure, per_case
+from maci.calibrate import binned_gaps, equal_width
+from maci.study.metrics import BINS, Scored, compare, measure, per_case
 from maci.study.statistics import RESAMPLES, Interval, bootstrap, bootstrap_mean, mean_of, ratio_of
 
 __all__ = ["Estimates"]
@@ -103,12 +104,8 @@ class Estimates:
         confidence = np.array([scored[i].confidence for i in known])
         code: dict[Hashable, int] = {}
         place = np.array([code.setdefault(cases[i], len(code)) for i in known], dtype=np.int64)
-        rng, everything = self.rng(), np.arange(len(known))[None]
-        drawn = np.array(
-            [
-                float(ece_of(confidence, rng.random(len(code))[place] < confidence)(everything)[0])
-                for _ in range(_PERFECT)
-            ]
-        )
+        right = self.rng().random((_PERFECT, len(code)))[:, place] < confidence
+        bins = np.broadcast_to(equal_width(confidence, BINS), right.shape)
+        drawn = binned_gaps(confidence - right, bins, BINS) / len(known)
         low, high = np.quantile(drawn, [0.025, 0.975]).tolist()
         return Interval(float(drawn.mean()), low, high, len(known), "consistency resampling")

@@ -7,7 +7,7 @@ for (const table of document.querySelectorAll('table')) {
       for (const other of table.tHead.rows[0].cells) other.removeAttribute('aria-sort');
       th.setAttribute('aria-sort', down ? 'descending' : 'ascending');
       const key = row => { const v = row.cells[i].dataset.v; return v === undefined ? row.cells[i].textContent : v === '' ? null : +v; };
-      const less = (a, b) => a === null ? 1 : b === null ? -1 : (a < b ? 1 : a > b ? -1 : 0) * (down || typeof a === 'string' ? 1 : -1);
+      const less = (a, b) => a === null ? 1 : b === null ? -1 : (a < b ? 1 : a > b ? -1 : 0) * (down ? 1 : -1);
       [...body.rows].sort((a, b) => less(key(a), key(b))).forEach(row => body.append(row));
     };
   });
