@@ -111,7 +111,8 @@ async def estimate(case: Case, choice: Choice) -> Estimate:
     panel, config = choice.settled()
     if isinstance(panel, str):
         return await _rehearsed(case, choice, config, None)
-    house = open_house(panel, replace(choice, no_cache=True))
+    keyless = {name: spec.model_copy(update={"key_env": None}) for name, spec in panel.models.items()}
+    house = open_house(panel.model_copy(update={"models": keyless}), replace(choice, no_cache=True))
     try:
         return await _rehearsed(case, choice, config, StandIns(house, case.outcomes.labels))
     finally:

@@ -64,10 +64,11 @@ def _other(recording: Recording, profile: str | None, config: Path | None, sets:
         typer.echo(jsonlib.dumps({"off_policy": True, "decided": after.decided, "rules": rows}, ensure_ascii=False))
         return
     for item in rows:
-        p = item["p"]
+        p, rounds = item["p"], item["rounds"]
+        assert isinstance(rounds, int)
         stop = item["stop_reason"] or _lacking(after.state)
         typer.echo(
-            f"{item['rules']:<9} {stop:<36} after {item['rounds']} rounds   {item['answer']} "
+            f"{item['rules']:<9} {stop:<36} after {plural(rounds, 'round')}   {item['answer']} "
             + (f"p = {p:.3f}" if isinstance(p, float) else "")
         )
     before_, after_ = (dict(_flat(state)) for state in (before.state, after.state))

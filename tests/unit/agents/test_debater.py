@@ -290,8 +290,9 @@ def test_debaters_debate_and_one_that_cannot_be_read_sits_out_and_the_result_say
     good = [FakeModel(f"fake/{n}", f"family-{n}", replies=lambda r: answer(citations=cite)) for n in "xy"]
     mute = FakeModel("fake/mute", "family-mute", replies=lambda r: "no")
     table = seat([*(Debater(m.name, m) for m in good), Debater("mute", mute)], case=make_case())
-    end = result(play(table, settings("max_rounds=2")))
-    assert end.answer == "dengue"
+    end = result(play(table, settings("max_rounds=2", "tau_o=0", "tau_q=0")))
+    assert (end.answer, end.stop_reason) == ("dengue", "consensus")
+    assert end.detail.startswith("all agents that spoke lead with the same outcome")
     assert any("mute abstained" in warning and "no usable answer" in warning for warning in end.warnings)
 
 

@@ -576,6 +576,12 @@ def test_a_variable_that_is_not_set_names_the_model_that_wants_it(maci, monkeypa
     assert ran.err.startswith("maci: openai/alpha: key_env is 'MINE'")
 
 
+def test_a_dry_run_does_not_want_the_variable_that_holds_the_key(maci, monkeypatch) -> None:
+    panels("http://127.0.0.1:9")
+    monkeypatch.delenv("MINE")
+    assert maci("debate", "case.yaml", "--panel", "pair", "--dry-run").code == 0
+
+
 def test_a_misspelt_provider_is_wrong_use_with_the_right_one(maci) -> None:
     ran = maci("debate", "dengue", "--agents", "opnai/a,openai/b")
     assert ran.code == 2
