@@ -159,7 +159,10 @@ def test_a_clear_gain_is_a_win_with_its_numbers():
     assert found.verdict == "beat"
     assert found.tokens == 2.0
     assert in_words(found).startswith("On these 30 cases maci beat average by 67 points [+")
-    assert in_words(found).endswith("adjusted p < 0.001, at 2.00 × the tokens.")
+    assert ", adjusted p < 0.001, at 2.00 × the tokens. " in in_words(found)
+    # right 0.12, wrong 1.32: 20 of 30 cases differ by −1.2
+    assert found.brier.value == pytest.approx(-0.8)
+    assert "Its probabilities are better: Brier −0.80 [" in in_words(found)
 
 
 def test_the_other_way_round_it_is_a_loss():

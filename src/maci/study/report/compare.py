@@ -104,12 +104,20 @@ def in_words(c: Comparison) -> str:
     size = Cell(value=abs(c.accuracy.value), low=c.accuracy.low, high=c.accuracy.high, kind="share")
     interval = show(difference).partition(" ")[2]
     tokens = "" if c.tokens is None else f", at {show(number(c.tokens, 'ratio'))} the tokens"
-    p = show(number(c.p, "p"))
-    p = f"adjusted p {p}" if p.startswith("<") else f"adjusted p = {p}"
     head = f"On these {c.cases} cases {c.reference} {c.verdict} {c.other}"
     if c.verdict == "tied with":
-        return f"{head} ({show_value(difference)} points {interval}, {p}){tokens}."
-    return f"{head} by {show_value(size)} points {interval}, {p}{tokens}."
+        said = f"{head} ({show_value(difference)} points {interval}, {_p(c.p)}){tokens}."
+    else:
+        said = f"{head} by {show_value(size)} points {interval}, {_p(c.p)}{tokens}."
+    if c.p_brier < FDR and (c.brier.low > 0 or c.brier.high < 0):
+        better = "better" if c.brier.value < 0 else "worse"
+        said += f" Its probabilities are {better}: Brier {show(estimate(c.brier, 'signed'))}, {_p(c.p_brier)}."
+    return said
+
+
+def _p(p: float) -> str:
+    written = show(number(p, "p"))
+    return f"adjusted p {written}" if written.startswith("<") else f"adjusted p = {written}"
 
 
 def worth_it(arena: Arena, found: Sequence[Comparison]) -> str:

@@ -58,11 +58,12 @@ def quality_table(arena: Arena, estimates: Estimates) -> Table | None:
             figures = tuple(number(paper.VOTES[name][1], "share") for name in _NAMES)
             lines.append(Line(name="paper: Majority vote (20)", cells=figures, source="paper"))
     columns = tuple(Column(key=f"acc1:{name}", title=f"{name} Q₀", better="more") for name in _NAMES)
-    notes = (
-        f"Acc@1 %. Thirds of Q₀, cut at {cuts}; the paper cuts at 0.3 and 0.7.",
-        f"{paper.NOTE} It quotes these vote figures elsewhere as its own method's.",
+    notes = [f"Acc@1 %. Thirds of Q₀, cut at {cuts}; the paper cuts at 0.3 and 0.7."]
+    if any(line.source == "paper" for line in lines):
+        notes.append(f"{paper.NOTE} It quotes these vote figures elsewhere as its own method's.")
+    return Table(
+        key="quality", title="Accuracy by evidence quality", columns=columns, lines=tuple(lines), notes=tuple(notes)
     )
-    return Table(key="quality", title="Accuracy by evidence quality", columns=columns, lines=tuple(lines), notes=notes)
 
 
 def agreement_table(arena: Arena) -> Table | None:
