@@ -25,7 +25,7 @@ from typing import Any
 from maci.llm.fake_server import FakeServer
 from study_helpers import kept, spec_data, toml, write_cases
 
-VARY = ("wall", "cached", "cost", "usd")
+VARY = (",seconds,", ",cached", ",usd,", ",cost")
 """Figures of a table that depend on the clock and on what was in somebody's cache."""
 MACI = str(Path(sys.executable).parent / "maci")
 
@@ -139,6 +139,9 @@ async def main(options: argparse.Namespace) -> int:
                 tables.append([line for line in file.read_text().splitlines() if not any(w in line for w in VARY)])
             print(f"{kills} kills: {count(rows, 'rows')} answers, {repeated} requests more, {lost} under way at kills")
             print(f"rows equal: {same}; tables equal: {tables[0] == tables[1]} ({len(tables[0])} lines)")
+            for ours, theirs in zip(*tables, strict=False):
+                if ours != theirs:
+                    print(f"  {ours}\n  {theirs}")
             print(f"asked again although the reply was on disk: {max(0, repeated - lost)}")
             return int(not same or tables[0] != tables[1] or repeated > lost)
 
