@@ -127,7 +127,7 @@ def test_percents_that_do_not_make_100_are_shares_and_the_turn_says_so() -> None
 
 def test_a_reply_that_was_cut_off_names_the_setting_that_cut_it() -> None:
     cut = Reply(text='{"arguments": [{"cla', truncated=True)
-    with pytest.raises(BadReply, match="it was cut off at 1,200 tokens: raise agents.max_tokens"):
+    with pytest.raises(BadReply, match=r"it was cut off at 1,200 tokens: raise agents\.max_tokens"):
         turn(FakeModel(replies=[cut, cut]))
 
 
