@@ -8,7 +8,7 @@ import json
 import math
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,7 @@ from maci.panel.spec import AgentSpec, PanelSpec, agents_of, judges_of
 from maci.study import store
 from maci.study.ledger import RunLedger
 from maci.study.rows import Key, Round, Row
+from maci.study.schedules import LESSONS, Course, course
 from maci.study.spec import Data, StudySpec
 
 if TYPE_CHECKING:
@@ -109,6 +110,8 @@ class _Group:
     items: Mapping[tuple[str, str], Item]
     bench: Bench
     methods: Mapping[str, tuple[store.Method, Method]]
+    courses: dict[str, Course | None] = field(default_factory=dict)
+    """Of methods that were asked: how their schedule is taught, where it learns."""
 
 
 class _Panels:
@@ -267,8 +270,14 @@ class Worker:
         _, method = group.methods[key.method]
         began = monotonic()
         try:
-            case = replace(item.case, gold=None, hidden={})
-            answer = await method.answer(case, group.bench, key.seed)
+            if key.method not in group.courses:
+                dev = limited(group.task.dev, LESSONS, key.seed)
+                group.courses[key.method] = course(method, group.bench, dev, key.seed)
+            if (taught := group.courses[key.method]) is not None:
+                answer = await taught.answer(item, key.part)
+            else:
+                case = replace(item.case, gold=None, hidden={})
+                answer = await method.answer(case, group.bench, key.seed)
         except Exception as error:
             if _ends_all(error):
                 raise
