@@ -121,6 +121,9 @@ async def run_study(
         plan = worker.plan()
         await worker.check()
         meta = store.begin(plan)
+        if study.spec.learn.agents:
+            meta = store.begin(plan.model_copy(update={"learnt": await worker.learn(meta.learnt)}))
+            worker.teach(meta.learnt)
         there, keys = store.keys(), list(meta.keys())
         planned = set(keys)
         if retry_failed:
@@ -145,7 +148,7 @@ async def run_study(
                     yield key
 
         in_a_row = 0
-        async with aclosing(_engine(engine, study, worker, jobs, ledger, address).results(todo())) as results:  # type: ignore[type-var]
+        async with aclosing(_engine(engine, worker, jobs, ledger, address).results(todo())) as results:  # type: ignore[type-var]
             async for result in results:
                 if result.row is None:
                     continue
@@ -165,7 +168,8 @@ async def run_study(
         await worker.aclose()
 
 
-def _engine(name: str, study: Study, worker: Worker, jobs: int, ledger: RunLedger, address: str | None) -> Engine:
+def _engine(name: str, worker: Worker, jobs: int, ledger: RunLedger, address: str | None) -> Engine:
+    study = worker.study  # with what was learnt
     if name == "ray":
         from maci.study.engine.ray import Ray
 

@@ -22,6 +22,9 @@
     [[methods]]
     use = "maci"
 
+    [learn]
+    agents = true                   # each agent's temperature, doubt and weight, from its openings on dev
+
     [budget]
     tokens = 5_000_000              # of the whole run; `[set] "budget.tokens"` is of one answer
 
@@ -49,7 +52,18 @@ from maci.errors import ConfigError, InputError, MaciError
 from maci.methods import registry
 from maci.panel.spec import AgentSpec, JudgeSpec, ModelSpec
 
-__all__ = ["Budget", "Data", "MethodSpec", "Panel", "Quick", "StudySpec", "differences", "load_spec", "parse_spec"]
+__all__ = [
+    "Budget",
+    "Data",
+    "Learn",
+    "MethodSpec",
+    "Panel",
+    "Quick",
+    "StudySpec",
+    "differences",
+    "load_spec",
+    "parse_spec",
+]
 
 Part = Literal["dev", "test"]
 
@@ -145,6 +159,15 @@ class MethodSpec(BaseModel):
         return {name: {**self.options, "agent": agent, "name": name} for agent, name in names.items()}
 
 
+class Learn(_Table):
+    """What is learnt on dev before anything is compared."""
+
+    agents: bool = Field(
+        default=False,
+        description="each agent's temperature, doubt and weight, from its openings to the dev items; counts towards the budget",
+    )
+
+
 class Budget(_Table):
     """Ceilings of the whole run, however often it is interrupted."""
 
@@ -175,6 +198,7 @@ class StudySpec(_Table):
     panel: Panel = Panel(name="readers")
     set: dict[str, Any] = Field(default={}, description="settings of the debate, as `maci config` names them")
     methods: tuple[MethodSpec, ...] = Field(min_length=1)
+    learn: Learn = Learn()
     budget: Budget = Budget()
     quick: Quick = Quick()
     report: dict[str, Any] = Field(default={}, description="what `maci study report` makes of it")
@@ -186,8 +210,11 @@ class StudySpec(_Table):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """All that decides what is in a row. How much of it is run, and what is made of it, is left out."""
-        left_out = {"about", "report", "budget", "limit", "quick"}
+        """All that decides what is in a row. How much of it is run, and what is made of it, is left out.
+
+        Where something is learnt on dev, how much of dev there is decides too.
+        """
+        left_out = {"about", "report", "budget", "quick", *(() if self.learn.agents else ("learn", "limit"))}
         found = {**self.model_dump(mode="json", exclude=left_out), "set": self.settings}
         for entry in found["data"]:  # wherever the folder is
             entry["file"] = None if entry["file"] is None else Path(entry["file"]).name
@@ -303,6 +330,8 @@ def _check(spec: StudySpec, where: str) -> None:
         build(spec.profile, spec.settings)
     except ConfigError as error:
         raise ConfigError(f"{where}: [set] {error}") from error
+    if spec.learn.agents and (given := next((k for k in spec.settings if k.startswith(_TAUGHT)), None)):
+        raise ConfigError(f"{where}: [learn] agents = true learns what [set] {given!r} gives: leave one out")
 
 
 def _check_method(method: MethodSpec, where: str) -> None:
@@ -354,9 +383,11 @@ _TABLES: Mapping[str, type[BaseModel]] = {
     "data": Data,
     "panel": Panel,
     "methods": MethodSpec,
+    "learn": Learn,
     "budget": Budget,
     "quick": Quick,
 }
+_TAUGHT = ("calibration.agents", "calibration.doubt", "reliability.prior")
 
 
 def _explain(error: ValidationError) -> str:

@@ -20,6 +20,7 @@ from maci._version import __version__
 from maci.errors import CheckFailed, EnvironmentError_, InputError
 from maci.llm.usage import Bound
 from maci.run import commit
+from maci.study.learning import Lesson
 from maci.study.rows import Key, Row
 from maci.study.spec import StudySpec, differences
 
@@ -83,6 +84,8 @@ class Meta(BaseModel):
     """Planned: data → methods."""
     notes: Mapping[str, tuple[str, ...]] = {}
     """What every report must say of a data set."""
+    learnt: Mapping[str, Mapping[int, Lesson]] = {}
+    """Where the spec asks for it: data → seed → what dev taught about the agents. The first that was written stays."""
 
     def keys(self) -> Iterator[Key]:
         """Everything planned, in the order it is run: all methods on one item, then the next."""
@@ -163,7 +166,9 @@ def admit(old: Meta, new: Meta, where: str) -> Meta:
         raise InputError(
             f"{where} holds the results of another study ({what}): choose another --out, or delete it to begin again"
         )
-    return new.model_copy(update={"version": old.version, "commit": old.commit, "created": old.created})
+    learnt = {data: {**new.learnt.get(data, {}), **old.learnt.get(data, {})} for data in {**new.learnt, **old.learnt}}
+    kept = {"version": old.version, "commit": old.commit, "created": old.created, "learnt": learnt}
+    return new.model_copy(update=kept)
 
 
 _TABLES = """

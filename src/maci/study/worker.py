@@ -25,6 +25,7 @@ from maci.evidence.source import document_spans
 from maci.evidence.span import Span
 from maci.llm.prices import FREE, no_price
 from maci.methods import registry
+from maci.methods.maci import changed
 from maci.methods.method import Answer, Bench, Method, Setting, Step, Unfit
 from maci.panel import choose
 from maci.panel.models import ModelPanel
@@ -32,6 +33,7 @@ from maci.panel.readers import ReaderPanel
 from maci.panel.shelf import Sources, remembering
 from maci.panel.spec import AgentSpec, PanelSpec, agents_of, judges_of
 from maci.study import store
+from maci.study.learning import TAUGHT, Lesson, learn
 from maci.study.ledger import RunLedger
 from maci.study.rows import Key, Round, Row
 from maci.study.schedules import LESSONS, Course, course
@@ -84,6 +86,8 @@ class Study:
     cache: Path | None = None
     """Of models' replies; ``None`` keeps none."""
     offline: bool = False
+    learnt: Mapping[str, Mapping[int, Lesson]] = field(default_factory=dict)
+    """Data → seed → what dev taught about the agents."""
 
     @property
     def config(self) -> Config:
@@ -223,11 +227,37 @@ class Worker:
             for own in self.study.spec.methods
             for name, options in own.expand(agents).items()
         }
-        bench = Bench(panel=panel, config=self._config, ledger=self._ledger)
+        bench = Bench(panel=panel, config=self._taught(data, seed), ledger=self._ledger)
         group = self._groups[(data, seed)] = _Group(task, items, bench, methods)
         if len(self._groups) > _GROUPS:
             self._groups.popitem(last=False)
         return group
+
+    # --- what is learnt before ------------------------------------------------------------------------------------------------
+
+    async def learn(self, known: Mapping[str, Mapping[int, Lesson]]) -> dict[str, dict[int, Lesson]]:
+        """What dev teaches about the agents of every data set and seed that is not among ``known``; with what is."""
+        found = {data: dict(lessons) for data, lessons in known.items()}
+        for data in self._entries:
+            for seed in self.study.spec.seeds:
+                if seed not in found.setdefault(data, {}):
+                    group = self._group(data, seed)
+                    items = limited(group.task.dev, self.study.spec.limit, seed)
+                    if not items:
+                        raise InputError(f"[learn] agents = true, but {data} has no dev items: leave it out")
+                    found[data][seed] = await learn(items, group.bench, seed)
+        return found
+
+    def teach(self, learnt: Mapping[str, Mapping[int, Lesson]]) -> None:
+        """Answer with these settings from now on."""
+        self.study = replace(self.study, learnt=learnt)
+        for (data, seed), group in self._groups.items():
+            bench = replace(group.bench, config=self._taught(data, seed))
+            self._groups[(data, seed)] = replace(group, bench=bench, courses={})
+
+    def _taught(self, data: str, seed: int) -> Config:
+        lesson = self.study.learnt.get(data, {}).get(seed)
+        return self._config if lesson is None else changed(self._config, {**TAUGHT, **lesson.settings})
 
     def _seated(self, panel: Setting, case: Case, seed: int) -> tuple[str, ...]:
         """The agents' names, from a table that is set to see that it can be."""

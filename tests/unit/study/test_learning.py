@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from helpers import arg
@@ -16,7 +19,7 @@ from maci.case.case import Case
 from maci.case.datasets import Item
 from maci.case.outcomes import OutcomeSpace
 from maci.config import build
-from maci.errors import BudgetError, UnknownModel
+from maci.errors import BudgetError, ConfigError, InputError, UnknownModel
 from maci.evidence.fake import HashEncoder
 from maci.evidence.source import CaseEvidence
 from maci.learn import learn_agents
@@ -24,6 +27,9 @@ from maci.llm.budget import Ledger
 from maci.methods.average import Average
 from maci.methods.method import Bench
 from maci.study.learning import Lesson, learn
+from maci.study.store import SqliteStore
+from maci.study.worker import Study, Worker
+from study_helpers import kept, make_study, run, write_cases
 
 SPACE = OutcomeSpace(labels=("a", "b", "c"))
 
@@ -121,3 +127,101 @@ def test_items_without_a_truth_teach_nothing() -> None:
     blank = Item(id="z", case=Case(question="Item 1?", outcomes=SPACE, id="z"))
     learnt = lesson([blank, item(1)], says("x", 3), says("y", 4))
     assert learnt.items == 1 and learnt.calls == 2
+
+
+# --- in a study --------------------------------------------------------------------------------------------------------------
+
+
+def taught_study(folder: Path, **changes: Any) -> Study:
+    if not (folder / "cases.jsonl").exists():
+        write_cases(folder, 90)
+    methods = [{"use": "average"}, {"use": "weighted_average"}]
+    return make_study(folder, **{"learn": {"agents": True}, "methods": methods, "seeds": [0], **changes})
+
+
+def lessons(folder: Path) -> dict[int, Lesson]:
+    with SqliteStore(folder / "results.sqlite", make=False) as store:
+        meta = store.meta()
+        assert meta is not None
+        return dict(meta.learnt["tiny"])
+
+
+def test_a_study_answers_with_what_its_dev_items_taught(tmp_path: Path) -> None:
+    study = taught_study(tmp_path)
+    run(study, tmp_path)
+    lesson = lessons(tmp_path)[0]
+    assert lesson.items >= 20 and lesson.calls == 3 * lesson.items
+    weights = lesson.settings["reliability.prior"]
+    assert len(set(weights.values())) > 1
+    rows = [row for row in kept(tmp_path).values() if row["method"] == "weighted_average"]
+    for row in rows:
+        (course,) = row["course"]
+        agents = list(course["beliefs"])
+        pooled = np.average(
+            [list(course["beliefs"][a].values()) for a in agents], axis=0, weights=[weights[a] for a in agents]
+        )
+        assert list(row["belief"].values()) == pytest.approx(pooled.tolist())
+
+
+def test_without_learning_nothing_changes(tmp_path: Path) -> None:
+    run(taught_study(tmp_path, learn={}), tmp_path)
+    with SqliteStore(tmp_path / "results.sqlite", make=False) as store:
+        meta = store.meta()
+        assert meta is not None and meta.learnt == {} and "learn" not in meta.identity and "limit" not in meta.identity
+    by = {(row["item"], row["method"]): row["belief"] for row in kept(tmp_path).values()}
+    for item in {item for item, _ in by}:
+        assert by[item, "average"] == pytest.approx(by[item, "weighted_average"])
+
+
+def test_what_was_learnt_is_kept_and_a_later_run_goes_on_with_it(tmp_path: Path) -> None:
+    """Another process, or this one after a kill, must answer with the same settings: here the kept ones are made odd to see it."""
+    study = taught_study(tmp_path)
+    run(study, tmp_path)
+    odd = lessons(tmp_path)[0].model_copy(update={"settings": {"reliability.prior": {"lexical": 900.0}}})
+    other = tmp_path / "other"
+    other.mkdir()
+    with SqliteStore(tmp_path / "results.sqlite") as store, SqliteStore(other / "results.sqlite") as fresh:
+        meta = store.meta()
+        assert meta is not None
+        fresh.begin(meta.model_copy(update={"learnt": {"tiny": {0: odd}}}))
+    run(study, other)
+    assert lessons(other) == {0: odd}
+    assert kept(other) != kept(tmp_path)
+
+
+def test_several_processes_answer_alike(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    for folder, jobs in ((one, 1), (two, 2)):
+        folder.mkdir()
+        run(taught_study(folder, limit=25), folder, jobs=jobs)
+    assert kept(one) == kept(two) and lessons(one) == lessons(two)
+
+
+def test_more_seeds_are_learnt_when_they_come(tmp_path: Path) -> None:
+    run(taught_study(tmp_path), tmp_path)
+    first = lessons(tmp_path)[0]
+    with SqliteStore(tmp_path / "results.sqlite") as store:
+        known = store.meta()
+        assert known is not None
+        worker = Worker(taught_study(tmp_path, seeds=[0, 1]))
+        found = asyncio.run(worker.learn(known.learnt))
+    assert found["tiny"][0] == first and set(found["tiny"]) == {0, 1}
+
+
+def test_another_limit_is_another_study_since_it_teaches_something_else(tmp_path: Path) -> None:
+    run(taught_study(tmp_path, limit=25), tmp_path)
+    with pytest.raises(InputError, match="limit was 25, is 26"):
+        run(taught_study(tmp_path, limit=26), tmp_path)
+
+
+def test_what_is_learnt_may_not_be_set_as_well(tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigError, match=r"\[learn\] agents = true learns what \[set\] 'reliability.prior.*leave one out"
+    ):
+        taught_study(tmp_path, set={"reliability.prior": "lexical=2"})
+
+
+def test_a_run_that_cannot_pay_for_learning_keeps_nothing_and_says_so(tmp_path: Path) -> None:
+    with pytest.raises(BudgetError, match="ended while learning from dev items"):
+        run(taught_study(tmp_path, budget={"tokens": 500}), tmp_path)
+    assert kept(tmp_path) == {}
