@@ -46,7 +46,7 @@ class Moody:
     async def answer(self, request: Request) -> Reply:
         for _ in range(self._random.randrange(3)):
             await asyncio.sleep(0)
-        cost = self._random.randrange(1, MOST.tokens + 1)
+        cost = self._random.randrange(2, MOST.tokens + 1)  # of 1, the prompt's half is 0: "nobody counted"
         if self._random.random() < self._trouble:
             match self._random.randrange(6):
                 case 0:
