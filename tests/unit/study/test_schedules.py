@@ -17,7 +17,7 @@ from maci.study import schedules
 from maci.study.schedules import LESSONS, Course, course
 from maci.study.spec import load_spec
 from maci.study.worker import Worker, limited
-from study_helpers import make_study
+from study_helpers import kept, make_study, run
 
 UCB = {"use": "maci", "name": "learning", "settings": {"dials.schedule": "ucb", "stop.min_rounds": 3}}
 LINUCB = {"use": "maci", "name": "linear", "settings": {"dials.schedule": "linucb", "stop.min_rounds": 3}}
@@ -132,3 +132,42 @@ def test_the_diagnostics_can_be_run_and_compare_a_learned_schedule_with_a_fixed_
 def test_there_is_a_study_for_every_diagnostic() -> None:
     agents = {f"scheduler-agents-{n}" for n in (2, 3, 5)}
     assert {path.stem for path in SPECS} >= agents | {"scheduler-versus-fixed", "scheduler-budget", "scheduler-weights"}
+
+
+def test_a_study_teaches_on_dev_before_it_answers_on_test(tmp_path: Path, monkeypatch) -> None:
+    starts: list[Learned] = []
+    real = schedules.opening
+
+    def watched(*args: Any, **more: Any) -> Any:
+        starts.append(more["learned"])
+        return real(*args, **more)
+
+    monkeypatch.setattr(schedules, "opening", watched)
+    run(make_study(tmp_path, methods=[UCB], seeds=[0], parts=["test"]), tmp_path)
+    dev = [start for start in starts if start.debate.startswith("dev/")]
+    test = [start for start in starts if start.debate.startswith("test/")]
+    assert dev
+    assert {start.debates for start in test} == {len(dev)}
+    assert len(test) == len(kept(tmp_path))
+
+
+def test_a_study_gives_the_same_rows_whatever_was_run_before(tmp_path: Path) -> None:
+    for name in ("whole", "parts"):
+        (tmp_path / name).mkdir()
+    methods = [UCB, {"use": "maci"}]
+    run(make_study(tmp_path, methods=methods), tmp_path / "whole")
+    run(make_study(tmp_path, methods=methods, limit=2), tmp_path / "parts")
+    run(make_study(tmp_path, methods=methods, parts=["dev", "test"], limit=None), tmp_path / "parts")
+    whole = kept(tmp_path / "whole")
+    assert kept(tmp_path / "parts") == whole
+    assert {key.method for key in whole} == {"learning", "maci"}
+    assert all(row["status"] == "done" for row in whole.values())
+
+
+def test_two_processes_give_the_rows_of_one(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    study = make_study(tmp_path, methods=[LINUCB], seeds=[0])
+    run(study, tmp_path / "one")
+    run(study, tmp_path / "two", jobs=2)
+    assert kept(tmp_path / "one") == kept(tmp_path / "two")
