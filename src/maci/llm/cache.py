@@ -173,9 +173,12 @@ def _load(text: str) -> Reply:
 def as_hit(reply: Reply, *, kept: bool) -> Reply:
     """A reply as the second who asks gets it: its tokens count, but nobody pays for them again."""
     usage = reply.usage
+    again = Usage(
+        prompt=usage.prompt, cached=usage.cached, generated=usage.generated, free=True, kept=kept, saved=usage.usd
+    )
     return Reply(
         text=reply.text,
-        usage=Usage(prompt=usage.prompt, cached=usage.cached, generated=usage.generated, free=True, kept=kept),
+        usage=again,
         truncated=reply.truncated,
         model=reply.model,
         logprobs=reply.logprobs,

@@ -50,6 +50,8 @@ class Usage:
     """How long the calls took, added up."""
     kept: bool = False
     """The reply is on disk already, in the response cache."""
+    saved: float = 0.0
+    """Dollars that replies from the response cache did cost when they were bought."""
 
     @property
     def tokens(self) -> int:
@@ -74,6 +76,7 @@ class Usage:
             free=self.free and other.free,
             seconds=self.seconds + other.seconds,
             kept=self.kept and other.kept,
+            saved=self.saved + other.saved,
         )
 
     def __bool__(self) -> bool:

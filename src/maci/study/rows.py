@@ -59,7 +59,7 @@ class Row(BaseModel):
     positions: Mapping[str, float] = {}
     """On ordered tasks: where each outcome is."""
     status: Literal["done", "failed", "budget"] = "done"
-    """``failed``: there is no answer, and ``reason`` says why; ``budget``: the ceiling came before a first answer. Neither is scored."""
+    """``failed``: there is no answer, ``reason`` says why; ``budget``: the ceiling came before a first answer. Neither is scored."""
     reason: str = ""
     """How it ended: a stop reason, or what went wrong."""
     belief: Mapping[str, float] | None = None

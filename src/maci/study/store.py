@@ -141,8 +141,8 @@ class Store(Protocol):
 
 
 def same(one: Row, other: Row) -> bool:
-    """Whether two rows say the same. How long it took may differ, and who paid: a reply from the cache is free."""
-    accidental = {"seconds", "usd", "free", "kept"}
+    """Whether two rows say the same. How long it took may differ, who paid, and what a provider had cached."""
+    accidental = {"seconds", "usd", "free", "kept", "saved", "cached"}
     out: Any = {"seconds": True, "usage": accidental, "judge_usage": accidental}
     return one.model_dump(mode="json", exclude=out) == other.model_dump(mode="json", exclude=out)
 

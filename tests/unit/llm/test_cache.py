@@ -45,7 +45,8 @@ def test_a_reply_comes_back_as_it_was_but_nobody_pays_again(tmp_path):
         await cache.put(key(), REPLY)
         hit = await cache.get(key())
         await cache.aclose()
-        assert hit == replace(REPLY, usage=Usage(prompt=120, cached=80, generated=30, usd=0.0, free=True, kept=True))
+        again = Usage(prompt=120, cached=80, generated=30, usd=0.0, free=True, kept=True, saved=REPLY.usage.usd)
+        assert hit == replace(REPLY, usage=again) and REPLY.usage.usd > 0
         assert hit.usage.tokens == 150 and not hit.usage.paid
 
     asyncio.run(main())

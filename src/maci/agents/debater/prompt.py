@@ -55,7 +55,11 @@ def piece(number: str, span: Span) -> str:
 
 def messages(request: TurnRequest, *, persona: str, arguments: int, verbalised: bool) -> tuple[Message, ...]:
     """The whole prompt of a turn."""
-    belief = ", and state your belief: how likely each outcome is, in percent" if verbalised else ""
+    belief = (
+        ", and state your belief: how likely each outcome is, in percent (only the proportions count)"
+        if verbalised
+        else ""
+    )
     if request.round == 0:
         task = _OPENING.render(arguments=arguments, belief=belief)
     else:

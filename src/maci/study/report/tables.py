@@ -66,6 +66,7 @@ _ABOUT = {
     "brier_top": "square of confidence less correctness, 0 to 1",
     "nll": "in nats",
     "tokens": "per case: prompt and generated, agents and judges",
+    "usd": "per case: what its replies cost when they were bought, also where another answer had bought them before",
     "seconds": "wall time per case; decides nothing",
 }
 
@@ -81,7 +82,7 @@ def _spent(a: Answered) -> dict[str, float]:
         "calls": a.row.calls,
         "judge_calls": a.row.judge_calls,
         "rounds": a.row.rounds,
-        "usd": own.usd + judge.usd,
+        "usd": own.usd + own.saved + judge.usd + judge.saved,
         "seconds": a.row.seconds,
     }
 
