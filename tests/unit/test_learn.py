@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
 from maci import learn
+from maci.case.datasets import load
 from maci.config import build
 from maci.errors import InputError
 from maci.learn import Learnt, Opening, learn_agents
@@ -221,3 +224,30 @@ def test_what_does_not_fit_together_is_refused() -> None:
         learn_agents([{"u": {"a": 1.0}}], ["a", "b"], [AB])
     with pytest.raises(InputError, match="u holds 'z', which is not among the labels of its case"):
         learn_agents([{"u": {"z": 1.0}}], ["a"], [AB])
+
+
+DATA = Path(os.environ.get("MACI_DATA") or "missing")
+
+
+@pytest.mark.skipif(not (DATA / "mmlu_pro_panel").is_dir(), reason="mmlu_pro_panel is not here: set MACI_DATA")
+def test_on_recorded_models_half_of_dev_teaches_weights_that_are_better_than_a_vote_on_the_other_half() -> None:
+    items = load("mmlu_pro_panel", DATA, seed=0, options={}).dev
+    said: list[Opening] = [
+        {m: None if t.answer is None else {t.answer: 1.0} for m, t in item.recorded.openings.items()}
+        for item in items
+        if item.recorded is not None
+    ]
+    gold, names = [str(item.case.gold) for item in items], [item.case.outcomes.labels for item in items]
+    half = len(items) // 2
+    learnt = learn_agents(said[:half], gold[:half], names[:half])
+
+    def right(weight: Mapping[str, float]) -> int:
+        count = 0
+        for opening, true, labels in zip(said[half:], gold[half:], names[half:], strict=True):
+            votes = {y: sum(weight[m] for m, p in opening.items() if p and y in p) for y in labels}
+            count += max(votes, key=lambda y: votes[y]) == true
+        return count
+
+    pull = {m: w * (1 - learnt.doubt[m]) for m, w in learnt.prior.items()}
+    assert right(pull) > right(dict.fromkeys(pull, 1.0)) + 0.02 * half
+    assert learnt.prior["gpt-4o-2024-05"] > 1 > learnt.prior["mistral-7b-instruct-v0.2"]
