@@ -6,6 +6,7 @@ import contextlib
 import io
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -36,6 +37,7 @@ def commands() -> list[str]:
 def test_every_command_of_the_readme_works(tmp_path: Path):
     (yaml,) = blocks("yaml")
     (tmp_path / "case.yaml").write_text(yaml, encoding="utf-8")
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.md").write_text("A cat walks along walls.\n\nA dog runs in circles.\n", encoding="utf-8")
     ran = commands()
