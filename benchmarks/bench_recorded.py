@@ -278,6 +278,7 @@ def turns_until(item: Item, rounds: int) -> int:
 
 
 def ford(folder: Path, dev_only: bool) -> None:
+    together: dict[str, tuple[list[Scored], list[float]]] = {}
     for name in FORD:
         task = load("ford_debates", folder, seed=0, options={"debates": name})
         items = task.dev if dev_only else task.test
@@ -288,12 +289,26 @@ def ford(folder: Path, dev_only: bool) -> None:
         print(f"  {'':42} {'acc1 [95 %]':22} turns  right→wrong  wrong→right   (against weights only)")
         before: list[Scored] = []
         for label, some, turns in courses(task.dev, items, settings):
+            kind = "fold with weights, rounds best on dev" if "best on dev" in label else label
+            scores, spent = together.setdefault(kind, ([], []))
+            scores += some
+            spent += [turns] * len(some)
             right = [s.correct for s in some if s.correct is not None]
             share = wilson(sum(right), len(right))
             before = before or some
             moved = flips(before, some)
             print(f"  {label:42} {share.value:.3f} [{share.low:.3f}, {share.high:.3f}]   {turns:5.2f}"
                   f"  {moved.correct_to_wrong:6d}       {moved.wrong_to_correct:6d}")  # fmt: skip
+
+
+    end, _ = together["recorded: last speaker"]
+    print(f"all {len(end)} debates together                    acc1    turns   less the recorded last speaker [95 %]")
+    for label, (scores, spent) in together.items():
+        both = [(a, b) for a, b in zip(scores, end, strict=True) if a.correct is not None and b.correct is not None]
+        ours, theirs = [a for a, _ in both], [b for _, b in both]
+        gap = compare("acc1", ours, theirs, np.random.default_rng(0))
+        right = np.mean([a.correct for a in ours])
+        print(f"  {label:42} {right:.3f}   {np.mean(spent):5.2f}   {gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}]")
 
 
 def turns_of(items: Sequence[Item], rounds: Sequence[int]) -> list[int]:
