@@ -76,6 +76,7 @@ def run(options: Options) -> None:
                 address=options.address,
                 retry_failed=options.retry_failed,
                 shared=options.store is not None,
+                learning=view.learning,
                 begun=view.begin,
                 watch=view.row,
             )

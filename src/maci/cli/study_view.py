@@ -9,7 +9,9 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
+from rich.status import Status
 from rich.table import Table
+from rich.text import Text
 
 from maci.study.rows import Row
 from maci.study.store import Meta
@@ -30,12 +32,27 @@ class StudyView:
         self._console = Console(stderr=True, highlight=False, no_color=plain)
         self._silent, self._live = silent, not plain and self._console.is_terminal
         self._screen: Live | None = None
+        self._waiting: Status | None = None
         self._bar: Bar | None = None
         self._progress: Progress | None = None
         self._began = self._said = time.monotonic()
 
+    def learning(self, data: str, seed: int, openings: int) -> None:
+        """What dev is asked before the first answer: a spinner on a terminal, a line elsewhere."""
+        if self._silent:
+            return
+        said = f"{data}, seed {seed}: learning from {openings:,} dev openings"
+        if not self._live:
+            self._line(said)
+        elif self._waiting is None:
+            self._waiting = self._console.status(Text(said))
+            self._waiting.start()
+        else:
+            self._waiting.update(Text(said))
+
     def begin(self, meta: Meta, progress: Progress) -> None:
         """What is planned, and what is there already."""
+        self._learnt()
         self._progress, self._began, self._said = progress, time.monotonic(), time.monotonic()
         if self._silent:
             return
@@ -67,9 +84,15 @@ class StudyView:
 
     def close(self) -> None:
         """Take the live part away."""
+        self._learnt()
         if self._screen is not None:
             self._screen.stop()
             self._screen = self._bar = None
+
+    def _learnt(self) -> None:
+        if self._waiting is not None:
+            self._waiting.stop()
+            self._waiting = None
 
     def _words(self, progress: Progress) -> str:
         done = progress.planned - progress.left

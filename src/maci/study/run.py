@@ -104,12 +104,14 @@ async def run_study(
     address: str | None = None,
     retry_failed: bool = False,
     shared: bool = False,
+    learning: Callable[[str, int, int], object] = lambda data, seed, openings: None,
     begun: Callable[[Meta, Progress], object] = lambda meta, progress: None,
     watch: Callable[[Row], object] = lambda row: None,
 ) -> Outcome:
     """Compute what is missing. ``shared``: others work on it too, so begin somewhere of one's own.
 
-    Raises what would end every answer (a wrong key, a full disk); all rows until then are in the store.
+    ``learning`` hears of each data set and seed whose dev openings are about to be asked for, ``begun`` of the plan after that, and
+    ``watch`` of each new row. Raises what would end every answer (a wrong key, a full disk); all rows until then are in the store.
     """
     life = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}-{secrets.token_hex(3)}"
     ceiling = study.spec.budget
@@ -122,7 +124,7 @@ async def run_study(
         await worker.check()
         meta = store.begin(plan)
         if study.spec.learn.agents:
-            meta = store.begin(plan.model_copy(update={"learnt": await worker.learn(meta.learnt)}))
+            meta = store.begin(plan.model_copy(update={"learnt": await worker.learn(meta.learnt, learning)}))
             worker.teach(meta.learnt)
         there, keys = store.keys(), list(meta.keys())
         planned = set(keys)

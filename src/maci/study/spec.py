@@ -47,7 +47,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from maci.case.datasets import find
-from maci.config import Config, build
+from maci.config import Config, build, full_key, parameters
 from maci.errors import ConfigError, InputError, MaciError
 from maci.methods import registry
 from maci.panel.spec import AgentSpec, JudgeSpec, ModelSpec
@@ -205,7 +205,7 @@ class StudySpec(_Table):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """``[set]`` with dotted keys, whether written ``"stop.max_rounds" = 5`` or ``[set.stop]``."""
+        """``[set]`` with dotted keys, whether written ``"stop.max_rounds" = 5`` or ``[set.stop]``; numbers by agent stay together."""
         return _flat(self.set)
 
     @property
@@ -233,14 +233,25 @@ class StudySpec(_Table):
         return build(self.profile, values)
 
 
+_BY_AGENT = frozenset(row.key for row in parameters(Config()) if isinstance(row.default, Mapping))
+"""Settings whose value is a table itself: a number for some of the agents."""
+
+
 def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in values.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and not _by_agent(f"{prefix}{key}"):
             found |= _flat(value, f"{prefix}{key}.")
         else:
             found[f"{prefix}{key}"] = value
     return found
+
+
+def _by_agent(key: str) -> bool:
+    try:
+        return full_key(key) in _BY_AGENT
+    except ConfigError:  # a section, or a key that is refused where it is used
+        return False
 
 
 def load_spec(path: Path, *, quick: bool = False, limit: int | None = None) -> StudySpec:
@@ -330,7 +341,7 @@ def _check(spec: StudySpec, where: str) -> None:
         build(spec.profile, spec.settings)
     except ConfigError as error:
         raise ConfigError(f"{where}: [set] {error}") from error
-    if spec.learn.agents and (given := next((k for k in spec.settings if k.startswith(_TAUGHT)), None)):
+    if spec.learn.agents and (given := next((k for k in spec.settings if full_key(k) in _TAUGHT), None)):
         raise ConfigError(f"{where}: [learn] agents = true learns what [set] {given!r} gives: leave one out")
 
 

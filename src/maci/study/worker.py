@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
@@ -235,8 +235,15 @@ class Worker:
 
     # --- what is learnt before ------------------------------------------------------------------------------------------------
 
-    async def learn(self, known: Mapping[str, Mapping[int, Lesson]]) -> dict[str, dict[int, Lesson]]:
-        """What dev teaches about the agents of every data set and seed that is not among ``known``; with what is."""
+    async def learn(
+        self,
+        known: Mapping[str, Mapping[int, Lesson]],
+        told: Callable[[str, int, int], object] = lambda data, seed, openings: None,
+    ) -> dict[str, dict[int, Lesson]]:
+        """What dev teaches about the agents of every data set and seed that is not among ``known``; with what is.
+
+        ``told`` hears of each before it begins, with how many openings are asked for.
+        """
         found = {data: dict(lessons) for data, lessons in known.items()}
         for data in self._entries:
             for seed in self.study.spec.seeds:
@@ -245,6 +252,8 @@ class Worker:
                     items = limited(group.task.dev, self.study.spec.limit, seed)
                     if not items:
                         raise InputError(f"[learn] agents = true, but {data} has no dev items: leave it out")
+                    asked = sum(item.case.gold is not None for item in items)
+                    told(data, seed, asked * len(self._seated(group.bench.panel, items[0].case, seed)))
                     found[data][seed] = await learn(items, group.bench, seed)
         return found
 

@@ -72,6 +72,18 @@ def test_a_run_says_what_it_did_and_where_it_is(maci, study):
     assert Path("studies-out/tiny/results.sqlite").is_file()
 
 
+def test_learning_says_what_it_asks_for(maci, tmp_path):
+    write_cases(tmp_path, 90)
+    methods = [{"use": "weighted_average"}]
+    path = tmp_path / "taught.toml"
+    path.write_text(toml(spec_data(methods=methods, seeds=[0], limit=21, learn={"agents": True})), encoding="utf-8")
+    told = "tiny, seed 0: learning from 63 dev openings\n"  # of three readers
+    assert told in maci("study", "run", path, "--out", "here").err
+    assert "learning" not in maci("study", "run", path, "--out", "here").err  # it is kept
+    quiet = maci("study", "run", path, "--out", "there", "--quiet")
+    assert quiet.code == 0 and quiet.err == ""
+
+
 def test_json_is_one_object_and_nothing_else(maci, study):
     study(methods=[{"use": "average"}])
     ran = maci("study", "run", "study.toml", "--json", "--limit", "3", "--out", "here")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,13 +13,16 @@ import pytest
 from maci.errors import CheckFailed, InputError
 from maci.llm.usage import Usage
 from maci.study.calibration import IDENTITY, Calibration
+from maci.study.learning import Lesson
+from maci.study.metrics import measure
 from maci.study.report import Settings, build_report
 from maci.study.report.arena import arenas, scored
 from maci.study.report.compare import adjusted, compare_all, in_words
 from maci.study.report.estimates import Estimates
 from maci.study.report.gather import join
 from maci.study.report.model import Cell, Report, Table, show
-from maci.study.store import Method
+from maci.study.rows import Row
+from maci.study.store import Meta, Method
 from report_helpers import answers, belief, meta_of, row, study
 
 FAST = Settings(resamples=200)
@@ -229,6 +234,113 @@ def test_the_report_begins_with_whether_debate_was_worth_it():
     assert "no method without debate was run" in alone.verdict[1]
 
 
+def asked_of(reference: str, pattern: Mapping[str, str], tokens: Mapping[str, int] | None = None) -> tuple[str, str]:
+    """Question and first answer of a report with that reference."""
+    rows = [
+        a
+        for name, some in pattern.items()
+        for a in answers(name, some, usage=Usage(prompt=(tokens or {}).get(name, 1000)))
+    ]
+    report = build_report(study(rows, list(pattern)), Settings(resamples=200, reference=reference))
+    return report.verdict[0], report.verdict[1]
+
+
+def test_a_reference_without_debate_is_asked_about_itself():
+    good, bad = "+" * 30, "-" * 30
+    question, answer = asked_of("weighted_average", {"weighted_average": good, "average": bad, "maci": bad})
+    assert question == "Was weighted_average worth it here?"
+    assert answer == "made: toy: yes. weighted_average beat average. Against debate, it beat maci."
+    _, answer = asked_of("weighted_average", {"weighted_average": bad, "average": good, "maci": good})
+    assert answer.startswith("made: toy: no. On these 30 cases weighted_average lost to average")
+    assert answer.endswith("Against debate, it lost to maci.")
+    _, answer = asked_of("weighted_average", {"weighted_average": "+-+-", "average": "+-++"})
+    assert "not shown. average does without it for as many tokens" in answer and "debate" not in answer
+    _, answer = asked_of("weighted_average", {"weighted_average": "+-+-", "single": "+-++"}, {"single": 300})
+    assert "not shown. single does without it for fewer tokens" in answer
+    _, answer = asked_of("average", {"average": "+-+-", "maci": "+-++"})
+    assert "no other method without debate was run on the same cases, so whether average was worth it" in answer
+    assert answer.endswith("Against debate, it tied with maci.")
+
+
+def test_the_question_stands_also_where_nothing_is_scored():
+    made = study(answers("weighted_average", "xx") + answers("maci", "xx"), ["weighted_average", "maci"])
+    for reference, asked in (("weighted_average", "weighted_average"), ("maci", "debate")):
+        [said] = build_report(made, Settings(resamples=200, reference=reference)).verdict
+        assert said.startswith(f"Was {asked} worth it here? There is no scored answer yet")
+
+
+def test_studies_with_different_references_are_asked_about_both():
+    rows = answers("weighted_average", "++") + answers("maci", "++")
+    metas = [
+        meta_of(rows, ["weighted_average", "maci"], name=name, report={"reference": reference})
+        for name, reference in (("one", "maci"), ("two", "weighted_average"))
+    ]
+    report = build_report(join([(m.spec.name, m, rows) for m in metas]), FAST)
+    assert report.verdict[0] == "Was debate or weighted_average worth it here?"
+
+
+def test_debate_has_to_be_better_than_the_weighted_openings():
+    question, answer = asked_of("maci", {"maci": "-" * 30, "weighted_average": "+" * 30})
+    assert question == "Was debate worth it here?"
+    assert "no. On these 30 cases maci lost to weighted_average" in answer
+
+
+def test_only_a_panel_has_members():
+    rows = answers("single/one", "+-") + answers("single/two", "++") + answers("weighted_average", "++")
+    made = study(rows, [each("one"), each("two"), "weighted_average"])
+    panel = build_report(made, Settings(resamples=200, reference="weighted_average"))
+    assert [line.name for line in table(panel, "pairs").lines] == ["single/one", "single/two", "weighted_average"]
+    alone = build_report(made, Settings(resamples=200, reference="single/two"))
+    assert "pairs" not in table_keys(alone)
+
+
+# what dev taught
+
+
+def lesson(weights: Mapping[str, float], **more: Any) -> Lesson:
+    settings = {"calibration.doubt": {"x": 0.25}, "calibration.agents": {"y": 1.5}, "reliability.prior": dict(weights)}
+    return Lesson(settings=settings, n=38, items=40, weights="logit(10)", calls=80, usage=Usage(prompt=900), **more)
+
+
+def taught(by_seed: Mapping[int, Lesson]) -> Meta:
+    rows = answers("maci", "++") + answers("average", "+-")
+    return meta_of(rows, ["average", "maci"]).model_copy(update={"learnt": {"toy": dict(by_seed)}})
+
+
+def test_what_dev_taught_is_shown_for_each_agent_and_seed():
+    rows = answers("maci", "++") + answers("average", "+-")
+    few = lesson({"x": 1.0, "y": 1.0}, notes=("y: 3 dev answers, 20 are needed",))
+    plan = taught({1: few, 0: lesson({"x": 1.75, "y": 0.25})})
+    report = build_report(join([("folder", plan, rows)]), FAST)
+    found = table(report, "lessons")
+    shown = [(line.name, *(c.value for c in line.cells)) for line in found.lines]
+    assert shown == [
+        ("x", "made: toy", "0", 1.0, 0.25, 1.75, 38, "logit(10)", ""),
+        ("y", "made: toy", "0", 1.5, 0.0, 0.25, 38, "logit(10)", ""),
+        ("x", "made: toy", "1", 1.0, 0.25, 1.0, 38, "logit(10)", ""),
+        ("y", "made: toy", "1", 1.5, 0.0, 1.0, 38, "logit(10)", "3 dev answers, 20 are needed"),
+    ]
+    assert any("160 calls and 1,800 tokens" in note for note in found.notes)
+    assert "lessons" not in table_keys(build_report(study(rows, ["average", "maci"]), FAST))
+
+
+def test_folders_that_learnt_different_things_are_refused():
+    rows = answers("maci", "++") + answers("average", "+-")
+    one, two = (taught({0: lesson({"x": 1.75, "y": w})}) for w in (0.25, 0.5))
+    with pytest.raises(
+        CheckFailed,
+        match=r"one and two .* agents of toy, seed 0 \(reliability.prior of y is 0.25 in one, 0.5 in the other\).*one of them alone",
+    ):
+        join([("one", one, rows), ("two", two, rows)])
+
+
+def test_folders_that_learnt_the_same_or_of_other_seeds_are_joined():
+    rows = answers("maci", "++") + answers("average", "+-")
+    same, dearer = lesson({"x": 1.0}), lesson({"x": 1.0}).model_copy(update={"calls": 0, "usage": Usage()})
+    [merged] = join([("one", taught({0: same}), rows), ("two", taught({0: dearer, 1: dearer}), rows)])
+    assert merged.meta.learnt == {"toy": {0: same, 1: dearer}}
+
+
 # further tables
 
 
@@ -352,6 +464,33 @@ def test_the_ece_of_a_calibrated_method_is_estimated_without_its_answers():
     ]
     assert found.value == pytest.approx(np.mean(drawn), rel=0.05)
     assert found.low > 0
+
+
+def calibrated() -> list[Row]:
+    """20 of 40 right at 0.5, 36 of 40 at 0.9: a calibration error of 0, and more in nearly every resample."""
+    half = [row("maci", f"half{i:03}", "x", belief=belief("a" if i % 2 else "b", 0.5)) for i in range(40)]
+    return half + [row("maci", f"sure{i:03}", "x", belief=belief("a" if i % 10 else "b", 0.9)) for i in range(40)]
+
+
+def test_an_interval_of_the_calibration_error_has_its_value_in_it():
+    drawn = measure("ece", [scored(r, IDENTITY) for r in calibrated()], np.random.default_rng(0), resamples=200)
+    assert drawn.value == pytest.approx(0, abs=1e-12)
+    assert drawn.low > 1e-6  # so it would be shown without its value
+    report = build_report(study(calibrated() + answers("average", "+-"), ["maci", "average"]), FAST)
+    shown = cell(table(report, "main"), "maci", "ece")
+    assert shown.low == shown.value and shown.high == pytest.approx(drawn.high)
+    assert shown.how.endswith("widened to its value")
+    notes = [note for note in table(report, "main").notes if "widened" in note]
+    assert len(notes) == 1 and notes[0].startswith("ECE of maci: ")
+
+
+def test_a_difference_of_calibration_errors_has_its_value_in_it():
+    # all right at 0.9 is an error of 0.1 in every resample
+    always = [r.model_copy(update={"method": "average", "belief": belief("a", 0.9)}) for r in calibrated()]
+    found = table(build_report(study(calibrated() + always, ["maci", "average"]), FAST), "differences")
+    shown = cell(found, "average", "ece_difference")
+    assert shown.value == shown.low == pytest.approx(-0.1) and shown.high > shown.value + 0.01
+    assert any(note.startswith("Δ ECE of average: ") for note in found.notes)
 
 
 # several data sets, several folders, parts

@@ -17,7 +17,9 @@ from typer.testing import CliRunner
 
 from maci.cli.app import app
 from maci.llm.usage import Usage
+from maci.study.learning import Lesson
 from maci.study.report import FORMATS, Settings, build_report, render
+from maci.study.report.gather import join
 from maci.study.report.latex import escape
 from maci.study.report.model import Cell, Chart, Point, Series, estimate, number, show
 from maci.study.report.records import CSV_COLUMNS
@@ -229,6 +231,36 @@ def test_csv_has_one_row_per_method_and_metric_and_no_run_ids(report):
     )
     assert not any(r["method"].startswith("paper") for r in rows)
     assert "made0" not in written and "0123456789" not in written
+
+
+def test_what_dev_taught_is_in_every_format():
+    rows = answers("maci", "+-") + answers("average", "++")
+    lesson = Lesson(
+        settings={"calibration.agents": {"x": 1.375}, "reliability.prior": {"x": 1.625, "y": 0.375}},
+        n=38,
+        items=40,
+        weights="logit(10)",
+    )
+    plan = meta_of(rows, ["average", "maci"]).model_copy(update={"learnt": {"toy": {7: lesson}}})
+    made = build_report(join([("folder", plan, rows)]), Settings(resamples=100))
+    for format in ("text", "md", "latex", "html"):
+        written = render(made, format)
+        assert all(part in written for part in ("Agents, as dev taught", "1.375", "1.625", "0.375", "logit(10)")), (
+            format
+        )
+        assert "U+" not in written  # a sign that LaTeX has no command for
+    [found] = [t for t in json.loads(render(made, "json"))["tables"] if t["key"] == "lessons"]
+    assert [line["name"] for line in found["lines"]] == ["x", "y"]
+    rows_ = list(csv.DictReader(io.StringIO(render(made, "csv"))))
+    own = [
+        (r["section"], r["method"], r["metric"], r["value"], r["n"]) for r in rows_ if r["method"].startswith("agent ")
+    ]
+    assert own[:3] == [
+        ("made: toy", "agent x (seed 7)", "agent_temperature", "1.375", "38"),
+        ("made: toy", "agent x (seed 7)", "agent_doubt", "0.0", "38"),
+        ("made: toy", "agent x (seed 7)", "agent_weight", "1.625", "38"),
+    ]
+    assert len(own) == 6
 
 
 def test_json_has_every_table_and_every_point(report):

@@ -71,6 +71,37 @@ def test_the_fingerprint_is_of_what_decides_rows():
     assert parse_spec(spec_data(**nested), "t").fingerprint == parse_spec(spec_data(**dotted), "t").fingerprint
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        '"reliability.prior" = { lexical = 2, "gpt-4.1" = 0.5 }',
+        'reliability.prior = { lexical = 2, "gpt-4.1" = 0.5 }',
+        '[set.reliability.prior]\nlexical = 2\n"gpt-4.1" = 0.5',
+        'prior = { lexical = 2, "gpt-4.1" = 0.5 }',
+        'reliability.prior = "lexical=2,gpt-4.1=0.5"',
+    ],
+)
+def test_numbers_by_agent_may_be_written_as_a_table(tmp_path, written):
+    head = 'name = "t"\n[[data]]\nset = "symptom2disease"\n[[methods]]\nuse = "maci"\n'
+    path = tmp_path / "study.toml"
+    path.write_text(f"{head}[quick.set]\n'stop.max_rounds' = 2\n[set]\n{written}\n", encoding="utf-8")
+    for quick in (False, True):
+        config = load_spec(path, quick=quick).config()
+        assert config.reliability.prior == {"lexical": 2.0, "gpt-4.1": 0.5}
+    assert load_spec(path, quick=True).config().stop.max_rounds == 2
+
+
+def test_a_wrong_number_by_agent_names_the_setting():
+    with pytest.raises(ConfigError, match=r"\[set\] reliability.prior = .*must be name=number pairs"):
+        parse_spec(spec_data(set={"reliability": {"prior": {"lexical": -1}}}), "t")
+
+
+@pytest.mark.parametrize("given", [{"reliability.prior": {"lexical": 2}}, {"prior": "lexical=2"}])
+def test_numbers_by_agent_are_not_both_given_and_learnt(given):
+    with pytest.raises(ConfigError, match="leave one out"):
+        parse_spec(spec_data(set=given, learn={"agents": True}), "t")
+
+
 def test_the_environment_has_no_say(monkeypatch):
     monkeypatch.setenv("MACI_MAX_ROUNDS", "3")
     assert parse_spec(spec_data(), "t").config().stop.max_rounds == 8

@@ -18,7 +18,9 @@ from maci.study.store import Method
 __all__ = ["BEST", "WITHOUT_DEBATE", "Answered", "Arena", "Case", "Entrant", "Place", "arenas", "scored"]
 
 BEST = "(best on dev)"
-WITHOUT_DEBATE = frozenset({"single", "average", "majority_vote", "self_consistency", "mixture_of_agents"})
+WITHOUT_DEBATE = frozenset(
+    {"single", "average", "weighted_average", "majority_vote", "self_consistency", "mixture_of_agents"}
+)
 """Methods in which no agent hears another and answers again in turn; what debate has to be better than."""
 _ABLATIONS = frozenset(entry.name for entry in entries() if entry.ablation)
 

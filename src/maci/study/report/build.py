@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 from maci.errors import InputError
 from maci.study.calibration import Calibration, Learner
-from maci.study.report.arena import Arena, arenas
+from maci.study.report.arena import BEST, WITHOUT_DEBATE, Arena, arenas
 from maci.study.report.compare import Comparison, adjusted, compare_all, in_words, worth_it
 from maci.study.report.course import flip_table, round_table, signal_tables
 from maci.study.report.estimates import Estimates
 from maci.study.report.gather import Gathered
+from maci.study.report.lessons import lessons_table
 from maci.study.report.model import Chart, Column, Line, Report, Section, Table, count, number, text
 from maci.study.report.ordered import ordered_table, ordered_words
 from maci.study.report.strata import agreement_table, quality_table
@@ -55,9 +56,10 @@ def build_report(
     notes: list[str] = []
     fought: list[tuple[Gathered, Arena, list[Comparison]]] = []
     learnt: dict[str, Mapping[Learner, Calibration]] = {}
+    references: dict[str, str] = {}
     for study in studies:
         watch(f"{study.label}: calibration")
-        reference = _reference(study, own, notes)
+        reference = references[study.label] = _reference(study, own, notes)
         found, learnt[study.label] = arenas(study, reference)
         for arena in found:
             if arena.reference != reference:
@@ -84,11 +86,12 @@ def build_report(
         overview(sections),
         *(table for some in missing for table in some),
         *_failures(studies),
+        lessons_table(studies),
         _calibrations(studies, learnt),
     ]
     return Report(
         title=", ".join(study.label for study in studies),
-        verdict=_verdict(fought, studies),
+        verdict=_verdict(fought, studies, references),
         facts=_facts(studies, estimates),
         notes=tuple(notes),
         sections=tuple(sections),
@@ -166,12 +169,31 @@ def _section(study: Gathered, arena: Arena, found: Sequence[Comparison], estimat
     )
 
 
+def _question(
+    fought: Sequence[tuple[Gathered, Arena, list[Comparison]]],
+    studies: Sequence[Gathered],
+    references: Mapping[str, str],
+) -> str:
+    """What the report answers first: of debate, or of a reference that does without."""
+    compared = [(arena.reference, arena.home.use) for _, arena, _ in fought]
+    if not compared:
+        for study in studies:
+            methods = [method for some in study.meta.methods.values() for method in some]
+            name = references[study.label]
+            compared += [(name, m.use) for m in methods if name in (m.name, f"{m.of} {BEST}")]
+    asked = dict.fromkeys(name if use in WITHOUT_DEBATE else "debate" for name, use in compared)
+    return f"Was {' or '.join(asked) or 'debate'} worth it here?"
+
+
 def _verdict(
-    fought: Sequence[tuple[Gathered, Arena, list[Comparison]]], studies: Sequence[Gathered]
+    fought: Sequence[tuple[Gathered, Arena, list[Comparison]]],
+    studies: Sequence[Gathered],
+    references: Mapping[str, str],
 ) -> tuple[str, ...]:
+    question = _question(fought, studies, references)
     if not fought:
-        return ("Was debate worth it here? There is no scored answer yet, so nothing can be said.",)
-    found = ["Was debate worth it here?", *(worth_it(arena, some) for _, arena, some in fought)]
+        return (f"{question} There is no scored answer yet, so nothing can be said.",)
+    found = [question, *(worth_it(arena, some) for _, arena, some in fought)]
     scored = {(study.label, data) for study, arena, _ in fought for data in arena.data}
     found += [
         f"{study.label}: {data}: no scored test answer yet, so nothing can be said."

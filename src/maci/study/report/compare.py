@@ -121,32 +121,50 @@ def _p(p: float) -> str:
 
 
 def worth_it(arena: Arena, found: Sequence[Comparison]) -> str:
-    """Was debate worth it here? Against what does without: a clear gain over all of it, or the same for fewer tokens."""
-    name, where = arena.reference, arena.title
-    if not arena.home.debates:
-        return f"{where}: {name} is no debate, so this says nothing of debate."
+    """Was the reference worth it here? Against what does without debate: a clear gain over all of it, or the same for fewer tokens.
+
+    A reference that debates stands for debate; of one that does not, it is also said how the debates did against it.
+    """
+    where, debates = arena.title, arena.home.debates
+    after = "" if debates else _against_debates(found)
     baselines = [c for c in found if not c.debates and not c.member and c.cases]
     if not baselines:
-        return (
-            f"{where}: no method without debate was run on the same cases, so whether debate was worth it is not known."
-        )
+        what, other = ("debate", "") if debates else (arena.reference, "other ")
+        none = f"no {other}method without debate was run on the same cases"
+        return f"{where}: {none}, so whether {what} was worth it is not known.{after}"
     lost = [c for c in baselines if c.verdict == "lost to"]
     beaten = [c for c in baselines if c.verdict == "beat"]
     tied = [c for c in baselines if c.verdict == "tied with"]
-    cheaper = [c for c in tied if c.tokens is None or c.tokens > 1]
-    dearer = [c for c in tied if c.tokens is not None and c.tokens <= 1]
+    cheaper = [c for c in tied if c.tokens is None or c.tokens >= 1]
+    dearer = [c for c in tied if c.tokens is not None and c.tokens < 1]
     if lost:
         worst = min(lost, key=lambda c: c.accuracy.value)
-        return f"{where}: no. {in_words(worst)}"
+        return f"{where}: no. {in_words(worst)}{after}"
     if cheaper:
         c = min(cheaper, key=lambda c: (c.accuracy.value, c.other))
-        more = "for fewer tokens" if c.tokens is not None else "at a cost that was not recorded"
+        cost = (
+            "at a cost that was not recorded"
+            if c.tokens is None
+            else f"for {'fewer' if c.tokens > 1 else 'as many'} tokens"
+        )
+        does = f"does without {'debate' if debates else 'it'} {cost}"
         others = f" It beat {_names(beaten)}." if beaten else ""
-        return f"{where}: not shown. {c.other} does without debate {more}, and the difference may be chance. {in_words(c)}{others}"
+        return f"{where}: not shown. {c.other} {does}, and the difference may be chance. {in_words(c)}{others}{after}"
     if dearer and not beaten:
-        return f"{where}: it saved tokens, no more: as right as {_names(dearer)}, within chance, for fewer tokens."
+        return (
+            f"{where}: it saved tokens, no more: as right as {_names(dearer)}, within chance, for fewer tokens.{after}"
+        )
     saved = f", and tied with {_names(dearer)} for fewer tokens" if dearer else ""
-    return f"{where}: yes. {name} beat {_names(beaten)}{saved}."
+    return f"{where}: yes. {arena.reference} beat {_names(beaten)}{saved}.{after}"
+
+
+def _against_debates(found: Sequence[Comparison]) -> str:
+    """How a reference without debate did against those that debate."""
+    some = [c for c in found if c.debates and not c.member and c.cases]
+    said = [
+        f"{v} {_names(by)}" for v in ("beat", "tied with", "lost to") if (by := [c for c in some if c.verdict == v])
+    ]
+    return f" Against debate, it {', '.join(said)}." if said else ""
 
 
 def _names(found: Sequence[Comparison]) -> str:

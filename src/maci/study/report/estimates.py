@@ -14,10 +14,26 @@ from maci.calibrate import binned_gaps, equal_width
 from maci.study.metrics import BINS, Scored, compare, measure, per_case
 from maci.study.statistics import RESAMPLES, Interval, bootstrap, bootstrap_mean, mean_of, ratio_of
 
-__all__ = ["Estimates"]
+__all__ = ["WIDENED", "Estimates", "covering"]
+
+WIDENED = "widened to its value"
+"""In ``how``, where the interval that was drawn left out its own value."""
 
 _PERFECT = 1000
 """Draws for the calibration error of a calibrated method."""
+
+
+def covering(found: Interval) -> Interval:
+    """An interval that has its value in it. A calibration error is too high by nature, and that of a resample, which has cases twice,
+    even more so: all resamples may lie above the value, and no choice of their quantiles would reach it.
+
+    >>> print(covering(Interval(0.02, 0.03, 0.06, 50, "BCa")))
+    0.02 [0.02, 0.06], n = 50, BCa, widened to its value
+    """
+    if math.isnan(found.value) or found.low <= found.value <= found.high:
+        return found
+    low, high = min(found.low, found.value), max(found.high, found.value)
+    return Interval(found.value, low, high, found.n, f"{found.how}, {WIDENED}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +90,7 @@ class Estimates:
     def metric(self, metric: str, scored: Sequence[Scored], cases: Sequence[Hashable]) -> Interval:
         """A metric of :mod:`maci.study.metrics`."""
         if metric in ("ece", "ece_adaptive"):
-            return measure(metric, scored, self.rng(), groups=cases, resamples=self.resamples)
+            return covering(measure(metric, scored, self.rng(), groups=cases, resamples=self.resamples))
         values = per_case(metric, scored)
         if metric in ("acc1", "acc3"):
             return self.share(values, cases)
@@ -83,7 +99,7 @@ class Estimates:
     def difference(self, metric: str, a: Sequence[Scored], b: Sequence[Scored], cases: Sequence[Hashable]) -> Interval:
         """metric(a) − metric(b) over the same answers, drawn together; percentile."""
         if metric in ("ece", "ece_adaptive"):
-            return compare(metric, a, b, self.rng(), groups=cases, resamples=self.resamples)
+            return covering(compare(metric, a, b, self.rng(), groups=cases, resamples=self.resamples))
         return self.mean_difference(per_case(metric, a) - per_case(metric, b), cases)
 
     def mean_difference(self, d: Vector, cases: Sequence[Hashable]) -> Interval:

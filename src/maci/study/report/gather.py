@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from maci.errors import InputError
+from maci.errors import CheckFailed, InputError
+from maci.study.learning import Lesson
 from maci.study.rows import Key, Row
 from maci.study.store import Meta, Store, conflict, open_store
 
@@ -74,6 +75,38 @@ def join(found: Sequence[tuple[str, Meta, Sequence[Row]]]) -> tuple[Gathered, ..
                     raise error
         planned = dict.fromkeys(key for _, plan, _ in entries for key in plan.keys())  # noqa: SIM118 - not a mapping
         methods = {data: some for _, plan, _ in entries for data, some in plan.methods.items()}
-        merged = meta.model_copy(update={"methods": methods})
+        merged = meta.model_copy(update={"methods": methods, "learnt": _learnt(entries)})
         studies.append(Gathered(label=label, meta=merged, rows=dict(sorted(rows.items())), planned=tuple(planned)))
     return tuple(studies)
+
+
+def _learnt(entries: Sequence[tuple[str, Meta, Sequence[Row]]]) -> dict[str, dict[int, Lesson]]:
+    """What all folders of a study have learnt of its agents; refused where two of them answered with different settings."""
+    found: dict[str, dict[int, Lesson]] = {}
+    source: dict[tuple[str, int], str] = {}
+    for folder, meta, _ in entries:
+        for data, by_seed in meta.learnt.items():
+            for seed, lesson in by_seed.items():
+                old = found.setdefault(data, {}).setdefault(seed, lesson)
+                first = source.setdefault((data, seed), folder)
+                if old.settings != lesson.settings:
+                    raise CheckFailed(
+                        f"{first} and {folder} are of one study, but dev taught them different things about the agents of {data}, "
+                        f"seed {seed} ({_differing(old, lesson)}): their answers cannot be joined. Report on one of them alone, or "
+                        f"run {folder} again from an empty folder with the response cache of {first}"
+                    )
+    return found
+
+
+def _differing(one: Lesson, other: Lesson) -> str:
+    """The first setting in which they differ."""
+    for key in sorted({*one.settings, *other.settings}):
+        a, b = one.settings.get(key, {}), other.settings.get(key, {})
+        for agent in sorted({*a, *b}):
+            if a.get(agent) != b.get(agent):
+                return f"{key} of {agent} is {_said(a.get(agent))} in one, {_said(b.get(agent))} in the other"
+    return "their settings"
+
+
+def _said(value: float | None) -> str:
+    return "not given" if value is None else f"{value:g}"

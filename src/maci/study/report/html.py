@@ -10,7 +10,7 @@ from maci.study.report.svg import draw
 
 __all__ = ["to_html"]
 
-_FOLDED = ("failures", "calibrations")
+_FOLDED = ("failures", "calibrations", "lessons")
 _ARROWS = {"more": " ↑", "less": " ↓", "": ""}
 _MEANING = {"more": "more is better", "less": "less is better", "": ""}
 

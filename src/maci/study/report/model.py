@@ -224,7 +224,7 @@ class Report:
 
     title: str
     verdict: tuple[str, ...]
-    """Was debate worth it here? First the answer, then why."""
+    """Was debate, or the reference that does without, worth it here? First the question, then the answers."""
     facts: tuple[tuple[str, str], ...] = ()
     """What it rests on: studies, cases, versions."""
     notes: tuple[str, ...] = ()

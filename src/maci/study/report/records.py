@@ -9,7 +9,7 @@ import json
 import math
 from typing import Any
 
-from maci.study.report.model import Report
+from maci.study.report.model import Line, Report, Table
 
 __all__ = ["CSV_COLUMNS", "to_csv", "to_json"]
 
@@ -19,7 +19,10 @@ _METHOD_TABLES = ("main", "ordered", "differences", "compute", "quality", "agree
 
 
 def to_csv(report: Report) -> str:
-    """One row per section, method and metric; shares from 0 to 1, tokens as they are. No lines of the paper's, no names of runs."""
+    """One row per section, method and metric; shares from 0 to 1, tokens as they are. No lines of the paper's, no names of runs.
+
+    What dev taught about agents comes last, an agent where other rows have a method.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
@@ -43,7 +46,18 @@ def to_csv(report: Report) -> str:
                     rows.setdefault(line.name, []).append(found)
         for some in rows.values():
             writer.writerows(some)
+    for table in report.tables:
+        if table.key == "lessons":
+            writer.writerows(row for line in table.lines for row in _lesson(table, line))
     return out.getvalue()
+
+
+def _lesson(table: Table, line: Line) -> list[list[Any]]:
+    """What was learnt of an agent, in the columns of methods."""
+    cells = {column.key: cell for column, cell in zip(table.columns, line.cells, strict=True)}
+    who = f"agent {line.name} (seed {cells['seed'].value})"
+    keys = [key for key in cells if key.startswith("agent_")]
+    return [[cells["data"].value, who, key, _plain(cells[key].value), "", "", cells[key].n] for key in keys]
 
 
 def _plain(value: float | str | None) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from maci.study.report import paper
 from maci.study.report.arena import Answered, Arena, Case, Entrant
 from maci.study.report.compare import Comparison
-from maci.study.report.estimates import Estimates
+from maci.study.report.estimates import WIDENED, Estimates
 from maci.study.report.model import (
     Cell,
     Chart,
@@ -167,6 +167,8 @@ def main_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart]:
         "ECE of a finite sample is above 0 even for a perfect method, and its interval does not cover: read it against `ECE if "
         "calibrated`.",
     ]
+    ece = 1 + next(i for i, (key, *_) in enumerate(_QUALITY) if key == "ece")
+    notes += _widened("ECE", [(line.name, line.cells[ece].how) for line in lines])
     if printed:
         notes += [
             paper.NOTE,
@@ -189,6 +191,16 @@ def main_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart]:
     return Table(
         key="main", title="Main results", columns=tuple(columns), lines=tuple(lines), notes=tuple(notes)
     ), chart
+
+
+def _widened(what: str, cells: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """The footnote to intervals that do not come from resampling alone."""
+    names = [name for name, how in cells if how.endswith(WIDENED)]
+    if not names:
+        return ()
+    return (
+        f"{what} of {', '.join(names)}: resampling adds to this error, so its interval left out the value itself and is widened to it.",
+    )
 
 
 def difference_table(arena: Arena, found: Sequence[Comparison], tests: int) -> tuple[Table, Chart]:
@@ -231,6 +243,7 @@ def difference_table(arena: Arena, found: Sequence[Comparison], tests: int) -> t
     )
     notes = (
         f"Paired differences with 95 % percentile intervals, cases resampled whole. {tests} tests in this report, adjusted together.",
+        *_widened("Δ ECE", [(c.other, c.ece.how) for c in found]),
     )
     marks: dict[bool, list[Point]] = {True: [], False: []}
     for i, c in enumerate(found):
@@ -400,8 +413,9 @@ def ablation_table(arena: Arena, found: Sequence[Comparison], main: Table) -> Ta
 def members_table(arena: Arena, found: Sequence[Comparison], main: Table) -> Table | None:
     """The panel against each of its members alone; the paper's pairs below."""
     singles = [e for e in arena.entrants if e.use == "single"]
-    if not singles or not arena.home.debates:
+    if not singles or arena.home.use in ("single", "self_consistency"):  # of one agent, no panel
         return None
+    printed = paper.PAIRS if arena.kind == "closed" and arena.home.debates else ()
     columns = (
         Column(key="acc1", title="Acc@1 %", better="more"),
         Column(key="acc3", title="Acc@3 %", better="more"),
@@ -419,9 +433,9 @@ def members_table(arena: Arena, found: Sequence[Comparison], main: Table) -> Tab
         cells += [text(""), text("")] if c is None else [estimate(c.accuracy, "points"), number(c.p, "p")]
         lines.append(_line(arena, e, cells))
     kinds: dict[str, Kind] = {"acc1": "share", "acc3": "share"}
-    lines += [printed_line(printed, columns, kinds) for printed in paper.PAIRS if arena.kind == "closed"]
+    lines += [printed_line(pair, columns, kinds) for pair in printed]
     notes = (
-        *((paper.NOTE,) if arena.kind == "closed" else ()),
+        *((paper.NOTE,) if printed else ()),
         "A pair is a panel of two: run one study for each pair and give all folders to see them side by side.",
     )
     return Table(key="pairs", title="The panel and its members", columns=columns, lines=tuple(lines), notes=notes)

@@ -66,7 +66,7 @@ def _bullets(console: Console, lines: Sequence[str]) -> None:
 def _table(console: Console, table: Table, plain: bool) -> None:
     console.print()
     console.print(Text(table.title, style="bold"))
-    shown = table.lines[:MOST] if table.key in ("failures", "calibrations") else table.lines
+    shown = table.lines[:MOST] if table.key in ("failures", "calibrations", "lessons") else table.lines
     for columns in _cut(table, shown, console.width):
         grid = Grid(box=None if plain else box.SIMPLE_HEAD, pad_edge=False, header_style="" if plain else "bold")
         grid.add_column(Text(table.first), overflow="fold")
