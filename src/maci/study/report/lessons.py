@@ -15,7 +15,11 @@ _COLUMNS = (
     Column(key="data", title="data"),
     Column(key="seed", title="seed"),
     Column(key="agent_temperature", title="T", about="of stated probabilities; 1: as they are"),
-    Column(key="agent_doubt", title="ε", about="doubt: share given to all outcomes alike, most where an agent only names one"),
+    Column(
+        key="agent_doubt",
+        title="ε",
+        about="doubt: share given to all outcomes alike, most where an agent only names one",
+    ),
     Column(key="agent_weight", title="weight", about="in the mixture; the mean of all agents is 1"),
     Column(key="dev", title="dev cases", about="that taught something"),
     Column(key="weights", title="fitted by", about="equal: not fitted"),
