@@ -300,7 +300,6 @@ def ford(folder: Path, dev_only: bool) -> None:
             print(f"  {label:42} {share.value:.3f} [{share.low:.3f}, {share.high:.3f}]   {turns:5.2f}"
                   f"  {moved.correct_to_wrong:6d}       {moved.wrong_to_correct:6d}")  # fmt: skip
 
-
     end, _ = together["recorded: last speaker"]
     print(f"all {len(end)} debates together                    acc1    turns   less the recorded last speaker [95 %]")
     for label, (scores, spent) in together.items():
