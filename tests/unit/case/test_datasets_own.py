@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from maci.case.case import Document
 from maci.case.datasets import Task, load, load_own
 from maci.case.datasets.files import is_dev, plain
 from maci.case.datasets.own import FIELDS, parse_map
@@ -51,7 +52,7 @@ def test_a_file_stands_where_a_data_set_can(table: Path) -> None:
         assert task.dev[0].case.outcomes.labels == ("Flu", "Gout", "Acne")
     said_in_map = {"context": "text", "gold": "label", "question": QUESTION, "outcomes": ["Flu", "Gout", "Warts"]}
     assert load(str(table), options={"map": said_in_map}).dev[0].case.outcomes.labels[-1] == "Warts"
-    with pytest.raises(InputError, match="no option 'shown': it has map, question, outcomes"):
+    with pytest.raises(InputError, match="no option 'shown': it has map, question, outcomes, per_label"):
         load(str(table), options={"shown": 2})
 
 
@@ -81,8 +82,8 @@ def test_repeated_texts_count_once_and_are_reported(tmp_path: Path) -> None:
     task = load_own(path, question=QUESTION)
     assert set(items(task)) == {"a", "b", "c"} and items(task)["a"].case.gold == "x"
     assert task.notes == (
-        "mine.csv: 1 rows repeat an earlier text and count once (rows 3).",
-        "mine.csv: 1 rows repeat an earlier text with ANOTHER gold outcome; the first counts (rows 4).",
+        "mine.csv: 1 row repeats an earlier text and counts once (line 4).",
+        "mine.csv: 1 row repeats an earlier text with ANOTHER gold outcome; the first counts (line 5).",
     )
 
 
@@ -95,23 +96,118 @@ def test_repeated_texts_count_once_and_are_reported(tmp_path: Path) -> None:
         ("text,gold\na,x\n", {}, r"has no column 'context'; it has 'text', 'gold'"),
         ("context,label\na,x\n", {}, r"no column says the true outcome.*gold=COLUMN.*context, label"),
         ("context,gold\na,x\n", {"question": ""}, r"nothing is asked. Map a column to question"),
-        ("context,gold\na,x\n ,y\n", {}, r"row 2: the case is empty"),
-        ("context,gold\na,x\nb,\nc,y\n", {}, r"row 2: gold is empty"),
+        ("context,gold\na,x\n ,y\n", {}, r"line 3: the case is empty"),
+        ("context,gold\na,x\nb,\nc,y\n", {}, r"line 3: gold is empty"),
         (
             "context,gold\na,x\nb,z\n",
             {"outcomes": ["x", "y"]},
-            r"row 2: gold: 'z' is not an outcome of this case: x, y",
+            r"line 3: gold: 'z' is not an outcome of this case: x, y",
         ),
-        ("context,gold\na,x\nb,x\n", {}, r"row 1: a debate needs at least two outcomes"),
-        ("context,gold,outcomes\na,x,x|X\n", {}, r"row 1: outcomes 'x' and 'X' are the same label"),
-        ("context,gold,id\na,x,1\nb,y,1\n", {}, r"row 2: the id '1' is that of row 1 too"),
+        ("context,gold\na,x\nb,x\n", {}, r"lines 2, 3: a debate needs at least two outcomes"),
+        ("context,gold,outcomes\na,x,x|X\n", {}, r"line 2: outcomes 'x' and 'X' are the same label"),
+        ("context,gold,id\na,x,1\nb,y,1\n", {}, r"line 3: the id '1' is that of line 2 too"),
+        ("context,gold\na, b,x\n", {}, r"line 2: it has more cells than the header; put texts that contain"),
+        ("context,gold\na,x\n", {"per_label": -1}, r"per_label is -1: it must be a whole number"),
         ("context,gold\n", {}, r"has no rows"),
+        ("context,gold\n , \n", {}, r"has no rows"),
         ("", {}, r"has no rows"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_row(text: str, more: dict, message: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=message):
         load_own(write(tmp_path / "mine.csv", text), **{"question": QUESTION, **more})
+
+
+def test_all_bad_rows_are_reported_at_once_and_the_same_fault_once(tmp_path: Path) -> None:
+    path = write(tmp_path / "mine.csv", 'context,gold\n"a\nb",x\nc,\nd,\n,y\ne,y\n')
+    with pytest.raises(InputError) as refused:
+        load_own(path, question=QUESTION)
+    # the first case takes lines 2 and 3
+    assert str(refused.value).splitlines() == [
+        f"{path}: 3 rows cannot be used",
+        "  lines 4, 5: gold is empty; write the true outcome, or leave the row out",
+        "  line 6: the case is empty, it has neither context nor a question",
+    ]
+    entries = [{"id": "same" if n < 2 else f"{n}", "question": f"{n}?", "gold": f"y{n}"} for n in range(10)]
+    several = write(tmp_path / "mine.jsonl", "\n".join(map(json.dumps, entries)))
+    with pytest.raises(InputError, match=r"9 rows cannot be used(\n  line \d+: gold.*){5}\n  … and 4 more"):
+        load_own(several, outcomes=["y0", "other"])
+
+
+def test_blank_rows_are_left_out_with_a_note(tmp_path: Path) -> None:
+    path = write(tmp_path / "mine.csv", "context,gold\na,x\n , \nb,y\n,\n\n")
+    task = load_own(path, question=QUESTION)
+    assert set(items(task)) == {"a", "b"}
+    assert task.notes == ("mine.csv: 2 rows are blank and left out (lines 3, 5).",)
+
+
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_a_csv_may_be_divided_by_what_its_header_is_divided_by(tmp_path: Path, mark: str) -> None:
+    path = write(tmp_path / "mine.csv", f"context{mark}gold\na, b{mark}x\nc{mark}y\n")
+    assert items(load_own(path, question=QUESTION))["a, b"].case.gold == "x"
+
+
+def test_the_order_of_rows_does_not_matter(tmp_path: Path) -> None:
+    rows = [f"text {n},{'Gout' if n % 2 else 'flu'}\n" for n in range(20)]
+    tasks = [
+        load_own(write(tmp_path / "mine.csv", "context,gold\n" + "".join(some)), question=QUESTION, per_label=2, seed=3)
+        for some in (rows, rows[::-1])
+    ]
+    assert tasks[0] == tasks[1] and tasks[0].test[0].case.outcomes.labels == ("flu", "Gout")
+
+
+def test_evidence_may_be_labelled_and_other_objects_are_refused(tmp_path: Path) -> None:
+    entry = {"question": "One?", "outcomes": ["a", "b"], "gold": "a"}
+    given = [{"text": "So it is.", "label": "a", "source": "book", "id": "s1"}, {"text": "Or not."}, "Plain."]
+    path = write(tmp_path / "mine.jsonl", json.dumps({**entry, "evidence": given}))
+    assert items(load_own(path))["One?"].case.evidence == (
+        Document("So it is.", "book", "s1", "a"),
+        Document("Or not.", "evidence 2"),
+        Document("Plain.", "evidence 3"),
+    )
+    for odd, said in (({"text": "x", "lable": "a"}, "has 'lable'"), ({"label": "a"}, "has no text")):
+        write(path, json.dumps({**entry, "evidence": ["x", odd]}))
+        with pytest.raises(InputError, match=rf"line 1: evidence 2 {said}: write a text, or an object of text, label"):
+            load_own(path)
+
+
+def test_development_texts_of_each_label_can_be_evidence(table: Path) -> None:
+    columns = {"context": "text", "gold": "label"}
+    whole = load_own(table, columns=columns, question=QUESTION)
+    task = load_own(table, columns=columns, question=QUESTION, per_label=2)
+    drawn = {d.text: d.label for d in task.evidence}
+    dev = {i.case.context: i.case.gold for i in whole.dev}
+    assert sorted(drawn.values()) == ["Flu", "Flu", "Gout", "Gout"] and drawn.items() <= dev.items()
+    assert task.test == whole.test
+    assert {i.case.context for i in task.dev} == set(dev) - set(drawn)
+    assert "4 development texts, at most 2 of each label, are evidence" in task.notes[0]
+    draws = [
+        {
+            d.text
+            for d in load(
+                str(table), seed=s, options={"map": {**columns, "per_label": 2}, "question": QUESTION}
+            ).evidence
+        }
+        for s in range(8)
+    ]
+    assert draws[0] == set(drawn) and any(draw != draws[0] for draw in draws)
+
+
+def test_a_text_of_a_test_case_is_never_evidence(tmp_path: Path) -> None:
+    # the same context under many questions: some are development, some test
+    lines = [
+        {"question": f"Is it {n}?", "context": "All the same.", "gold": "yes" if n % 2 else "no"} for n in range(20)
+    ]
+    task = load_own(write(tmp_path / "mine.jsonl", "\n".join(map(json.dumps, lines))), per_label=3)
+    assert task.dev and task.test and not task.evidence
+
+
+def test_a_question_in_the_map_is_known_by_its_mark_or_a_blank(table: Path) -> None:
+    for question in ("Which?", "Name the illness"):
+        task = load_own(table, columns={"context": "text", "gold": "label", "question": question})
+        assert task.test[0].case.question == question
+    with pytest.raises(InputError, match="no column 'illness'"):
+        load_own(table, columns={"context": "text", "gold": "label", "question": "illness"})
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from maci.case.datasets import arguments, clinical, news, objective, recorded
 from maci.case.datasets.dataset import DataFile, DataSet, FileState, Option
 from maci.case.datasets.files import data_folder
-from maci.case.datasets.own import is_own, load_own, parse_map
+from maci.case.datasets.own import OPTIONS, is_own, load_own, parse_map
 from maci.case.datasets.task import Task
 from maci.errors import InputError
 
@@ -42,10 +42,10 @@ def load(name: str, folder: Path | None = None, *, seed: int = 0, options: Mappi
 
     ``folder`` holds all data sets (default: MACI_DATA). A file other than the one described is read all the same, and a note of
     the task says so. A name that ends in .csv, .tsv, .jsonl or .parquet is a file of your own; its options are ``map`` (field →
-    column, or ``field=column`` texts), ``question`` and ``outcomes``.
+    column, or ``field=column`` texts), ``question``, ``outcomes`` and ``per_label``.
     """
     if is_own(name):
-        return _own(Path(name), options or {})
+        return _own(Path(name), options or {}, seed)
     entry = find(name)
     chosen = entry.choose(options or {})
     where = data_folder(folder)
@@ -67,11 +67,12 @@ def load(name: str, folder: Path | None = None, *, seed: int = 0, options: Mappi
     return replace(task, name=entry.label(chosen), notes=(*entry.notes, *task.notes, *differ))
 
 
-def _own(path: Path, options: Mapping[str, Any]) -> Task:
-    if unknown := [name for name in options if name not in {"map", "question", "outcomes"}]:
-        raise InputError(f"a file of your own has no option {unknown[0]!r}: it has map, question, outcomes")
+def _own(path: Path, options: Mapping[str, Any], seed: int) -> Task:
+    if unknown := [name for name in options if name not in {"map", *OPTIONS}]:
+        raise InputError(f"a file of your own has no option {unknown[0]!r}: it has map, {', '.join(OPTIONS)}")
     given = options.get("map", {})
     if isinstance(given, str):
         given = given.split(",")
     columns = given if isinstance(given, Mapping) else parse_map(given)
-    return load_own(path, columns=columns, question=options.get("question", ""), outcomes=options.get("outcomes", ()))
+    more = {name: options[name] for name in OPTIONS if name in options}
+    return load_own(path, columns=columns, seed=seed, **more)
