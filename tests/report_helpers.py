@@ -8,6 +8,7 @@ from typing import Any
 from maci.llm.usage import Usage
 from maci.study.report.gather import Gathered, join
 from maci.study.rows import Row
+from maci.study.spec import Data
 from maci.study.store import Meta, Method
 from study_helpers import make_meta
 
@@ -45,9 +46,11 @@ def study(
     notes: Mapping[str, tuple[str, ...]] | None = None,
     report: Mapping[str, Any] | None = None,
     planned: Sequence[Row] = (),
+    sets: Mapping[str, str] | None = None,
 ) -> tuple[Gathered, ...]:
-    """What :func:`maci.study.report.gather` would give; ``planned`` names answers that are not there."""
-    return join([("folder", meta_of(rows, methods, name=name, notes=notes, report=report, planned=planned), rows)])
+    """What :func:`maci.study.report.gather` would give; ``planned`` names answers that are not there, ``sets`` the sets of data."""
+    plan = meta_of(rows, methods, name=name, notes=notes, report=report, planned=planned, sets=sets)
+    return join([("folder", plan, rows)])
 
 
 def meta_of(
@@ -58,6 +61,7 @@ def meta_of(
     notes: Mapping[str, tuple[str, ...]] | None = None,
     report: Mapping[str, Any] | None = None,
     planned: Sequence[Row] = (),
+    sets: Mapping[str, str] | None = None,
 ) -> Meta:
     """A plan of exactly these rows; all methods on every item."""
     items: dict[str, dict[int, dict[str, dict[str, None]]]] = {}
@@ -65,8 +69,12 @@ def meta_of(
         items.setdefault(one.data, {}).setdefault(one.seed, {}).setdefault(one.part, {})[one.item] = None
     known = tuple(m if isinstance(m, Method) else Method(name=m, use=m, of=m) for m in methods)
     plain = make_meta(name=name, report=dict(report or {}))
+    spec = plain.spec
+    if sets:
+        spec = spec.model_copy(update={"data": tuple(Data(set=of, label=data) for data, of in sets.items())})
     return plain.model_copy(
         update={
+            "spec": spec,
             "items": {d: {s: {p: tuple(i) for p, i in x.items()} for s, x in y.items()} for d, y in items.items()},
             "methods": dict.fromkeys(items, known),
             "notes": dict(notes or {}),

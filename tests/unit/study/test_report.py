@@ -26,6 +26,7 @@ from maci.study.store import Meta, Method
 from report_helpers import answers, belief, meta_of, row, study
 
 FAST = Settings(resamples=200)
+CLINICAL = {"toy": "symptom2disease"}
 
 
 def table(report: Report, key: str, section: int = 0) -> Table:
@@ -62,14 +63,21 @@ def test_main_figures_by_hand():
 
 
 def test_the_papers_figures_stand_below_ours_and_are_marked():
-    main = table(
-        build_report(study(answers("maci", "++-") + answers("average", "+--"), ["maci", "average"]), FAST), "main"
-    )
+    made = study(answers("maci", "++-") + answers("average", "+--"), ["maci", "average"], sets=CLINICAL)
+    main = table(build_report(made, FAST), "main")
     names = [line.name for line in main.lines]
     assert names == ["maci", "paper: MACI", "average"]
     assert [show(cell(main, "paper: MACI", key)) for key in ("acc1", "tokens", "rounds")] == ["77.8", "18.4k", "2.7"]
     assert main.lines[1].source == "paper"
     assert any("other data, LLM agents" in note for note in main.notes)
+
+
+def test_beside_data_of_ones_own_there_are_no_figures_of_the_paper():
+    rows = answers("maci", "++--", q0=0.5) + answers("majority_vote", "+-+-", agreement=0.5, q0=0.5)
+    rows += answers("no_q_gate", "++++") + answers("single", "++-+")
+    report = build_report(study(rows, ["maci", "majority_vote", "no_q_gate", "single"]), FAST)
+    assert not [line.name for t in report.sections[0].tables for line in t.lines if line.source == "paper"]
+    assert not [note for t in report.sections[0].tables for note in t.notes if "paper" in note]
 
 
 def test_failed_answers_are_counted_and_listed_and_never_scored():
@@ -174,13 +182,29 @@ def test_the_other_way_round_it_is_a_loss():
     assert compared("+" * 10 + "-" * 20, "+" * 30).verdict == "lost to"
 
 
-def test_a_gain_on_few_cases_is_a_tie():
+def test_a_gain_on_few_cases_cannot_be_told_from_chance():
     # four of four discordant cases for us: p = 0.125
     found = compared("++++++++", "++++----")
     assert found.mcnemar.p == pytest.approx(0.125)
     assert found.accuracy.low > 0
-    assert found.verdict == "tied with"
-    assert "tied with average (+50 points" in in_words(found)
+    assert found.verdict == "cannot be told from"
+    assert "maci cannot be told from average (+50 points" in in_words(found)
+    assert in_words(found).endswith(
+        "The interval leaves out 0, but p, adjusted for all tests of the study, is not below 0.05."
+    )
+
+
+def test_a_difference_that_is_the_same_in_all_cases_has_a_bound_and_no_certainty():
+    found = compared("+-" * 20, "+-" * 20)
+    # Wilson's upper end for 0 of 40: z² / (n + z²)
+    u = 1.959964**2 / (40 + 1.959964**2)
+    assert (found.accuracy.value, found.accuracy.low, found.accuracy.high) == pytest.approx((0, -u, u), abs=1e-6)
+    assert (found.brier.low, found.brier.high) == pytest.approx((-2 * u, 2 * u), abs=1e-6)
+    assert found.ece.low < 0 < found.ece.high
+    always = compared("+" * 40, "-" * 40).accuracy
+    assert (always.value, always.low, always.high) == pytest.approx((1, 1 - 2 * u, 1), abs=1e-6)
+    made = study(answers("maci", "+-" * 20) + answers("average", "+-" * 20), ["average", "maci"])
+    assert any("average was the same in every case" in n for n in table(build_report(made, FAST), "differences").notes)
 
 
 def test_only_cases_that_both_answered_count():
@@ -226,12 +250,80 @@ def verdict(ours: str, theirs: str, tokens: int = 500) -> str:
 
 
 def test_the_report_begins_with_whether_debate_was_worth_it():
-    assert verdict("+" * 30, "-" * 30).startswith("made: toy: yes. maci beat average")
-    assert verdict("-" * 30, "+" * 30).startswith("made: toy: no. ")
-    assert "not shown. average does without debate for fewer tokens" in verdict("+-+-", "+-++")
-    assert "it saved tokens, no more" in verdict("+-+-", "+-++", tokens=90_000)
+    good, bad = "+" * 100, "-" * 100
+    assert verdict(good, bad).startswith(
+        "Paid on made: toy (100 cases): average scored 0 %, maci 100 %; a difference of 100 points [+93, +100], "
+    )
+    assert verdict(bad, good).startswith("Did not pay on made: toy (100 cases): average scored 100 %, maci 0 %; ")
+    # 4 of 200 cases for us: p = 2 / 2⁴, twice as many tokens
+    said = verdict("+" * 104 + "-" * 96, "+" * 100 + "-" * 100)
+    assert said.startswith(
+        "Not shown to pay on made: toy (200 cases): average scored 50.0 %, maci 52.0 %; a difference of 2.0 "
+    )
+    assert "could be chance. The interval leaves out 0, but p" in said and "maci used 2.0 × the tokens." in said
+    saved = verdict("+" * 104 + "-" * 96, "+" * 100 + "-" * 100, tokens=4000)
+    assert (
+        saved.startswith("Saved tokens on made: toy (200 cases), no more: ") and "maci used 0.25 × the tokens" in saved
+    )
     alone = build_report(study(answers("maci", "++"), ["maci"]), FAST)
     assert "no method without debate was run" in alone.verdict[1]
+
+
+def test_with_few_cases_the_headline_says_what_cannot_be_seen():
+    # of 20 cases six must differ, all for one side: 30 points
+    assert verdict("+" * 20, "+" * 20).startswith(
+        "Not shown to pay on made: toy, too few cases to tell: with 20 cases differences below about 30 points cannot be seen. "
+    )
+    assert "with 4 cases no difference at all can be seen" in verdict("+-+-", "+-++")
+    # 40 cases, 10 for each side: an interval of more than ±10 points
+    assert "too few cases to tell: with 40 cases differences below about " in verdict(
+        "+" * 20 + "-" * 20, "+" * 10 + "-" * 20 + "+" * 10
+    )
+    assert "too few" not in verdict("+" * 100, "-" * 3 + "+" * 97)
+    # shown, though on few cases
+    shown = verdict("+" * 20, "-" * 20)
+    assert shown.startswith("Paid on made: toy (20 cases)") and "how large it is stays uncertain" in shown
+
+
+def test_the_headline_names_everybody_better_without_debate_and_what_was_not_run():
+    sure, unsure = belief("a", 0.9), belief("a", 0.6)
+    rows = answers("maci", "+" * 40, belief=unsure) + answers("average", "+" * 40, belief=sure)
+    rows += answers("weighted_average", "+" * 40, belief=unsure, usage=Usage(prompt=10))
+    said = build_report(study(rows, ["average", "weighted_average", "maci"]), FAST).verdict[1]
+    assert "Better probabilities without debate (Brier): average." in said
+    assert "Of 2 that cannot be told from maci, weighted_average is the cheapest: maci used 100 × its tokens." in said
+    assert said.endswith("Usual baselines that were not run: single, majority_vote.")
+    rows = answers("maci", "-" * 40) + answers("average", "+" * 40) + answers("single", "+" * 39 + "-")
+    said = build_report(study(rows, ["average", "single", "maci"]), FAST).verdict[1]
+    assert "More often right without debate: average, single." in said
+
+
+def test_a_study_called_like_its_data_is_named_once():
+    made = study(answers("maci", "++") + answers("average", "+-"), ["maci", "average"], name="toy")
+    report = build_report(made, FAST)
+    assert report.sections[0].title == "toy" and " on toy, too few" in report.verdict[1]
+
+
+def test_studies_side_by_side_do_not_change_each_others_p():
+    rows = answers("maci", "+" * 12) + answers("average", "-" * 7 + "+" * 5)
+    other = answers("maci", "+-" * 6) + answers("average", "-+" * 6)
+    plans = [meta_of(some, ["maci", "average"], name=name) for name, some in (("one", rows), ("two", other))]
+    alone = table(build_report(join([("one", plans[0], rows)]), FAST), "differences")
+    beside = table(build_report(join([("one", plans[0], rows), ("two", plans[1], other)]), FAST), "differences")
+    assert alone == beside
+    # McNemar 2 / 2⁷ and Wilcoxon alike: the larger of two is not multiplied
+    assert cell(alone, "average", "p_mcnemar_adjusted").value == pytest.approx(2 / 2**7)
+    assert any("2 tests, adjusted together" in note for note in alone.notes)
+
+
+def test_the_best_on_dev_that_is_one_member_throughout_is_no_second_test():
+    rows = answers("single/one", "++++", part="dev") + answers("single/two", "+---", part="dev")
+    rows += answers("single/one", "+" * 9) + answers("single/two", "+" * 8 + "-") + answers("maci", "-" * 8 + "+")
+    found = table(build_report(study(rows, [each("one"), each("two"), "maci"]), FAST), "differences")
+    p = [cell(found, f"single{x}", "p_mcnemar_adjusted").value for x in ("/one", " (best on dev)")]
+    assert p[0] == p[1]
+    assert any("; 4 tests, adjusted together" in note for note in found.notes)
+    assert any("single (best on dev) is single/one under every seed: one test, not two." in n for n in found.notes)
 
 
 def asked_of(reference: str, pattern: Mapping[str, str], tokens: Mapping[str, int] | None = None) -> tuple[str, str]:
@@ -246,20 +338,21 @@ def asked_of(reference: str, pattern: Mapping[str, str], tokens: Mapping[str, in
 
 
 def test_a_reference_without_debate_is_asked_about_itself():
-    good, bad = "+" * 30, "-" * 30
+    good, bad = "+" * 60, "-" * 60
     question, answer = asked_of("weighted_average", {"weighted_average": good, "average": bad, "maci": bad})
     assert question == "Was weighted_average worth it here?"
-    assert answer == "made: toy: yes. weighted_average beat average. Against debate, it beat maci."
+    assert answer.startswith("Paid on made: toy (60 cases): average scored 0 %, weighted_average 100 %; ")
+    assert answer.endswith(" Against debate, it beat maci. Usual baselines that were not run: single, majority_vote.")
     _, answer = asked_of("weighted_average", {"weighted_average": bad, "average": good, "maci": good})
-    assert answer.startswith("made: toy: no. On these 30 cases weighted_average lost to average")
-    assert answer.endswith("Against debate, it lost to maci.")
+    assert answer.startswith("Did not pay on made: toy (60 cases): average scored 100 %, weighted_average 0 %; ")
+    assert " Against debate, it lost to maci. " in answer
     _, answer = asked_of("weighted_average", {"weighted_average": "+-+-", "average": "+-++"})
-    assert "not shown. average does without it for as many tokens" in answer and "debate" not in answer
+    assert "weighted_average used as many tokens" in answer and "debate" not in answer
     _, answer = asked_of("weighted_average", {"weighted_average": "+-+-", "single": "+-++"}, {"single": 300})
-    assert "not shown. single does without it for fewer tokens" in answer
+    assert "weighted_average used 3.3 × the tokens" in answer
     _, answer = asked_of("average", {"average": "+-+-", "maci": "+-++"})
     assert "no other method without debate was run on the same cases, so whether average was worth it" in answer
-    assert answer.endswith("Against debate, it tied with maci.")
+    assert " Against debate, it cannot be told from maci. " in answer
 
 
 def test_the_question_stands_also_where_nothing_is_scored():
@@ -282,7 +375,7 @@ def test_studies_with_different_references_are_asked_about_both():
 def test_debate_has_to_be_better_than_the_weighted_openings():
     question, answer = asked_of("maci", {"maci": "-" * 30, "weighted_average": "+" * 30})
     assert question == "Was debate worth it here?"
-    assert "no. On these 30 cases maci lost to weighted_average" in answer
+    assert answer.startswith("Did not pay on made: toy (30 cases): weighted_average scored 100 %, maci 0 %; ")
 
 
 def test_only_a_panel_has_members():
@@ -346,7 +439,7 @@ def test_folders_that_learnt_the_same_or_of_other_seeds_are_joined():
 
 def test_ablations_show_the_drop():
     rows = answers("maci", "++++") + answers("no_q_gate", "+++-")
-    found = table(build_report(study(rows, ["maci", "no_q_gate"]), FAST), "ablations")
+    found = table(build_report(study(rows, ["maci", "no_q_gate"], sets=CLINICAL), FAST), "ablations")
     assert cell(found, "no_q_gate", "drop").value == 0.25
     # always 0.7 sure: ECE |0.7 − 1| with the part, |0.7 − 0.75| without
     assert cell(found, "no_q_gate", "ece_rise").value == pytest.approx(-0.25)
@@ -361,7 +454,7 @@ def test_accuracy_and_agreement_by_thirds_of_evidence_quality():
     ):
         rows.append(row("maci", f"c{i}", "a", q0=q0))
         rows.append(row("majority_vote", f"c{i}", right, agreement=share))  # Q₀ is the reference's
-    report = build_report(study(rows, ["majority_vote", "maci"]), FAST)
+    report = build_report(study(rows, ["majority_vote", "maci"], sets=CLINICAL), FAST)
     quality = table(report, "quality")
     assert [cell(quality, "majority_vote", f"acc1:{x}").value for x in ("low", "middle", "high")] == [0.5, 1.0, 1.0]
     found = table(report, "agreement")
@@ -421,7 +514,8 @@ def test_ordered_answers_stand_beside_always_neutral():
         )
         for i, r in enumerate((0.0, 1.0))
     ]  # fmt: skip
-    report = build_report(study(rows, ["maci"], notes={"toy": ("columns are tone, not party",)}), FAST)
+    notes = {"toy": ("columns are tone, not party",)}
+    report = build_report(study(rows, ["maci"], notes=notes, sets={"toy": "budak_allsides_text"}), FAST)
     found = table(report, "ordered")
     # E = 0.5: 1.5 from the left rater, 0.5 from the right one both times
     assert [
@@ -568,7 +662,7 @@ def test_a_method_without_a_single_answer_is_shown_as_such():
         "–"
     }
     assert cell(table(report, "differences"), "average", "verdict").value == "cannot be compared with"
-    assert "whether debate was worth it is not known" in report.verdict[1]
+    assert "whether debate was worth it cannot be said" in report.verdict[1]
 
 
 def test_a_reference_that_is_not_to_be_had_is_replaced_and_that_is_said():

@@ -15,13 +15,19 @@ from maci.study.report.gather import Gathered
 from maci.study.rows import Row
 from maci.study.store import Method
 
-__all__ = ["BEST", "WITHOUT_DEBATE", "Answered", "Arena", "Case", "Entrant", "Place", "arenas", "scored"]
+__all__ = ["BEST", "USUAL", "WITHOUT_DEBATE", "Answered", "Arena", "Case", "Entrant", "Place", "arenas", "scored"]
 
 BEST = "(best on dev)"
 WITHOUT_DEBATE = frozenset(
     {"single", "average", "weighted_average", "majority_vote", "self_consistency", "mixture_of_agents"}
 )
 """Methods in which no agent hears another and answers again in turn; what debate has to be better than."""
+CLINICAL = frozenset({"symptom2disease", "kaggle_symptom_disease"})
+"""Data like those of the paper's G1."""
+NEWS = frozenset({"budak2016", "budak_allsides_text"})
+"""Data like those of its G2."""
+USUAL = ("single", "average", "majority_vote")
+"""What debate is usually compared with; a report names those that were not run."""
 _ABLATIONS = frozenset(entry.name for entry in entries() if entry.ablation)
 
 
@@ -97,6 +103,8 @@ class Arena:
     data: tuple[str, ...]
     entrants: tuple[Entrant, ...]
     reference: str
+    paper: Literal["G1", "G2", ""] = ""
+    """The experiment of the paper that had such data: whose figures may stand beside."""
 
     @property
     def home(self) -> Entrant:
@@ -176,11 +184,18 @@ def _one(study: Gathered, data: str, reference: str, learnt: Mapping[Learner, Ca
         reference = entrants[0].name
     return Arena(
         key=f"{study.label}/{data}",
-        title=f"{study.label}: {data}",
+        title=data if data == study.label else f"{study.label}: {data}",
         data=(data,),
         entrants=tuple(entrants),
         reference=reference,
+        paper=_experiment(study, data),
     )
+
+
+def _experiment(study: Gathered, data: str) -> Literal["G1", "G2", ""]:
+    """By the set, whatever the study calls it; a file of the user's own is none of the paper's."""
+    name = next((entry.set for entry in study.meta.spec.data if entry.name == data), None)
+    return "G1" if name in CLINICAL else "G2" if name in NEWS else ""
 
 
 def _entrant(method: Method, rows: Iterable[Row], learnt: Mapping[Learner, Calibration]) -> Entrant:
@@ -256,4 +271,6 @@ def _together(there: Sequence[Arena], label: str, reference: str) -> Arena | Non
         )
     data = tuple(arena.data[0] for arena in there)
     title = f"{label}: all {len(data)} data sets together"
-    return Arena(key=f"{label}/*", title=title, data=data, entrants=tuple(joined), reference=reference)
+    experiments = {arena.paper for arena in there}
+    paper = experiments.pop() if len(experiments) == 1 else ""
+    return Arena(key=f"{label}/*", title=title, data=data, entrants=tuple(joined), reference=reference, paper=paper)

@@ -7,7 +7,7 @@ the best agent. Failed answers are listed and counted, never scored; what is pla
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from maci.errors import InputError
@@ -68,13 +68,17 @@ def build_report(
                 )
             watch(f"{arena.title}: differences")
             fought.append((study, arena, compare_all(arena, estimates)))
-    flat = iter(adjusted([c for _, _, some in fought for c in some]))
-    fought = [(study, arena, [next(flat) for _ in some]) for study, arena, some in fought]
-    tests = 2 * sum(len(some) for _, _, some in fought)
+    tests: dict[str, int] = {}
+    flat: dict[str, Iterator[Comparison]] = {}
+    for study in studies:
+        own_tests = [c for other, _, some in fought if other is study for c in some]
+        tests[study.label] = 2 * sum(c.same_as is None for c in own_tests)
+        flat[study.label] = iter(adjusted(own_tests))
+    fought = [(study, arena, [next(flat[study.label]) for _ in some]) for study, arena, some in fought]
     sections: list[Section] = []
     for study, arena, some in fought:
         watch(f"{arena.title}: tables")
-        sections.append(_section(study, arena, some, estimates, tests))
+        sections.append(_section(study, arena, some, estimates, tests[study.label]))
     unlearnt = sum(c.note.startswith("not calibrated") for some in learnt.values() for c in some.values())
     if unlearnt:
         notes.append(
@@ -196,7 +200,7 @@ def _verdict(
     found = [question, *(worth_it(arena, some) for _, arena, some in fought)]
     scored = {(study.label, data) for study, arena, _ in fought for data in arena.data}
     found += [
-        f"{study.label}: {data}: no scored test answer yet, so nothing can be said."
+        f"Not known on {data if data == study.label else f'{study.label}: {data}'}: no scored test answer yet, so nothing can be said."
         for study in studies
         for data in study.meta.methods
         if (study.label, data) not in scored
@@ -228,7 +232,7 @@ def _facts(studies: Sequence[Gathered], estimates: Estimates) -> tuple[tuple[str
         (
             "statistics",
             f"95 % intervals from {estimates.resamples:,} bootstrap resamples of cases (seed {estimates.seed}); McNemar and Wilcoxon "
-            "by case, Benjamini–Hochberg over all tests of this report.",
+            "by case, Benjamini–Hochberg over all tests of a study.",
         )
     )
     return tuple(found)

@@ -8,15 +8,22 @@ from typing import Literal
 
 import numpy as np
 
-from maci.study.metrics import per_case
-from maci.study.report.arena import Arena, Entrant, Place
+from maci.study.metrics import Scored, per_case
+from maci.study.report.arena import USUAL, Arena, Entrant, Place
 from maci.study.report.estimates import Estimates
 from maci.study.report.model import Cell, estimate, number, show, show_value
 from maci.study.statistics import FDR, Interval, Significance, benjamini_hochberg, mcnemar, wilcoxon
 
 __all__ = ["Comparison", "Verdict", "adjusted", "compare_all", "in_words", "worth_it"]
 
-Verdict = Literal["beat", "tied with", "lost to", "cannot be compared with"]
+FEW = 30
+"""Below so many cases a difference is not looked for in the headline."""
+WIDE = 0.10
+"""Nor where the interval reaches further to each side."""
+DISCORDANT = 6
+"""So many cases must differ, all in one direction, for an exact McNemar test to reach 0.05: 2 / 2⁶ = 0.03."""
+
+Verdict = Literal["beat", "cannot be told from", "lost to", "cannot be compared with"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,19 +48,50 @@ class Comparison:
     wilcoxon: Significance
     """On the Brier scores, by case: whether one gives the truth more."""
     p: float = float("nan")
-    """McNemar's, adjusted over all tests of the report."""
+    """McNemar's, adjusted over all tests of the study."""
     p_brier: float = float("nan")
     tokens: float | None = None
     """Reference's over the other's, on these cases; ``None`` where the other's are not known."""
+    ours: float = float("nan")
+    """Acc@1 of the reference on these cases."""
+    theirs: float = float("nan")
+    same_as: str | None = None
+    """Of the best on dev: the member it is under every seed, so that it is no test of its own."""
 
     @property
     def verdict(self) -> Verdict:
         """Beat or lost only where the interval leaves out 0 and the adjusted p is below q."""
         if not self.cases:
             return "cannot be compared with"
-        if self.p < FDR and (self.accuracy.low > 0 or self.accuracy.high < 0):
+        if self.p < FDR and _clear(self.accuracy):
             return "beat" if self.accuracy.value > 0 else "lost to"
-        return "tied with"
+        return "cannot be told from"
+
+    @property
+    def probabilities(self) -> Literal["better", "worse", ""]:
+        """Of the reference, by Brier and the same rule; empty where no difference is shown."""
+        if self.p_brier < FDR and _clear(self.brier):
+            return "better" if self.brier.value < 0 else "worse"
+        return ""
+
+    @property
+    def half(self) -> float:
+        """Half the width of the interval of the accuracies' difference."""
+        return (self.accuracy.high - self.accuracy.low) / 2
+
+    @property
+    def blind(self) -> float:
+        """Below about this a difference cannot be seen: the interval's half width, and six cases, all for one side (McNemar)."""
+        return max(self.half, DISCORDANT / self.cases)
+
+    @property
+    def few(self) -> bool:
+        """Too few cases to tell much."""
+        return self.cases < FEW or self.half > WIDE
+
+
+def _clear(found: Interval) -> bool:
+    return found.low > 0 or found.high < 0
 
 
 def compare_all(arena: Arena, estimates: Estimates) -> list[Comparison]:
@@ -85,15 +123,25 @@ def _compare(arena: Arena, other: Entrant, estimates: Estimates) -> Comparison:
         mcnemar=mcnemar(per_case("acc1", a), per_case("acc1", b), groups=cases),
         wilcoxon=wilcoxon(per_case("brier", a), per_case("brier", b), groups=cases),
         tokens=ours / theirs if theirs else None,
+        ours=_accuracy(a),
+        theirs=_accuracy(b),
+        same_as=next((e.name for e in arena.entrants if other.best and e.member and e.answers == other.answers), None),
     )
 
 
+def _accuracy(scored: Sequence[Scored]) -> float:
+    return float(np.mean(per_case("acc1", scored))) if scored else float("nan")
+
+
 def adjusted(found: Sequence[Comparison]) -> list[Comparison]:
-    """All tests of a report as one family: two for each comparison."""
-    m = len(found)
-    raw = np.array([c.mcnemar.p for c in found] + [c.wilcoxon.p for c in found], dtype=float)
+    """All tests of a study as one family: two for each comparison. The best on dev that is one member throughout shares its test."""
+    own = [c for c in found if c.same_as is None]
+    m = len(own)
+    raw = np.array([c.mcnemar.p for c in own] + [c.wilcoxon.p for c in own], dtype=float)
     p = benjamini_hochberg(raw).tolist()
-    return [replace(c, p=p[i], p_brier=p[m + i]) for i, c in enumerate(found)]
+    by = {(c.arena, c.other): (p[i], p[m + i]) for i, c in enumerate(own)}
+    at = [by[c.arena, c.same_as or c.other] for c in found]
+    return [replace(c, p=a, p_brier=b) for c, (a, b) in zip(found, at, strict=True)]
 
 
 def in_words(c: Comparison) -> str:
@@ -101,18 +149,29 @@ def in_words(c: Comparison) -> str:
     if not c.cases:
         return f"{c.reference} cannot be compared with {c.other}: there is no case that both answered."
     difference = estimate(c.accuracy, "points")
-    size = Cell(value=abs(c.accuracy.value), low=c.accuracy.low, high=c.accuracy.high, kind="share")
     interval = show(difference).partition(" ")[2]
     tokens = "" if c.tokens is None else f", at {show(number(c.tokens, 'ratio'))} the tokens"
     head = f"On these {c.cases} cases {c.reference} {c.verdict} {c.other}"
-    if c.verdict == "tied with":
-        said = f"{head} ({show_value(difference)} points {interval}, {_p(c.p)}){tokens}."
+    if c.verdict == "cannot be told from":
+        said = f"{head} ({show_value(difference)} points {interval}, {_p(c.p)}){tokens}.{_half_shown(c)}"
     else:
-        said = f"{head} by {show_value(size)} points {interval}, {_p(c.p)}{tokens}."
-    if c.p_brier < FDR and (c.brier.low > 0 or c.brier.high < 0):
-        better = "better" if c.brier.value < 0 else "worse"
-        said += f" Its probabilities are {better}: Brier {show(estimate(c.brier, 'signed'))}, {_p(c.p_brier)}."
+        said = f"{head} by {_size(c)} points {interval}, {_p(c.p)}{tokens}."
+    if c.probabilities:
+        said += f" Its probabilities are {c.probabilities}: Brier {show(estimate(c.brier, 'signed'))}, {_p(c.p_brier)}."
     return said
+
+
+def _half_shown(c: Comparison) -> str:
+    """Where interval and test disagree."""
+    if _clear(c.accuracy) and not c.p < FDR:
+        return f" The interval leaves out 0, but p, adjusted for all tests of the study, is not below {FDR:g}."
+    if c.p < FDR and not _clear(c.accuracy):
+        return f" p is below {FDR:g}, but the interval does not leave out 0."
+    return ""
+
+
+def _size(c: Comparison) -> str:
+    return show_value(Cell(value=abs(c.accuracy.value), low=c.accuracy.low, high=c.accuracy.high, kind="share"))
 
 
 def _p(p: float) -> str:
@@ -126,43 +185,101 @@ def worth_it(arena: Arena, found: Sequence[Comparison]) -> str:
     A reference that debates stands for debate; of one that does not, it is also said how the debates did against it.
     """
     where, debates = arena.title, arena.home.debates
-    after = "" if debates else _against_debates(found)
+    after = ("" if debates else _against_debates(found)) + _not_run(arena)
     baselines = [c for c in found if not c.debates and not c.member and c.cases]
     if not baselines:
         what, other = ("debate", "") if debates else (arena.reference, "other ")
         none = f"no {other}method without debate was run on the same cases"
-        return f"{where}: {none}, so whether {what} was worth it is not known.{after}"
+        return f"Not known on {where}: {none}, so whether {what} was worth it cannot be said.{after}"
     lost = [c for c in baselines if c.verdict == "lost to"]
     beaten = [c for c in baselines if c.verdict == "beat"]
-    tied = [c for c in baselines if c.verdict == "tied with"]
-    cheaper = [c for c in tied if c.tokens is None or c.tokens >= 1]
-    dearer = [c for c in tied if c.tokens is not None and c.tokens < 1]
+    open_ = [c for c in baselines if c.verdict == "cannot be told from"]
+    cheaper = [c for c in open_ if c.tokens is None or c.tokens >= 1]
+    main = min(lost or cheaper or beaten or open_, key=lambda c: (c.accuracy.value, c.other))
+    at = f"{where} ({main.cases} cases)"
     if lost:
-        worst = min(lost, key=lambda c: c.accuracy.value)
-        return f"{where}: no. {in_words(worst)}{after}"
-    if cheaper:
-        c = min(cheaper, key=lambda c: (c.accuracy.value, c.other))
-        cost = (
-            "at a cost that was not recorded"
-            if c.tokens is None
-            else f"for {'fewer' if c.tokens > 1 else 'as many'} tokens"
-        )
-        does = f"does without {'debate' if debates else 'it'} {cost}"
-        others = f" It beat {_names(beaten)}." if beaten else ""
-        return f"{where}: not shown. {c.other} {does}, and the difference may be chance. {in_words(c)}{others}{after}"
-    if dearer and not beaten:
-        return (
-            f"{where}: it saved tokens, no more: as right as {_names(dearer)}, within chance, for fewer tokens.{after}"
-        )
-    saved = f", and tied with {_names(dearer)} for fewer tokens" if dearer else ""
-    return f"{where}: yes. {arena.reference} beat {_names(beaten)}{saved}.{after}"
+        head = f"Did not pay on {at}"
+    elif main in open_ and main.few:
+        head = f"Not shown to pay on {where}, {_too_few(main)}"
+    elif cheaper:
+        head = f"Not shown to pay on {at}"
+    elif beaten:
+        head = f"Paid on {at}"
+    else:
+        head = f"Saved tokens on {at}, no more"
+    joint = "." if head.endswith("seen") else ":"
+    beat = f" {main.reference} beat {_names(beaten)}." if beaten and beaten != [main] else ""
+    if main in beaten and open_:
+        beat += f" It cannot be told from {_names(open_)}, for fewer tokens."
+    few = f" With {main.cases} cases, how large it is stays uncertain." if main.few and main not in open_ else ""
+    return f"{head}{joint} {_scores(main, few)}{beat}{_cheapest(open_, main)}{_better(found, main)}{after}"
+
+
+def _too_few(c: Comparison) -> str:
+    if c.blind >= 1:
+        return f"too few cases to tell: with {c.cases} cases no difference at all can be seen"
+    return (
+        f"too few cases to tell: with {c.cases} cases differences below about {100 * c.blind:.0f} points cannot be seen"
+    )
+
+
+def _scores(c: Comparison, few: str) -> str:
+    """Both accuracies, their difference, and what it cost."""
+    digits = 0 if c.half >= 0.02 else 1  # tables have more
+    theirs, ours, size = (f"{100 * x:.{digits}f}" for x in (c.theirs, c.ours, abs(c.accuracy.value)))
+    low, high = (f"{100 * x:+.{digits}f}".replace("-", "−") for x in (c.accuracy.low, c.accuracy.high))
+    gap = f"a difference of {size} points [{low}, {high}]"
+    open_ = c.verdict == "cannot be told from"
+    said = f"{gap} could be chance.{_half_shown(c)}" if open_ else f"{gap}, {_p(c.p)}.{few}"
+    cost = (
+        f" What {c.other} used was not recorded."
+        if c.tokens is None
+        else f" {c.reference} used {'as many' if 0.995 <= c.tokens < 1.005 else f'{_times(c.tokens)} the'} tokens."
+    )
+    return f"{c.other} scored {theirs} %, {c.reference} {ours} %; {said}{cost}"
+
+
+def _times(ratio: float) -> str:
+    """Two figures.
+
+    >>> _times(6.583), _times(31.2), _times(0.011)
+    ('6.6 ×', '31 ×', '0.011 ×')
+    """
+    return f"{ratio:.0f} ×" if ratio >= 10 else f"{ratio:.2g} ×" if ratio < 1 else f"{ratio:.1f} ×"
+
+
+def _cheapest(found: Sequence[Comparison], main: Comparison) -> str:
+    """Of those that cannot be told from the reference, where there are several."""
+    known = [c for c in found if c.tokens is not None]
+    if len(found) < 2 or not known:
+        return ""
+    c = max(known, key=lambda c: (c.tokens or 0.0, c.other))
+    more = "" if c is main else f": {c.reference} used {_times(c.tokens or 0.0)} its tokens"
+    return f" Of {len(found)} that cannot be told from {c.reference}, {c.other} is the cheapest{more}."
+
+
+def _better(found: Sequence[Comparison], main: Comparison) -> str:
+    """Everybody without debate who is better in something, members of a panel too."""
+    some = [c for c in found if not c.debates and c.cases and c.same_as is None]
+    right = [c for c in some if c.verdict == "lost to"]
+    surer = [c for c in some if c.probabilities == "worse"]
+    said = f" More often right without debate: {_names(right)}." if right and right != [main] else ""
+    return said + (f" Better probabilities without debate (Brier): {_names(surer)}." if surer else "")
+
+
+def _not_run(arena: Arena) -> str:
+    there = {e.use for e in arena.entrants if e.answers}
+    gone = [use for use in USUAL if use not in there]
+    return f" Usual baselines that were not run: {', '.join(gone)}." if gone else ""
 
 
 def _against_debates(found: Sequence[Comparison]) -> str:
     """How a reference without debate did against those that debate."""
     some = [c for c in found if c.debates and not c.member and c.cases]
     said = [
-        f"{v} {_names(by)}" for v in ("beat", "tied with", "lost to") if (by := [c for c in some if c.verdict == v])
+        f"{v} {_names(by)}"
+        for v in ("beat", "cannot be told from", "lost to")
+        if (by := [c for c in some if c.verdict == v])
     ]
     return f" Against debate, it {', '.join(said)}." if said else ""
 

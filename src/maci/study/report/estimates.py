@@ -12,13 +12,18 @@ import numpy as np
 from maci.belief import Vector
 from maci.calibrate import binned_gaps, equal_width
 from maci.study.metrics import BINS, Scored, compare, measure, per_case
-from maci.study.statistics import RESAMPLES, Interval, bootstrap, bootstrap_mean, mean_of, ratio_of
+from maci.study.statistics import RESAMPLES, Interval, bootstrap, bootstrap_mean, mean_of, ratio_of, wilson
 
-__all__ = ["WIDENED", "Estimates", "covering"]
+__all__ = ["ALIKE", "WIDENED", "Estimates", "bounded", "covering"]
 
 WIDENED = "widened to its value"
 """In ``how``, where the interval that was drawn left out its own value."""
 
+ALIKE = "alike in all cases, bounded by Wilson"
+"""In ``how``, where every resample gave the same."""
+
+_REACH = {"acc1": 1.0, "acc3": 1.0, "mrr": 1.0, "ece": 1.0, "ece_adaptive": 1.0, "brier": 2.0, "brier_top": 1.0}
+"""How far two methods can differ in one case."""
 _PERFECT = 1000
 """Draws for the calibration error of a calibrated method."""
 
@@ -34,6 +39,22 @@ def covering(found: Interval) -> Interval:
         return found
     low, high = min(found.low, found.value), max(found.high, found.value)
     return Interval(found.value, low, high, found.n, f"{found.how}, {WIDENED}")
+
+
+def bounded(found: Interval, cases: int, reach: float) -> Interval:
+    """A difference that was the same in every resample is not known exactly: of other cases some may differ.
+
+    Their share u is at most what Wilson's interval gives for 0 in ``cases``, and each lies between −reach and +reach:
+    (1 − u) d ± u · reach.
+
+    >>> print(bounded(Interval(0.0, 0.0, 0.0, 10, "percentile"), 10, 1.0))
+    0 [-0.2775, 0.2775], n = 10, alike in all cases, bounded by Wilson
+    """
+    if not cases or math.isnan(found.value) or found.high - found.low > 1e-12:
+        return found
+    u = wilson(0, cases).high
+    middle = (1 - u) * found.value
+    return Interval(found.value, middle - u * reach, middle + u * reach, found.n, ALIKE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,10 +118,13 @@ class Estimates:
         return self.mean(values, cases)
 
     def difference(self, metric: str, a: Sequence[Scored], b: Sequence[Scored], cases: Sequence[Hashable]) -> Interval:
-        """metric(a) − metric(b) over the same answers, drawn together; percentile."""
+        """metric(a) − metric(b) over the same answers, drawn together; percentile. Never without width: see :func:`bounded`."""
         if metric in ("ece", "ece_adaptive"):
-            return covering(compare(metric, a, b, self.rng(), groups=cases, resamples=self.resamples))
-        return self.mean_difference(per_case(metric, a) - per_case(metric, b), cases)
+            found = covering(compare(metric, a, b, self.rng(), groups=cases, resamples=self.resamples))
+        else:
+            found = self.mean_difference(per_case(metric, a) - per_case(metric, b), cases)
+        reach = _REACH.get(metric)
+        return found if reach is None else bounded(found, len(set(cases)), reach)
 
     def mean_difference(self, d: Vector, cases: Sequence[Hashable]) -> Interval:
         """The mean of paired differences, percentile; undefined ones are left out."""

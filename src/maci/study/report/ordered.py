@@ -93,14 +93,14 @@ def ordered_table(arena: Arena, estimates: Estimates) -> Table | None:
         own = {p: a.scored for p, a in entrant.answers.items() if p in rows}
         if own:
             lines.append(line(entrant.name, own, "reference" if entrant.name == arena.reference else "ours"))
-            if (printed := _printed(entrant.use)) is not None:
+            if arena.paper == "G2" and (printed := _printed(entrant.use)) is not None:
                 lines.append(_paper(printed, columns))
     lines.append(line(NEUTRAL, neutral, "baseline"))
-    lines += _raters(rows, raters, columns, estimates)
+    lines += [x for x in _raters(rows, raters, columns, estimates) if arena.paper == "G2" or x.source != "paper"]
     notes = (
         "Of the answers as given, not calibrated: softening pulls every answer to the middle. Distances are in steps of the scale.",
         "Distance from the centre is no accuracy: read it only beside `always neutral`, which has distance 0 without reading anything.",
-        paper.NOTE,
+        *((paper.NOTE,) if arena.paper == "G2" else ()),
     )
     return Table(key="ordered", title="Distances on the scale", columns=tuple(columns), lines=tuple(lines), notes=notes)
 

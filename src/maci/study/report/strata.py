@@ -54,12 +54,13 @@ def quality_table(arena: Arena, estimates: Estimates) -> Table | None:
             cells.append(estimate(found, "share"))
         home = entrant.name == arena.reference
         lines.append(Line(name=entrant.name, cells=tuple(cells), source="reference" if home else "ours"))
-        if entrant.use == "majority_vote" and not any(line.source == "paper" for line in lines):
+        if arena.paper == "G1" and entrant.use == "majority_vote" and not any(line.source == "paper" for line in lines):
             figures = tuple(number(paper.VOTES[name][1], "share") for name in _NAMES)
             lines.append(Line(name="paper: Majority vote (20)", cells=figures, source="paper"))
     columns = tuple(Column(key=f"acc1:{name}", title=f"{name} Q₀", better="more") for name in _NAMES)
-    notes = [f"Acc@1 %. Thirds of Q₀, cut at {cuts}; the paper cuts at 0.3 and 0.7."]
+    notes = [f"Acc@1 %. Thirds of Q₀, cut at {cuts}."]
     if any(line.source == "paper" for line in lines):
+        notes[0] = f"{notes[0][:-1]}; the paper cuts at 0.3 and 0.7."
         notes.append(f"{paper.NOTE} It quotes these vote figures elsewhere as its own method's.")
     return Table(
         key="quality", title="Accuracy by evidence quality", columns=columns, lines=tuple(lines), notes=tuple(notes)
@@ -85,12 +86,13 @@ def agreement_table(arena: Arena) -> Table | None:
                 mean, low, high = one.mean / 100, one.lower / 100, one.upper / 100
                 cells.append(Cell(value=mean, low=low, high=high, n=one.n, kind="share", how="quartiles"))
         lines.append(Line(name=entrant.name, cells=tuple(cells)))
-    figures = tuple(text(paper.VOTES[name][0]) for name in _NAMES)
-    lines.append(Line(name="paper: Majority vote (20)", cells=figures, source="paper"))
+    if arena.paper == "G1":
+        figures = tuple(text(paper.VOTES[name][0]) for name in _NAMES)
+        lines.append(Line(name="paper: Majority vote (20)", cells=figures, source="paper"))
     columns = tuple(Column(key=f"agreement:{name}", title=f"{name} Q₀") for name in _NAMES)
     notes = (
         f"Mean share of votes for the leading outcome in %, in brackets its quartiles (no confidence interval); Q₀ cut at {cuts}.",
-        paper.NOTE,
+        *((paper.NOTE,) if arena.paper == "G1" else ()),
     )
     return Table(
         key="agreement", title="Vote agreement by evidence quality", columns=columns, lines=tuple(lines), notes=notes

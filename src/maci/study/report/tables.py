@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from maci.study.report import paper
 from maci.study.report.arena import Answered, Arena, Case, Entrant
 from maci.study.report.compare import Comparison
-from maci.study.report.estimates import WIDENED, Estimates
+from maci.study.report.estimates import ALIKE, WIDENED, Estimates
 from maci.study.report.model import (
     Cell,
     Chart,
@@ -23,6 +23,7 @@ from maci.study.report.model import (
     number,
     text,
 )
+from maci.study.statistics import FDR
 
 __all__ = [
     "ablation_table",
@@ -107,8 +108,8 @@ def printed_line(printed: paper.Printed, columns: Sequence[Column], kinds: Mappi
 
 
 def _printed(arena: Arena) -> dict[str, paper.Printed]:
-    """Entrant → its line in the paper's table for such data; the single model of the paper is its best. None where data are mixed."""
-    table = {"closed": paper.MAIN, "ordered": paper.NEWS_MAIN}.get(arena.kind, {})
+    """Entrant → its line in the paper's table for such data; the single model of the paper is its best. None for other data."""
+    table = {"G1": paper.MAIN, "G2": paper.NEWS_MAIN}.get(arena.paper, {})
     found: dict[str, paper.Printed] = {}
     for use, line in table.items():
         there = [e for e in arena.entrants if e.use == use]
@@ -203,6 +204,17 @@ def _widened(what: str, cells: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     )
 
 
+def _alike(found: Sequence[Comparison]) -> tuple[str, ...]:
+    """The footnote to differences that resampling cannot tell the uncertainty of."""
+    names = [c.other for c in found if c.accuracy.how == ALIKE]
+    if not names:
+        return ()
+    return (
+        f"Δ Acc@1 against {', '.join(names)} was the same in every case: its interval is what other cases might differ by (Wilson's "
+        "bound on the share of such cases).",
+    )
+
+
 def difference_table(arena: Arena, found: Sequence[Comparison], tests: int) -> tuple[Table, Chart]:
     """The reference less each other method."""
     columns = (
@@ -212,7 +224,7 @@ def difference_table(arena: Arena, found: Sequence[Comparison], tests: int) -> t
         Column(key="cases", title="cases", about="that both answered"),
         Column(key="acc1_difference", title="Δ Acc@1, points", about="reference less other"),
         Column(key="p_mcnemar", title="p", about="McNemar on right and wrong, by case; not adjusted"),
-        Column(key="p_mcnemar_adjusted", title="p adjusted", about="Benjamini–Hochberg over all tests of this report"),
+        Column(key="p_mcnemar_adjusted", title="p adjusted", about="Benjamini–Hochberg over all tests of this study"),
         Column(key="brier_difference", title="Δ Brier", about="reference less other; below 0 the reference is better"),
         Column(
             key="p_wilcoxon",
@@ -242,7 +254,13 @@ def difference_table(arena: Arena, found: Sequence[Comparison], tests: int) -> t
         for c in found
     )
     notes = (
-        f"Paired differences with 95 % percentile intervals, cases resampled whole. {tests} tests in this report, adjusted together.",
+        "The rule: a method beat or lost to another where the 95 % interval of the difference leaves out 0 and the adjusted p is "
+        f"below {FDR:g}. Where either is missing the two cannot be told apart, which does not mean that they are equal.",
+        f"The family of tests is the study's: McNemar and Wilcoxon for each other method on each data set, and on all together where "
+        f"there are several; {tests} tests, adjusted together (Benjamini–Hochberg). Studies beside it have families of their own.",
+        *(f"{c.other} is {c.same_as} under every seed: one test, not two." for c in found if c.same_as),
+        "Paired differences with 95 % percentile intervals, cases resampled whole.",
+        *_alike(found),
         *_widened("Δ ECE", [(c.other, c.ece.how) for c in found]),
     )
     marks: dict[bool, list[Point]] = {True: [], False: []}
@@ -250,18 +268,18 @@ def difference_table(arena: Arena, found: Sequence[Comparison], tests: int) -> t
         if c.cases:
             d = c.accuracy
             mark = Point(x=d.value, y=float(i), low=d.low, high=d.high, n=d.n, label=c.other)
-            marks[c.verdict != "tied with"].append(mark)
+            marks[c.verdict != "cannot be told from"].append(mark)
     chart = Chart(
         key="forest",
         kind="forest",
         title=f"{arena.reference} less each other method",
         about="Differences of accuracy in points with 95 % intervals; to the right of 0 the reference is better. Coloured: beat or "
-        "lost after adjusting for all tests; grey: tied.",
+        "lost after adjusting for all tests of the study; grey: no difference shown.",
         x="Δ Acc@1, points",
         y="",
         series=tuple(
             Series(name=name, points=tuple(marks[clear]), reference=clear)
-            for name, clear in (("beat or lost", True), ("tied", False))
+            for name, clear in (("beat or lost", True), ("no difference shown", False))
         ),
     )
     return Table(
@@ -375,7 +393,7 @@ def ablation_table(arena: Arena, found: Sequence[Comparison], main: Table) -> Ta
     at = {column.key: i for i, column in enumerate(main.columns)}
     own = {line.name: line for line in main.lines}
     uses = {e.name: e.use for e in arena.entrants}
-    printed = {"closed": paper.ABLATIONS, "ordered": paper.NEWS_ABLATIONS}.get(arena.kind, {})
+    printed = {"G1": paper.ABLATIONS, "G2": paper.NEWS_ABLATIONS}.get(arena.paper, {})
     home = own[arena.reference]
     blank = text("")
     lines = [
@@ -390,7 +408,11 @@ def ablation_table(arena: Arena, found: Sequence[Comparison], main: Table) -> Ta
         if c.cases:
             rise = Cell(value=-c.ece.value, low=-c.ece.high, high=-c.ece.low, n=c.ece.n, kind="signed", how=c.ece.how)
         line = own[c.other]
-        verdict = {"beat": "the part helps", "lost to": "better without it", "tied with": "no difference shown"}
+        verdict = {
+            "beat": "the part helps",
+            "lost to": "better without it",
+            "cannot be told from": "no difference shown",
+        }
         lines.append(
             Line(
                 name=c.other,
@@ -415,7 +437,7 @@ def members_table(arena: Arena, found: Sequence[Comparison], main: Table) -> Tab
     singles = [e for e in arena.entrants if e.use == "single"]
     if not singles or arena.home.use in ("single", "self_consistency"):  # of one agent, no panel
         return None
-    printed = paper.PAIRS if arena.kind == "closed" and arena.home.debates else ()
+    printed = paper.PAIRS if arena.paper == "G1" and arena.home.debates else ()
     columns = (
         Column(key="acc1", title="Acc@1 %", better="more"),
         Column(key="acc3", title="Acc@3 %", better="more"),
@@ -502,8 +524,11 @@ def overview(sections: Sequence[Section]) -> Table | None:
         home = any(name in of and of[name].source == "reference" for of in own)
         lines.append(Line(name=name, cells=cells, source="reference" if home else "ours"))
     columns = tuple(Column(key=f"acc1:{s.key}", title=s.title, better="more") for s, _ in mains)
-    notes = (
-        "Acc@1 %. Different studies have different agents: their columns stand side by side and are not tested against each other.",
-        "Constrained against free-text outcomes in the paper: 95–97 % against 73–78 % (other data, LLM agents).",
-    )
-    return Table(key="overview", title="Accuracy by data set", columns=columns, lines=tuple(lines), notes=notes)
+    notes = [
+        "Acc@1 %. Different studies have different agents: their columns stand side by side and are not tested against each other."
+    ]
+    if any(line.source == "paper" for _, t in mains for line in t.lines):
+        notes.append(
+            "Constrained against free-text outcomes in the paper: 95–97 % against 73–78 % (other data, LLM agents)."
+        )
+    return Table(key="overview", title="Accuracy by data set", columns=columns, lines=tuple(lines), notes=tuple(notes))
