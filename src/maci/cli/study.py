@@ -209,7 +209,7 @@ def listing(folder: Path, *, json: bool) -> None:
         with SqliteStore(path, make=False) as store:
             meta, keys = store.meta(), store.keys()
         if meta is not None:
-            found.append(_state(path, meta, list(keys.values())))
+            found.append(_state(path, meta, [keys[key] for key in meta.keys() if key in keys]))  # noqa: SIM118
     if json:
         typer.echo(jsonlib.dumps(found, ensure_ascii=False))
         return

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from maci.errors import InputError, MissingExtra
 from maci.llm.usage import Bound
 from maci.study.rows import Key, Row
-from maci.study.store import FORMAT, Meta, Status, StoreBroken, admit, conflict
+from maci.study.store import FORMAT, Meta, Status, StoreBroken, admit, conflict, within
 
 if TYPE_CHECKING:
     import psycopg
@@ -157,8 +157,8 @@ class PostgresStore:
     ) -> Iterator[Row]:
         """The rows that have all that is given."""
         given = {"study": self.name, "data": data, "seed": seed, "part": part, "method": method}
-        for (text,) in self._select(_SOME, given):
-            yield Row.model_validate_json(text)
+        found, planned = self._select(_SOME, given), within(self.meta())
+        yield from filter(planned, (Row.model_validate_json(text) for (text,) in found))
 
     def spent(self) -> Bound:
         """The sum over all runs."""

@@ -47,6 +47,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from maci.case.datasets import find
+from maci.case.datasets.own import OPTIONS
 from maci.config import Config, build, full_key, parameters
 from maci.errors import ConfigError, InputError, MaciError
 from maci.methods import registry
@@ -79,7 +80,10 @@ class Data(BaseModel):
 
     set: str | None = Field(default=None, description="a data set, as `maci data` lists them")
     file: Path | None = Field(default=None, description="a file of your own instead; below the spec's folder")
-    map: dict[str, Any] = Field(default={}, description="with `file`: which of its columns is what")
+    map: dict[str, Any] = Field(
+        default={},
+        description="with `file`: which of its columns is what; `question`, `outcomes` and `per_label` may stand beside it",
+    )
     label: str = Field(default="", description="what tables call it; the set with its options if left out")
 
     @property
@@ -317,17 +321,28 @@ def _near(name: str, there: Any) -> str:
 def _data_name(entry: Data, where: str) -> str:
     if (entry.set is None) == (entry.file is None):
         raise ConfigError(f"{where}: a [[data]] needs `set` (`maci data` lists them) or `file`, one of them")
-    if entry.file is not None and entry.options:
-        odd = next(iter(entry.options))
-        raise ConfigError(
-            f"{where}: [[data]] file = {str(entry.file)!r} has an unknown key {odd!r}: {_near(odd, Data.model_fields)}"
-        )
+    if entry.file is not None:
+        for key, value in entry.options.items():
+            _check_own(key, value, f"{where}: [[data]] file = {str(entry.file)!r}")
     if entry.map and entry.file is None:
         raise ConfigError(f"{where}: [[data]] set = {entry.set!r} has `map`, which is for a `file` of your own")
     try:
         return entry.name
     except MaciError as error:
         raise ConfigError(f"{where}: [[data]] {error}") from error
+
+
+def _check_own(key: str, value: Any, where: str) -> None:
+    """A further key of a file of one's own."""
+    if key not in OPTIONS:
+        known = [name for name in Data.model_fields if name != "set"]
+        raise ConfigError(f"{where} has an unknown key {key!r}: {_near(key, (*known, *OPTIONS))}")
+    if key == "per_label" and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+        raise ConfigError(f"{where}: per_label = {value!r} must be a whole number of texts of each label, 0 or more")
+    if key == "question" and not (isinstance(value, str) and value.strip()):
+        raise ConfigError(f"{where}: question = {value!r} must be what is asked of every row, a text")
+    if key == "outcomes" and not (isinstance(value, str | list) and value):
+        raise ConfigError(f'{where}: outcomes = {value!r} must be a list of labels, "open", or labels between | marks')
 
 
 def _check(spec: StudySpec, where: str) -> None:

@@ -7,9 +7,10 @@ may be missing; they are then computed again, to the same.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self
@@ -37,6 +38,7 @@ __all__ = [
     "conflict",
     "open_store",
     "same",
+    "within",
 ]
 
 FORMAT = 1
@@ -72,7 +74,7 @@ class Meta(BaseModel):
     format: int = FORMAT
     spec: StudySpec
     identity: Mapping[str, Any]
-    """What decided the rows: the spec's, with its panel resolved."""
+    """What decided the rows: the spec's, with its panel resolved, and the SHA-256 of the data's files (not in old studies)."""
     fingerprint: str
     """SHA-256 of the identity."""
     version: str = __version__
@@ -95,6 +97,14 @@ class Meta(BaseModel):
                     for item in items:
                         for method in self.methods[data]:
                             yield Key(data, seed, part, item, method.name)  # type: ignore[arg-type]
+
+
+def within(meta: Meta | None) -> Callable[[Row], bool]:
+    """Whether a row is of the plan: a smaller limit leaves out what a larger one made. Without a plan all are."""
+    if meta is None or not meta.items:
+        return lambda row: True
+    planned = frozenset(meta.keys())
+    return lambda row: row.key in planned
 
 
 class Store(Protocol):
@@ -125,7 +135,7 @@ class Store(Protocol):
     def rows(
         self, *, data: str | None = None, seed: int | None = None, part: str | None = None, method: str | None = None
     ) -> Iterator[Row]:
-        """The rows, in the order of their keys."""
+        """The rows of the plan as it is now, in the order of their keys."""
 
     def spent(self) -> Bound:
         """What all runs so far have spent; what was set aside by one that broke off counts in full."""
@@ -161,14 +171,27 @@ def conflict(new: Row, old: Row, where: str) -> CheckFailed | None:
 
 def admit(old: Meta, new: Meta, where: str) -> Meta:
     """The study that goes on: the plan of the new, the origin of the old; refused where they are not one study."""
-    if old.fingerprint != new.fingerprint:
-        what = "; ".join(differences(old.identity, new.identity)) or "its panel"
+    before, after = dict(old.identity), dict(new.identity)
+    files, now = before.pop("files", {}), after.pop("files", {})
+    if old.fingerprint != new.fingerprint and _said(before) != _said(after):
+        what = "; ".join(differences(before, after)) or "its panel"
         raise InputError(
             f"{where} holds the results of another study ({what}): choose another --out, or delete it to begin again"
+        )
+    if changed := [
+        name for data, known in files.items() for name, sha in known.items() if now.get(data, known).get(name) != sha
+    ]:
+        have = "has" if len(changed) == 1 else "have"
+        raise InputError(
+            f"{', '.join(changed)} {have} changed since this study began ({where}): choose another --out, or put the old one back"
         )
     learnt = {data: {**new.learnt.get(data, {}), **old.learnt.get(data, {})} for data in {**new.learnt, **old.learnt}}
     kept = {"version": old.version, "commit": old.commit, "created": old.created, "learnt": learnt}
     return new.model_copy(update=kept)
+
+
+def _said(identity: Mapping[str, Any]) -> str:
+    return json.dumps(identity, sort_keys=True)
 
 
 _TABLES = """
@@ -290,9 +313,8 @@ class SqliteStore:
     ) -> Iterator[Row]:
         """The rows that have all that is given."""
         with self._lock:
-            found = self._do(_SOME, (data, seed, part, method))
-        for (text,) in found:
-            yield Row.model_validate_json(text)
+            found, planned = self._do(_SOME, (data, seed, part, method)), within(self._meta())
+        yield from filter(planned, (Row.model_validate_json(text) for (text,) in found))
 
     def spent(self) -> Bound:
         """The sum over all runs."""

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from maci.calls import Table
 from maci.case.case import Case, Document
-from maci.case.datasets import Item, Task, load, load_own
+from maci.case.datasets import Item, Task, find, load, load_own
+from maci.case.datasets.files import data_folder, digest
 from maci.case.outcomes import canonical
 from maci.config import Budget, Config
 from maci.errors import BudgetError, ConfigError, InputError, MaciError, MissingExtra
@@ -42,7 +43,7 @@ from maci.study.spec import Data, StudySpec
 if TYPE_CHECKING:
     from maci.llm.house import House
 
-__all__ = ["Study", "Worker", "limited", "resolve"]
+__all__ = ["Study", "Worker", "fingerprint", "limited", "resolve"]
 
 _GROUPS = 2
 """Tasks with their panels that are kept: one ends while the next begins."""
@@ -167,7 +168,7 @@ class Worker:
 
     def plan(self) -> store.Meta:
         """Everything the study asks for. Data that cannot be had and panels that cannot sit are refused here."""
-        spec, identity = self.study.spec, self.study.identity
+        spec = self.study.spec
         items: dict[str, dict[int, dict[str, tuple[str, ...]]]] = {}
         methods: dict[str, tuple[store.Method, ...]] = {}
         notes: dict[str, tuple[str, ...]] = {}
@@ -183,6 +184,8 @@ class Worker:
                 notes.setdefault(name, task.notes)
             first = self._group(name, spec.seeds[0])  # a table is set, to see that it can be
             methods[name] = tuple(described for described, _ in first.methods.values())
+        files = {name: self._files(entry) for name, entry in self._entries.items()}
+        identity = {**self.study.identity, "files": files}
         return store.Meta(
             spec=spec, identity=identity, fingerprint=fingerprint(identity), items=items, methods=methods, notes=notes
         )
@@ -207,7 +210,16 @@ class Worker:
         if entry.set is not None:
             return load(entry.set, self.study.folder, seed=seed, options=entry.options)
         assert entry.file is not None
-        return load_own(entry.file, columns=entry.map)
+        return load_own(entry.file, columns=entry.map, seed=seed, **entry.options)
+
+    def _files(self, entry: Data) -> dict[str, str | None]:
+        """The files of a data set with their SHA-256."""
+        if entry.file is not None:
+            return {entry.file.name: digest(entry.file)}
+        assert entry.set is not None
+        found = find(entry.set)
+        states = found.state(data_folder(self.study.folder), found.needed(found.choose(entry.options)))
+        return {state.file.path: state.sha256 for state in states}
 
     def _group(self, data: str, seed: int) -> _Group:
         if (data, seed) in self._groups:

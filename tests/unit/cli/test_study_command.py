@@ -198,6 +198,8 @@ def test_studies_are_listed_with_how_far_they_are(maci, study):
     maci("study", "run", "study.toml")
     assert maci("study", "list").out == "studies-out/tiny  24 of 24 answers, 0 failed  a first look\n"
     assert json.loads(maci("study", "list", "--json").out)[0]["planned"] == 24
+    maci("study", "run", "study.toml", "--limit", "2")  # the others are kept, and not counted
+    assert maci("study", "list").out == "studies-out/tiny  8 of 8 answers, 0 failed  a first look\n"
 
 
 def test_rows_are_exported(maci, study):

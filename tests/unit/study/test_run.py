@@ -20,7 +20,7 @@ from maci.methods.method import Answer, Unfit
 from maci.study import run as running
 from maci.study.ledger import RunLedger
 from maci.study.store import SqliteStore
-from maci.study.worker import Worker, limited
+from maci.study.worker import Worker, fingerprint, limited
 from study_helpers import FakeMethod, guess, kept, make_study, paying, run
 
 FAKES = {"methods": [{"use": "single"}, {"use": "average"}]}
@@ -431,7 +431,7 @@ def test_recorded_models_say_what_is_on_record_and_abstentions_are_failures(tmp_
         recorded_item("q2", "B", x="C", y=None, z="B"),
         recorded_item("q3", "C", x=None, y=None, z=None),
     )
-    monkeypatch.setattr("maci.study.worker.load_own", lambda path, columns: Task(name="t", dev=(), test=items))
+    monkeypatch.setattr("maci.study.worker.load_own", lambda path, **more: Task(name="t", dev=(), test=items))
     methods = [{"use": "single", "each": True}, {"use": "majority_vote", "n": 3}]
     study = make_study(tmp_path, seeds=[0], parts=["test"], panel={"recorded": True}, methods=methods)
     outcome = run(study, tmp_path)
@@ -445,10 +445,51 @@ def test_recorded_models_say_what_is_on_record_and_abstentions_are_failures(tmp_
 
 def test_recorded_models_can_be_chosen_and_must_be_there(tmp_path, monkeypatch):
     items = (recorded_item("q1", "A", x="A", y="A", z="B"),)
-    monkeypatch.setattr("maci.study.worker.load_own", lambda path, columns: Task(name="t", dev=(), test=items))
+    monkeypatch.setattr("maci.study.worker.load_own", lambda path, **more: Task(name="t", dev=(), test=items))
     changes = {"seeds": [0], "parts": ["test"], "methods": [{"use": "average"}]}
     run(make_study(tmp_path, **changes, panel={"recorded": ["x", "z"]}), tmp_path)
     (row,) = kept(tmp_path).values()
     assert row["belief"] == {"A": 0.5, "B": 0.5, "C": 0.0}
     with pytest.raises(InputError, match=r"panel.recorded names 'w': there are answers of x, y, z"):
         run(make_study(tmp_path, **changes, panel={"recorded": ["x", "w"]}), tmp_path / "other")
+
+
+def test_a_file_that_has_changed_is_not_silently_the_same_study(tmp_path, fakes):
+    fakes()
+    run(make_study(tmp_path, **FAKES), tmp_path)
+    before, path = kept(tmp_path), tmp_path / "cases.jsonl"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('"gold": "flu"', '"gold": "gout"', 1), encoding="utf-8")
+    with pytest.raises(InputError, match=r"^cases\.jsonl has changed since this study began .*: choose another --out"):
+        run(make_study(tmp_path, **FAKES), tmp_path)
+    assert kept(tmp_path) == before
+    path.write_text(text, encoding="utf-8")
+    assert run(make_study(tmp_path, **FAKES), tmp_path).progress.new == 0
+
+
+def test_a_study_from_before_files_were_looked_at_goes_on_and_learns_them(tmp_path, fakes):
+    fakes()
+    study = make_study(tmp_path, **FAKES)
+    plan = Worker(study).plan()
+    identity = {key: value for key, value in plan.identity.items() if key != "files"}
+    with SqliteStore(tmp_path / "results.sqlite") as store:
+        store.begin(plan.model_copy(update={"identity": identity, "fingerprint": fingerprint(identity)}))
+    run(study, tmp_path)
+    with SqliteStore(tmp_path / "results.sqlite") as store:
+        known = store.meta()
+    assert known is not None and known.fingerprint == plan.fingerprint
+    with pytest.raises(InputError, match="results of another study"):
+        run(make_study(tmp_path, **FAKES, seeds=[5]), tmp_path)
+
+
+def test_rows_outside_the_plan_are_kept_and_not_counted(tmp_path, fakes):
+    asked = fakes()
+    whole = make_study(tmp_path, **FAKES)
+    run(whole, tmp_path)
+    before = len(asked)
+    few = replace(whole, spec=whole.spec.model_copy(update={"limit": 2}))
+    assert run(few, tmp_path).progress.planned == len(kept(tmp_path)) == 2 * 2 * 2 * 2
+    with SqliteStore(tmp_path / "results.sqlite") as store:
+        assert len(store.keys()) == before
+    run(whole, tmp_path)
+    assert len(asked) == before == len(kept(tmp_path))
