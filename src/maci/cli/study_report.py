@@ -30,6 +30,7 @@ def reporting(
     store: str | None,
     plain: bool,
     quiet: bool,
+    full: bool = False,
 ) -> None:
     """Read the rows, compute, set in type; to standard output or to a file."""
     from maci.study.report import FORMATS, Settings, build_report, gather, render
@@ -47,7 +48,7 @@ def reporting(
                 status.update(step)
 
         found = build_report(gather(folders, store), settings, watch)
-    written = _on_screen(found, plain) if format == "text" and out is None else render(found, format)
+    written = _on_screen(found, plain, full) if format == "text" and out is None else render(found, format, full=full)
     if out is None:
         typer.echo(written, nl=False)
         return
@@ -60,8 +61,8 @@ def reporting(
         typer.echo(f"{out}: {len(written.encode()):,} bytes", err=True)
 
 
-def _on_screen(found: Report, plain: bool) -> str:
+def _on_screen(found: Report, plain: bool, full: bool) -> str:
     from maci.study.report.terminal import to_text
 
     screen = sys.stdout.isatty()
-    return to_text(found, width=Console().width if screen else 120, plain=plain or not screen)
+    return to_text(found, width=Console().width if screen else 120, plain=plain or not screen, full=full)

@@ -71,7 +71,7 @@ def test_every_format_is_the_same_twice_and_ends_in_a_line_break(report, format)
 @pytest.mark.parametrize("format", ["text", "md"])
 def test_every_figure_is_in_the_text(report, format):
     # names of anything may be folded; figures are not
-    written = " ".join(render(report, format).split())
+    written = " ".join(render(report, format, full=True).split())
     assert all(figure in written for figure in figures(report))
 
 
@@ -244,7 +244,7 @@ def test_what_dev_taught_is_in_every_format():
     plan = meta_of(rows, ["average", "maci"]).model_copy(update={"learnt": {"toy": {7: lesson}}})
     made = build_report(join([("folder", plan, rows)]), Settings(resamples=100))
     for format in ("text", "md", "latex", "html"):
-        written = render(made, format)
+        written = render(made, format, full=True)
         assert all(part in written for part in ("Agents, as dev taught", "1.375", "1.625", "0.375", "logit(10)")), (
             format
         )
@@ -279,10 +279,43 @@ def test_json_has_every_table_and_every_point(report):
 
 def test_text_fits_the_width_and_plain_has_no_colour(report):
     for width in (80, 120):
-        written = to_text(report, width=width)
-        assert max(map(len, written.splitlines())) <= width
-        assert "\x1b" not in written and "─" not in written
+        for full in (False, True):
+            written = to_text(report, width=width, full=full)
+            assert max(map(len, written.splitlines())) <= width
+            assert "\x1b" not in written and "─" not in written
     assert "\x1b[" in to_text(report, width=120, plain=False)
+
+
+def test_text_begins_with_what_one_reads_first(report):
+    short, full = (to_text(report, full=full) for full in (False, True))
+    for title in (
+        "Main results",
+        "Differences",
+        "made: answers that failed, counted",
+        "made: answers that are missing",
+    ):
+        assert f"\n{title}\n" in short and f"\n{title}\n" in full
+    for title in ("Ablations", "At equal compute", "Calibration learnt on dev"):
+        assert f"\n{title}\n" in full and f"\n{title}\n" not in short
+    assert "Acc@3 % ↑" in full and "Acc@3 % ↑" not in short
+    assert "On these 6 cases maci" in full and "On these 6 cases maci" not in short
+    assert "--format md" in short.splitlines()[-1] + short.splitlines()[-2] and "--format md" not in full
+    assert "\nThe rule: " in short.replace("· ", "")
+
+
+def test_parts_of_a_table_stand_apart(report):
+    lines = to_text(report, width=80, full=True).splitlines()
+    heads = [i for i, line in enumerate(lines) if line.startswith("Method ")]
+    assert len(heads) > 5
+    titles = {t.title for t in (*report.sections[0].tables, *report.tables)}
+    assert all(lines[i - 1] == "" or lines[i - 1] in titles for i in heads)
+
+
+@pytest.mark.parametrize("format", ["text", "md", "latex", "html", "json"])
+def test_signs_are_explained(report, format):
+    written = render(report, format)
+    assert "ECE if calibrated" in written and "what chance alone would give" in " ".join(written.split())
+    assert "U+" not in written[written.rindex("Acc@1, Acc@3") :]
 
 
 def test_markdown_tables_have_as_many_cells_as_columns(report):
@@ -348,6 +381,11 @@ def test_wrong_use_is_named(folder, args, said):
 
 def test_a_folder_without_results_is_named(tmp_path):
     assert "no results at" in str(call(tmp_path / "nothing").exception)
+
+
+def test_a_folder_of_studies_lists_them_with_the_command(folder):
+    said = str(call(folder.parent).exception)
+    assert "holds some" in said and f"maci study report {folder}" in said
 
 
 def test_a_folder_cannot_be_the_file(folder, tmp_path):

@@ -17,6 +17,7 @@ from maci.study.report.compare import Comparison, adjusted, compare_all, in_word
 from maci.study.report.course import flip_table, round_table, signal_tables
 from maci.study.report.estimates import Estimates
 from maci.study.report.gather import Gathered
+from maci.study.report.glossary import GLOSSARY
 from maci.study.report.lessons import lessons_table
 from maci.study.report.model import Chart, Column, Line, Report, Section, Table, count, number, text
 from maci.study.report.ordered import ordered_table, ordered_words
@@ -100,6 +101,7 @@ def build_report(
         notes=tuple(notes),
         sections=tuple(sections),
         tables=tuple(table for table in tables if table is not None),
+        glossary=GLOSSARY,
     )
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from maci.errors import CheckFailed, InputError
 from maci.study.learning import Lesson
 from maci.study.rows import Key, Row
-from maci.study.store import Meta, Store, conflict, open_store
+from maci.study.store import FILE, Meta, Store, conflict, open_store
 
 __all__ = ["Gathered", "gather", "join"]
 
@@ -42,12 +42,26 @@ def gather(folders: Sequence[Path], url: str | None = None) -> tuple[Gathered, .
         raise InputError("no results folder: give the --out of `maci study run`; `maci study list` lists them")
     found = []
     for folder in folders:
+        if url is None:
+            _refuse_parent(folder)
         store = open_store(folder, url, name=folder.resolve().name, make=False)
         try:
             found.append((folder.resolve().name, *_read(store)))
         finally:
             store.close()
     return join(found)
+
+
+def _refuse_parent(folder: Path) -> None:
+    """A folder of results folders: which of them is meant?"""
+    if (folder / FILE).exists() or not folder.is_dir():
+        return
+    inside = sorted(path.parent for path in folder.glob(f"*/{FILE}"))
+    if inside:
+        some = "\n".join(f"  maci study report {path}" for path in inside)
+        raise InputError(
+            f"{folder} is no results folder but holds some; report on one of them, or name several:\n{some}"
+        )
 
 
 def _read(store: Store) -> tuple[Meta, list[Row]]:

@@ -34,8 +34,9 @@ def to_html(report: Report) -> str:
         tables = "".join(_table(table, f"all-{i}") for i, table in enumerate(report.tables))
         parts.append(f'<section id="all" aria-labelledby="all-h"><h2 id="all-h">All data sets</h2>{tables}</section>')
     facts = "".join(f"<li><b>{escape(name)}</b>: {escape(what)}</li>" for name, what in report.facts)
+    signs = "".join(f"<li><b>{escape(sign)}</b>: {escape(what)}</li>" for sign, what in report.glossary)
     parts.append(
-        f"</main>\n<footer><ul>{facts}</ul></footer>\n<script>\n{_part('page.js')}</script>\n</body>\n</html>\n"
+        f"</main>\n<footer><ul>{facts}</ul><ul>{signs}</ul></footer>\n<script>\n{_part('page.js')}</script>\n</body>\n</html>\n"
     )
     return "\n".join(parts)
 

@@ -98,6 +98,8 @@ def to_latex(report: Report) -> str:
     if report.tables:
         parts += [r"\section*{All data sets}", *map(_table, report.tables)]
     parts += [r"\section*{What this rests on}", _list([f"{name}: {what}" for name, what in report.facts])]
+    if report.glossary:
+        parts += [r"\section*{Signs}", _list([f"{sign}: {what}" for sign, what in report.glossary])]
     return "\n".join(part for part in parts if part) + "\n\\end{document}\n"
 
 

@@ -20,6 +20,8 @@ def to_markdown(report: Report) -> str:
         parts += [part for table in report.tables for part in _table(table)]
     parts.append("## What this rests on")
     parts.append("\n".join(f"- {_escape(name)}: {_escape(what)}" for name, what in report.facts))
+    if report.glossary:
+        parts += ["## Signs", "\n".join(f"- {_escape(sign)}: {_escape(what)}" for sign, what in report.glossary)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

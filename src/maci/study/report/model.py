@@ -231,3 +231,5 @@ class Report:
     sections: tuple[Section, ...] = ()
     tables: tuple[Table, ...] = field(default=())
     """What concerns all sections: failures, what is missing, calibrations."""
+    glossary: tuple[tuple[str, str], ...] = ()
+    """What the signs mean."""

@@ -25,8 +25,8 @@ _BY_NAME: Mapping[str, Callable[[Report], str]] = {
 FORMATS = tuple(_BY_NAME)
 
 
-def render(report: Report, format: str) -> str:
-    """The whole document, ending in a line break."""
+def render(report: Report, format: str, *, full: bool = False) -> str:
+    """The document, ending in a line break. Text is what one reads first, or with ``full`` everything, as all other formats."""
     if format not in _BY_NAME:
         raise InputError(f"--format {format}: choose one of {', '.join(FORMATS)}")
-    return _BY_NAME[format](report)
+    return to_text(report, full=full) if format == "text" else _BY_NAME[format](report)

@@ -1,9 +1,10 @@
-"""The report on a terminal: wide tables are cut into as many as fit, each with the methods' names."""
+"""The report on a terminal: what one reads first, or everything. Wide tables are cut into as many as fit, each with the names."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from rich import box
 from rich.cells import cell_len
@@ -12,17 +13,32 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from maci.study.report.model import Column, Line, Report, Table, show
+from maci.study.report.model import Column, Line, Report, Section, Table, show
 
 __all__ = ["to_text"]
 
 MOST = 20
 """Lines of a list that are shown; HTML and JSON have all."""
+MORE = (
+    "More tables (equal compute, ablations, members, evidence quality, rounds, flips, signals, reliability, calibration): --format md, "
+    "or --format html --out report.html with charts."
+)
+_FIRST: Mapping[str, frozenset[str]] = {
+    "main": frozenset({"n", "acc1", "ece", "ece_calibrated", "brier", "tokens", "rounds", "unscored"}),
+    "differences": frozenset(
+        {"verdict", "cases", "acc1_difference", "p_mcnemar_adjusted", "brier_difference", "token_ratio"}
+    ),
+    "overview": frozenset(),
+    "missing": frozenset(),
+    "failure_counts": frozenset(),
+    "failures": frozenset(),
+}
+"""Tables of the short form, with the columns that stay; all of them where none is named."""
 _STYLES = {"reference": "bold", "paper": "dim italic", "baseline": "dim", "ours": ""}
 
 
-def to_text(report: Report, *, width: int = 120, plain: bool = True) -> str:
-    """Lines of at most ``width`` columns; ``plain``: no colour and no boxes."""
+def to_text(report: Report, *, width: int = 120, plain: bool = True, full: bool = False) -> str:
+    """Lines of at most ``width`` columns; ``plain``: no colour and no boxes; ``full``: all tables, all columns, all sentences."""
     out = io.StringIO()
     console = Console(
         file=out,
@@ -43,17 +59,45 @@ def to_text(report: Report, *, width: int = 120, plain: bool = True) -> str:
         console.print()
         console.print(Text(section.title, style="bold underline"))
         _bullets(console, section.notes)
-        console.print()
-        _bullets(console, section.verdicts)
-        for table in section.tables:
+        verdicts = section.verdicts if full else _beside(section)
+        if verdicts:
+            console.print()
+        _bullets(console, verdicts)
+        for table in section.tables if full else _first(section.tables):
             _table(console, table, plain)
-    for table in report.tables:
+    for table in report.tables if full else _first(report.tables):
         _table(console, table, plain)
+    console.print()
+    if report.glossary:
+        console.print(Text("Signs", style="bold"))
+    for sign, what in report.glossary:
+        console.print(Text(f"{sign}: {what}", style="dim"))
     console.print()
     for name, what in report.facts:
         console.print(Text(f"{name}: {what}", style="dim"))
+    if not full and report.sections:
+        console.print()
+        console.print(Text(MORE))
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
     return "\n".join(lines) + "\n"
+
+
+def _first(tables: Sequence[Table]) -> list[Table]:
+    """What one reads first."""
+    found = []
+    for table in tables:
+        if table.key not in _FIRST:
+            continue
+        keep = [i for i, c in enumerate(table.columns) if c.key in _FIRST[table.key] or not _FIRST[table.key]]
+        lines = (replace(line, cells=tuple(line.cells[i] for i in keep)) for line in table.lines)
+        found.append(replace(table, columns=tuple(table.columns[i] for i in keep), lines=tuple(lines)))
+    return found
+
+
+def _beside(section: Section) -> tuple[str, ...]:
+    """Sentences that the table of differences does not say: it has a line for each of the first."""
+    compared = next((len(t.lines) for t in section.tables if t.key == "differences"), 0)
+    return section.verdicts[compared:]
 
 
 def _bullets(console: Console, lines: Sequence[str]) -> None:
@@ -67,7 +111,9 @@ def _table(console: Console, table: Table, plain: bool) -> None:
     console.print()
     console.print(Text(table.title, style="bold"))
     shown = table.lines[:MOST] if table.key in ("failures", "calibrations", "lessons") else table.lines
-    for columns in _cut(table, shown, console.width):
+    for number, columns in enumerate(_cut(table, shown, console.width)):
+        if number:
+            console.print()
         grid = Grid(box=None if plain else box.SIMPLE_HEAD, pad_edge=False, header_style="" if plain else "bold")
         grid.add_column(Text(table.first), overflow="fold")
         for i in columns:
