@@ -448,7 +448,9 @@ def study_run(
     limit: Annotated[
         int | None, typer.Option(help="Most items of each part, the same for every method.", min=1, metavar="N")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="With the changes of the spec's [quick].")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="With the changes of the spec's [quick], into studies-out/NAME-quick.")
+    ] = False,
     engine: Annotated[str, typer.Option(help="Where: `local`, or `ray` (a cluster; extra `ray`).")] = "local",
     jobs: Annotated[
         int, typer.Option(help="Processes at once; more than 1 helps readers.", min=1, max=1024, metavar="N")

@@ -17,7 +17,7 @@ from maci.cli.seating import key_for
 from maci.errors import BudgetError, EnvironmentError_, InputError
 from maci.methods import registry
 from maci.study.run import Outcome, Progress, run_study
-from maci.study.spec import Budget, StudySpec, load_spec
+from maci.study.spec import Budget, Quick, StudySpec, load_spec
 from maci.study.store import FILE, Meta, SqliteStore, open_store
 from maci.study.worker import Study, resolve
 
@@ -59,6 +59,10 @@ def run(options: Options) -> None:
     spec = _with_budget(load_spec(options.spec, quick=options.quick, limit=options.limit), options)
     if options.engine not in {"local", "ray"}:
         raise InputError(f"--engine {options.engine}: choose local or ray")
+    if options.quick and spec.quick == Quick() and not (options.json or options.quiet):
+        typer.echo(
+            f"{options.spec} has no [quick]: --quick changes only the results folder, {spec.name}-quick", err=True
+        )
     study = _study(spec, options)
     out = options.out or OUT / (f"{spec.name}-quick" if options.quick else spec.name)
     where = out if options.store is None else None
@@ -168,6 +172,10 @@ def _summary(outcome: Outcome, where: str) -> dict[str, Any]:
         "tokens": outcome.spent.tokens,
         "usd": outcome.spent.usd,
         "accuracy": {name: tally.accuracy for name, tally in progress.methods.items()},
+        "accuracy_by_data": {
+            data: {name: tally.accuracy for name, tally in tallies.items()}
+            for data, tallies in progress.by_data.items()
+        },
         "failures": [{**key._asdict(), "reason": reason} for key, reason in progress.failures],
     }
 
@@ -176,9 +184,11 @@ def _lines(progress: Progress) -> list[str]:
     """A short account; the tables are the report's."""
     found = [f"{progress.planned - progress.left} of {progress.planned} answers, {progress.new} of them new."]
     width = max((len(name) for name in progress.methods), default=0)
-    for name, tally in progress.methods.items():
-        if tally.accuracy is not None:
-            found.append(f"  {name:<{width}}  {tally.accuracy:.3f} of {tally.n} test items right, not calibrated")
+    for data, tallies in progress.by_data.items():
+        some = {name: tally for name, tally in tallies.items() if tally.accuracy is not None}
+        if some:
+            found.append(f"Right on the test items of {data}, not calibrated:")
+        found += [f"  {name:<{width}}  {tally.accuracy:.3f} of {tally.n}" for name, tally in some.items()]
     if progress.failures:
         found.append(f"{len(progress.failures)} failed and are not scored (--retry-failed tries them again):")
         found += [f"  {'/'.join(map(str, key))}: {why}" for key, why in progress.failures[:_FAILURES]]

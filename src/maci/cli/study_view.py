@@ -15,6 +15,7 @@ from rich.text import Text
 
 from maci.study.rows import Row
 from maci.study.store import Meta
+from maci.study.worker import NO_EVIDENCE
 
 if TYPE_CHECKING:
     from maci.study.run import Progress
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["StudyView"]
 
 _EVERY = 30.0
-"""Seconds between two lines where there is no terminal."""
+"""Seconds between two lines where there is no terminal; every tenth of the answers makes one too."""
 
 
 class StudyView:
@@ -36,6 +37,7 @@ class StudyView:
         self._bar: Bar | None = None
         self._progress: Progress | None = None
         self._began = self._said = time.monotonic()
+        self._tenths = 0
 
     def learning(self, data: str, seed: int, openings: int) -> None:
         """What dev is asked before the first answer: a spinner on a terminal, a line elsewhere."""
@@ -54,10 +56,15 @@ class StudyView:
         """What is planned, and what is there already."""
         self._learnt()
         self._progress, self._began, self._said = progress, time.monotonic(), time.monotonic()
+        self._tenths = self._tenth(progress)
         if self._silent:
             return
         on = f", {progress.there} of them are there" if progress.there else ""
         self._line(f"{meta.spec.name}: {progress.planned} answers{on}")
+        for entry in meta.spec.data:  # what is known of a public set is in the report
+            for note in meta.notes.get(entry.name, ()):
+                if entry.file is not None or note.startswith(NO_EVIDENCE):
+                    self._line(f"  {entry.name}: {note.removeprefix(f'{entry.file.name}: ' if entry.file else '')}")
         if self._live and progress.left:
             columns = (
                 TextColumn("answers"),
@@ -78,9 +85,15 @@ class StudyView:
             return
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=progress.planned - progress.left)
-        elif not self._live and time.monotonic() - self._said >= _EVERY:
-            self._said = time.monotonic()
+        elif not self._live and progress.left and self._due(progress):
+            self._said, self._tenths = time.monotonic(), self._tenth(progress)
             self._line(self._words(progress))
+
+    def _due(self, progress: Progress) -> bool:
+        return self._tenth(progress) > self._tenths or time.monotonic() - self._said >= _EVERY
+
+    def _tenth(self, progress: Progress) -> int:
+        return 10 * (progress.planned - progress.left) // max(1, progress.planned)
 
     def close(self) -> None:
         """Take the live part away."""

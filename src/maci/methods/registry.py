@@ -95,10 +95,22 @@ def build(use: str, options: Mapping[str, Any] | None = None) -> Method:
         hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(_BY_NAME)}"
         raise ConfigError(f"unknown method {use!r}: {hint}")
     entry, given = _BY_NAME[use], dict(options or {})
+    if "set" in given and "settings" in entry.options:  # as the table of a spec is called
+        if "settings" in given:
+            raise ConfigError(f"method {use!r} has set and settings, which are the same: leave one out")
+        given["settings"] = given.pop("set")
     if unknown := sorted(set(given) - {*entry.options, "name"}):
-        raise ConfigError(f"method {use!r} has no option {unknown[0]!r}, only {', '.join(entry.options) or 'none'}")
+        raise ConfigError(f"method {use!r} has no option {unknown[0]!r}: {_hint(entry, unknown[0])}")
     _check(use, given)
     return entry.make(**given)
+
+
+def _hint(entry: Entry, unknown: str) -> str:
+    general = ("name", "each") if entry.each else ("name",)
+    if near := difflib.get_close_matches(unknown, (*entry.options, *general), n=1):
+        return f"did you mean {near[0]}?"
+    beside = f"beside {' and '.join(general)}"
+    return f"it has {', '.join(entry.options)}, {beside}" if entry.options else f"it has no options {beside}"
 
 
 def _check(use: str, given: Mapping[str, Any]) -> None:

@@ -23,7 +23,7 @@ from maci.evidence.span import Span
 from maci.judge.reader import ReaderJudge, reader_judges
 from maci.llm.weights import cache_dir
 
-__all__ = ["Bookcase", "Shelf", "Sources", "evidence_for", "names_for", "remembering"]
+__all__ = ["Bookcase", "Shelf", "Sources", "evidence_for", "lacking", "names_for", "remembering"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,8 @@ class Sources:
     """The built-in knowledge, most of which is about something else."""
     where: Path | None = None
     """The folder of the corpus."""
+    remedy: str = "add `evidence:` whose texts name the outcomes or carry a `label:`, or index documents (`maci index`) and use --corpus"
+    """What a person can do where there is nothing about any outcome."""
 
     @property
     def given(self) -> tuple[Span, ...]:
@@ -69,6 +71,16 @@ def names_for(labels: Sequence[str]) -> Mapping[str, str]:
         if label is not None:
             other |= {name: label for name in names if normal(name) not in own}
     return other
+
+
+def lacking(case: Case, sources: Sources) -> tuple[str, ...]:
+    """The outcomes of a case that nothing to read speaks of; of an open case nobody can tell."""
+    if case.outcomes.kind == "open":
+        return ()
+    labels = case.outcomes.labels
+    spans = (*sources.given, *sources.background)
+    known = set(subjects_of(spans, labels, {**names_for(labels), **case.outcomes.aliases}).values())
+    return tuple(label for label in labels if label not in known)
 
 
 class Shelf:
@@ -191,7 +203,4 @@ class Bookcase:
                 "use it. Index texts that name the outcomes, or JSONL/CSV with a `label` column"
             )
         given = f"none of the case's {len(case.evidence)} texts names one" if case.evidence else "the case has none"
-        return EvidenceError(
-            f"the readers have no evidence about {some} ({given}): add `evidence:` whose texts name the "
-            "outcomes or carry a `label:`, or index documents (`maci index`) and use --corpus"
-        )
+        return EvidenceError(f"the readers have no evidence about {some} ({given}): {self._sources.remedy}")

@@ -50,6 +50,8 @@ class Progress:
     """Rows that an earlier run made."""
     new: int = 0
     methods: dict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
+    by_data: dict[str, dict[str, Tally]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(Tally)))
+    """The same for each data set."""
     spent: Usage = field(default_factory=Usage)
     """By the answers of this run."""
     failures: list[tuple[Key, str]] = field(default_factory=list)
@@ -63,19 +65,21 @@ class Progress:
 
     def count(self, row: Row, *, new: bool) -> None:
         """Take a row into account."""
-        tally = self.methods[row.method]
+        tallies = (self.methods[row.method], self.by_data[row.data][row.method])
         if new:
             self.new += 1
             self.spent += row.usage + row.judge_usage
         if row.status == "failed":
-            tally.failed += 1
+            for tally in tallies:
+                tally.failed += 1
             self.failures.append((row.key, row.reason))
         elif row.status == "budget":
             self.unanswered += 1
         elif row.part == "test" and row.gold is not None and row.belief:
             belief = row.belief
-            tally.n += 1
-            tally.right += max(belief, key=lambda y: belief[y]) == row.gold
+            for tally in tallies:
+                tally.n += 1
+                tally.right += max(belief, key=lambda y: belief[y]) == row.gold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,8 +138,9 @@ async def run_study(
             for key in again:
                 del there[key]
         progress = Progress(planned=len(keys), there=sum(key in there for key in keys))
-        for method in (method for methods in meta.methods.values() for method in methods):
-            progress.methods[method.name]  # in the order of the spec
+        for data, methods in meta.methods.items():
+            for method in methods:  # in the order of the spec
+                progress.methods[method.name], progress.by_data[data][method.name]
         for row in store.rows() if there else ():
             if row.key in planned:
                 progress.count(row, new=False)

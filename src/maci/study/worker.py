@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 import math
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,7 +31,7 @@ from maci.methods.method import Answer, Bench, Method, Setting, Step, Unfit
 from maci.panel import choose
 from maci.panel.models import ModelPanel
 from maci.panel.readers import ReaderPanel
-from maci.panel.shelf import Sources, remembering
+from maci.panel.shelf import Sources, lacking, remembering
 from maci.panel.spec import AgentSpec, PanelSpec, agents_of, judges_of
 from maci.study import store
 from maci.study.learning import TAUGHT, Lesson, learn
@@ -43,10 +43,18 @@ from maci.study.spec import Data, StudySpec
 if TYPE_CHECKING:
     from maci.llm.house import House
 
-__all__ = ["Study", "Worker", "fingerprint", "limited", "resolve"]
+__all__ = ["NO_EVIDENCE", "Study", "Worker", "fingerprint", "limited", "resolve"]
 
+NO_EVIDENCE = "no evidence about:"
+"""How the note about outcomes begins that the readers have nothing to read about."""
 _GROUPS = 2
 """Tasks with their panels that are kept: one ends while the next begins."""
+_REMEDY = (
+    "with a file of your own write `per_label = 5` in its [[data]], so that five development texts of each label become evidence, "
+    "or give it an `evidence` column whose texts name the outcomes (in JSONL they may carry a `label`)"
+)
+_NAMED = 10
+"""Outcomes without evidence that are named."""
 
 
 def resolve(spec: StudySpec) -> PanelSpec | None:
@@ -137,9 +145,13 @@ class _Panels:
                 self._made.popitem(last=False)
         return self._made[key].table(case, seed=seed)
 
-    def _panel(self, case: Case) -> Setting:
+    def sources(self, case: Case) -> Sources:
+        """What there is to read for a case."""
         background = () if self._spans else builtin_tone() if case.outcomes.kind == "ordered" else builtin_spans()
-        sources = Sources(document_spans(case), self._spans, tuple(background))
+        return Sources(document_spans(case), self._spans, tuple(background), remedy=_REMEDY)
+
+    def _panel(self, case: Case) -> Setting:
+        sources = self.sources(case)
         if self._house is None:
             return ReaderPanel(sources, self._encoder)
         assert self._study.panel is not None
@@ -184,6 +196,7 @@ class Worker:
                 notes.setdefault(name, task.notes)
             first = self._group(name, spec.seeds[0])  # a table is set, to see that it can be
             methods[name] = tuple(described for described, _ in first.methods.values())
+            notes[name] = (*notes[name], *self._lacking(first))
         files = {name: self._files(entry) for name, entry in self._entries.items()}
         identity = {**self.study.identity, "files": files}
         return store.Meta(
@@ -211,6 +224,23 @@ class Worker:
             return load(entry.set, self.study.folder, seed=seed, options=entry.options)
         assert entry.file is not None
         return load_own(entry.file, columns=entry.map, seed=seed, **entry.options)
+
+    def _lacking(self, group: _Group) -> tuple[str, ...]:
+        """What readers have nothing to read about."""
+        panel = group.bench.panel
+        if not isinstance(panel, _Panels) or not (self.study.panel is None or self.study.panel.name == "readers"):
+            return ()
+        known: dict[Any, tuple[str, ...]] = {}
+        of, without = Counter[str](), Counter[str]()
+        for item in group.items.values():
+            space, key = item.case.outcomes, (item.case.outcomes.labels, item.case.evidence)
+            if key not in known:
+                known[key] = lacking(item.case, panel.sources(item.case))
+            of.update(space.labels)
+            without.update(known[key])
+        some = [y if n == of[y] else f"{y} (in {n} of {of[y]} cases)" for y, n in without.items()]
+        more = f" and {len(some) - _NAMED} more" if len(some) > _NAMED else ""
+        return (f"{NO_EVIDENCE} {', '.join(some[:_NAMED])}{more}.",) if some else ()
 
     def _files(self, entry: Data) -> dict[str, str | None]:
         """The files of a data set with their SHA-256."""

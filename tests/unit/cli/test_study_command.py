@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Callable
@@ -67,8 +68,15 @@ def test_a_run_says_what_it_did_and_where_it_is(maci, study):
     study(methods=[{"use": "average"}])
     ran = maci("study", "run", "study.toml")
     assert ran.code == 0 and "24 of 24 answers, 24 of them new." in ran.out
-    assert "average  " in ran.out and "maci study report studies-out/tiny" in ran.out
+    assert (
+        "Right on the test items of tiny, not calibrated:\n  average  0." in ran.out
+        and "maci study report studies-out/tiny" in ran.out
+    )
     assert "tiny: 24 answers" in ran.err
+    # a line for every tenth of the answers but the last: there is no terminal here
+    assert [line.partition("/")[0] for line in ran.err.splitlines() if "/24 · " in line] == [
+        str(math.ceil(2.4 * tenth)) for tenth in range(1, 10)
+    ]
     assert Path("studies-out/tiny/results.sqlite").is_file()
 
 
@@ -99,6 +107,34 @@ def test_quick_has_a_folder_of_its_own(maci, study):
     study(methods=[{"use": "average"}], quick={"limit": 1, "seeds": [4]})
     assert "2 of 2 answers" in maci("study", "run", "study.toml", "--quick").out
     assert Path("studies-out/tiny-quick/results.sqlite").is_file()
+    assert "no [quick]" not in maci("study", "run", "study.toml", "--quick").err
+    study(methods=[{"use": "average"}], name="other")
+    ran = maci("study", "run", "study.toml", "--quick")
+    assert "study.toml has no [quick]: --quick changes only the results folder, other-quick" in ran.err
+    assert Path("studies-out/other-quick/results.sqlite").is_file()
+
+
+def test_several_data_sets_are_counted_one_by_one(maci, study, tmp_path):
+    other = (tmp_path / "cases.jsonl").read_text(encoding="utf-8").replace('"gold": "flu"', '"gold": "gout"')
+    (tmp_path / "other.jsonl").write_text(other, encoding="utf-8")
+    study(methods=[{"use": "average"}], seeds=[0], data=[{"file": "cases.jsonl"}, {"file": "other.jsonl"}])
+    ran = maci("study", "run", "study.toml")
+    assert ran.out.count("not calibrated") == 2
+    assert "test items of cases, not calibrated:\n  average  1.000 of" in ran.out  # the guess of seed 0 is right
+    assert "test items of other, not calibrated:\n  average  0." in ran.out
+    found = json.loads(maci("study", "run", "study.toml", "--json").out)["accuracy_by_data"]
+    assert found["cases"] == {"average": 1.0} and found["other"]["average"] < 1
+
+
+def test_what_was_noticed_about_a_file_is_said_before_it_runs(maci, study, tmp_path):
+    path = tmp_path / "cases.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    odd = lines[0].replace('"gold": "gout"', '"gold": "flu"').replace('"id": "c0"', '"id": "c99"')
+    path.write_text("\n".join([*lines, lines[1], odd]), encoding="utf-8")
+    study(methods=[{"use": "average"}])
+    err = maci("study", "run", "study.toml").err
+    assert "  tiny: 1 row repeats an earlier text and counts once (line 13).\n" in err
+    assert "  tiny: 1 row repeats an earlier text with ANOTHER gold outcome; the first counts (line 14).\n" in err
 
 
 def test_failures_are_listed_and_counted_and_the_run_is_done(maci, study):

@@ -180,7 +180,11 @@ def test_every_ablation_differs_from_the_controller_in_what_it_says() -> None:
     ("use", "options", "said"),
     [
         ("majority_votes", {}, "did you mean majority_vote"),
-        ("average", {"n": 3}, "no option 'n'"),
+        ("average", {"n": 3}, "^method 'average' has no option 'n': it has no options beside name$"),
+        ("single", {"agnt": "x"}, r"no option 'agnt': did you mean agent\?"),
+        ("single", {"zz": "x"}, "no option 'zz': it has agent.* beside name and each"),
+        ("average", {"set": {}}, "'average' has no option 'set'"),
+        ("maci", {"set": {}, "settings": {}}, "set and settings, which are the same: leave one out"),
         ("majority_vote", {"n": 0}, "between 1 and 1000"),
         ("maci", {"settings": {"stop.max_round": 3}}, "max_rounds"),
     ],
@@ -188,3 +192,8 @@ def test_every_ablation_differs_from_the_controller_in_what_it_says() -> None:
 def test_a_wrong_method_or_option_is_refused_with_the_next_step(use: str, options: dict, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         build(use, options)
+
+
+def test_the_settings_of_a_debate_may_be_called_set_as_in_a_spec() -> None:
+    own = {"stop.max_rounds": 3}
+    assert build("maci", {"set": own}).settings == build("maci", {"settings": own}).settings == own  # type: ignore[attr-defined]

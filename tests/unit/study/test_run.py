@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -13,7 +14,7 @@ from fake_house import FakeHouse, sound
 from maci.case.case import Case
 from maci.case.datasets import Item, Recorded, RecordedTurn, Task
 from maci.case.outcomes import OutcomeSpace
-from maci.errors import BadReply, EnvironmentError_, InputError, ModelError, WrongKey
+from maci.errors import BadReply, EnvironmentError_, EvidenceError, InputError, ModelError, WrongKey
 from maci.llm.budget import Ledger
 from maci.llm.usage import Bound, Usage
 from maci.methods.method import Answer, Unfit
@@ -493,3 +494,30 @@ def test_rows_outside_the_plan_are_kept_and_not_counted(tmp_path, fakes):
         assert len(store.keys()) == before
     run(whole, tmp_path)
     assert len(asked) == before == len(kept(tmp_path))
+
+
+def test_outcomes_without_evidence_are_said_in_the_plan(tmp_path, fakes):
+    fakes()
+    outcomes = ["gout", "scurvy", "warts"]  # the built-in knowledge has the first only
+    cases: list[dict[str, Any]] = [
+        {"id": f"c{n}", "question": f"Case {n}?", "gold": "gout", "outcomes": outcomes} for n in range(10)
+    ]
+    cases[3]["evidence"] = [{"text": "Gums bleed.", "label": "scurvy"}]
+    (tmp_path / "cases.jsonl").write_text("\n".join(map(json.dumps, cases)), encoding="utf-8")
+    assert Worker(make_study(tmp_path, **FAKES)).plan().notes["tiny"] == (
+        "no evidence about: scurvy (in 9 of 10 cases), warts.",
+    )
+
+
+def test_labels_that_nothing_speaks_of_can_be_studied_with_their_own_texts(tmp_path):
+    rows = "".join(f'"the {("cable", "bill")[n % 2]} of number {n} is wrong",team {n % 2}\n' for n in range(30))
+    (tmp_path / "cases.csv").write_text("context,gold\n" + rows, encoding="utf-8")
+    entry = {"file": "cases.csv", "label": "tiny", "question": "Which team?"}
+    methods = [{"use": "average"}]
+    with pytest.raises(
+        EvidenceError, match=r"no evidence about any of team 0, team 1.*`per_label = 5`.*`evidence` column"
+    ):
+        Worker(make_study(tmp_path, data=[entry], methods=methods)).plan()
+    outcome = run(make_study(tmp_path, data=[{**entry, "per_label": 3}], methods=methods, seeds=[0]), tmp_path)
+    assert outcome.progress.methods["average"].accuracy == 1.0  # one word tells them apart
+    assert not any(note.startswith("no evidence") for note in outcome.meta.notes["tiny"])

@@ -119,7 +119,7 @@ def test_differences_name_only_what_changed():
         ({"sets": {}}, "unknown key 'sets': did you mean 'set'?"),
         ({"methods": []}, "methods is []: it needs at least one entry"),
         ({"methods": [{"use": "macy"}]}, "unknown method 'macy': did you mean maci?"),
-        ({"methods": [{"use": "maci", "m": 3}]}, "method 'maci' has no option 'm', only settings"),
+        ({"methods": [{"use": "maci", "m": 3}]}, "method 'maci' has no option 'm': it has settings, beside name"),
         (
             {"methods": [{"use": "maci"}, {"use": "maci"}]},
             "two [[methods]] are called 'maci': give each a `name` of its own",
