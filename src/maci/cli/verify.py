@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as jsonlib
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,33 +33,40 @@ def run(*, quick: bool, only: list[str], out: Path, seed: int, json: bool, plain
     except OSError as error:
         raise EnvironmentError_(f"cannot make the folder {out}: {error.strerror}; name another with --out") from error
     found: list[Verdict] = []
+    source: dict[str, str] = {}
+    took: dict[str, float] = {}
     screen = Console(stderr=True, highlight=False, no_color=plain)
     live = screen.is_terminal and not plain and not json and not quiet
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    began = time.monotonic()
+    began = last = time.monotonic()
     with Progress(*columns, console=screen, transient=True, disable=not live) as bar:
         task = bar.add_task(checks[0].title, total=len(checks))
         for number, (done, verdicts) in enumerate(check(checks, size, seed), 1):
             found += verdicts
+            now = time.monotonic()
+            took[done.name], last = now - last, now
+            source |= {verdict.id: done.name for verdict in verdicts}
             following = checks[number].title if number < len(checks) else "writing the page"
             bar.update(task, completed=number, description=following)
             if not live and not json and not quiet:
-                typer.echo(f"{number}/{len(checks)} {done.title}: {time.monotonic() - began:.0f} s", err=True)
+                typer.echo(f"{number}/{len(checks)} {done.name}: {done.title}, {took[done.name]:.1f} s", err=True)
     about = f"maci {__version__}, {'quick' if quick else 'full'} run, seed {seed}, {time.monotonic() - began:.0f} s"
     try:
         (out / "plots").mkdir(exist_ok=True)
-        for name, drawing in plots(found).items():
+        drawings = plots(found)
+        for name, drawing in drawings.items():
             (out / "plots" / name).write_text(drawing, encoding="utf-8")
         target.write_text(page(found, about=about), encoding="utf-8")
     except OSError as error:
         raise EnvironmentError_(f"cannot write {target}: {error.strerror}; name another folder with --out") from error
     failed = [verdict.id for verdict in found if not verdict.passed]
     if json:
-        typer.echo(jsonlib.dumps(_as_json(found, quick=quick, seed=seed, target=target), ensure_ascii=False))
+        typer.echo(jsonlib.dumps(_as_json(found, source, quick=quick, seed=seed, target=target), ensure_ascii=False))
     else:
         if not quiet or failed:
-            _table(found, plain=plain)
-        typer.echo(f"{len(found) - len(failed)} of {len(found)} claims hold. {target}")
+            _table(found, {id: f"{name}, {took[name]:.1f} s" for id, name in source.items()}, plain=plain)
+        drawn = f", {len(drawings)} plot{'s' if len(drawings) > 1 else ''} in {out / 'plots'}" if drawings else ""
+        typer.echo(f"{len(found) - len(failed)} of {len(found)} claims hold; written: {target}{drawn}")
     if failed:
         raise CheckFailed(f"{len(failed)} of {len(found)} claims fail: {', '.join(failed)}")
 
@@ -69,22 +77,35 @@ def _word(verdict: Verdict) -> str:
     return "pass" if verdict.passed else "FAIL"
 
 
-def _table(found: list[Verdict], *, plain: bool) -> None:
+def _table(found: list[Verdict], source: Mapping[str, str], *, plain: bool) -> None:
+    """``source``: of each claim, the check that speaks to it and what that took."""
     screen = Console(highlight=False, no_color=plain)
     if plain or not screen.is_terminal:
         for verdict in found:
             typer.echo(f"{_word(verdict):<9}  {verdict.claim} [{KINDS[verdict.kind]}]")
             typer.echo(f"{'':<9}  → {verdict.measured}")
-            typer.echo(f"{'':<9}  limit: {verdict.limit}; n = {verdict.n:,} {verdict.unit}")
+            typer.echo(
+                f"{'':<9}  limit: {verdict.limit}; n = {verdict.n:,} {verdict.unit}; check: {source[verdict.id]}"
+            )
         return
-    table = Table("claim", "measured", "n", "", box=None, pad_edge=False, show_lines=False, padding=(0, 2, 1, 0))
+    table = Table(
+        "check", "claim", "measured", "n", "", box=None, pad_edge=False, show_lines=False, padding=(0, 2, 1, 0)
+    )
     for verdict in found:
         mark = Text(_word(verdict), style="green" if verdict.passed else "bold red")
-        table.add_row(Text(verdict.claim), Text(verdict.measured), Text(f"{verdict.n:,} {verdict.unit}"), mark)
+        table.add_row(
+            Text(source[verdict.id]),
+            Text(verdict.claim),
+            Text(verdict.measured),
+            Text(f"{verdict.n:,} {verdict.unit}"),
+            mark,
+        )
     screen.print(table)
 
 
-def _as_json(found: list[Verdict], *, quick: bool, seed: int, target: Path) -> dict[str, Any]:
+def _as_json(
+    found: list[Verdict], source: Mapping[str, str], *, quick: bool, seed: int, target: Path
+) -> dict[str, Any]:
     return {
         "passed": all(verdict.passed for verdict in found),
         "quick": quick,
@@ -94,6 +115,7 @@ def _as_json(found: list[Verdict], *, quick: bool, seed: int, target: Path) -> d
         "claims": [
             {
                 "id": verdict.id,
+                "check": source[verdict.id],
                 "claim": verdict.claim,
                 "kind": verdict.kind,
                 "limit": verdict.limit,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -25,8 +26,10 @@ def test_it_prints_claims_with_what_was_measured_and_writes_a_page(tmp_path: Pat
     assert done.exit_code == 0
     assert done.stdout.count("negative finding") == 2
     assert "default: consensus in round 2" in done.stdout and "n = 3 debates" in done.stdout
-    assert "2 of 2 claims hold" in done.stdout
-    assert "1/2 The change-based plateau test" in done.stderr
+    page = tmp_path / "deep" / "er" / "verify.html"
+    assert f"2 of 2 claims hold; written: {page}" in done.stdout.splitlines()[-1]
+    assert re.search(r"; check: change, \d+\.\d s\n", done.stdout) and "; check: restless, " in done.stdout
+    assert re.search(r"1/2 change: The change-based plateau test, \d+\.\d s\n", done.stderr)
     text = (tmp_path / "deep" / "er" / "verify.html").read_text(encoding="utf-8")
     assert text.startswith("<!doctype html>") and "quick run, seed 0" in text
 
@@ -37,6 +40,7 @@ def test_json_is_one_object_with_every_claim(tmp_path: Path) -> None:
     assert done.stderr == ""
     assert (found["passed"], found["quick"], found["seed"]) == (True, True, 5)
     assert [claim["id"] for claim in found["claims"]] == ["change-test", "gain-not-monotone"]
+    assert [claim["check"] for claim in found["claims"]] == ["change", "restless"]
     assert set(found["claims"][0]) >= {"claim", "kind", "limit", "measured", "passed", "n", "unit", "figures"}
 
 
