@@ -26,6 +26,9 @@ from maci.llm.weights import cache_dir
 __all__ = ["Bookcase", "Shelf", "Sources", "evidence_for", "lacking", "names_for", "remembering"]
 
 
+_REMEDY = "add `evidence:` whose texts name the outcomes or carry a `label:`, or index documents (`maci index`) and use --corpus"
+
+
 @dataclass(frozen=True, slots=True)
 class Sources:
     """All there is to read."""
@@ -37,7 +40,7 @@ class Sources:
     """The built-in knowledge, most of which is about something else."""
     where: Path | None = None
     """The folder of the corpus."""
-    remedy: str = "add `evidence:` whose texts name the outcomes or carry a `label:`, or index documents (`maci index`) and use --corpus"
+    remedy: str = _REMEDY
     """What a person can do where there is nothing about any outcome."""
 
     @property
