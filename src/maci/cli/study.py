@@ -246,15 +246,18 @@ def _state(path: Path, meta: Meta, statuses: list[Any]) -> dict[str, Any]:
 
 def exporting(folder: Path, *, format: str, to: Path | None, store: str | None) -> None:
     """The rows of a study for other programs."""
-    from maci.study.exports import FORMATS, export
+    from maci.study.exports import FORMATS, export, texts_of
 
     if format not in FORMATS:
         raise InputError(f"--format {format}: choose one of {', '.join(FORMATS)}")
     path = to or folder / f"rows.{format}"
     kept = open_store(folder, store, name=folder.name, make=False)
     try:
-        rows: Any = kept.rows()
-        n = export(rows, format, path)
+        meta = kept.meta()
+        texts, missing = ({}, ()) if meta is None else texts_of(meta)
+        n = export(kept.rows(), format, path, texts)
     finally:
         kept.close()
+    for why in missing:
+        typer.echo(why, err=True)
     typer.echo(f"{path}: {n} rows")

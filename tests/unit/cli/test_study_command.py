@@ -242,6 +242,13 @@ def test_rows_are_exported(maci, study):
     study(methods=[{"use": "average"}])
     maci("study", "run", "study.toml")
     assert maci("study", "export", "studies-out/tiny").out == "studies-out/tiny/rows.jsonl: 24 rows\n"
+    rows = [json.loads(line) for line in Path("studies-out/tiny/rows.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert {row["item"] for row in rows if not row["correct"]} == {f"c{n}" for n in range(12)}  # all of seed 1
+    assert all(row["context"].startswith(f"Patient {row['item'][1:]} has ") for row in rows)
+    Path("cases.jsonl").write_text("", encoding="utf-8")
+    ran = maci("study", "export", "studies-out/tiny", "--to", "y.jsonl")
+    assert ran.code == 0 and "the texts of tiny are left out: " in ran.err and "has changed since" in ran.err
+    assert json.loads(Path("y.jsonl").read_text(encoding="utf-8").splitlines()[0])["context"] is None
     assert maci("study", "export", "studies-out/tiny", "--format", "csv", "--to", "x.csv").out == "x.csv: 24 rows\n"
     assert maci("study", "export", "studies-out/tiny", "--format", "xml").code == 2
     assert maci("study", "export", "nowhere").code == 2

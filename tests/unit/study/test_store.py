@@ -85,10 +85,15 @@ def test_a_closed_store_says_so(tmp_path):
 ROWS = [make_row("c1"), make_row("c2", status="failed", belief=None, reason="no, answer", course=(), q0=None)]
 
 
-def test_json_lines_are_the_rows(tmp_path):
-    assert export(iter(ROWS), "jsonl", tmp_path / "sub" / "rows.jsonl") == 2
-    lines = (tmp_path / "sub" / "rows.jsonl").read_text(encoding="utf-8").splitlines()
-    assert [type(ROWS[0]).model_validate_json(line) for line in lines] == ROWS
+DERIVED = ("answer", "confidence", "correct", "tokens", "judge_tokens", "context")
+
+
+def test_json_lines_are_the_rows_with_what_a_table_would_say(tmp_path):
+    assert export(iter(ROWS), "jsonl", tmp_path / "sub" / "rows.jsonl", {("tiny", "c1"): "It hürts."}) == 2
+    lines = [json.loads(line) for line in (tmp_path / "sub" / "rows.jsonl").read_text(encoding="utf-8").splitlines()]
+    said = [tuple(line.pop(name) for name in DERIVED) for line in lines]
+    assert said == [("gout", 0.7, True, 120, 0, "It hürts."), (None, None, None, 120, 0, None)]
+    assert [type(ROWS[0]).model_validate(line) for line in lines] == ROWS
 
 
 def test_csv_has_one_flat_line_for_each_row_and_nothing_for_what_is_unknown(tmp_path):
@@ -96,6 +101,7 @@ def test_csv_has_one_flat_line_for_each_row_and_nothing_for_what_is_unknown(tmp_
     with (tmp_path / "rows.csv").open(newline="", encoding="utf-8") as file:
         first, second = csv.DictReader(file)
     assert (first["answer"], first["confidence"], first["tokens"], first["usd"]) == ("gout", "0.7", "120", "0.01")
+    assert (first["correct"], second["correct"], first["context"]) == ("1", "", "")
     assert json.loads(first["belief"]) == ROWS[0].belief
     assert (second["answer"], second["belief"], second["q0"], second["reason"]) == ("", "", "", "no, answer")
 
