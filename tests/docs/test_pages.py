@@ -42,3 +42,10 @@ def test_links_in_documents_lead_somewhere():
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} → {target}"
+
+
+def test_every_study_is_in_their_table():
+    page = (ROOT / "studies" / "README.md").read_text(encoding="utf-8")
+    first = " ".join(line.split("|")[1] for line in page.splitlines() if line.startswith("| `"))
+    named = re.findall(r"`([\w-]+)`", first.replace("`-", "`scheduler-agents-"))
+    assert sorted(named) == sorted(spec.stem for spec in (ROOT / "studies").glob("*.toml"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import shlex
 import shutil
@@ -40,11 +41,12 @@ def test_every_command_of_the_readme_works(tmp_path: Path):
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.md").write_text("A cat walks along walls.\n\nA dog runs in circles.\n", encoding="utf-8")
+    env = {**os.environ, "MACI_STATE": str(tmp_path / "state")}  # what schedules learn is not for the user's folder
     ran = commands()
     assert len(ran) >= 8
     for command in ran:
         call = [sys.executable, "-c", "from maci.cli import main; main()", *shlex.split(command)[1:]]
-        done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, timeout=120, env=env)
         assert done.returncode == 0, f"{command}\n{done.stdout[-500:]}\n{done.stderr[-1500:]}"
         if command == "maci debate case.yaml":
             assert "Answer: cat" in done.stdout
