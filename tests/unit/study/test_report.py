@@ -275,6 +275,7 @@ def test_with_few_cases_the_headline_says_what_cannot_be_seen():
         "Not shown to pay on made: toy, too few cases to tell: with 20 cases differences below about 30 points cannot be seen. "
     )
     assert "with 4 cases no difference at all can be seen" in verdict("+-+-", "+-++")
+    assert "average scored 100 %, maci 100 %; no difference was seen [−16, +16]. " in verdict("+" * 20, "+" * 20)
     # 40 cases, 10 for each side: an interval of more than ±10 points
     assert "too few cases to tell: with 40 cases differences below about " in verdict(
         "+" * 20 + "-" * 20, "+" * 10 + "-" * 20 + "+" * 10

@@ -231,6 +231,8 @@ def _scores(c: Comparison, few: str) -> str:
     gap = f"a difference of {size} points [{low}, {high}]"
     open_ = c.verdict == "cannot be told from"
     said = f"{gap} could be chance.{_half_shown(c)}" if open_ else f"{gap}, {_p(c.p)}.{few}"
+    if c.accuracy.value == 0:
+        said = f"no difference was seen [{low}, {high}]."
     cost = (
         f" What {c.other} used was not recorded."
         if c.tokens is None
