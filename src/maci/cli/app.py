@@ -366,7 +366,7 @@ Transcripts = Annotated[
 ]
 
 
-@schedulers.command("show")
+@schedulers.command("show", short_help="How often each action was tried, what it earned and cost.")
 def scheduler_show(
     task: Annotated[str | None, typer.Argument(help="Only this task.", metavar="TASK")] = None,
     store: StateFile = None,
@@ -400,7 +400,7 @@ def scheduler_export(
     exporting(task, to=to, store=store)
 
 
-@schedulers.command("import")
+@schedulers.command("import", short_help="Add what was exported; known debates count once.")
 def scheduler_import(
     file: Annotated[Path, typer.Argument(help="What `export` wrote, or `-`.", metavar="FILE")], store: StateFile = None
 ) -> None:
@@ -410,7 +410,7 @@ def scheduler_import(
     bringing(file, store=store)
 
 
-@schedulers.command("learn")
+@schedulers.command("learn", short_help="Enter debates on record; known ones count once.")
 def scheduler_learn(transcripts: Transcripts, store: StateFile = None) -> None:
     """Enter debates on record whose schedule learns; debates that are known already count once."""
     from maci.cli.scheduler import learning
@@ -418,7 +418,7 @@ def scheduler_learn(transcripts: Transcripts, store: StateFile = None) -> None:
     learning(transcripts, store=store)
 
 
-@schedulers.command("evaluate")
+@schedulers.command("evaluate", short_help="What schedules would have earned on recorded debates.")
 def scheduler_evaluate(
     transcripts: Transcripts,
     task: Annotated[
@@ -544,6 +544,7 @@ def study_report(
     resamples: Annotated[
         int | None, typer.Option(help="Bootstrap resamples (default: 10,000).", min=20, max=10**6, metavar="N")
     ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Text: all tables; other formats always have them.")] = False,
     store: Annotated[str | None, typer.Option(help="Read from PostgreSQL instead.", metavar="URL")] = None,
     seed: Seed = 0,
     json: Json = False,
@@ -559,7 +560,7 @@ def study_report(
 
     reporting(
         folders, format="json" if json else format, out=out, reference=reference, resamples=resamples, seed=seed,
-        store=store, plain=plain, quiet=quiet,
+        store=store, plain=plain, quiet=quiet, full=full,
     )  # fmt: skip
 
 
