@@ -10,7 +10,7 @@ import pytest
 
 from maci.errors import CheckFailed, InputError
 from maci.llm.usage import Bound, Usage
-from maci.study.store import SqliteStore, Store
+from maci.study.store import Meta, SqliteStore, Store
 from study_helpers import make_meta, make_row
 
 POSTGRES = os.environ.get("MACI_TEST_POSTGRES")
@@ -97,6 +97,40 @@ def test_a_study_goes_on_and_another_is_refused_with_what_differs(opened):
     ):
         store.begin(make_meta(seeds=[3]))
     assert store.meta() == again
+
+
+def test_rows_outside_the_plan_are_kept_and_not_read(opened):
+    store = opened()
+    rows = [make_row(f"c{i}") for i in (1, 2)]
+    for row in rows:
+        store.put(row)
+    method = {"name": "maci", "use": "maci", "of": "maci"}
+    plans = [
+        Meta.model_validate(
+            {**make_meta().model_dump(), "items": {"tiny": {0: {"test": items}}}, "methods": {"tiny": [method]}}
+        )
+        for items in (["c1"], ["c1", "c2", "c3"])
+    ]
+    store.begin(plans[0])
+    assert list(opened().rows()) == rows[:1] and len(store.keys()) == 2
+    store.begin(plans[1])
+    assert list(opened().rows()) == rows
+
+
+def test_other_files_are_another_study(opened):
+    store, plain = opened(), make_meta()
+
+    def of(**files):
+        return plain.model_copy(
+            update={"identity": {**plain.identity, "files": {"tiny": files}}, "fingerprint": str(files)}
+        )
+
+    store.begin(plain)  # of a time when files were not looked at
+    store.begin(of(**{"a.csv": "1", "b.csv": "1"}))
+    with pytest.raises(InputError, match=r"^a\.csv, b\.csv have changed since this study began .*choose another --out"):
+        store.begin(of(**{"a.csv": "2", "b.csv": "2"}))
+    with pytest.raises(InputError, match=r"^b\.csv has changed"):
+        opened().begin(of(**{"a.csv": "1", "b.csv": "2"}))
 
 
 def test_what_was_set_aside_by_a_run_that_broke_off_counts_in_full(opened):

@@ -60,9 +60,8 @@ def run(options: Options) -> None:
     if options.engine not in {"local", "ray"}:
         raise InputError(f"--engine {options.engine}: choose local or ray")
     if options.quick and spec.quick == Quick() and not (options.json or options.quiet):
-        typer.echo(
-            f"{options.spec} has no [quick]: --quick changes only the results folder, {spec.name}-quick", err=True
-        )
+        what = "nothing" if options.out else f"only the results folder, {spec.name}-quick"
+        typer.echo(f"{options.spec} has no [quick]: --quick changes {what}", err=True)
     study = _study(spec, options)
     out = options.out or OUT / (f"{spec.name}-quick" if options.quick else spec.name)
     where = out if options.store is None else None
