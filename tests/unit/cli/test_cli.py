@@ -548,11 +548,11 @@ def test_a_debate_being_written_cannot_be_resumed_by_another_process(files: Path
         assert ran.stderr is not None
         assert "round 1" in ran.stderr.readline()
         other = process("debate", "--resume", "--out", "run", cwd=files)
-        assert other.returncode == 3
-        assert "is being written by another process" in other.stderr
         ran.send_signal(signal.SIGINT)
         ran.communicate(timeout=60)
     assert ran.returncode == 130
+    assert other.returncode == 3
+    assert "is being written by another process" in other.stderr
 
 
 def test_control_characters_of_evidence_never_reach_the_terminal(maci, tmp_path) -> None:
