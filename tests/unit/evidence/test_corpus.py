@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from maci.errors import EvidenceError
+from maci.errors import EvidenceError, install
 from maci.evidence.corpus import Corpus, IndexReport, ReadOptions, Skipped, is_index, update_index
 from maci.evidence.span import Span, span_id
 
@@ -129,7 +129,7 @@ def test_pdf_without_pypdf_is_listed_with_the_install_hint(notes: Path, monkeypa
     monkeypatch.setitem(sys.modules, "pypdf", None)
     (notes / "a.pdf").write_bytes(pdf("Dengue and fever."))
     corpus = Corpus.read(notes)
-    assert "pip install 'maci[pdf]'" in reasons(corpus.skipped)["a.pdf"]
+    assert install("pdf") in reasons(corpus.skipped)["a.pdf"]
 
 
 def test_bad_files_are_listed_with_reasons_and_lose_nothing_else(notes: Path) -> None:
