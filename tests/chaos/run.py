@@ -139,7 +139,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=900.0, help="the whole run may take")
     parser.add_argument(
-        "--life", type=float, default=4.0, help="seconds that a worker which is to be killed lives, about"
+        "--life", type=float, default=2.0, help="seconds that a worker which is to be killed lives, about"
     )
     parser.add_argument("--keep", type=Path, help="a folder for transcripts and cache")
     parser.add_argument("--json", action="store_true", help="the figures as JSON")
