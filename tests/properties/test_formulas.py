@@ -167,7 +167,7 @@ def test_weights_are_positive_and_sum_to_1(gammas: list[float], floor: float) ->
     omega = weights(gammas, floor=floor)
     assert omega.sum() == pytest.approx(1, abs=1e-12)
     assert (omega > 0).all()
-    assert (np.argsort(omega, kind="stable") == np.argsort(np.array(gammas) + floor, kind="stable")).all()
+    assert (np.diff(omega[np.argsort(gammas, kind="stable")]) >= 0).all()  # who argued better never weighs less
 
 
 @THOROUGH
