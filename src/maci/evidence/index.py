@@ -25,6 +25,7 @@ from maci.errors import EnvironmentError_, EvidenceError
 from maci.evidence.corpus import IndexReport, Skipped
 from maci.evidence.documents import ReadOptions, Unreadable, read_document
 from maci.evidence.span import Span
+from maci.sqlite import log_ahead
 
 __all__ = ["Index", "Progress"]
 
@@ -67,7 +68,7 @@ class Index:
         try:
             self._db = sqlite3.connect(path, timeout=30, isolation_level=None)
             self._db.execute("PRAGMA foreign_keys = ON")
-            self._db.execute("PRAGMA journal_mode = WAL")
+            log_ahead(self._db)
             self._db.execute("PRAGMA synchronous = NORMAL")
             version = self._db.execute("PRAGMA user_version").fetchone()[0]
             if version == 0:

@@ -18,12 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from maci.errors import EnvironmentError_
+from maci.sqlite import LOCKED, Trouble, log_ahead, trouble
 
 __all__ = ["ReplyFile"]
 
 _FORMAT = 1
-_LOCKED = 30.0
-"""Seconds to wait for another process that writes."""
 _OFTEN, _MANY, _MOMENT = 100, 300_000, 0.25
 """Reads after which all keys are kept in memory, the most of them, and how many seconds others' may be missing."""
 _TABLE = """
@@ -140,8 +139,8 @@ class ReplyFile:
         connection = None
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            connection = sqlite3.connect(self.path, timeout=_LOCKED, isolation_level=None, check_same_thread=False)
-            _log_ahead(connection)
+            connection = sqlite3.connect(self.path, timeout=LOCKED, isolation_level=None, check_same_thread=False)
+            log_ahead(connection)
             connection.execute("PRAGMA synchronous = FULL")
             (found,) = connection.execute("PRAGMA user_version").fetchone()
             if found > _FORMAT:
@@ -162,16 +161,13 @@ class ReplyFile:
         return connection
 
     def _broken(self, error: Exception) -> EnvironmentError_:
-        said = str(error)
-        if isinstance(error, OSError) or "readonly" in said or "unable to open" in said:
-            step = "make its folder writable, or point MACI_CACHE at another one"
-        elif "full" in said:
-            step = "free some space there, or point MACI_CACHE at another folder"
-        elif "locked" in said or "busy" in said:
-            step = "another process holds it; try again, or point MACI_CACHE at another folder"
-        else:
-            step = "it is damaged: delete it (what it held is then asked and paid for again), or point MACI_CACHE elsewhere"
-        return EnvironmentError_(f"the response cache {self.path} cannot be used ({said}): {step}")
+        steps: dict[Trouble, str] = {
+            "unwritable": "make its folder writable, or point MACI_CACHE at another one",
+            "full": "free some space there, or point MACI_CACHE at another folder",
+            "locked": "another process holds it; try again, or point MACI_CACHE at another folder",
+            "damaged": "it is damaged: delete it (what it held is then asked and paid for again), or point MACI_CACHE elsewhere",
+        }
+        return EnvironmentError_(f"the response cache {self.path} cannot be used ({error}): {steps[trouble(error)]}")
 
     def _write(self) -> None:
         """The writing thread: one transaction for all that is waiting, then the next."""
@@ -223,16 +219,3 @@ def _finish(waiters: list[asyncio.Future[None]], error: Exception | None) -> Non
             done.set_result(None)
         else:
             done.set_exception(error)
-
-
-def _log_ahead(connection: sqlite3.Connection) -> None:
-    """Switch to write-ahead logging. SQLite does not wait for a lock here, so this does."""
-    patience = time.monotonic() + _LOCKED
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > patience:
-                raise
-            time.sleep(0.01)

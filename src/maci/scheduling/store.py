@@ -11,7 +11,6 @@ import json
 import os
 import sqlite3
 import sys
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,11 +23,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from maci.controller.bandit import ACTIONS, Arms, Context, Learned, Lesson
 from maci.errors import EnvironmentError_, InputError
 from maci.scheduling.lessons import Report
+from maci.sqlite import LOCKED, Trouble, log_ahead, trouble
 
 __all__ = ["Schedules", "TaskState", "default_path", "summed"]
 
 _FORMAT = 1
-_LOCKED = 30.0
 _TABLES = """
 CREATE TABLE IF NOT EXISTS debates (
     task TEXT NOT NULL, debate TEXT NOT NULL, terms TEXT NOT NULL, schedule TEXT NOT NULL, PRIMARY KEY (task, debate)
@@ -135,14 +134,14 @@ class Schedules:
         self._db: sqlite3.Connection | None = None
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(self.path, timeout=_LOCKED, isolation_level=None)
+            self._db = sqlite3.connect(self.path, timeout=LOCKED, isolation_level=None)
             (found,) = self._db.execute("PRAGMA user_version").fetchone()
             if found > _FORMAT:
                 raise EnvironmentError_(
                     f"{self.path} was written by a newer MACI (format {found}, this one reads {_FORMAT}): upgrade, or "
                     "point MACI_STATE at another folder"
                 )
-            _log_ahead(self._db)
+            log_ahead(self._db)
             if found == 0:
                 self._db.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {_FORMAT}; COMMIT;")
         except (sqlite3.Error, OSError) as error:
@@ -279,16 +278,15 @@ class Schedules:
             raise self._broken(error) from error
 
     def _broken(self, error: Exception) -> EnvironmentError_:
-        said = str(error)
-        if isinstance(error, OSError) or "readonly" in said or "unable to open" in said:
-            step = "make its folder writable, or point MACI_STATE at another one"
-        elif "full" in said:
-            step = "free some space there, or point MACI_STATE at another folder"
-        elif "locked" in said or "busy" in said:
-            step = "another process holds it; try again"
-        else:
-            step = "it is damaged: move it away (`maci scheduler learn` reads transcripts in again)"
-        return EnvironmentError_(f"what schedules learned, {self.path}, cannot be used ({said}): {step}")
+        steps: dict[Trouble, str] = {
+            "unwritable": "make its folder writable, or point MACI_STATE at another one",
+            "full": "free some space there, or point MACI_STATE at another folder",
+            "locked": "another process holds it; try again",
+            "damaged": "it is damaged: move it away (`maci scheduler learn` reads transcripts in again)",
+        }
+        return EnvironmentError_(
+            f"what schedules learned, {self.path}, cannot be used ({error}): {steps[trouble(error)]}"
+        )
 
 
 class _Transaction:
@@ -309,16 +307,3 @@ class _Transaction:
 
 def _lesson(action: int, context: str, reward: float | None, cost: float, growth: float | None) -> Lesson:
     return Lesson(action=action, context=Context(**json.loads(context)), reward=reward, cost=cost, growth=growth)
-
-
-def _log_ahead(connection: sqlite3.Connection) -> None:
-    """Switch to write-ahead logging. SQLite does not wait for a lock here, so this does."""
-    patience = time.monotonic() + _LOCKED
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > patience:
-                raise
-            time.sleep(0.01)

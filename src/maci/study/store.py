@@ -21,6 +21,7 @@ from maci._version import __version__
 from maci.errors import CheckFailed, EnvironmentError_, InputError
 from maci.llm.usage import Bound
 from maci.run import commit
+from maci.sqlite import LOCKED, Trouble, log_ahead, trouble
 from maci.study.learning import Lesson
 from maci.study.rows import Key, Row
 from maci.study.spec import StudySpec, differences
@@ -212,7 +213,6 @@ _SOME = """
 SELECT row FROM rows
 WHERE (?1 IS NULL OR data = ?1) AND (?2 IS NULL OR seed = ?2) AND (?3 IS NULL OR part = ?3) AND (?4 IS NULL OR method = ?4)
 ORDER BY data, seed, part, item, method"""
-_LOCKED = 30.0
 
 
 class SqliteStore:
@@ -226,9 +226,9 @@ class SqliteStore:
             raise InputError(f"no results at {path}: `maci study run SPEC.toml --out {path.parent}` makes them")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, timeout=_LOCKED, isolation_level=None, check_same_thread=False)
+            self._db = sqlite3.connect(path, timeout=LOCKED, isolation_level=None, check_same_thread=False)
             found = self._format()
-            self._db.execute("PRAGMA journal_mode = WAL")
+            log_ahead(self._db)
             self._db.execute("PRAGMA synchronous = NORMAL")
             if found == 0:
                 self._db.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {FORMAT}; COMMIT;")
@@ -343,17 +343,14 @@ class SqliteStore:
             raise self._broken(error) from error
 
     def _broken(self, error: Exception) -> StoreBroken:
-        said = str(error)
         on = "; what is done is kept, and the same command goes on from there"
-        if isinstance(error, OSError) or "readonly" in said or "unable to open" in said:
-            step = "make its folder writable, or choose another --out"
-        elif "full" in said or "disk I/O" in said:
-            step = f"free some space there{on}"
-        elif "locked" in said or "busy" in said:
-            step = f"another process holds it; wait for that{on}"
-        else:
-            step = "it is damaged or not one of ours: choose another --out"
-        return StoreBroken(f"the results {self.path} cannot be used ({said}): {step}")
+        steps: dict[Trouble, str] = {
+            "unwritable": "make its folder writable, or choose another --out",
+            "full": f"free some space there{on}",
+            "locked": f"another process holds it; wait for that{on}",
+            "damaged": "it is damaged or not one of ours: choose another --out",
+        }
+        return StoreBroken(f"the results {self.path} cannot be used ({error}): {steps[trouble(error)]}")
 
 
 def open_store(out: Path, url: str | None = None, *, name: str = "", make: bool = True) -> Store:

@@ -175,24 +175,28 @@ def test_eight_faults_in_a_row_open_the_circuit(clock, fault):
 def test_many_calls_that_fail_in_one_moment_are_one_incident(clock):
     gate = limiter(clock)
 
-    async def main() -> None:
+    async def main() -> bool:
         await asyncio.gather(*(call(gate, Unreachable("x")) for _ in range(64)))
-        await call(gate)
+        async with gate.turn() as turn:  # would raise CircuitOpen
+            return turn is not None
 
-    asyncio.run(main())
+    assert asyncio.run(main())
+    assert clock.slept == []
 
 
 @pytest.mark.parametrize("refusal", [RateLimited("x"), BadRequest("x")])
 def test_a_refusal_shows_that_the_origin_is_there(clock, refusal):
     gate = limiter(clock)
 
-    async def main() -> None:
+    async def main() -> int:
+        passed = 0
         for _ in range(5):
             await break_it(gate, clock, 7)
-            await call(gate, refusal)
-        await call(gate)
+            await call(gate, refusal)  # each would raise CircuitOpen
+            passed += 1
+        return passed
 
-    asyncio.run(main())
+    assert asyncio.run(main()) == 5
 
 
 def test_after_the_cool_down_one_call_finds_out_and_the_others_fail_meanwhile(clock):

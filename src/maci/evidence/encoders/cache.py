@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from maci.sqlite import log_ahead
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -126,7 +128,7 @@ class CachedEncoder:
             except OSError as error:
                 raise sqlite3.OperationalError(str(error)) from error
             connection = sqlite3.connect(self._path, timeout=30, check_same_thread=False)
-            connection.execute("PRAGMA journal_mode = WAL")
+            log_ahead(connection)
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(_SCHEMA)
             self._open = (os.getpid(), connection)

@@ -1,0 +1,41 @@
+"""What every SQLite file of ours needs: write-ahead logging switched on whoever else opens it, and what is wrong when it fails."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from typing import Literal
+
+__all__ = ["LOCKED", "Trouble", "log_ahead", "trouble"]
+
+LOCKED = 30.0
+"""Seconds to wait for another process that writes."""
+
+Trouble = Literal["unwritable", "full", "locked", "damaged"]
+
+
+def log_ahead(connection: sqlite3.Connection) -> None:
+    """Switch to write-ahead logging. SQLite does not wait for a lock here, so this does."""
+    patience = time.monotonic() + LOCKED
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > patience:
+                raise
+            time.sleep(0.01)
+
+
+def trouble(error: Exception) -> Trouble:
+    """What kind of trouble an error of SQLite or of the file system is.
+
+    >>> trouble(sqlite3.OperationalError("database or disk is full")), trouble(PermissionError("no"))
+    ('full', 'unwritable')
+    """
+    said = str(error)
+    if isinstance(error, OSError) or "readonly" in said or "unable to open" in said:
+        return "unwritable"
+    if "full" in said or "disk I/O" in said:
+        return "full"
+    return "locked" if "locked" in said or "busy" in said else "damaged"
