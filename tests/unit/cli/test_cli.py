@@ -11,26 +11,18 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from helpers import script, seat, settings, turn, write
 from maci.agents.argument import Turn, Usage
 from maci.agents.fake import FunctionAgent
-from maci.cli import main
 from maci.errors import ContentRefused, EnvironmentError_
 from maci.evidence.fake import HashEncoder
 from maci.record.replay import replay
 from maci.record.transcript import Transcript, read
 
 MACI = str(Path(sys.executable).parent / "maci")
-
-
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
 
 
 @pytest.fixture(autouse=True)
@@ -40,23 +32,6 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("MACI_")]:
         monkeypatch.delenv(name)
     monkeypatch.setattr("maci.cli.seating.load_encoder", lambda *args, **more: HashEncoder())
-
-
-@pytest.fixture
-def maci(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    def run(*args: object) -> Ran:
-        monkeypatch.setattr(sys, "argv", ["maci", *map(str, args)])
-        capfd.readouterr()
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        out, err = capfd.readouterr()
-        assert "Traceback" not in err
-        return Ran(code, out, err)
-
-    return run
 
 
 def tables(monkeypatch: pytest.MonkeyPatch, make: Callable) -> None:

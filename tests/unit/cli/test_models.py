@@ -15,11 +15,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from maci.cli import main
 from maci.cli.checks import _try
 from maci.controller.inputs import Lost, Sent
 from maci.errors import BadRequest
@@ -29,12 +28,6 @@ from maci.llm.model import Reply
 from maci.llm.usage import Usage
 from maci.record.replay import replay
 from maci.record.transcript import read
-
-
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
 
 
 @pytest.fixture(autouse=True)
@@ -52,19 +45,13 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def maci(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    def run(*args: object) -> Ran:
-        monkeypatch.setattr(sys, "argv", ["maci", *map(str, args)])
-        capfd.readouterr()
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        out, err = capfd.readouterr()
-        assert "Traceback" not in err
-        assert "sk-this-is-the-key" not in out + err
-        return Ran(code, out, err)
+def maci(maci: Callable[..., Any]) -> Callable[..., Any]:
+    """The command, which never shows the key."""
+
+    def run(*args: object) -> Any:
+        ran = maci(*args)
+        assert "sk-this-is-the-key" not in ran.out + ran.err
+        return ran
 
     return run
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from maci.cli import main
 from maci.evidence.fake import HashEncoder
 from maci.record.transcript import read
 
@@ -20,21 +19,6 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
     monkeypatch.setenv("MACI_STATE", str(tmp_path / "state"))
     monkeypatch.setattr("maci.cli.seating.load_encoder", lambda *a, **k: HashEncoder())
-
-
-@pytest.fixture
-def maci(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    def run(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["maci", *words])
-        try:
-            main()
-            code = 0
-        except SystemExit as end:
-            code = int(end.code or 0)
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
 
 
 def debate(maci, out: str, *more: str, schedule: str = "ucb") -> None:

@@ -5,23 +5,14 @@ from __future__ import annotations
 import json
 import math
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from maci.cli import main
 from maci.errors import WrongKey
 from maci.evidence.fake import HashEncoder
 from study_helpers import FakeMethod, guess, paying, spec_data, toml, write_cases
-
-
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
 
 
 @pytest.fixture(autouse=True)
@@ -32,23 +23,6 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
     monkeypatch.setattr("maci.study.worker.load_encoder", lambda *args, **more: HashEncoder())
     write_cases(tmp_path)
-
-
-@pytest.fixture
-def maci(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    def run(*args: object) -> Ran:
-        monkeypatch.setattr(sys, "argv", ["maci", *map(str, args)])
-        capfd.readouterr()
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        out, err = capfd.readouterr()
-        assert "Traceback" not in err
-        return Ran(code, out, err)
-
-    return run
 
 
 @pytest.fixture
