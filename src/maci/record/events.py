@@ -18,10 +18,10 @@ from maci.errors import InputError
 
 __all__ = ["FORMAT", "Event", "dump", "is_decision", "parse", "read_back", "schema", "tree"]
 
-FORMAT = 3
+FORMAT = 4
 """Version of the transcript format that is written; every version since 1 is read.
 
-2 added `sent` and `lost`, 3 what learned schedules start from and choose.
+2 added `sent` and `lost`, 3 what learned schedules start from and choose, 4 what is watched for harm and what is acquired.
 """
 
 Event = Input | Decision
