@@ -585,6 +585,10 @@ def verify(
     run(quick=quick, only=only or [], out=out, seed=seed, json=json, plain=plain, quiet=quiet)
 
 
+audits = typer.Typer(help="Check what a debate rests on: its judges, its behaviour dial.", no_args_is_help=True)
+app.add_typer(audits, name="audit")
+
+
 def main() -> None:
     """Entry point: the one place where errors become exit codes."""
     gc.set_threshold(50_000, 20, 20)  # nearly all of a debate goes by reference count; fewer passes over the rest
