@@ -126,6 +126,9 @@ class Calls:
         self._ledger = Ledger(budget.tokens, budget.usd, state.usage, parent=run)
         self._deadline = None if budget.seconds is None else monotonic() + budget.seconds
         self._bell: asyncio.Future[None] | None = None
+        self._held = state.paused
+        """The debate broke off while it was paused; going on with it ends the pause."""
+        self._paused_at: float | None = None
 
     async def next(self, state: State) -> Input:
         """The next input: a person's hand, local work, calls about to be sent, a reply, or the end of the budget."""
@@ -133,12 +136,19 @@ class Calls:
             self._broken_off = False
             self._ledger.spent = self._ledger.spent + sum(state.in_flight.values(), Usage())
             return Lost(round=state.round)
+        if self._held:
+            self._held = False
+            return Intervened(pause=False, by="going on with it")
+        self._stop_the_clock(state.paused)
         self._send()
         while True:
             if (reply := self._reply()) is not None:
                 return reply
             if self._hand is not None and not self._hand.empty():
                 return self._hand.get_nowait()
+            if state.paused:  # nothing new is sent; what is under way may come in
+                await self._wait()
+                continue
             if self._deadline is not None and monotonic() >= self._deadline:
                 return await self._late(state)
             local = self._local(state)
@@ -154,6 +164,15 @@ class Calls:
             if asking and (self._ruin or len(asking) == len(self._calls)):
                 self._answer(asking[0], False)  # nothing under way can make room for it any more
             await self._wait()
+
+    def _stop_the_clock(self, paused: bool) -> None:
+        """The seconds of a pause are not the budget's."""
+        if paused and self._paused_at is None:
+            self._paused_at = monotonic()
+        elif not paused and self._paused_at is not None:
+            if self._deadline is not None:
+                self._deadline += monotonic() - self._paused_at
+            self._paused_at = None
 
     def _local(self, state: State) -> Input | None:
         """What needs no call: retrieval, and looking up what was cited."""
@@ -271,7 +290,9 @@ class Calls:
         bell = self._bell = loop.create_future()
         if any(call.task is not None and call.task.done() for call in self._calls.values()):
             return
-        alarm = None if self._deadline is None else loop.call_later(max(0.0, self._deadline - monotonic()), self._ring)
+        alarm = None
+        if self._deadline is not None and self._paused_at is None:
+            alarm = loop.call_later(max(0.0, self._deadline - monotonic()), self._ring)
         listen = None if self._hand is None else asyncio.ensure_future(_ready(self._hand))
         if listen is not None:
             listen.add_done_callback(self._ring)

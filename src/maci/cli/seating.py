@@ -1,171 +1,32 @@
-"""Who debates, from the options of a command: the panel found, the settings loaded, the models at hand, the table set."""
+"""Who debates, from the options of a command; weights that are lacking are pulled, with a progress bar."""
 
 from __future__ import annotations
 
-import asyncio
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
 
-from maci.calls import Table
 from maci.case.case import Case
-from maci.config import Config, load
-from maci.controller.fold import start
 from maci.controller.inputs import Opened
-from maci.errors import WrongKey
-from maci.evidence.encode import load_encoder
-from maci.llm.keys import SERVICES, Key, find_key, key_help
-from maci.llm.weights import WEIGHTS, status
-from maci.panel import build_table, choose, seat
-from maci.panel.spec import PanelSpec
-from maci.run import opening
+from maci.panel import seating
+from maci.panel.seating import Choice, Fetch, Seated, key_for, open_house, unpriced
 
 if TYPE_CHECKING:
-    from maci.llm.house import House, ModelOptions
     from maci.panel.models import Models
 
 __all__ = ["Choice", "Seated", "key_for", "open_house", "reseat", "seat_case", "unpriced"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """The options that say who debates, and under which settings."""
+def _fetch(choice: Choice) -> Fetch:
+    from maci.cli.models import fetch
 
-    panel: str | None = None
-    agents: str | None = None
-    judges: str | None = None
-    corpus: Path | None = None
-    profile: str | None = None
-    config: Path | None = None
-    sets: Sequence[str] = ()
-    seed: int = 0
-    cache: Path | None = None
-    """The response cache; ``None`` is the usual place."""
-    no_cache: bool = False
-    offline: bool = False
-    """Fetch no weights."""
-    quiet: bool = False
-
-    def settled(self) -> tuple[PanelSpec | str, Config]:
-        """The panel, and the settings with its own defaults below them."""
-        panel = choose(self.panel, self.agents, self.judges)
-        sets, base = list(self.sets), {}
-        if isinstance(panel, PanelSpec):
-            base = dict(panel.settings)
-            if panel.judges == ():
-                sets.append("crit.enabled=false")
-        return panel, load(self.profile, file=self.config, sets=sets, base=base)
-
-
-@dataclass(frozen=True, slots=True)
-class Seated:
-    """A table with its first event."""
-
-    opened: Opened
-    table: Table
-    house: House | None = None
-    notes: tuple[str, ...] = ()
-    """What a person should know of how it came about."""
-
-
-def key_for(name: str, given: ModelOptions) -> Key | None:
-    """The key a model will be asked with; raises :class:`~maci.errors.WrongKey` where there is none and one is needed."""
-    provider = name.partition("/")[0]
-    if provider in {"local", "litellm"}:
-        return None
-    base_url = given.base_url or (os.environ.get("OPENAI_BASE_URL") if provider == "openai" else None)
-    key, service = find_key(provider, base_url, key_env=given.key_env, who=name), SERVICES.get(provider)
-    if key is None and base_url is None and service is not None and service.variables:
-        raise WrongKey(f"{name}: there is no key for {service.name}: {key_help(provider)}, then run `maci doctor`")
-    return key
-
-
-def open_house(spec: PanelSpec, choice: Choice) -> House:
-    """The models of a panel; closed by whoever opened it."""
-    from maci.llm.cache import ResponseCache, default_path
-    from maci.llm.house import House
-
-    if choice.offline:
-        os.environ["MACI_OFFLINE"] = "1"  # what local models look at
-    cache = None if choice.no_cache else ResponseCache(choice.cache or default_path())
-    return House(cache=cache, options=spec.models)
+    return partial(fetch, offline=choice.offline, quiet=choice.quiet)
 
 
 def seat_case(case: Case, choice: Choice, models: Models | None = None) -> Seated:
     """Set the table for a case; ``models`` instead of the house's own."""
-    panel, config = choice.settled()
-    encoder = load_encoder(config.evidence.encoder, offline=choice.offline)
-    where = "" if choice.corpus is None else str(choice.corpus.resolve())
-    if isinstance(panel, str):
-        table = build_table(panel, case, encoder, seed=choice.seed, corpus=choice.corpus)
-        return Seated(opening(case, table, config, seed=choice.seed, panel=panel, corpus=where), table)
-    house = open_house(panel, choice) if models is None else None
-    with _closing(house):
-        _check_models(panel, house, choice)
-        at_hand = models or house
-        assert at_hand is not None
-        spec, table = seat(panel, case, encoder, at_hand, config, seed=choice.seed, corpus=choice.corpus)
-        name = panel.name or "--agents"
-        opened = opening(case, table, config, seed=choice.seed, panel=name, corpus=where, spec=spec.record())
-        start(opened)  # a table that cannot debate is refused before anything is written
-    notes: tuple[str, ...] = ()
-    if panel.judges is None and spec.judges:
-        notes = (
-            "No judges were named (--judges): the three reader judges score. They compare texts and are no models.",
-        )
-    return Seated(opened, table, house, notes)
-
-
-def _check_models(spec: PanelSpec, house: House | None, choice: Choice) -> None:
-    """Names, keys and weights, before anything is written or sent; a rehearsal needs none."""
-    if house is None:
-        return
-    for name in spec.seated:
-        check = getattr(house.model(name).provider, "check", None)
-        if check is not None:
-            check()
-    for name in spec.seated:
-        key_for(name, spec.options(name))
-        provider, _, model = name.partition("/")
-        if provider == "local" and model in WEIGHTS and not status(model).present:
-            from maci.cli.models import fetch
-
-            fetch(model, offline=choice.offline, quiet=choice.quiet)
-
-
-def unpriced(opened: Opened) -> tuple[str, ...]:
-    """Models at a recorded table whose price nobody knows: what the debate cost in dollars cannot be said then."""
-    from maci.llm.house import price_for
-
-    if opened.table is None:
-        return ()
-    spec = PanelSpec.model_validate(opened.table)
-    return tuple(name for name in spec.seated if price_for(name, spec.options(name)) is None)
-
-
-@contextmanager
-def _closing(house: House | None) -> Iterator[None]:
-    """Let go of the models if nothing comes of it."""
-    try:
-        yield
-    except BaseException:
-        if house is not None:
-            asyncio.run(house.aclose())
-        raise
+    return seating.seat_case(case, choice, models, fetch=_fetch(choice))
 
 
 def reseat(opened: Opened, choice: Choice) -> Seated:
     """Set the table of a recorded debate again."""
-    encoder = load_encoder(opened.config.evidence.encoder, offline=choice.offline)
-    corpus = Path(opened.corpus) if opened.corpus else None
-    if opened.table is None:
-        return Seated(opened, build_table(opened.panel, opened.case, encoder, seed=opened.seed, corpus=corpus))
-    spec = PanelSpec.model_validate(opened.table)
-    house = open_house(spec, choice)
-    with _closing(house):
-        _check_models(spec, house, choice)
-        _, table = seat(spec, opened.case, encoder, house, opened.config, seed=opened.seed, corpus=corpus)
-    return Seated(opened, table, house)
+    return seating.reseat(opened, choice, fetch=_fetch(choice))

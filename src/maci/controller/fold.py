@@ -164,7 +164,10 @@ def step(state: State, item: Input) -> Step:
         case Intervened():
             if item.stop:
                 return finish(state, "stopped_by_user", f"stopped by {item.by or 'a person'}")
-            return replace(state, hand=_both_hands(state.hand, item)), ()
+            if item.pause is not None:
+                state = replace(state, paused=item.pause)
+            turned = any(dial is not None for dial in (item.cl, item.tau_q, item.tau_crit))
+            return (replace(state, hand=_both_hands(state.hand, item)) if turned or item.pause is None else state), ()
         case Exhausted():
             return _out_of_budget(state, item)
         case Opened():  # refused above

@@ -201,7 +201,7 @@ class JudgeAbstention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intervened:
-    """A person's hand on the dials, from the next round on; or their stop."""
+    """A person's hand on the dials, from the next round on; or their pause, or their stop."""
 
     type: Literal["intervened"] = "intervened"
     stop: bool = False
@@ -209,6 +209,8 @@ class Intervened:
     tau_q: float | None = None
     tau_crit: float | None = None
     by: str = ""
+    pause: bool | None = None
+    """Yes: no new call is sent and no time of the budget passes until somebody says no. Not recorded before format 4."""
 
     def __post_init__(self) -> None:
         for name in ("cl", "tau_q", "tau_crit"):

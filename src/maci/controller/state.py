@@ -70,6 +70,8 @@ class State:
     scored: int = 0
     """How many scores and abstentions are in."""
     hand: Intervened | None = None
+    paused: bool = False
+    """A person holds the debate; what was sent still comes in."""
 
     beliefs: Mapping[str, Vector] = field(default_factory=dict)
     """Last belief of every agent that ever had one."""

@@ -31,12 +31,12 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.startswith("MACI_")]:
         monkeypatch.delenv(name)
-    monkeypatch.setattr("maci.cli.seating.load_encoder", lambda *args, **more: HashEncoder())
+    monkeypatch.setattr("maci.panel.seating.load_encoder", lambda *args, **more: HashEncoder())
 
 
 def tables(monkeypatch: pytest.MonkeyPatch, make: Callable) -> None:
     """Seat other agents than a script can describe."""
-    monkeypatch.setattr("maci.cli.seating.build_table", lambda panel, case, encoder, **more: make(case))
+    monkeypatch.setattr("maci.panel.seating.build_table", lambda panel, case, encoder, **more: make(case))
 
 
 PANEL = """
@@ -467,7 +467,7 @@ def test_help_says_what_the_exit_codes_mean() -> None:
 SLOW = """
 import asyncio, sys
 sys.path.insert(0, {tests!r})
-import maci.cli.seating as command
+import maci.panel.seating as command
 from helpers import script, seat, turn
 from maci.agents.fake import FunctionAgent
 from maci.cli import main

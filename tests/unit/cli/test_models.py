@@ -41,7 +41,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("XDG_CONFIG_HOME", "MACI_CACHE"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     monkeypatch.setenv("MINE", "sk-this-is-the-key-of-the-tests")
-    monkeypatch.setattr("maci.cli.seating.load_encoder", lambda *args, **more: HashEncoder())
+    monkeypatch.setattr("maci.panel.seating.load_encoder", lambda *args, **more: HashEncoder())
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("MACI_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("MACI_STATE", str(tmp_path / "state"))
-    monkeypatch.setattr("maci.cli.seating.load_encoder", lambda *a, **k: HashEncoder())
+    monkeypatch.setattr("maci.panel.seating.load_encoder", lambda *a, **k: HashEncoder())
 
 
 def debate(maci, out: str, *more: str, schedule: str = "ucb") -> None:
