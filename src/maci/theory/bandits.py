@@ -24,9 +24,10 @@ from maci.controller.bandit import ACTIONS, Arms, Choice, Context, Learned
 from maci.controller.dials import Dials, Summary
 from maci.controller.learning import decide, lessons
 from maci.llm.usage import Bound
+from maci.page.chart import Chart, Series
 from maci.study.statistics import Interval, bootstrap_mean, wilson
 from maci.theory.termination import slope
-from maci.theory.verdict import Chart, Series, Size, Verdict
+from maci.theory.verdict import Size, Verdict
 
 __all__ = ["bound", "budget", "context_matters", "regret", "regrets"]
 
@@ -139,9 +140,9 @@ def regret(size: Size, rng: np.random.Generator) -> list[Verdict]:
                     log_x=True,
                     log_y=True,
                     series=(
-                        Series(name="gaps 0.3 and 0.4", x=marks, y=plain.mean(axis=1)),
-                        Series(name="worst gap for each T", x=marks, y=worst.mean(axis=1)),
-                        Series(name="proved bound", x=marks, y=bounds, bound=True),
+                        Series.of(name="gaps 0.3 and 0.4", x=marks, y=plain.mean(axis=1)),
+                        Series.of(name="worst gap for each T", x=marks, y=worst.mean(axis=1)),
+                        Series.of(name="proved bound", x=marks, y=bounds, bound=True),
                     ),
                 ),
             ),
@@ -344,7 +345,7 @@ def budget(size: Size, rng: np.random.Generator) -> list[Verdict]:
                     x="share of rounds that break the promise",
                     y="share of debates over budget",
                     series=(
-                        Series(
+                        Series.of(
                             name="rate, 95 %",
                             x=[0.0, *breaches],
                             y=[0.0, *(rate.value for rate in rates.values())],

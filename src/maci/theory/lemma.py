@@ -14,9 +14,10 @@ from maci.belief import Vector
 from maci.config import build
 from maci.moderator.divergence import dispersion
 from maci.moderator.gate import reverts
+from maci.page.chart import Chart, Series
 from maci.theory.averaging import averaged, dispersions, noise, openings
 from maci.theory.trajectories import Trajectory, play
-from maci.theory.verdict import Chart, Series, Size, Verdict
+from maci.theory.verdict import Size, Verdict
 
 __all__ = ["gate_in_debates", "lemma_noiseless", "lemma_noisy"]
 
@@ -81,7 +82,7 @@ def lemma_noiseless(size: Size, rng: np.random.Generator) -> list[Verdict]:
                     title="D_KL without noise, as a share of the opening's",
                     x="round",
                     y="D_KL(t) / D_KL(0)",
-                    series=(Series(name="median, 5–95 %", x=rounds, y=middle, low=low, high=high),),
+                    series=(Series.of(name="median, 5–95 %", x=rounds, y=middle, low=low, high=high),),
                 ),
             ),
         )
@@ -191,8 +192,8 @@ def lemma_noisy(size: Size, rng: np.random.Generator) -> list[Verdict]:
                     y="c, 95 % upper end",
                     log_x=True,
                     series=(
-                        Series(name="measured", x=list(by_space), y=list(by_space.values())),
-                        Series(name="proved: 1", x=list(by_space), y=[1.0] * len(by_space), bound=True),
+                        Series.of(name="measured", x=list(by_space), y=list(by_space.values())),
+                        Series.of(name="proved: 1", x=list(by_space), y=[1.0] * len(by_space), bound=True),
                     ),
                 ),
             ),
@@ -222,8 +223,8 @@ def lemma_noisy(size: Size, rng: np.random.Generator) -> list[Verdict]:
                     x="round",
                     y="D = D_KL / log₂M",
                     series=(
-                        Series(name="with the gate", x=rounds, y=found.gated / size.noisy),
-                        Series(name="without", x=rounds, y=found.free / size.noisy),
+                        Series.of(name="with the gate", x=rounds, y=found.gated / size.noisy),
+                        Series.of(name="without", x=rounds, y=found.free / size.noisy),
                     ),
                 ),
             ),

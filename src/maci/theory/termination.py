@@ -22,9 +22,10 @@ from maci.belief import Vector
 from maci.config import Config, build
 from maci.controller.state import State
 from maci.moderator.divergence import jsd
+from maci.page.chart import Chart, Series
 from maci.theory.averaging import averaged, openings
 from maci.theory.trajectories import TRAJECTORIES, Trajectory, geometric, play
-from maci.theory.verdict import Chart, Series, Size, Verdict
+from maci.theory.verdict import Size, Verdict
 
 __all__ = ["contraction", "disjoint", "general", "halves", "relative_alone", "restless", "slope", "stubborn"]
 
@@ -130,15 +131,15 @@ def general(size: Size, rng: np.random.Generator) -> list[Verdict]:
                     log_x=True,
                     log_y=True,
                     series=(
-                        Series(name="worst course", x=x, y=worst),
-                        Series(
-                            name="random courses, mean and range",
+                        Series.of(name="worst course", x=x, y=worst),
+                        Series.of(
+                            name="random: mean and range",
                             x=x,
                             y=[float(np.mean(rounds)) for rounds in drawn],
                             low=[min(rounds) for rounds in drawn],
                             high=[max(rounds) for rounds in drawn],
                         ),
-                        Series(name=f"bound {tau}(1/ε + 1)", x=x, y=[tau * (v + 1) for v in x], bound=True),
+                        Series.of(name=f"bound {tau}(1/ε + 1)", x=x, y=[tau * (v + 1) for v in x], bound=True),
                     ),
                 ),
             ),
@@ -207,8 +208,8 @@ def contraction(size: Size, rng: np.random.Generator) -> list[Verdict]:
                     y="rounds, mean",
                     log_x=True,
                     series=(
-                        *(Series(name=f"change test, β {beta:g}", x=x, y=mean[beta]) for beta in betas),
-                        Series(name=f"default rule, β {betas[0]:g}", x=x, y=ours),
+                        *(Series.of(name=f"change test, β {beta:g}", x=x, y=mean[beta]) for beta in betas),
+                        Series.of(name=f"default rule, β {betas[0]:g}", x=x, y=ours),
                     ),
                 ),
             ),
@@ -290,8 +291,8 @@ def relative_alone(_size: Size, _rng: np.random.Generator) -> list[Verdict]:
                     x="share of the distance that is left each round",
                     y="rounds",
                     series=(
-                        Series(name="relative test", x=rates, y=took["relative"]),
-                        Series(name="default rule", x=rates, y=took["default"]),
+                        Series.of(name="relative test", x=rates, y=took["relative"]),
+                        Series.of(name="default rule", x=rates, y=took["default"]),
                     ),
                 ),
             ),

@@ -2,43 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from maci.belief import Vector
+from maci.page.chart import Chart
 
-__all__ = ["FULL", "QUICK", "Chart", "Kind", "Series", "Size", "Verdict"]
+__all__ = ["FULL", "QUICK", "Kind", "Size", "Verdict"]
 
 Kind = Literal["proved", "measured", "negative"]
 """``proved``: a theorem, here with its constants; ``measured``: true of the simulated cases; ``negative``: what does not hold."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
-    """One line, or one set of points, of a chart."""
-
-    name: str
-    x: Sequence[float] | Vector
-    y: Sequence[float] | Vector
-    """nan: nothing is drawn there."""
-    low: Sequence[float] | Vector = ()
-    """Lower end of an interval at every point, with ``high``; empty: none is drawn."""
-    high: Sequence[float] | Vector = ()
-    bound: bool = False
-    """A limit, drawn dashed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chart:
-    """A plot in words: what is drawn against what."""
-
-    title: str
-    x: str
-    y: str
-    series: tuple[Series, ...]
-    log_x: bool = False
-    log_y: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,8 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci.config import Regime
+from maci.page.chart import Chart, Series
 from maci.study.statistics import wilson
-from maci.theory.verdict import Chart, Series, Size, Verdict
+from maci.theory.verdict import Size, Verdict
 
 __all__ = ["Ballots", "ballots", "condorcet", "crossover", "exact", "voting"]
 
@@ -179,15 +180,15 @@ def voting(size: Size, rng: np.random.Generator) -> list[Verdict]:
                     y="share",
                     log_x=True,
                     series=(
-                        Series(
+                        Series.of(
                             name="more than half agree",
                             x=spaces,
                             y=[m.value for m in majority[low]],
                             low=[m.low for m in majority[low]],
                             high=[m.high for m in majority[low]],
                         ),
-                        Series(name="pairs that agree", x=spaces, y=agreement[low]),
-                        Series(name="guessing: 1/|𝒴|", x=spaces, y=[1 / y for y in spaces], bound=True),
+                        Series.of(name="pairs that agree", x=spaces, y=agreement[low]),
+                        Series.of(name="guessing: 1/|𝒴|", x=spaces, y=[1 / y for y in spaces], bound=True),
                     ),
                 ),
             ),
@@ -211,8 +212,8 @@ def voting(size: Size, rng: np.random.Generator) -> list[Verdict]:
                     y="difference in accuracy",
                     log_x=True,
                     series=(
-                        *(Series(name=f"majority, lead {lead:g}", x=spaces, y=gains[lead]) for lead in LEADS),
-                        Series(name="no difference", x=spaces, y=[0.0] * len(spaces), bound=True),
+                        *(Series.of(name=f"majority, lead {lead:g}", x=spaces, y=gains[lead]) for lead in LEADS),
+                        Series.of(name="no difference", x=spaces, y=[0.0] * len(spaces), bound=True),
                     ),
                 ),
             ),
@@ -239,10 +240,10 @@ def voting(size: Size, rng: np.random.Generator) -> list[Verdict]:
                     y="accuracy",
                     log_x=True,
                     series=(
-                        Series(name="shared evidence", x=spaces, y=pooled[low]),
-                        Series(name="plurality", x=spaces, y=plurality[low]),
-                        Series(name="one voter", x=spaces, y=single[low]),
-                        Series(name="majority of more than half", x=spaces, y=right[low]),
+                        Series.of(name="shared evidence", x=spaces, y=pooled[low]),
+                        Series.of(name="plurality", x=spaces, y=plurality[low]),
+                        Series.of(name="one voter", x=spaces, y=single[low]),
+                        Series.of(name="majority of more than half", x=spaces, y=right[low]),
                     ),
                 ),
             ),

@@ -17,13 +17,14 @@ from typer.testing import CliRunner
 
 from maci.cli.app import app
 from maci.llm.usage import Usage
+from maci.page.chart import Chart, Point, Series
+from maci.page.svg import draw
 from maci.study.learning import Lesson
 from maci.study.report import FORMATS, Settings, build_report, render
 from maci.study.report.gather import join
 from maci.study.report.latex import escape
-from maci.study.report.model import Cell, Chart, Point, Series, estimate, number, show
+from maci.study.report.model import Cell, estimate, number, show
 from maci.study.report.records import CSV_COLUMNS
-from maci.study.report.svg import draw
 from maci.study.report.terminal import to_text
 from maci.study.statistics import Interval
 from maci.study.store import Method, SqliteStore

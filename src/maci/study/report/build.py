@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from maci.errors import InputError
+from maci.page.chart import Chart
 from maci.study.calibration import Calibration, Learner
 from maci.study.report.arena import BEST, WITHOUT_DEBATE, Arena, arenas
 from maci.study.report.compare import Comparison, adjusted, compare_all, in_words, worth_it
@@ -19,7 +20,7 @@ from maci.study.report.estimates import Estimates
 from maci.study.report.gather import Gathered
 from maci.study.report.glossary import GLOSSARY
 from maci.study.report.lessons import lessons_table
-from maci.study.report.model import Chart, Column, Line, Report, Section, Table, count, number, text
+from maci.study.report.model import Column, Line, Report, Section, Table, count, number, text
 from maci.study.report.ordered import ordered_table, ordered_words
 from maci.study.report.strata import agreement_table, quality_table
 from maci.study.report.tables import (

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
+from maci.page.chart import Chart, Point, Series
 from maci.study.metrics import flips, score
 from maci.study.report.arena import Arena, Entrant
 from maci.study.report.estimates import Estimates
-from maci.study.report.model import Cell, Chart, Column, Line, Point, Series, Table, count, estimate
+from maci.study.report.model import Cell, Column, Line, Table, count, estimate
 
 __all__ = ["flip_table", "round_table", "signal_tables"]
 

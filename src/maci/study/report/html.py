@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from html import escape
-from importlib.resources import files
+from collections.abc import Sequence
 
+from maci.page.document import document
+from maci.page.markup import Markup, el, join
+from maci.page.svg import figure
 from maci.study.report.model import Cell, Line, Report, Section, Table, show, show_value
-from maci.study.report.svg import draw
 
 __all__ = ["to_html"]
 
@@ -17,85 +18,80 @@ _MEANING = {"more": "more is better", "less": "less is better", "": ""}
 
 def to_html(report: Report) -> str:
     """A whole page. Tables can be sorted where scripts run."""
+    links = [(f"s{i}", s.title) for i, s in enumerate(report.sections)]
+    sections = [_section(section, f"s{i}") for i, section in enumerate(report.sections)]
+    if report.tables:
+        links.append(("all", "All data sets: failures, what is missing, calibration"))
+        tables = [_table(table, f"all-{i}") for i, table in enumerate(report.tables)]
+        sections.append(el("section", el("h2", "All data sets", id="all-h"), tables, id="all", aria_labelledby="all-h"))
+    contents = el("ul", (el("li", el("a", title, href=f"#{id}")) for id, title in links))
+    return document(
+        report.title,
+        el(
+            "header",
+            el("h1", report.title),
+            el("div", (el("p", line) for line in report.verdict), class_="verdict"),
+            _notes(report.notes),
+            el("nav", contents, aria_label="Sections"),
+        ),
+        el("main", sections, id="main"),
+        el("footer", _named(report.facts), _named(report.glossary)),
+    )
+
+
+def _named(pairs: Sequence[tuple[str, str]]) -> Markup:
+    return el("ul", (el("li", el("b", name), f": {what}") for name, what in pairs))
+
+
+def _section(section: Section, id: str) -> Markup:
+    verdicts = el("ul", (el("li", line) for line in section.verdicts)) if section.verdicts else None
+    charts = el("div", (figure(chart, f"{id}-c{i}") for i, chart in enumerate(section.charts)), class_="charts")
+    return el(
+        "section",
+        el("h2", section.title, id=f"{id}-h"),
+        _notes(section.notes),
+        verdicts,
+        charts if section.charts else None,
+        (_table(table, f"{id}-t{i}") for i, table in enumerate(section.tables)),
+        id=id,
+        aria_labelledby=f"{id}-h",
+    )
+
+
+def _notes(notes: Sequence[str]) -> Markup | None:
+    return el("ul", (el("li", note) for note in notes), class_="notes") if notes else None
+
+
+def _table(table: Table, id: str) -> Markup:
     head = (
-        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{escape(report.title)}</title>\n'
-        f"<style>\n{_part('page.css')}</style>\n</head>\n<body>\n"
+        el("th", table.first, scope="col"),
+        [
+            el(
+                "th",
+                column.title + _ARROWS[column.better],
+                scope="col",
+                title="; ".join(x for x in (column.about, _MEANING[column.better]) if x),
+            )
+            for column in table.columns
+        ],
     )
-    links = "".join(f'<li><a href="#s{i}">{escape(s.title)}</a></li>' for i, s in enumerate(report.sections))
-    if report.tables:
-        links += '<li><a href="#all">All data sets: failures, what is missing, calibration</a></li>'
-    parts = [head, f"<header><h1>{escape(report.title)}</h1>"]
-    verdict = "".join(f"<p>{escape(line)}</p>" for line in report.verdict)
-    parts.append(f'<div class="verdict">{verdict}</div>{_notes(report.notes)}')
-    parts.append(f'<nav aria-label="Sections"><ul>{links}</ul></nav></header>\n<main>')
-    parts += [_section(section, f"s{i}") for i, section in enumerate(report.sections)]
-    if report.tables:
-        tables = "".join(_table(table, f"all-{i}") for i, table in enumerate(report.tables))
-        parts.append(f'<section id="all" aria-labelledby="all-h"><h2 id="all-h">All data sets</h2>{tables}</section>')
-    facts = "".join(f"<li><b>{escape(name)}</b>: {escape(what)}</li>" for name, what in report.facts)
-    signs = "".join(f"<li><b>{escape(sign)}</b>: {escape(what)}</li>" for sign, what in report.glossary)
-    parts.append(
-        f"</main>\n<footer><ul>{facts}</ul><ul>{signs}</ul></footer>\n<script>\n{_part('page.js')}</script>\n</body>\n</html>\n"
-    )
-    return "\n".join(parts)
-
-
-def _part(name: str) -> str:
-    return files("maci.study.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _section(section: Section, id: str) -> str:
-    verdicts = "".join(f"<li>{escape(line)}</li>" for line in section.verdicts)
-    charts = []
-    for i, chart in enumerate(section.charts):
-        kind = ' class="wide"' if chart.kind == "reliability" else ""
-        drawn = draw(chart, f"{id}-c{i}")
-        charts.append(
-            f"<figure{kind}><figcaption>{escape(chart.title)}</figcaption>{drawn}<p>{escape(chart.about)}</p></figure>"
-        )
-    tables = "".join(_table(table, f"{id}-t{i}") for i, table in enumerate(section.tables))
-    return (
-        f'<section id="{id}" aria-labelledby="{id}-h"><h2 id="{id}-h">{escape(section.title)}</h2>{_notes(section.notes)}'
-        f'<ul>{verdicts}</ul>\n<div class="charts">{"".join(charts)}</div>\n{tables}</section>\n'
-    )
-
-
-def _notes(notes: tuple[str, ...]) -> str:
-    items = "".join(f"<li>{escape(note)}</li>" for note in notes)
-    return f'<ul class="notes">{items}</ul>' if notes else ""
-
-
-def _table(table: Table, id: str) -> str:
-    head = "".join(
-        f'<th scope="col" title="{escape("; ".join(x for x in (column.about, _MEANING[column.better]) if x))}">'
-        f"{escape(column.title + _ARROWS[column.better])}</th>"
-        for column in table.columns
-    )
-    body = "\n".join(_line(line) for line in table.lines)
-    grid = (
-        f'<div class="scroll" role="region" tabindex="0" aria-labelledby="{id}"><table aria-labelledby="{id}"><thead><tr>'
-        f'<th scope="col">{escape(table.first)}</th>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>{_notes(table.notes)}\n'
-    )
-    title = escape(table.title)
+    body = el("thead", el("tr", head)), el("tbody", map(_line, table.lines))
+    whole = el("table", body, aria_labelledby=id, class_="sortable")
+    grid = join(el("div", whole, class_="scroll", role="region", tabindex=0, aria_labelledby=id), _notes(table.notes))
     if table.key in _FOLDED:
-        return f'<details><summary id="{id}">{title} ({len(table.lines)})</summary>{grid}</details>'
-    return f'<h3 id="{id}">{title}</h3>{grid}'
+        return el("details", el("summary", f"{table.title} ({len(table.lines)})", id=id), grid, class_="box")
+    return join(el("h3", table.title, id=id), grid)
 
 
-def _line(line: Line) -> str:
-    cells = "".join(map(_cell, line.cells))
-    return f'<tr class="{line.source}"><th scope="row">{escape(line.name)}</th>{cells}</tr>'
+def _line(line: Line) -> Markup:
+    return el("tr", el("th", line.name, scope="row"), map(_cell, line.cells), class_=line.source)
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: Cell) -> Markup:
     if isinstance(cell.value, str):
-        words = ' class="words"' if len(cell.value) > 24 else ""
-        return f"<td{words}>{escape(cell.value)}</td>"
-    value = "" if cell.value is None else f"{cell.value:.12g}"
+        return el("td", cell.value, class_="words" if len(cell.value) > 24 else None)
     about = "; ".join(x for x in ("" if cell.n is None else f"n = {cell.n}", cell.how) if x)
-    title = f' title="{escape(about)}"' if about else ""
     first = show_value(cell)
     rest = show(cell)[len(first) :].strip()
-    interval = f'<span class="i">{escape(rest)}</span>' if rest else ""
-    return f'<td data-v="{value}"{title}>{escape(first)}{interval}</td>'
+    value = "" if cell.value is None else f"{cell.value:.12g}"
+    return el("td", first, el("span", rest, class_="i") if rest else None, data_v=value, title=about or None)

@@ -6,19 +6,17 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
+from maci.page.chart import Chart
 from maci.study.statistics import Interval
 
 __all__ = [
     "DASH",
     "Cell",
-    "Chart",
     "Column",
     "Kind",
     "Line",
-    "Point",
     "Report",
     "Section",
-    "Series",
     "Table",
     "count",
     "estimate",
@@ -168,42 +166,6 @@ class Table:
     columns: tuple[Column, ...]
     lines: tuple[Line, ...]
     notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
-    """One mark of a chart."""
-
-    x: float
-    y: float
-    low: float | None = None
-    high: float | None = None
-    """Of y; in a forest plot of x."""
-    n: int | None = None
-    label: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
-    """Marks that belong together."""
-
-    name: str
-    points: tuple[Point, ...]
-    reference: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chart:
-    """A drawing of figures that a table has too."""
-
-    key: str
-    kind: Literal["reliability", "scatter", "lines", "forest"]
-    title: str
-    about: str
-    """What is to be seen, for those who cannot see it."""
-    x: str
-    y: str
-    series: tuple[Series, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

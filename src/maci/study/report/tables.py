@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from maci.page.chart import Chart, Point, Series
 from maci.study.report import paper
 from maci.study.report.arena import Answered, Arena, Case, Entrant
 from maci.study.report.compare import Comparison
 from maci.study.report.estimates import ALIKE, WIDENED, Estimates
 from maci.study.report.model import (
     Cell,
-    Chart,
     Column,
     Kind,
     Line,
-    Point,
     Section,
-    Series,
     Table,
     count,
     estimate,

@@ -1,0 +1,124 @@
+"""Small drawings of a debate: a bar, a sparkline, beliefs as stacked bars over rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from maci.page.axes import rule, scale, short, svg, words
+from maci.page.markup import Markup, el
+from maci.page.style import COLOURS
+
+__all__ = ["bar", "colour", "key", "ranked", "sparkline", "stack"]
+
+_NAME, _WIDTH, _ROW = 64.0, 470.0, 20.0
+
+
+def bar(share: float, kind: str = "home") -> Markup:
+    """A share as a bar; the figure stands beside it, so those who do not see it miss nothing."""
+    full = 100 * min(1.0, max(0.0, share))
+    return el(
+        "svg",
+        el("rect", x=0, y=0, width=100, height=10, class_="track"),
+        el("rect", x=0, y=0, width=float(full), height=10, class_=f"mark {kind}"),
+        viewBox="0 0 100 10",
+        preserveAspectRatio="none",
+        aria_hidden="true",
+        class_="bar",
+    )
+
+
+def sparkline(
+    values: Sequence[float | None],
+    title: str,
+    id: str,
+    *,
+    low: float = 0.0,
+    high: float = 1.0,
+    limit: float | None = None,
+) -> Markup:
+    """Values round by round; what is undefined is a gap. ``limit`` is a dashed line."""
+    width, height, air = 160.0, 42.0, 5.0
+    at_x, at_y = scale(0, max(1, len(values) - 1), air, width - air), scale(low, high, height - air, air)
+    marks = [rule(0, at_y(low), width, at_y(low), "grid")]
+    if limit is not None and low <= limit <= high:
+        marks.append(rule(0, at_y(limit), width, at_y(limit), "zero"))
+    run: list[str] = []
+    for i, value in enumerate([*values, None]):
+        if value is not None:
+            run.append(f"{at_x(i):.1f},{at_y(min(high, max(low, value))):.1f}")
+        elif run:
+            marks.append(el("polyline", points=" ".join(run), class_="line home"))
+            run = []
+    for i, value in enumerate(values):
+        if value is not None:
+            place = at_y(min(high, max(low, value)))
+            marks.append(
+                el("circle", el("title", f"round {i}: {value:.3f}"), cx=at_x(i), cy=place, r=2.6, class_="mark home")
+            )
+    said = ", ".join(f"round {i} {'undefined' if v is None else f'{v:.2f}'}" for i, v in enumerate(values))
+    return svg(title, said or "no round yet", id, width, height, marks, kind="spark")
+
+
+def ranked(beliefs: Sequence[Mapping[str, float]], most: int = 6) -> list[str]:
+    """The outcomes worth a colour: those that ever had most probability, best last belief first.
+
+    >>> ranked([{"a": 0.6, "b": 0.4}, {"a": 0.1, "b": 0.9}])
+    ['b', 'a']
+    """
+    best: dict[str, float] = {}
+    for belief in beliefs:
+        for label, p in belief.items():
+            best[label] = max(best.get(label, 0.0), p)
+    last = beliefs[-1] if beliefs else {}
+    chosen = sorted(best, key=lambda label: -best[label])[: min(most, COLOURS)]
+    return sorted(chosen, key=lambda label: -last.get(label, 0.0))
+
+
+def colour(number: int) -> str:
+    """The class of a series or outcome."""
+    return f"c{number % COLOURS}"
+
+
+def key(names: Sequence[str], rest: str = "") -> Markup:
+    """What the colours mean."""
+    items = [el("li", name, class_=colour(i)) for i, name in enumerate(names)]
+    return el("ul", items, el("li", rest) if rest else None, class_="key")
+
+
+def stack(rows: Sequence[tuple[str, Mapping[str, float]]], labels: Sequence[str], title: str, id: str) -> Markup:
+    """A bar for each row, cut by probability; ``labels`` have a colour, all others are one grey part."""
+    at = scale(0.0, 1.0, _NAME, _WIDTH - 2)
+    marks: list[Markup] = []
+    said = []
+    for row, (name, belief) in enumerate(rows):
+        y, done = row * _ROW + 2, 0.0
+        marks.append(words(_NAME - 6, y + 12.5, short(name, 10), anchor="end", kind="tick"))
+        for i, label in enumerate(labels):
+            p = belief.get(label, 0.0)
+            if p < 0.002:
+                continue
+            x, wide = at(done), at(done + p) - at(done)
+            marks.append(
+                el(
+                    "rect",
+                    el("title", f"{name}: {label} {p:.2f}"),
+                    x=x,
+                    y=y,
+                    width=wide,
+                    height=_ROW - 3,
+                    class_=f"part {colour(i)}",
+                )
+            )
+            fits = int((wide - 8) / 6.3)
+            if fits >= 4:
+                room = f"{short(label, fits - 5)} {p:.2f}" if fits >= 9 else f"{p:.2f}"
+                marks.append(words(x + 4, y + 12.5, room, kind="on"))
+            done += p
+        if done < 0.998:
+            rest = el("title", f"{name}: all others {1 - done:.2f}")
+            marks.append(
+                el("rect", rest, x=at(done), y=y, width=at(1.0) - at(done), height=_ROW - 3, class_="part rest")
+            )
+        top = max(belief, key=lambda label: belief[label], default="")
+        said.append(f"{name}: {top} {belief[top]:.2f}" if top else f"{name}: no belief")
+    return svg(title, "; ".join(said), id, _WIDTH, max(1, len(rows)) * _ROW + 2, marks)

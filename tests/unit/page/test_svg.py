@@ -1,0 +1,99 @@
+"""Charts: well-formed, inside their frame, where their axes put them, and in words."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from maci.page.axes import ticks
+from maci.page.chart import Chart, Point, Series
+from maci.page.strips import bar, ranked, sparkline, stack
+from maci.page.svg import WIDTH, draw, figure, standalone
+
+SVG = "{http://www.w3.org/2000/svg}"
+CHART = Chart(
+    title="Rounds <&>", x="1/ε", y="rounds", log_x=True, log_y=True,
+    series=(
+        Series.of("measured", [10, 100, 1000], [20, float("nan"), 2000], low=[10, 150, 1500], high=[30, 300, 2500]),
+        Series.of("bound", [10, 1000], [22, 2002], bound=True),
+    ),
+)  # fmt: skip
+
+
+def drawn(chart: Chart) -> ElementTree.Element:
+    return ElementTree.fromstring(draw(chart, "c"))
+
+
+def lines(root: ElementTree.Element) -> list[ElementTree.Element]:
+    return [e for e in root.iter(f"{SVG}polyline") if "line" in e.get("class").split()]
+
+
+def test_a_chart_is_well_formed_and_draws_what_is_defined() -> None:
+    root = drawn(CHART)
+    assert [len(line.get("points").split()) for line in lines(root)] == [2, 2]  # nan is left out
+    assert len(root.findall(f".//{SVG}polygon")) == 1
+    assert "bound" in lines(root)[1].get("class")
+    assert root.find(f"{SVG}title").text == "Rounds <&>"
+    assert root.find(f"{SVG}desc").text == "rounds against 1/ε; measured from 20 to 2e+03; bound from 22 to 2e+03"
+
+
+def test_points_lie_where_a_logarithmic_axis_puts_them() -> None:
+    points = tuple(Point(x=x, y=x) for x in (10.0, 100.0, 1000.0))
+    root = drawn(Chart(title="t", x="x", y="y", log_x=True, log_y=True, series=(Series(name="s", points=points),)))
+    marks = [(float(e.get("cx")), float(e.get("cy"))) for e in root.iter(f"{SVG}circle")]
+    # a decade is half of the axis: 54 to 274 across, 208 up to 18
+    assert marks == [(54, 208), (164, 113), (274, 18)]
+    assert {"10", "100", "1,000"} <= {text.text for text in root.iter(f"{SVG}text")}
+
+
+def test_everything_stays_inside_the_drawing() -> None:
+    flat = Chart(title="t", x="x", y="y", series=(Series.of("s", [1, 2], [-0.3, 0.4]),))
+    single = Chart(title="t", x="round", y="Acc@1 %", series=(Series.of("s", [0], [1.0]),))
+    for chart in (CHART, flat, single):
+        text = draw(chart, "c")
+        height = float(re.search(r'viewBox="0 0 [\d.]+ ([\d.]+)"', text)[1])
+        found = re.findall(r"(-?[\d.]+),(-?[\d.]+)(?=[ \"])", text)
+        assert found and all(0 <= float(x) <= WIDTH and 0 <= float(y) <= height for x, y in found)
+
+
+@pytest.mark.parametrize("y", [[float("nan")] * 2, [0.0, 0.0]])
+@pytest.mark.parametrize("log", [False, True])
+def test_a_chart_with_nothing_or_only_zeros_is_no_error(y: list[float], log: bool) -> None:
+    chart = Chart(title="t", x="x", y="y", log_y=log, series=(Series.of("s", [1, 2], y),))
+    assert "t" in figure(chart, "c") and "t" in standalone(chart)
+
+
+@pytest.mark.parametrize(("low", "high", "log"), [(0, 1, False), (-0.2, 0.13, False), (1e-6, 0.1, True), (3, 7, True)])
+def test_ticks_are_few_and_inside(low: float, high: float, log: bool) -> None:
+    found = ticks(low, high, log=log)
+    assert 1 <= len(found) <= 8
+    assert all(low - 1e-9 <= tick <= high * 1.0001 + 1e-9 for tick in found)
+
+
+def test_a_belief_fills_its_bar_by_probability() -> None:
+    rows = [("round 0", {"a": 0.5, "b": 0.25, "c": 0.25}), ("round 1", {"a": 1.0})]
+    root = ElementTree.fromstring(stack(rows, ["a", "b"], "Beliefs", "b"))
+    parts = [(e.get("class"), float(e.get("width"))) for e in root.iter(f"{SVG}rect")]
+    assert parts == [("part c0", 202), ("part c1", 101), ("part rest", 101), ("part c0", 404)]
+    assert root.find(f"{SVG}desc").text == "round 0: a 0.50; round 1: a 1.00"
+
+
+def test_a_sparkline_has_a_gap_where_a_signal_is_undefined() -> None:
+    root = ElementTree.fromstring(sparkline([0.2, 0.4, None, 0.8], "Q", "q"))
+    assert [len(e.get("points").split()) for e in root.iter(f"{SVG}polyline")] == [2, 1]
+    assert root.find(f"{SVG}desc").text == "round 0 0.20, round 1 0.40, round 2 undefined, round 3 0.80"
+    assert "no round yet" in sparkline([], "Q", "q")
+
+
+def test_a_bar_is_as_long_as_its_share_and_never_longer() -> None:
+    assert 'width="25"' in bar(0.25)
+    assert bar(1.7).count('width="100"') == 2
+    assert 'width="0"' in bar(-1.0)
+
+
+def test_outcomes_that_ever_led_have_a_colour() -> None:
+    course = [{"x": 0.9, "y": 0.1, "z": 0.0}, {"x": 0.1, "y": 0.8, "z": 0.1}]
+    assert ranked(course, most=2) == ["y", "x"]
+    assert ranked([]) == []
