@@ -1,0 +1,121 @@
+r"""Do judges agree? Krippendorff's α, correlations between pairs of judges, each judge against the rest.
+
+.. math:: \alpha = 1 - \frac{D_o}{D_e},\quad
+          D_o = \frac1n \sum_u \frac{1}{m_u - 1}\sum_{i\ne j}(x_{ui}-x_{uj})^2,\quad
+          D_e = \frac{1}{n(n-1)}\sum_{a \ne b}(x_a-x_b)^2
+
+over arguments u with m_u ≥ 2 scores, n = Σ m_u (interval metric; Krippendorff 2004, *Content Analysis*, ch. 11). Both are made of
+sums over arguments, so that all resamples are computed at once. Undefined scores (a judge abstained) are left out.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maci.audit.judges.correlation import Rows, pearson, spearman
+from maci.audit.judges.estimate import Estimate, Indices, Sampling, undefined
+from maci.belief import Vector
+from maci.study.statistics import Statistic
+
+__all__ = ["alpha", "alpha_of", "others", "pairwise", "scores_needed", "with_rest"]
+
+
+def alpha_of(scores: Rows) -> Statistic:
+    """α of (judges, arguments) scores, as a statistic; nan where no argument has two scores or all scores are equal.
+
+    >>> scores = np.array([[0.1, 0.5, 0.9], [0.2, 0.5, np.nan]])
+    >>> alpha_of(scores)(np.arange(3)[None]).round(4).tolist()
+    [0.9412]
+    """
+    m = np.isfinite(scores).sum(axis=0).astype(float)
+    paired = m >= 2
+    middle = np.nanmean(scores) if np.isfinite(scores).any() else 0.0  # of no effect, but for rounding
+    x = np.where(np.isfinite(scores) & paired, scores - middle, 0.0)
+    m = np.where(paired, m, 0.0)
+    one, two = x.sum(axis=0), (x * x).sum(axis=0)
+    within = np.where(paired, 2 * (m * two - one * one) / np.maximum(m - 1, 1), 0.0)
+
+    def statistic(i: Indices) -> Vector:
+        n = m[i].sum(axis=1)
+        total, squares = one[i].sum(axis=1), two[i].sum(axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            expected = 2 * (n * squares - total * total) / (n * (n - 1))
+            found = 1 - within[i].sum(axis=1) / n / expected
+        return np.where((n >= 2) & (expected > 1e-18), found, np.nan)
+
+    return statistic
+
+
+def alpha(scores: Rows, sampling: Sampling) -> Estimate:
+    """Krippendorff's α with its interval."""
+    rows = np.flatnonzero(np.isfinite(scores).sum(axis=0) >= 2)
+    if len(scores) < 2:
+        return undefined("there is one judge, and nobody to agree with")
+    if not len(rows):
+        return undefined("no argument has scores of two judges")
+    return sampling.estimate(alpha_of(scores[:, rows]), rows)
+
+
+def pairwise(scores: Rows, sampling: Sampling, *, by_rank: bool) -> Estimate:
+    """The mean correlation over pairs of judges: Pearson's, or Spearman's with Fisher's z; pairs that have none are left out."""
+    pairs = list(combinations(range(len(scores)), 2))
+    rows = np.flatnonzero(np.isfinite(scores).sum(axis=0) >= 2)
+    if not pairs:
+        return undefined("there is one judge, and nobody to agree with")
+    if len(rows) < 2:
+        return undefined("fewer than two arguments have scores of two judges", len(rows))
+    x, correlation = scores[:, rows], spearman if by_rank else pearson
+
+    def statistic(i: Indices) -> Vector:
+        found = np.stack([correlation(x[a][i], x[b][i]) for a, b in pairs])
+        known = np.isfinite(found)
+        with np.errstate(invalid="ignore"):
+            mean: Vector = np.where(known, found, 0.0).sum(axis=0) / known.sum(axis=0)
+        return mean
+
+    return sampling.estimate(statistic, rows, fisher=by_rank)
+
+
+def others(scores: Rows, judge: int, leave_out: NDArray[np.bool_] | None = None) -> Vector:
+    """The mean score of the other judges, argument by argument; nan where none of them gave one.
+
+    >>> others(np.array([[0.2, 0.4], [0.6, np.nan], [0.8, 0.5]]), 0).round(3).tolist()
+    [0.7, 0.5]
+    """
+    rest = np.ones(len(scores), dtype=bool) if leave_out is None else ~leave_out
+    rest[judge] = False
+    known = np.isfinite(scores[rest])
+    n = known.sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean: Vector = np.where(known, scores[rest], 0.0).sum(axis=0) / n
+    return mean
+
+
+def with_rest(scores: Rows, judge: int, sampling: Sampling) -> Estimate:
+    """Spearman's ρ of one judge's scores with the mean of the others': near 0, it scores something else, or nothing."""
+    rest = others(scores, judge)
+    own = scores[judge]
+    rows = np.flatnonzero(np.isfinite(own) & np.isfinite(rest))
+    if len(scores) < 2:
+        return undefined("there is one judge, and nobody to agree with")
+    if len(rows) < 3:
+        return undefined("fewer than three arguments that others scored too", len(rows))
+    if np.ptp(own[rows]) < 1e-9:
+        return undefined(f"it gave every argument the same score, {own[rows][0]:.2f}", len(rows))
+    return sampling.estimate(lambda i: spearman(own[rows][i], rest[rows][i]), rows, fisher=True)
+
+
+def scores_needed(r: float, reliability: float = 0.8) -> int | None:
+    """K: how many scores of judges who correlate at r make a mean of this reliability (Spearman–Brown); ``None`` for r ≤ 0.
+
+    K = R(1 − r) / (r(1 − R)).
+
+    >>> scores_needed(0.5), scores_needed(0.71), scores_needed(-0.1)
+    (4, 2, None)
+    """
+    if r <= 0:
+        return None
+    return max(1, int(np.ceil(reliability * (1 - r) / (r * (1 - reliability)) - 1e-9)))

@@ -1,0 +1,103 @@
+r"""Correlations of many resamples at once: one row each, undefined values left out pair by pair.
+
+.. math:: r = \frac{\sum (x-\bar x)(y-\bar y)}{\sqrt{\sum (x-\bar x)^2 \sum (y-\bar y)^2}},\qquad
+          r_{xy\cdot z} = \frac{r_{xy} - r_{xz} r_{yz}}{\sqrt{(1-r_{xz}^2)(1-r_{yz}^2)}}
+
+Spearman's ρ is r of ranks, ties by their mean rank.
+
+>>> x, y = np.array([[1.0, 2.0, 3.0, 4.0]]), np.array([[1.0, 2.0, 4.0, 3.0]])
+>>> pearson(x, y).round(6).tolist(), spearman(x, 10**y).round(6).tolist()
+([0.8], [0.8])
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maci.belief import Vector
+
+__all__ = ["Rows", "auc", "partial", "pearson", "ranks", "spearman"]
+
+Rows = NDArray[np.float64]
+"""(b, n): one resample a row."""
+_FLAT = 1e-12
+"""A standard deviation below this share of the values' size is rounding, not variation."""
+
+
+def ranks(rows: Rows) -> Rows:
+    """Ranks from 1 within each row, ties by their mean; what is undefined stays so.
+
+    >>> ranks(np.array([[0.3, 0.1, 0.3, np.nan]])).tolist()
+    [[2.5, 1.0, 2.5, nan]]
+    """
+    n = rows.shape[1]
+    if n == 0:
+        return rows.copy()
+    known = np.isfinite(rows)
+    order = np.argsort(np.where(known, rows, np.inf), axis=1, kind="stable")
+    ordered = np.take_along_axis(rows, order, axis=1)
+    begins = np.ones(rows.shape, dtype=bool)
+    begins[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    ends = np.ones(rows.shape, dtype=bool)
+    ends[:, :-1] = begins[:, 1:]
+    place = np.arange(n)
+    first = np.maximum.accumulate(np.where(begins, place, 0), axis=1)
+    last = np.minimum.accumulate(np.where(ends, place, n - 1)[:, ::-1], axis=1)[:, ::-1]
+    found = np.empty(rows.shape)
+    np.put_along_axis(found, order, (first + last) / 2 + 1, axis=1)
+    return np.where(known, found, np.nan)
+
+
+def pearson(x: Rows, y: Rows) -> Vector:
+    """The correlation of each row; nan for fewer than two pairs, or where x or y never varies."""
+    both = np.isfinite(x) & np.isfinite(y)
+    n = both.sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        dx, size_x = _centred(x, both, n)
+        dy, size_y = _centred(y, both, n)
+        above = (dx * dy).sum(axis=1)
+        xx, yy = (dx * dx).sum(axis=1), (dy * dy).sum(axis=1)
+        flat = (xx <= n * (_FLAT * size_x) ** 2) | (yy <= n * (_FLAT * size_y) ** 2)
+        r = above / np.sqrt(xx * yy)
+    found: Vector = np.where((n < 2) | flat, np.nan, np.clip(r, -1.0, 1.0))
+    return found
+
+
+def _centred(x: Rows, both: NDArray[np.bool_], n: NDArray[np.int64]) -> tuple[Rows, Vector]:
+    kept = np.where(both, x, 0.0)
+    mean = kept.sum(axis=1) / np.maximum(n, 1)
+    return np.where(both, x - mean[:, None], 0.0), np.abs(kept).max(axis=1, initial=0.0)
+
+
+def spearman(x: Rows, y: Rows) -> Vector:
+    """ρ of each row, over the pairs that are defined."""
+    both = np.isfinite(x) & np.isfinite(y)
+    return pearson(ranks(np.where(both, x, np.nan)), ranks(np.where(both, y, np.nan)))
+
+
+def partial(x: Rows, y: Rows, z: Rows) -> Vector:
+    """Rank correlation of x and y at equal z, in each row; nan where z alone explains one of them."""
+    all_ = np.isfinite(x) & np.isfinite(y) & np.isfinite(z)
+    rx, ry, rz = (ranks(np.where(all_, values, np.nan)) for values in (x, y, z))
+    xy, xz, yz = pearson(rx, ry), pearson(rx, rz), pearson(ry, rz)
+    below = (1 - xz**2) * (1 - yz**2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        r = (xy - xz * yz) / np.sqrt(below)
+    found: Vector = np.where(below > _FLAT, np.clip(r, -1.0, 1.0), np.nan)
+    return found
+
+
+def auc(score: Rows, positive: Rows) -> Vector:
+    """The chance that a positive scores above a negative, ties by half, in each row (Mann–Whitney); nan without both.
+
+    >>> auc(np.array([[0.9, 0.4, 0.4, 0.1]]), np.array([[1.0, 1.0, 0.0, 0.0]])).tolist()
+    [0.875]
+    """
+    both = np.isfinite(score) & np.isfinite(positive)
+    up = both & (positive > 0.5)
+    n, ups = both.sum(axis=1), up.sum(axis=1)
+    placed = np.where(up, ranks(np.where(both, score, np.nan)), 0.0).sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found: Vector = (placed - ups * (ups + 1) / 2) / (ups * (n - ups))
+    return np.where((ups > 0) & (ups < n), found, np.nan)
