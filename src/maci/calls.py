@@ -26,6 +26,7 @@ from maci.controller.inputs import (
     TurnFailed,
     TurnTaken,
     pack,
+    usage_of,
 )
 from maci.controller.requests import Want, score_request, turn_request, wants
 from maci.controller.state import State
@@ -37,7 +38,7 @@ from maci.llm.budget import Bound, Ledger, Purse, purse, spending
 from maci.llm.usage import dollars
 from maci.record.events import read_back
 
-__all__ = ["Calls", "Table", "usage_of"]
+__all__ = ["Calls", "Table"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,17 +49,6 @@ class Table:
     judges: Sequence[Judge]
     evidence: EvidenceSource
     encoder: Encoder
-
-
-def usage_of(item: Input) -> Usage:
-    """What an input cost."""
-    match item:
-        case TurnTaken():
-            return item.turn.usage
-        case TurnFailed() | Scored() | JudgeAbstention() | Exhausted():
-            return item.usage
-        case _:
-            return Usage()
 
 
 _Refusal = tuple[Literal["tokens", "usd", "seconds"], str]

@@ -10,9 +10,9 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
-from maci.calls import Calls, Table, usage_of
+from maci.calls import Calls, Table
 from maci.controller.fold import start, step
-from maci.controller.inputs import Intervened, Opened, Sent
+from maci.controller.inputs import Intervened, Opened, Sent, usage_of
 from maci.llm.budget import Ledger
 from maci.record.events import Event
 from maci.record.replay import replay

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from maci._version import __version__
-from maci.cli.remarks import plural
 from maci.cli.seating import key_for
 from maci.errors import BadRequest, MaciError, WrongKey, install
 from maci.llm.keys import SERVICES, is_loopback, key_help
@@ -25,6 +24,7 @@ from maci.llm.weights import WEIGHTS, cache_dir, status
 from maci.panel.file import find, panel_files
 from maci.panel.models import Models
 from maci.panel.spec import ModelSpec, PanelSpec
+from maci.story.words import plural
 
 __all__ = ["Finding", "ask_model", "ask_service", "keyed_services", "local_models", "machine"]
 

@@ -11,7 +11,6 @@ import typer
 
 from maci.case.case import Case
 from maci.cli.rehearsal import SENTENCE, StandIns
-from maci.cli.remarks import plural
 from maci.cli.seating import Choice, Seated, open_house, seat_case
 from maci.config import Budget, Config
 from maci.controller.decisions import Finished
@@ -19,6 +18,7 @@ from maci.controller.inputs import JudgeAbstention, Retrieved, Scored, Sent, Tur
 from maci.debate import debate
 from maci.evidence.retrieve import estimate_tokens
 from maci.llm.usage import dollars
+from maci.story.words import plural
 
 __all__ = ["Cost", "Estimate", "Opening", "Round", "Who", "estimate", "run"]
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import typer
 
 from maci.belief import temper
-from maci.cli.remarks import plural
 from maci.cli.show import locate
 from maci.config import load, parameters
 from maci.controller.requests import wants
@@ -17,6 +16,7 @@ from maci.controller.state import State
 from maci.errors import TranscriptError
 from maci.record.replay import replay, replay_with
 from maci.record.transcript import Recording, read
+from maci.story.words import plural
 
 __all__ = ["run"]
 

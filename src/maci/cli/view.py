@@ -13,8 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from maci.agents.argument import Argument
-from maci.calls import usage_of
-from maci.cli.remarks import Remarks, cost, plural
+from maci.cli.remarks import Remarks
 from maci.cli.waiting import Waiting
 from maci.controller.bandit import ACTIONS, Choice
 from maci.controller.decisions import Admission, Dialled, Finished, Gated, Initialized, Measured, Weighed
@@ -28,23 +27,20 @@ from maci.controller.inputs import (
     Seat,
     TurnFailed,
     TurnTaken,
+    usage_of,
 )
 from maci.controller.state import argument_id
 from maci.evidence.span import Span
 from maci.record.events import Event
+from maci.story.words import cost, figure, plural
 
-__all__ = ["View", "figure"]
+__all__ = ["View"]
 
 LEGEND = (
     "Q evidence quality · D disagreement · O shared evidence · CRIT argument quality · Î information gained; "
     "dials: CL contentiousness, τ what an argument must reach to be admitted"
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-
-
-def figure(value: float | None, digits: int = 3) -> str:
-    """A number, or a dash where it is undefined."""
-    return "–" if value is None else f"{value:.{digits}f}"
 
 
 class _Out(Console):

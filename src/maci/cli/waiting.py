@@ -5,8 +5,7 @@ from __future__ import annotations
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
-from maci.calls import usage_of
-from maci.controller.inputs import JudgeAbstention, Scored, Sent, TurnFailed, TurnTaken
+from maci.controller.inputs import JudgeAbstention, Scored, Sent, TurnFailed, TurnTaken, usage_of
 from maci.llm.usage import Usage, dollars
 from maci.record.events import Event, is_decision
 

@@ -39,6 +39,7 @@ __all__ = [
     "TurnTaken",
     "pack",
     "unpack",
+    "usage_of",
 ]
 
 
@@ -243,3 +244,14 @@ Input = (
     | Lost
     | Exhausted
 )
+
+
+def usage_of(item: Input) -> Usage:
+    """What an input cost."""
+    match item:
+        case TurnTaken():
+            return item.turn.usage
+        case TurnFailed() | Scored() | JudgeAbstention() | Exhausted():
+            return item.usage
+        case _:
+            return Usage()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 
-__all__ = ["Citation", "quote_score"]
+__all__ = ["Citation", "quote_places", "quote_score"]
 
 _WORD = re.compile(r"\w+")
 
@@ -38,3 +38,16 @@ def quote_score(quote: str, text: str) -> float:
         return 0.0
     blocks = SequenceMatcher(None, said, there, autojunk=False).get_matching_blocks()
     return sum(block.size for block in blocks) / len(said)
+
+
+def quote_places(quote: str, text: str) -> tuple[tuple[int, int], ...]:
+    """Where the words of a quote stand in a text: from the first character of a run of words to behind its last.
+
+    >>> text = "She had a high fever and a rash."
+    >>> [text[start:end] for start, end in quote_places("High fever and rash", text)]
+    ['high fever and', 'rash']
+    """
+    said = [word.casefold() for word in _WORD.findall(quote)]
+    there = list(_WORD.finditer(text))
+    blocks = SequenceMatcher(None, said, [word[0].casefold() for word in there], autojunk=False).get_matching_blocks()
+    return tuple((there[b.b].start(), there[b.b + b.size - 1].end()) for b in blocks if b.size)

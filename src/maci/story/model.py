@@ -1,0 +1,143 @@
+"""The parts of a story: what was said, cited, scored, admitted, believed and spent in a round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from maci.agents.argument import Argument, Usage
+from maci.controller.bandit import Choice
+from maci.controller.decisions import Admission, Measured
+from maci.controller.dials import Dials
+from maci.controller.regime import Regime
+from maci.judge.crit import CritScore
+
+__all__ = ["Call", "Cited", "Hand", "Judged", "Round", "Said"]
+
+Belief = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cited:
+    """A citation of an argument."""
+
+    span: str
+    quote: str | None = None
+    places: tuple[tuple[int, int], ...] = ()
+    """Where the quote stands in the span; nothing where there is no quote, no span or no match."""
+    verified: bool | None = None
+    """``None`` as long as the gate has not looked at it."""
+    why: str = ""
+    """Why it does not stand."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """One judge's word on an argument: a score, or why there is none."""
+
+    slot: str
+    score: CritScore | None
+    reason: str = ""
+
+    @property
+    def judge(self) -> str:
+        """The judge, without the number of its sample."""
+        return self.slot.rpartition("#")[0] or self.slot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """An argument with all that became of it."""
+
+    id: str
+    round: int
+    agent: str
+    argument: Argument
+    citations: tuple[Cited, ...] = ()
+    scores: tuple[Judged, ...] = ()
+    admission: Admission | None = None
+    """``None`` as long as the round is open, and in round 0, where no gate stands."""
+    repeats: str = ""
+    """The id under which the same agent said the same before."""
+
+    @property
+    def fate(self) -> Literal["admitted", "rejected", "opening", "open"]:
+        """What became of it."""
+        if self.admission is not None:
+            return "admitted" if self.admission.admitted else "rejected"
+        return "opening" if self.round == 0 else "open"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A call of an agent or a judge that came back, and what it cost."""
+
+    round: int
+    kind: Literal["turn", "score"]
+    who: str
+    argument: str = ""
+    usage: Usage = field(default_factory=Usage)
+    prompt: str | None = None
+    """Hash of the prompt."""
+    failed: str = ""
+    """Why there is no answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hand:
+    """What a person did, in words."""
+
+    round: int
+    what: str
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """One round, finished or under way."""
+
+    number: int
+    dials: Dials | None = None
+    """Under which it is played; ``None`` in round 0."""
+    by_hand: bool = False
+    choice: Choice | None = None
+    said: tuple[Said, ...] = ()
+    stated: Mapping[str, Belief] = field(default_factory=dict)
+    """Beliefs as the agents stated them."""
+    beliefs: Mapping[str, Belief] = field(default_factory=dict)
+    """Those that count."""
+    reverted: Mapping[str, Belief] = field(default_factory=dict)
+    """Those that were taken back."""
+    abstained: Mapping[str, str] = field(default_factory=dict)
+    mixture: Belief = field(default_factory=dict)
+    weights: Mapping[str, float] = field(default_factory=dict)
+    reliability: Mapping[str, float] = field(default_factory=dict)
+    q: float | None = None
+    d: float | None = None
+    o: float | None = None
+    crit: float | None = None
+    gain: float | None = None
+    measured: Measured | None = None
+    regime: Regime | None = None
+    """Advice after the openings: is debate worth it?"""
+    notes: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    judging: Usage = field(default_factory=Usage)
+    """The judges' part of ``usage``."""
+    correct: bool | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether its signals are in."""
+        return self.measured is not None or (self.number == 0 and bool(self.mixture))
+
+    @property
+    def admitted(self) -> tuple[Said, ...]:
+        """The arguments that earned their place."""
+        return tuple(item for item in self.said if item.fate == "admitted")
+
+    @property
+    def answer(self) -> str | None:
+        """The leading outcome of the mixture."""
+        return max(self.mixture, key=lambda label: self.mixture[label]) if self.mixture else None

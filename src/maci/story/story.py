@@ -1,0 +1,261 @@
+"""The story of a debate, told event by event: ``Story.of(events)`` of a record, ``story.follow(event)`` while it runs.
+
+Pure: an event in, a new story out. Every figure in it is one of the record's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Self
+
+from maci.agents.argument import Usage
+from maci.controller.decisions import Dialled, Finished, Gated, Initialized, Measured, Weighed
+from maci.controller.dials import Dials
+from maci.controller.inputs import (
+    Exhausted,
+    Intervened,
+    JudgeAbstention,
+    Lost,
+    Opened,
+    Resolved,
+    Retrieved,
+    Scored,
+    Sent,
+    TurnFailed,
+    TurnTaken,
+    usage_of,
+)
+from maci.controller.state import argument_id
+from maci.errors import InputError
+from maci.evidence.citation import quote_places
+from maci.evidence.span import Span
+from maci.record.events import Event
+from maci.story.model import Call, Cited, Hand, Judged, Round, Said
+
+__all__ = ["Story"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Story:
+    """A debate so far."""
+
+    opened: Opened
+    rounds: tuple[Round, ...] = (Round(number=0),)
+    spans: Mapping[str, Span] = field(default_factory=dict)
+    missing: frozenset[str] = frozenset()
+    """Cited ids that exist nowhere."""
+    calls: tuple[Call, ...] = ()
+    waiting: tuple[tuple[str, str, str], ...] = ()
+    """Calls that are out: kind, who, argument."""
+    hands: tuple[Hand, ...] = ()
+    paused: bool = False
+    spent: Usage = field(default_factory=Usage)
+    exhausted: str = ""
+    """What ran out, with the figures."""
+    result: Finished | None = None
+    events: int = 1
+
+    @classmethod
+    def of(cls, events: Iterable[Event]) -> Self:
+        """The story of recorded events."""
+        first, *rest = events
+        if not isinstance(first, Opened):
+            raise InputError(f"a story begins with `opened`, this one with `{first.type}`")
+        return reduce(lambda story, event: story.follow(event), rest, cls(opened=first))
+
+    def follow(self, event: Event) -> Self:
+        """The story with one more event."""
+        story = replace(self, events=self.events + 1)
+        match event:
+            case Retrieved() | Resolved():
+                return story._looked_up(event)
+            case Sent():
+                return replace(
+                    story, waiting=tuple(dict.fromkeys((*self.waiting, *(call.key for call in event.calls))))
+                )
+            case TurnTaken() | TurnFailed() | Scored() | JudgeAbstention():
+                return story._called(event)
+            case Lost():
+                return replace(story, waiting=())
+            case Exhausted():
+                said = f"out of {event.resource}" + (f": {event.detail}" if event.detail else "")
+                return replace(story, exhausted=said, waiting=(), spent=self.spent + event.usage)
+            case Intervened():
+                return story._touched(event)
+            case Finished():
+                return replace(story, result=event, waiting=())
+            case _:
+                return story._decided(event)
+
+    # what readers ask
+
+    @property
+    def current(self) -> Round:
+        """The round under way, or the last one."""
+        return self.rounds[-1]
+
+    @property
+    def closed(self) -> tuple[Round, ...]:
+        """The rounds whose signals are in."""
+        return tuple(r for r in self.rounds if r.closed)
+
+    @property
+    def said(self) -> dict[str, Said]:
+        """Every argument by id."""
+        return {item.id: item for r in self.rounds for item in r.said}
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """Names in seat order."""
+        return tuple(seat.name for seat in self.opened.agents)
+
+    @property
+    def title(self) -> str:
+        """What the case is called."""
+        return self.opened.case.title or self.opened.case.id or self.opened.case.question
+
+    def citing(self) -> dict[str, list[Said]]:
+        """Span → the arguments that cite it, first said first."""
+        found: dict[str, list[Said]] = {}
+        for item in self.said.values():
+            for cited in dict.fromkeys(c.span for c in item.citations):
+                found.setdefault(cited, []).append(item)
+        return found
+
+    # how events change it
+
+    def _at(self, number: int, **changes: object) -> Self:
+        """The story with a round changed; rounds between are made."""
+        rounds = list(self.rounds)
+        while len(rounds) <= number:
+            rounds.append(Round(number=len(rounds)))
+        rounds[number] = replace(rounds[number], **changes)  # type: ignore[arg-type]
+        return replace(self, rounds=tuple(rounds))
+
+    def _round(self, number: int) -> Round:
+        return self.rounds[number] if number < len(self.rounds) else Round(number=number)
+
+    def _looked_up(self, event: Retrieved | Resolved) -> Self:
+        missing = frozenset(event.missing) if isinstance(event, Resolved) else frozenset()
+        spans = {**self.spans, **{span.id: span for span in event.spans}}
+        story = replace(self, spans=spans, missing=self.missing | missing)
+        last = self.current
+        said = tuple(replace(s, citations=tuple(story._placed(c) for c in s.citations)) for s in last.said)
+        return story._at(last.number, said=said)
+
+    def _placed(self, cited: Cited) -> Cited:
+        """A citation with its quote found in the span, where both are known."""
+        span = self.spans.get(cited.span)
+        if span is None or cited.quote is None or cited.places:
+            return cited
+        return replace(cited, places=quote_places(cited.quote, span.text))
+
+    def _called(self, event: TurnTaken | TurnFailed | Scored | JudgeAbstention) -> Self:
+        usage, now = usage_of(event), self._round(event.round)
+        if isinstance(event, TurnTaken | TurnFailed):
+            key = ("turn", event.agent, "")
+            failed = event.error if isinstance(event, TurnFailed) else ""
+            prompt = event.turn.prompt if isinstance(event, TurnTaken) else None
+            call = Call(round=event.round, kind="turn", who=event.agent, usage=usage, prompt=prompt, failed=failed)
+        else:
+            key = ("score", event.slot, event.argument)
+            failed = event.reason if isinstance(event, JudgeAbstention) else ""
+            prompt = event.score.prompt if isinstance(event, Scored) else None
+            call = Call(
+                round=event.round, kind="score", who=event.slot, argument=event.argument,
+                usage=usage, prompt=prompt, failed=failed,
+            )  # fmt: skip
+        changes: dict[str, object] = {"usage": now.usage + usage}
+        if call.kind == "score":
+            changes["judging"] = now.judging + usage
+        match event:
+            case TurnTaken():
+                changes |= self._spoken(event, now)
+            case TurnFailed():
+                changes["abstained"] = {**now.abstained, event.agent: event.error}
+            case Scored() | JudgeAbstention():
+                judged = Judged(slot=event.slot, score=getattr(event, "score", None), reason=failed)
+                changes["said"] = tuple(
+                    replace(s, scores=(*s.scores, judged)) if s.id == event.argument else s for s in now.said
+                )
+        waiting = tuple(item for item in self.waiting if item != key)
+        story = replace(self, calls=(*self.calls, call), waiting=waiting, spent=self.spent + usage)
+        return story._at(event.round, **changes)
+
+    def _spoken(self, event: TurnTaken, now: Round) -> dict[str, object]:
+        """What a turn adds to its round; arguments stand in seat order whatever order they came in."""
+        seat, before = self.agents.index(event.agent), self.said
+        new = []
+        for number, argument in enumerate(event.turn.arguments, 1):
+            again = next(
+                (s.repeats or s.id for s in before.values() if s.agent == event.agent and s.argument == argument), ""
+            )
+            cited = tuple(self._placed(Cited(span=c.span, quote=c.quote)) for c in argument.citations)
+            new.append(
+                Said(
+                    id=argument_id(event.round, seat, number), round=event.round, agent=event.agent,
+                    argument=argument, citations=cited, repeats=again,
+                )
+            )  # fmt: skip
+        said = sorted((*now.said, *new), key=lambda s: self.agents.index(s.agent))
+        notes = (*now.notes, f"{event.agent}: {event.turn.note}") if event.turn.note else now.notes
+        return {"said": tuple(said), "notes": notes, "stated": {**now.stated, event.agent: dict(event.turn.belief)}}
+
+    def _touched(self, event: Intervened) -> Self:
+        dials = (("CL", event.cl), ("τ_Q", event.tau_q), ("τ_CRIT", event.tau_crit))
+        turned = ", ".join(f"{name} to {value:.2f}" for name, value in dials if value is not None)
+        acts = [f"sets {turned} from the next round on"] if turned else []
+        if event.pause is not None:
+            acts.append("pauses the debate" if event.pause else "lets it go on")
+        if event.stop:
+            acts.append("stops the debate")
+        hand = Hand(round=self.current.number, what=" and ".join(acts) or "looks in", by=event.by)
+        paused = self.paused if event.pause is None else event.pause
+        return replace(self, hands=(*self.hands, hand), paused=paused)
+
+    def _decided(self, event: Event) -> Self:
+        match event:
+            case Initialized():
+                now = self._round(0)
+                opened = self._at(
+                    0, beliefs=event.beliefs, abstained=event.abstained, mixture=event.mixture, q=event.q, d=event.d,
+                    o=event.o, regime=event.regime, notes=(*now.notes, *event.notes), correct=event.correct,
+                )  # fmt: skip
+                return opened._dialled(1, event.dials)
+            case Gated():
+                return self._gated(event)
+            case Weighed():
+                return self._at(
+                    event.round, beliefs=event.beliefs, reverted=event.reverted, abstained=event.abstained,
+                    mixture=event.mixture, weights=event.weights, reliability=event.reliability,
+                    notes=(*self._round(event.round).notes, *event.notes),
+                )  # fmt: skip
+            case Measured():
+                return self._at(
+                    event.round, q=event.q, d=event.d, o=event.o, crit=event.crit, gain=event.gain, measured=event,
+                    correct=event.analysis.correct,
+                )  # fmt: skip
+            case Dialled():
+                return self._at(event.round, dials=event.dials, by_hand=event.by_hand, choice=event.choice)
+            case _:
+                return self
+
+    def _dialled(self, number: int, dials: Dials) -> Self:
+        return self._at(number, dials=dials)
+
+    def _gated(self, event: Gated) -> Self:
+        by_id = {admission.argument: admission for admission in event.admissions}
+        said = []
+        for item in self._round(event.round).said:
+            admission = by_id.get(item.id)
+            if admission is None:
+                said.append(item)
+                continue
+            checked = admission.citations
+            cited = tuple(
+                replace(c, verified=k.verified, why=k.why) for c, k in zip(item.citations, checked, strict=False)
+            )
+            said.append(replace(item, admission=admission, citations=cited))
+        return self._at(event.round, said=tuple(said), dials=event.dials)

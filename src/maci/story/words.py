@@ -1,0 +1,137 @@
+"""A story in words: how sure, why it stopped, what it cost, what would change it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+from maci.controller.decisions import Finished
+from maci.controller.stopping import StopReason
+from maci.llm.usage import dollars
+from maci.story.model import Round
+from maci.story.story import Story
+
+__all__ = ["STOPS", "cost", "figure", "how_sure", "leading", "plural", "would_change"]
+
+STOPS: Mapping[StopReason, str] = {
+    "consensus": "The agents agree.",
+    "plateau": "Nothing new is being said, and the agents are close to each other.",
+    "crit_stable": "The judges' scores have settled, and nothing new is being said.",
+    "impasse": "Progress has ended without agreement.",
+    "stalemate": "No argument was good enough any more.",
+    "max_rounds": "The last allowed round was played.",
+    "budget": "The budget is spent.",
+    "stopped_by_user": "A person stopped it.",
+    "error": "It ended with an error.",
+}
+"""What a stop means to somebody who does not know the rules."""
+
+_SURE = (
+    (0.95, "almost certain"),
+    (0.85, "very likely"),
+    (0.70, "likely"),
+    (0.50, "more likely than not"),
+    (0.00, "ahead of the others, but less likely than not"),
+)
+
+
+def figure(value: float | None, digits: int = 3) -> str:
+    """A number, or a dash where it is undefined.
+
+    >>> figure(0.12345), figure(None), figure(0.5, 2)
+    ('0.123', '–', '0.50')
+    """
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def how_sure(p: float) -> str:
+    """A probability in words.
+
+    >>> how_sure(0.97), how_sure(0.67), how_sure(0.31)
+    ('almost certain', 'more likely than not', 'ahead of the others, but less likely than not')
+    """
+    return next(words for least, words in _SURE if p >= least)
+
+
+def leading(belief: Mapping[str, float], n: int = 3) -> list[tuple[str, float]]:
+    """The most probable outcomes.
+
+    >>> leading({"a": 0.2, "b": 0.8, "c": 0.0})
+    [('b', 0.8), ('a', 0.2)]
+    """
+    return [(label, p) for label, p in sorted(belief.items(), key=lambda item: -item[1])[:n] if p > 0]
+
+
+def would_change(story: Story) -> list[str]:
+    """What the answer hangs on: the runner-up, single agents, and arguments that just missed the gate."""
+    result, rounds = story.result, story.closed
+    if result is None or result.answer is None or not rounds:
+        return []
+    said = []
+    answer, last = result.answer, rounds[-1]
+    top = leading(result.distribution, 2)
+    if len(top) == 2:
+        gap = 100 * (top[0][1] - top[1][1])
+        said.append(f"The runner-up is {top[1][0]} (p = {top[1][1]:.2f}), {gap:.0f} points behind.")
+    for agent, other in _without(last, answer):
+        said.append(f"Without {agent} the answer would be {other}.")
+    missed = [
+        item
+        for r in rounds
+        for item in r.said
+        if item.fate == "rejected" and item.argument.outcome not in (None, answer) and not item.repeats
+    ]
+    if missed:
+        some = ", ".join(item.id for item in missed[:5])
+        what = (
+            f"{plural(len(missed), 'argument')} for other outcomes {'was' if len(missed) == 1 else 'were'} not admitted"
+        )
+        said.append(f"{what} ({some}): better evidence could change that.")
+    turns = [r.number for before, r in pairwise(rounds) if before.answer != r.answer]
+    if turns:
+        said.append(f"The leading outcome changed in round {', '.join(map(str, turns))}.")
+    elif len(rounds) > 1:
+        said.append("The leading outcome never changed.")
+    return said
+
+
+def _without(last: Round, answer: str) -> list[tuple[str, str]]:
+    """Agents without whom another outcome would lead, and which."""
+    if len(last.beliefs) < 2:
+        return []
+    found = []
+    for left in last.beliefs:
+        rest = {agent: belief for agent, belief in last.beliefs.items() if agent != left}
+        weight = {agent: last.weights.get(agent, 1.0) for agent in rest}
+        labels = dict.fromkeys(label for belief in rest.values() for label in belief)
+        mixed = {label: sum(weight[a] * b.get(label, 0.0) for a, b in rest.items()) for label in labels}
+        other = max(mixed, key=lambda label: mixed[label])
+        if other != answer:
+            found.append((left, other))
+    return found
+
+
+def plural(n: int, what: str) -> str:
+    """So many of something.
+
+    >>> plural(1, "round"), plural(0, "round"), plural(2, "entry")
+    ('1 round', '0 rounds', '2 entries')
+    """
+    many = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
+    return f"{n:,} {what if n == 1 else many}"
+
+
+def cost(result: Finished, *, priced: bool = True, kept: tuple[int, int] = (0, 0)) -> str:
+    """Tokens and dollars, where the tokens went where a model was asked, and how many replies were ``kept`` (of how many)."""
+    said, spent = plural(result.tokens, "token"), result.spent
+    if not priced:
+        said += " (price unknown)"
+    elif result.usd:
+        said += f" ({dollars(result.usd)})"
+    if kept[0]:
+        said += f", {kept[0]} of {plural(kept[1], 'reply')} from the response cache"
+    if spent is None or not spent.seconds:
+        return said
+    shares = [(spent.prompt, "read"), (spent.cached, "of them from the provider's cache"), (spent.generated, "written")]
+    shares += [(spent.judges, "by judges"), (spent.lost, "lost")]
+    return said + " [" + ", ".join(f"{n:,} {what}" for n, what in shares if n) + "]"

@@ -1,0 +1,154 @@
+"""The story: every part of a record is told, in whatever order it came, and told the same live and afterwards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from helpers import arg, decisions, judge, play, result, script, seat, settings, turn
+from maci.controller.decisions import Gated, Initialized, Measured, Weighed
+from maci.controller.inputs import Intervened
+from maci.errors import InputError
+from maci.evidence.citation import Citation
+from maci.judge.crit import JudgeAbstained
+from maci.llm.usage import Usage
+from maci.record.transcript import read
+from maci.story import Story
+from maci.story.words import STOPS, would_change
+
+FROZEN = sorted((Path(__file__).parents[2] / "transcripts").glob("format-*.jsonl"))
+
+
+def events(**more):
+    quoted = arg("Dengue.", Citation("e1", "fever with pain behind the eyes"), "nowhere", outcome="dengue")
+    first = script(
+        "first", turn(0.8, 0.1, 0.1, args=[quoted], tokens=50), turn(0.7, 0.2, 0.1, args=[quoted], tokens=60)
+    )
+    second = script("second", turn(0.2, 0.7, 0.1), turn(0.6, 0.3, 0.1), turn(0.7, 0.2, 0.1))
+    return play(seat([first, second], [judge(score=0.8)]), settings("max_rounds=2", *more.pop("sets", ())), **more)
+
+
+def test_a_story_told_live_is_the_story_told_afterwards():
+    happened = events()
+    live = Story(opened=happened[0])
+    for event in happened[1:]:
+        live = live.follow(event)
+    assert live == Story.of(happened)
+    assert live.events == len(happened)
+
+
+@pytest.mark.parametrize("path", FROZEN, ids=lambda path: path.stem)
+def test_every_format_is_told(path):
+    recorded = read(path).events
+    story = Story.of(recorded)
+    assert story.result is result(recorded)
+    assert len(story.closed) == story.result.rounds + 1
+    lost = 0 if story.result.spent is None else story.result.spent.lost
+    assert story.spent.tokens + lost == story.result.tokens
+    assert story.closed[-1].answer == story.result.answer
+    assert set(story.result.rationale) <= set(story.said)
+    assert would_change(story)
+
+
+def test_every_decision_is_in_the_story():
+    happened = events()
+    story = Story.of(happened)
+    for decision in decisions(happened):
+        now = story.rounds[getattr(decision, "round", 0)]
+        match decision:
+            case Initialized():
+                assert (now.q, now.d, now.o) == (decision.q, decision.d, decision.o)
+                assert now.mixture == decision.mixture and now.regime == decision.regime
+                assert story.rounds[1].dials == decision.dials
+            case Gated():
+                assert [s.admission for s in now.said] == list(decision.admissions)
+                assert now.dials == decision.dials
+            case Weighed():
+                assert (now.beliefs, now.weights) == (decision.beliefs, decision.weights)
+            case Measured():
+                assert (now.q, now.d, now.o, now.crit) == (decision.q, decision.d, decision.o, decision.crit)
+
+
+def test_a_quote_is_found_in_its_span_and_a_span_that_does_not_exist_is_named():
+    story = Story.of(events())
+    quoted, invented = story.said["1A1"].citations
+    text = story.spans["e1"].text
+    assert [text[start:end] for start, end in quoted.places] == ["fever with pain behind the eyes"]
+    assert quoted.verified is True
+    assert (invented.verified, invented.why, invented.places) == (False, "no such span", ())
+    assert "nowhere" in story.missing
+    assert [s.id for s in story.citing()["e1"]] == ["0A1", "1A1", "2A1"]
+
+
+def test_what_was_said_before_is_marked_and_openings_pass_no_gate():
+    story = Story.of(events())
+    assert story.said["0A1"].fate == "opening" and story.said["0A1"].repeats == ""
+    assert story.said["1A1"].repeats == "0A1" and story.said["2A1"].repeats == "0A1"
+    assert {s.fate for s in story.rounds[1].said} <= {"admitted", "rejected"}
+
+
+def test_spending_is_counted_by_round_and_call():
+    story = Story.of(events())
+    assert [r.usage.tokens for r in story.rounds] == [50, 60, 60]
+    assert story.spent == Usage(generated=170)
+    assert [(c.round, c.who, c.usage.tokens) for c in story.calls if c.usage] == [
+        (0, "first", 50),
+        (1, "first", 60),
+        (2, "first", 60),
+    ]
+    assert sum(c.kind == "score" for c in story.calls) == 3 * 4  # three slots, four arguments in rounds 1 and 2
+
+
+def test_a_judge_that_abstains_and_an_agent_that_fails_are_told_with_their_reasons():
+    def silent(request):
+        raise JudgeAbstained("cannot say")
+
+    agents = [script("first", turn(0.8, 0.1, 0.1)), script("second", turn(0.2, 0.7, 0.1), RuntimeError("broken"))]
+    story = Story.of(play(seat(agents, [judge(score=silent)]), settings("min_rounds=1", "max_rounds=1")))
+    assert {(j.score, j.reason) for j in story.said["1A1"].scores} == {(None, "cannot say")}
+    assert "broken" in story.rounds[1].abstained["second"]
+    assert any(c.failed and c.who == "second" for c in story.calls)
+
+
+def test_a_persons_hand_is_told():
+    story = Story.of(events(hand=[Intervened(cl=0.4, by="Ada")]))
+    assert [(h.what, h.by) for h in story.hands] == [("sets CL to 0.40 from the next round on", "Ada")]
+    stopped = Story.of(events(hand=[Intervened(stop=True)]))
+    assert stopped.hands[0].what == "stops the debate"
+    assert stopped.result.stop_reason == "stopped_by_user"
+
+
+def test_an_unfinished_story_has_no_result_and_knows_where_it_is():
+    happened = events()
+    cut = next(i for i, e in enumerate(happened) if e.type == "turn" and e.round == 2)
+    story = Story.of(happened[: cut + 1])
+    assert story.result is None
+    assert story.current.number == 2 and not story.current.closed
+    assert [r.number for r in story.closed] == [0, 1]
+    assert {s.fate for s in story.current.said} == {"open"}
+    assert would_change(story) == []
+
+
+def test_a_story_begins_with_its_opening():
+    with pytest.raises(InputError, match="begins with `opened`"):
+        Story.of(events()[1:])
+
+
+def test_it_says_without_whom_the_answer_would_be_another():
+    beliefs = {"sure": (1.0, 0.0, 0.0), "other": (0.3, 0.7, 0.0), "third": (0.4, 0.6, 0.0)}
+    agents = [script(name, turn(*p)) for name, p in beliefs.items()]
+    story = Story.of(play(seat(agents), settings("min_rounds=1", "max_rounds=1", "dispersion.gate=off")))
+    # equal weights: dengue has 1.7/3 with all, 0.35 without the first, 0.7 and 0.65 without one of the others
+    assert story.result.answer == "dengue"
+    assert [line for line in would_change(story) if line.startswith("Without")] == [
+        "Without sure the answer would be chikungunya."
+    ]
+
+
+def test_every_stop_has_words():
+    from typing import get_args
+
+    from maci.controller.stopping import StopReason
+
+    assert set(STOPS) == set(get_args(StopReason))
