@@ -37,6 +37,11 @@ def _by_agent(symbol: str, meaning: str, *, most: float) -> Any:
     return Field({}, description=meaning, json_schema_extra={"symbol": symbol, "most": most})
 
 
+def _by_coverage(symbol: str, meaning: str) -> Any:
+    valid = "coverage=threshold pairs, coverages above 0 and below 1, thresholds between 0 and 1"
+    return Field({}, description=meaning, json_schema_extra={"symbol": symbol, "valid": valid})
+
+
 def _named_numbers(value: Any) -> Any:
     """``a=1,b=2`` as a mapping."""
     if not isinstance(value, str):
@@ -52,8 +57,21 @@ def _positive(value: Mapping[str, float], info: ValidationInfo) -> Mapping[str, 
     return value
 
 
+def _levels(value: Mapping[str, float]) -> Mapping[str, float]:
+    for level, number in value.items():
+        try:
+            known = 0 < float(level) < 1
+        except ValueError:
+            known = False
+        if not known or not 0 <= number <= 1:
+            raise ValueError(f"{level}={number} is not a coverage above 0 and below 1 with a threshold between 0 and 1")
+    return value
+
+
 _ByAgent = Annotated[Mapping[str, float], BeforeValidator(_named_numbers), AfterValidator(_positive)]
 """A number for some of the agents, by name."""
+_ByCoverage = Annotated[Mapping[str, float], BeforeValidator(_named_numbers), AfterValidator(_levels)]
+"""A threshold for some coverages."""
 
 
 class _Section(BaseModel):
@@ -227,6 +245,52 @@ class Calibration(_Section):
     doubt: _ByAgent = _by_agent(
         "ε_u", "share of each agent's belief that is spread over all outcomes, as agent=number,…; else 0", most=1
     )
+    score: Literal["lac", "aps"] = _param(
+        "lac", "s", "nonconformity of an outcome: 1 − p (`lac`), or the p of all that is at least as probable (`aps`)"
+    )
+    conformal: _ByCoverage = _by_coverage(
+        "q̂", "largest nonconformity in a prediction set, as coverage=threshold,…; none: no prediction set"
+    )
+    conformal_n: int = _param(0, "n", "cases the thresholds rest on", ge=0, le=10**9)
+
+
+class Harm(_Section):
+    """Watching for harm that the debate itself does: conformity, repetition, hollow consensus."""
+
+    enabled: bool = _param(True, "harm", "watch every round and warn")
+    rollback: Literal["off", "worse", "unearned"] = _param(
+        "off",
+        "S",
+        "give the round-0 vote where the debate left it for an answer with less admitted evidence (`worse`), or with no more of it "
+        "(`unearned`)",
+    )
+    collapse: float = _param(0.3, "Î", "a gain from which growing sure without new evidence is a warning", ge=0, le=1)
+    fall: float = _param(0.1, "D", "a fall of D from which a consensus may be hollow", ge=0, le=1)
+    rise: float = _param(0.02, "O, Q", "a rise of O or Q from which it is not", ge=0, le=1)
+    still: float = _param(0.02, "TV", "a belief that moves no further than this has not moved", ge=0, le=1)
+    stubborn_rounds: int = _param(2, "t", "rounds of not listening before it is a warning", ge=1, le=100)
+    same_words: float = _param(
+        0.8, "Jaccard", "share of words from which a claim is the same as an earlier one", ge=0, le=1
+    )
+    repeats: float = _param(0.5, "n", "share of restated arguments from which they are a warning", ge=0, le=1)
+
+
+class Answer(_Section):
+    """When an answer is given, and how many outcomes it names."""
+
+    risk: float | None = _param(
+        None, "r", "risk of a wrong answer you accept: none is given where p of the top is below 1 − r", ge=0, le=1
+    )
+    min_confidence: float | None = _param(None, "p", "the same, as the least p of the top", ge=0, le=1)
+    min_q: float | None = _param(
+        None, "Q", "no answer is given where the last round's evidence quality is below this", ge=-1, le=1
+    )
+    need_evidence: bool = _param(
+        True, "ψ", "with one of the three above: no answer is given that no admitted evidence speaks for"
+    )
+    coverage: float = _param(
+        0.9, "1 − α", "how often the prediction set of a calibrated debate holds the truth", ge=0.01, le=0.999
+    )
 
 
 class Regime(_Section):
@@ -266,6 +330,8 @@ class Config(_Section):
     agents: Agents = Agents()
     evidence: Evidence = Evidence()
     calibration: Calibration = Calibration()
+    harm: Harm = Harm()
+    answer: Answer = Answer()
     regime: Regime = Regime()
     budget: Budget = Budget()
 
@@ -328,6 +394,8 @@ def _valid(leaf: Any) -> str:
         return f"{kind}between {lo:g} and {hi:g}"
     if leaf.annotation is bool:
         return "true or false"
+    if "valid" in leaf.json_schema_extra:
+        return str(leaf.json_schema_extra["valid"])
     if "Mapping" in str(leaf.annotation):
         return f"name=number pairs, each number above 0 and at most {leaf.json_schema_extra['most']:g}"
     if options := getattr(leaf.annotation, "__args__", None):

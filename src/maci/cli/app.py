@@ -86,6 +86,10 @@ def debate(
     sets: Sets = None,
     budget_tokens: Annotated[int | None, typer.Option(help="Most tokens, all calls together.", min=0)] = None,
     budget_usd: Annotated[float | None, typer.Option(help="Most dollars, all calls together.", min=0)] = None,
+    risk: Annotated[
+        float | None,
+        typer.Option(help="Risk of a wrong answer you accept, such as 0.1: above it none is given.", min=0, max=1),
+    ] = None,
     cache: Annotated[
         Path | None,
         typer.Option(help="Where models' replies are kept and found again.", dir_okay=False, metavar="FILE"),
@@ -116,10 +120,10 @@ def debate(
         raise InputError("give --cache or --no-cache, not both")
     if task is not None and resume:
         raise InputError("--resume goes on with the recorded task: leave out --task")
-    ceilings = {"budget.tokens": budget_tokens, "budget.usd": budget_usd}
+    own = {"budget.tokens": budget_tokens, "budget.usd": budget_usd, "answer.risk": risk}
     choice = Choice(
         panel=panel, agents=agents, judges=judges, corpus=corpus, profile=profile, config=config,
-        sets=(*(sets or ()), *(f"{key}={value}" for key, value in ceilings.items() if value is not None)),
+        sets=(*(sets or ()), *(f"{key}={value}" for key, value in own.items() if value is not None)),
         seed=seed, cache=cache, no_cache=no_cache, offline=offline, quiet=json or quiet,
     )  # fmt: skip
     run(

@@ -191,7 +191,7 @@ def _reopen(options: Options) -> tuple[Transcript, Sequence[Event], Opened]:
     given = options.choice
     if options.case or options.question or given.sets or given.profile or given.config:
         raise InputError(
-            "--resume goes on with the recorded case and settings: leave out CASE, --set, --budget-…, --profile and --config"
+            "--resume goes on with the recorded case and settings: leave out CASE, --set, --risk, --budget-…, --profile and --config"
         )
     if given.panel or given.agents or given.judges or given.corpus:
         raise InputError(

@@ -16,7 +16,7 @@ from maci.agents.argument import Argument
 from maci.cli.remarks import Remarks
 from maci.cli.waiting import Waiting
 from maci.controller.bandit import ACTIONS, Choice
-from maci.controller.decisions import Admission, Dialled, Finished, Gated, Initialized, Measured, Weighed
+from maci.controller.decisions import Admission, Dialled, Finished, Gated, Initialized, Measured, Watched, Weighed
 from maci.controller.inputs import (
     Intervened,
     JudgeAbstention,
@@ -32,6 +32,7 @@ from maci.controller.inputs import (
 from maci.controller.state import argument_id
 from maci.evidence.span import Span
 from maci.record.events import Event
+from maci.story.caution import given, minority, watched
 from maci.story.words import cost, figure, plural
 
 __all__ = ["View"]
@@ -117,7 +118,7 @@ class View:
                 self._silent.append(event)
             case Intervened():
                 self._say(f"  {event.type}", "magenta")
-            case Initialized() | Gated() | Weighed() | Measured() | Dialled():
+            case Initialized() | Gated() | Weighed() | Measured() | Watched() | Dialled():
                 if self._only is None or event.round == self._only:
                     self._decision(event)
             case _:
@@ -131,7 +132,7 @@ class View:
                 self._replies += 1
                 self._kept += usage.kept and usage.free
 
-    def _decision(self, event: Initialized | Gated | Weighed | Measured | Dialled) -> None:
+    def _decision(self, event: Initialized | Gated | Weighed | Measured | Watched | Dialled) -> None:
         match event:
             case Initialized():
                 self._initialized(event)
@@ -141,6 +142,9 @@ class View:
                 self._weighed(event)
             case Measured():
                 self._measured(event)
+            case Watched():
+                for line in watched(event):
+                    self._say(f"  {line}", "yellow")
             case Dialled():
                 if event.choice is not None:
                     self._say(f"  {_chosen(event.choice)}", "dim")
@@ -307,7 +311,10 @@ class View:
             self._say(f"For {result.answer} ({identity}): {argument.claim} {' '.join(argument.reasons)}")
             for citation in argument.citations[:1]:
                 self._say(f"    {self._quote(citation.span)}", "dim")
+        self._dissent(result)
         for m in result.minority:
+            if result.dissent is not None and m.outcome == result.dissent.outcome:
+                continue
             backing = f", backed by {', '.join(m.arguments)}" if m.arguments else ", with no admitted argument"
             self._say(f"Minority report: {m.agent} holds {m.outcome} (p = {m.probability:.2f}){backing}", "yellow")
         for warning in result.warnings:
@@ -321,7 +328,8 @@ class View:
                 p = result.distribution[label]
                 bar = "" if self._plain else f"{'█' * round(30 * p):<30} "
                 self._say(f"  {bar}{p:5.2f}  {label}")
-            self._say(f"Answer: {result.answer}  (p = {result.distribution[result.answer]:.2f})", "bold green")
+            for line, style in given(result):
+                self._say(line, style)
             if self._gold is not None:
                 self._say(f"Known answer: {self._gold}" + ("" if self._gold == result.answer else ", so this is wrong"))
         spent = cost(result, priced=priced, kept=(self._kept, self._replies))
@@ -329,6 +337,19 @@ class View:
             f"Stopped after {plural(result.rounds, 'round')}, {spent}: {result.stop_reason}"
             + (f"; {result.detail}" if why else "")
         )
+
+    def _dissent(self, result: Finished) -> None:
+        """The minority report: its best argument, evidence that the answer leaves open, and what would decide."""
+        if (found := result.dissent) is None:
+            return
+        self._say(minority(found), "yellow")
+        for identity in self._distinct(found.arguments)[:1]:
+            argument = self._arguments[identity]
+            self._say(f"    {identity}: {argument.claim} {' '.join(argument.reasons)}")
+        for span in (found.unanswered or found.spans)[: None if self._full else 1]:
+            self._say(f"    {self._quote(span)}", "dim")
+        for line in found.decides if self._full or result.stop_reason == "impasse" else found.decides[:1]:
+            self._say(f"    What would decide: {line}", "dim")
 
 
 def _chosen(choice: Choice) -> str:

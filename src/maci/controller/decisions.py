@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from maci.controller.bandit import Choice
+from maci.controller.caution import Dissent, Harm, PredictionSet, RolledBack, Watched
 from maci.controller.dials import Dials
 from maci.controller.regime import Regime
 from maci.controller.stopping import StopReason
@@ -22,6 +23,7 @@ __all__ = [
     "Initialized",
     "Measured",
     "Minority",
+    "Watched",
     "Weighed",
 ]
 
@@ -189,6 +191,15 @@ class Finished:
     warnings: tuple[str, ...]
     spent: Spent | None = None
     """Where the tokens went; not recorded before format 2."""
+    harm: Harm | None = None
+    """What was watched; this and the rest is not recorded before format 4."""
+    rolled_back: RolledBack | None = None
+    """The debate's own answer, where ``answer`` is that of round 0."""
+    dissent: Dissent | None = None
+    """The minority report."""
+    abstained: str | None = None
+    """Why no answer is given at the risk level asked for; ``answer`` is then the best guess."""
+    prediction_set: PredictionSet | None = None
 
 
-Decision = Initialized | Gated | Weighed | Measured | Dialled | Finished
+Decision = Initialized | Gated | Weighed | Measured | Watched | Dialled | Finished

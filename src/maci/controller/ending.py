@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from maci.agents.argument import Argument, Usage
-from maci.belief import temper
+from maci.belief import Vector, temper
+from maci.controller.answering import abstention, predicted, restored
+from maci.controller.caution import Harm, PredictionSet, RolledBack
 from maci.controller.decisions import Decision, Finished, Minority, Spent
+from maci.controller.dissent import dissent
 from maci.controller.state import State, as_mapping, place
 from maci.controller.stopping import StopReason
+from maci.controller.watching import FORMAT as WATCHED
+from maci.controller.watching import harm
+from maci.controller.watching import warnings as harm_warnings
 from maci.errors import BeliefError
 
 __all__ = ["finish", "forfeit", "in_words", "speaks_for"]
@@ -19,34 +26,85 @@ def finish(
 ) -> tuple[State, tuple[Decision, ...]]:
     """The result, from the last closed round; calls still under way count in full."""
     state = forfeit(state)
-    warnings, raw = list(state.warnings), dict[str, float]()
-    answer, distribution, rationale, minority = None, dict[str, float](), tuple[str, ...](), tuple[Minority, ...]()
-    if state.mixture is not None:
-        labels = state.labels[: len(state.mixture)]
-        answer = labels[int(state.mixture.argmax())]
-        raw = as_mapping(labels, state.mixture)
-        distribution = as_mapping(labels, temper(state.mixture, state.config.calibration.temperature))
-        fitting = [entry.id for entry in state.record if speaks_for(entry.argument, answer, state)]
-        rationale = tuple(sorted(fitting, key=lambda i: state.merit[i], reverse=True))
-        minority = _minority(state, answer)
-        warnings += _cautions(state, reason, answer, rationale)
-        if not state.config.calibration.made_for:
-            warnings.append("p is the raw mixture, not calibrated for this task (`maci calibrate`)")
+    given = None if state.mixture is None else _given(state, reason)
+    watched = state.opened.format >= WATCHED
     result = Finished(
         stop_reason=reason,
         detail=detail,
         rounds=len(state.history),
-        answer=answer,
-        distribution=distribution,
-        raw=raw,
-        rationale=rationale,
-        minority=minority,
+        answer=None if given is None else given.answer,
+        distribution={} if given is None else given.distribution,
+        raw={} if given is None else given.raw,
+        rationale=() if given is None else given.rationale,
+        minority=() if given is None else _minority(state, given.answer),
         tokens=state.usage.tokens,
         usd=state.usage.usd,
-        warnings=tuple(warnings),
+        warnings=(*state.warnings, *(() if given is None else given.warnings)),
         spent=_spent(state) if state.opened.format >= 2 else None,
+        harm=None if given is None else given.harm,
+        rolled_back=None if given is None else given.rolled_back,
+        dissent=dissent(state, given.answer, given.distribution, reason) if given and watched else None,
+        abstained=abstention(state, given.answer, given.distribution) if given and watched else None,
+        prediction_set=given.prediction_set if given else None,
     )
     return replace(state, finished=result), (*decisions, result)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Given:
+    """The answer that is given, and what is said with it."""
+
+    answer: str
+    distribution: Mapping[str, float]
+    raw: Mapping[str, float]
+    rationale: tuple[str, ...]
+    warnings: tuple[str, ...]
+    harm: Harm | None
+    rolled_back: RolledBack | None
+    prediction_set: PredictionSet | None
+
+
+def _given(state: State, reason: StopReason) -> _Given:
+    """The debate's answer, or round 0's where `harm.rollback` prefers it."""
+    assert state.mixture is not None
+    labels, t = state.labels[: len(state.mixture)], state.config.calibration.temperature
+    own = labels[int(state.mixture.argmax())]
+    found = harm(state, own)
+    said = [] if found is None else harm_warnings(state, found)
+    mixture, back = state.mixture, None
+    if (before := restored(state, own, found)) is not None and found is not None:
+        back = RolledBack(
+            answer=own,
+            distribution=as_mapping(labels, temper(mixture, t)),
+            support=found.support,
+            opening_support=found.opening_support,
+        )
+        mixture = before
+        said.append(
+            f"rolled back to the round-0 vote: the debate moved to {own} with less admitted evidence for it "
+            f"(S {found.support:.2f}) than for {found.opening_answer} (S {found.opening_support:.2f})"
+            if found.support < found.opening_support
+            else f"rolled back to the round-0 vote: no more admitted evidence speaks for {own}, to which the debate moved, than "
+            f"for {found.opening_answer} (S {found.support:.2f})"
+        )
+    answer = labels[int(mixture.argmax())]
+    fitting = [entry.id for entry in state.record if speaks_for(entry.argument, answer, state)]
+    rationale = tuple(sorted(fitting, key=lambda i: state.merit[i], reverse=True))
+    distribution = as_mapping(labels, temper(mixture, t))
+    held, note = predicted(state, distribution) if state.opened.format >= WATCHED else (None, "")
+    said += [note] if note else []
+    if not state.config.calibration.made_for:
+        said.append("p is the raw mixture, not calibrated for this task (`maci calibrate`)")
+    return _Given(
+        answer=answer,
+        distribution=distribution,
+        raw=as_mapping(labels, mixture),
+        rationale=rationale,
+        warnings=(*_cautions(state, reason, mixture, answer, rationale), *said),
+        harm=found,
+        rolled_back=back,
+        prediction_set=held,
+    )
 
 
 def forfeit(state: State) -> State:
@@ -80,11 +138,10 @@ def _spent(state: State) -> Spent:
     )
 
 
-def _cautions(state: State, reason: StopReason, answer: str, rationale: tuple[str, ...]) -> list[str]:
+def _cautions(state: State, reason: StopReason, mixture: Vector, answer: str, rationale: tuple[str, ...]) -> list[str]:
     """Why not to rely on the answer."""
-    assert state.mixture is not None
     said = []
-    ties = [label for label, p in as_mapping(state.labels, state.mixture).items() if p >= state.mixture.max() - 1e-9]
+    ties = [label for label, p in as_mapping(state.labels, mixture).items() if p >= mixture.max() - 1e-9]
     if len(ties) > 1:
         said.append(f"undecided: {', '.join(ties[:5])} are equally probable")
     if reason not in {"consensus", "plateau", "crit_stable"}:

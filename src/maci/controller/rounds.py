@@ -32,6 +32,8 @@ from maci.controller.regime import regime
 from maci.controller.schedule import Learning, scheduler
 from maci.controller.state import State, as_mapping, check_citations
 from maci.controller.stopping import stop_reason
+from maci.controller.watching import FORMAT as WATCHED
+from maci.controller.watching import remember_opening, watch
 from maci.evidence.source import CASE
 from maci.judge.panel import disagreements, reliability_weights, verdict
 from maci.llm.usage import Bound
@@ -87,6 +89,8 @@ def close_opening(state: State) -> tuple[State, tuple[Decision, ...]]:
         dials=dials,
         warnings=(*state.warnings, *notes, *_abstentions(0, reading.abstained)),
     )
+    if state.opened.format >= WATCHED:
+        opened = opened.but(memory=remember_opening(opened, said, o0))
     return next_round(opened, dials), (decision,)
 
 
@@ -151,7 +155,8 @@ def close_round(state: State) -> tuple[State, tuple[Decision, ...]]:
         warnings=warnings,
     )
     after, measured = _measure(after, state, admissions, candidates, table, omega)
-    return _stop_or_go(after, (gated, weighed, measured))
+    after, watched = watch(state, after, admissions, measured)
+    return _stop_or_go(after, (gated, weighed, measured, *watched))
 
 
 def _admissions(state: State) -> tuple[tuple[Admission, ...], tuple[Candidate, ...]]:

@@ -15,6 +15,7 @@ from maci.belief import Vector
 from maci.case.outcomes import canonical, normal
 from maci.config import Config
 from maci.controller.bandit import Choice
+from maci.controller.caution import Memory
 from maci.controller.decisions import CheckedCitation, Finished
 from maci.controller.dials import Dials, Summary
 from maci.controller.inputs import Intervened, Opened
@@ -94,6 +95,8 @@ class State:
     """Judge → (scores it gave beside others, sum of their squared distances from the others' mean)."""
     in_flight: Mapping[tuple[str, str, str], Usage] = field(default_factory=dict)
     """Calls that were sent and have not come back, with the most they can cost."""
+    memory: Memory = field(default_factory=Memory)
+    """What the harm monitor and the minority report rest on; nothing before format 4."""
     warnings: tuple[str, ...] = ()
     finished: Finished | None = None
 

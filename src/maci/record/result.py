@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from maci.controller.caution import Dissent, PredictionSet, RolledBack
 from maci.controller.decisions import Finished
 from maci.controller.stopping import StopReason
 
-__all__ = ["MinorityView", "Result"]
+__all__ = ["DissentView", "MinorityView", "PredictionSetView", "Result", "RolledBackView"]
 
 
 class MinorityView(BaseModel):
@@ -21,6 +24,46 @@ class MinorityView(BaseModel):
     outcome: str
     probability: float = Field(ge=0, le=1)
     arguments: list[str] = Field(description="ids of its admitted arguments for that outcome")
+
+
+class DissentView(BaseModel):
+    """The minority report."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    outcome: str = Field(description="the best-supported outcome other than the answer")
+    probability: float = Field(ge=0, le=1)
+    holders: list[str] = Field(description="agents that lead with it at the end")
+    arguments: list[str] = Field(description="ids of admitted arguments for it, best first")
+    spans: list[str] = Field(description="ids of the evidence they cite")
+    crit: float | None = Field(description="mean score of those arguments; null where none was scored")
+    support: float = Field(ge=0, description="admitted evidence for it: distinct spans, each at its best score")
+    answer_support: float = Field(ge=0, description="the same for the answer")
+    unanswered: list[str] = Field(description="of the spans: cited by no admitted argument for the answer")
+    contested: list[str] = Field(description="of the spans: cited for the answer too")
+    decides: list[str] = Field(description="what evidence would decide, in words")
+
+
+class RolledBackView(BaseModel):
+    """The debate's own answer, where that of round 0 is given instead."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    answer: str
+    distribution: dict[str, float]
+    support: float = Field(ge=0, description="admitted evidence for it")
+    opening_support: float = Field(ge=0, description="admitted evidence for the answer of round 0")
+
+
+class PredictionSetView(BaseModel):
+    """Outcomes that hold the truth with a stated coverage."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    outcomes: list[str] = Field(description="most probable first")
+    coverage: float = Field(ge=0, le=1, description="promised on cases like those calibrated on")
+    score: Literal["lac", "aps"]
+    n: int = Field(ge=0, description="calibration cases it rests on")
 
 
 class Result(BaseModel):
@@ -46,6 +89,12 @@ class Result(BaseModel):
     generated_tokens: int = Field(0, ge=0, description="of the tokens: written by agents and judges")
     judge_tokens: int = Field(0, ge=0, description="of the tokens: the judges'")
     lost_tokens: int = Field(0, ge=0, description="of the tokens: counted in full for calls whose answer never came")
+    abstained: str | None = Field(
+        None, description="why no answer is given at the risk level asked for; `answer` is then the best guess"
+    )
+    dissent: DissentView | None = Field(None, description="the minority report; null where nothing speaks for another")
+    prediction_set: PredictionSetView | None = Field(None, description="null without a calibration that has one")
+    rolled_back: RolledBackView | None = Field(None, description="null where the answer is the debate's own")
 
     @classmethod
     def of(cls, finished: Finished, transcript: Path, *, priced: bool = True) -> Result:
@@ -77,5 +126,16 @@ class Result(BaseModel):
                 for m in finished.minority
             ],
             usd=finished.usd if priced else None,
+            abstained=finished.abstained,
+            dissent=None if finished.dissent is None else DissentView(**_lists(finished.dissent)),
+            prediction_set=None
+            if finished.prediction_set is None
+            else PredictionSetView(**_lists(finished.prediction_set)),
+            rolled_back=None if finished.rolled_back is None else RolledBackView(**_lists(finished.rolled_back)),
             **split,
         )
+
+
+def _lists(found: Dissent | PredictionSet | RolledBack) -> dict[str, Any]:
+    """A dataclass as a mapping, with lists for tuples."""
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(found).items()}

@@ -1,0 +1,231 @@
+"""The harm monitor: what each round shows of conformity, stubbornness, repetition and hollow agreement, and what to warn of.
+
+New evidence for an outcome, as an agent meets it in round t, is a span that an argument admitted in round t−1 cites for it (in
+sequential order also one of those who spoke before in round t), or that the agent itself cites for it in an argument admitted now.
+What the agent has cited before, and what had been admitted for that outcome earlier still, is not new to it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from maci.agents.argument import Argument
+from maci.belief import Vector, total_variation
+from maci.controller.caution import Flip, Ground, Harm, Held, Memory, Move, Repeat, Said, Watched
+from maci.controller.decisions import Admission, CheckedCitation, Measured
+from maci.controller.dissent import support
+from maci.controller.reading import gold_index, widen
+from maci.controller.state import State, as_mapping, place
+from maci.errors import BeliefError
+from maci.moderator.harm import collapsed, conformed, hollow, lead, same_words, stubborn, words
+
+__all__ = ["FORMAT", "harm", "remember_opening", "spoken_for", "warnings", "watch"]
+
+FORMAT = 4
+"""The first transcript format that holds what is watched."""
+
+
+def spoken_for(argument: Argument, labels: tuple[str, ...], state: State) -> str | None:
+    """The outcome an argument is about, among the labels; ``None`` where it is about none of them."""
+    if argument.outcome is None:
+        return None
+    try:
+        found = place(argument.outcome, labels, state)
+    except BeliefError:
+        return None
+    return found if found in labels else None
+
+
+def remember_opening(state: State, said: Iterable[tuple[str, tuple[CheckedCitation, ...]]], o: float | None) -> Memory:
+    """What later rounds are compared with: leads, mixture, overlap and citations of the openings."""
+    cited: dict[str, frozenset[str]] = {}
+    for agent, checked in said:
+        cited[agent] = cited.get(agent, frozenset()) | {c.span for c in checked if c.verified}
+    assert state.mixture is not None
+    return Memory(
+        opening=as_mapping(state.labels, state.mixture), leads=_named(_leads(state), state.labels), o=o, cited=cited
+    )
+
+
+def watch(
+    before: State, after: State, admissions: tuple[Admission, ...], measured: Measured
+) -> tuple[State, tuple[Watched, ...]]:
+    """The round just measured, watched; and the state that remembers it."""
+    if before.opened.format < FORMAT:
+        return after, ()
+    memory, labels, t = before.memory, after.labels, after.round
+    said = [_said(a, before, labels) for a in admissions]
+    grounds = {
+        a.argument: Ground(agent=a.agent, round=t, outcome=None if s.against else s.outcome, spans=s.spans, crit=a.crit)
+        for a, s in zip(admissions, said, strict=True)
+        if a.admitted
+    }
+    cited = dict(memory.cited)
+    for item in said:
+        cited[item.agent] = cited.get(item.agent, frozenset()) | item.spans
+    kept = replace(memory, cited=cited, grounds={**memory.grounds, **grounds}, said=(*memory.said, *said))
+    if not after.config.harm.enabled:
+        return after.but(memory=kept), ()
+    found = _watched(before, after, said, grounds, measured)
+    return after.but(memory=replace(kept, watched=(*memory.watched, found))), (found,)
+
+
+def _said(a: Admission, state: State, labels: tuple[str, ...]) -> Said:
+    argument = state.arguments[a.argument][1]
+    return Said(
+        id=a.argument,
+        agent=a.agent,
+        outcome=spoken_for(argument, labels, state),
+        against=argument.against,
+        words=words(argument.claim),
+        spans=frozenset(c.span for c in a.citations if c.verified),
+    )
+
+
+def _watched(
+    before: State, after: State, said: list[Said], grounds: Mapping[str, Ground], measured: Measured
+) -> Watched:
+    rule, memory, labels, size = after.config.harm, before.memory, after.labels, len(after.labels)
+    old = {agent: widen(p, size) for agent, p in before.beliefs.items()}
+    were, are = {agent: lead(p) for agent, p in old.items()}, _leads(after)
+    shown = {agent: _shown(agent, before, grounds, labels) for agent in are}
+    shift = {agent: total_variation(p, old[agent]) for agent, p in after.beliefs.items() if agent in old}
+    held = stubborn(were, are, shown, shift, rule.still)
+    went = conformed(were, are, shown)
+    new = len(after.admitted_spans) - len(before.admitted_spans)
+    lately = memory.watched[-1].new_spans if memory.watched else 0
+    last = before.history[-1] if before.history else None
+    gold = gold_index(after, labels)
+    right = None if gold is None else {a: (were.get(a) == gold, are[a] == gold) for a in are if a in were}
+    assert before.mixture is not None and after.mixture is not None
+    return Watched(
+        round=after.round,
+        moved=sum(were.get(a) is not None and are[a] is not None and were[a] != are[a] for a in are),
+        conformed=tuple(Move(a, labels[x], labels[y]) for a, (x, y) in went.items()),
+        stubborn=tuple(Held(a, labels[x], labels[y]) for a, (x, y) in held.items()),
+        repeated=tuple(Repeat(s.id, of) for s in said if (of := _restates(s, memory.said, rule.same_words))),
+        new_spans=new,
+        collapsed=collapsed(measured.gain, new + lately, rule.collapse),
+        hollow=hollow(
+            (before.d, measured.d),
+            (memory.o if last is None else last.o, measured.o),
+            (measured.q if last is None else last.q, measured.q),
+            fall=rule.fall,
+            rise=rule.rise,
+        ),
+        harmed=None if right is None else tuple(a for a, (was, now) in right.items() if was and not now),
+        mended=None if right is None else tuple(a for a, (was, now) in right.items() if now and not was),
+        mixture=None if gold is None else _flip(before.mixture, after.mixture, gold),
+    )
+
+
+def _shown(agent: str, before: State, now: Mapping[str, Ground], labels: tuple[str, ...]) -> frozenset[int]:
+    """The outcomes for which an agent has met new evidence in the round being closed."""
+    memory, t, seats = before.memory, before.round, before.agents
+    ahead = set(seats[: seats.index(agent)]) if before.config.agents.order == "sequential" else set[str]()
+    fresh = [g for g in memory.grounds.values() if g.round == t - 1]
+    fresh += [g for g in now.values() if g.agent == agent or g.agent in ahead]
+    if not fresh:
+        return frozenset()
+    known = memory.cited.get(agent, frozenset())
+    stale: dict[str | None, set[str]] = {}
+    for g in memory.grounds.values():
+        if g.round < t - 1:
+            stale.setdefault(g.outcome, set()).update(g.spans)
+    new = {g.outcome for g in fresh if g.outcome is not None and g.spans - known - stale.get(g.outcome, set())}
+    return frozenset(labels.index(y) for y in new)
+
+
+def _restates(new: Said, said: Iterable[Said], alike: float) -> str | None:
+    """The earlier argument that this one says again: for the same outcome, in the same words without a new span, or one's own
+    with the very same citations.
+    """
+    for old in said:
+        if (old.outcome, old.against) != (new.outcome, new.against):
+            continue
+        if new.spans <= old.spans and same_words(new.words, old.words) >= alike:
+            return old.id
+        if new.spans and new.spans == old.spans and new.agent == old.agent:
+            return old.id
+    return None
+
+
+def _leads(state: State) -> dict[str, int | None]:
+    return {agent: lead(p) for agent, p in state.beliefs.items()}
+
+
+def _named(leads: Mapping[str, int | None], labels: tuple[str, ...]) -> dict[str, str]:
+    return {agent: labels[top] for agent, top in leads.items() if top is not None}
+
+
+def _flip(before: Vector, after: Vector, gold: int) -> Flip:
+    was, now = int(before.argmax()) == gold, int(after.argmax()) == gold
+    return "same" if was == now else "harmed" if was else "mended"
+
+
+# --- the debate as a whole ------------------------------------------------------------------------------------------------------
+
+
+def harm(state: State, answer: str) -> Harm | None:
+    """All rounds together, once the debate's answer is known; ``None`` where nothing was watched."""
+    memory, rule = state.memory, state.config.harm
+    if state.opened.format < FORMAT or not rule.enabled or not memory.opening:
+        return None
+    assert state.mixture is not None
+    rounds, history = memory.watched, state.history
+    silent = Counter(held.agent for w in rounds for held in w.stubborn)
+    opening = max(memory.opening, key=lambda y: memory.opening[y])
+    gold = gold_index(state, state.labels)
+    known = gold is not None
+    first, last = (history[0], history[-1]) if history else (None, None)
+    start_d = None if first is None else first.d_before
+    grounds = memory.grounds.values()
+    return Harm(
+        moves=sum(w.moved for w in rounds),
+        conformed=sum(len(w.conformed) for w in rounds),
+        stubborn=tuple(a for a in state.agents if silent[a] >= rule.stubborn_rounds),
+        arguments=len(memory.said),
+        repeated=sum(len(w.repeated) for w in rounds),
+        collapses=tuple(w.round for w in rounds if w.collapsed),
+        hollow=first is not None
+        and last is not None
+        and hollow((start_d, last.d), (memory.o, last.o), (first.q, last.q), fall=rule.fall, rise=rule.rise),
+        openings=memory.leads,
+        opening_answer=opening,
+        support=support(grounds, answer),
+        opening_support=support(grounds, opening),
+        harmed=sum(len(w.harmed or ()) for w in rounds) if known else None,
+        mended=sum(len(w.mended or ()) for w in rounds) if known else None,
+        mixture=None
+        if gold is None
+        else _flip(widen(_vector(memory.opening), len(state.mixture)), state.mixture, gold),
+    )
+
+
+def _vector(p: Mapping[str, float]) -> Vector:
+    return np.array(list(p.values()))
+
+
+def warnings(state: State, found: Harm) -> list[str]:
+    """What to tell the user, in plain words."""
+    said = []
+    if found.conformed:
+        moves = [f"{m.agent} to {m.after} in round {w.round}" for w in state.memory.watched for m in w.conformed]
+        who = "; ".join(moves[:3]) + (f"; and {len(moves) - 3} more" if len(moves) > 3 else "")
+        said.append(f"harm: went over to the majority without new admitted evidence: {who}")
+    if found.collapses:
+        rounds = ", ".join(map(str, found.collapses))
+        said.append(f"harm: grew much surer in round {rounds} although no new evidence was admitted")
+    if found.hollow:
+        said.append(
+            "harm: hollow consensus: disagreement fell, but neither the shared evidence (O) nor its quality (Q) rose"
+        )
+    for agent in found.stubborn:
+        said.append(f"harm: {agent} did not move although new evidence for what most others hold was shown to it")
+    if found.arguments and found.repeated > state.config.harm.repeats * found.arguments:
+        said.append(f"harm: {found.repeated} of {found.arguments} arguments only restate earlier ones")
+    return said
