@@ -188,6 +188,29 @@ def show(
 
 
 @app.command()
+def report(
+    path: Annotated[
+        Path, typer.Argument(help="A transcript.jsonl, its folder, or a folder of debates.", metavar="TRANSCRIPT|DIR")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="File to write (default: report.html beside the transcript).", dir_okay=False)
+    ] = None,
+    format: Annotated[str, typer.Option(help="`html`, one file that needs nothing else, or `md`, a note.")] = "html",
+    open: Annotated[bool, typer.Option("--open", help="Show it in your browser.")] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a debate as a page: the verdict first, then its story, evidence, charts and audit.
+
+    A folder of several debates becomes an index page and a report beside each transcript. Markdown goes to standard
+    output unless --out names a file.
+    """
+    from maci.cli.report import run
+
+    run(path, out=out, format=format, open=open, json=json, quiet=quiet)
+
+
+@app.command()
 def replay(
     transcript: TranscriptPath,
     profile: Profile = None,

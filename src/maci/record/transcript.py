@@ -49,6 +49,8 @@ class Recording:
     """Bytes of the whole lines."""
     last: str
     """Hash of the last whole line."""
+    hashes: tuple[str, ...] = ()
+    """Of every whole line."""
 
     @property
     def opened(self) -> Opened:
@@ -87,6 +89,7 @@ def read(path: str | Path) -> Recording:
     """
     path = Path(path)
     events: list[Event] = []
+    hashes: list[str] = []
     before, size, torn = _GENESIS, 0, 0
     for number, line in enumerate(_lines(path), 1):
         if not line.endswith(b"\n"):
@@ -109,11 +112,12 @@ def read(path: str | Path) -> Recording:
         except (ValidationError, InputError, ValueError, KeyError) as error:
             raise TranscriptError(f"{path}, line {number}: not an event of this format: {error}") from error
         before, size = claimed.decode(), size + len(line)
+        hashes.append(before)
     if not events:
         raise TranscriptError(f"{path} is not a transcript: it holds no whole line; remove it and start again")
     if not isinstance(events[0], Opened):
         raise TranscriptError(f"{path} is not a transcript: it does not open a debate")
-    return Recording(tuple(events), torn, size, before)
+    return Recording(tuple(events), torn, size, before, tuple(hashes))
 
 
 class Transcript:

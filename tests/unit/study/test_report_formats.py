@@ -8,7 +8,6 @@ import json
 import re
 import shutil
 import subprocess
-from html.parser import HTMLParser
 from itertools import pairwise
 from xml.etree import ElementTree
 
@@ -28,6 +27,7 @@ from maci.study.report.records import CSV_COLUMNS
 from maci.study.report.terminal import to_text
 from maci.study.statistics import Interval
 from maci.study.store import Method, SqliteStore
+from page_helpers import Reader
 from report_helpers import answers, belief, meta_of, study
 
 NASTY = 'a_b & 50% {x} <script>alert(1)</script> | $^~\\ "中" [y](http://z)'
@@ -138,27 +138,6 @@ def test_latex_compiles(report, tmp_path):
 
 
 # HTML
-
-
-class Reader(HTMLParser):
-    void = frozenset({"meta", "br", "link", "img", "circle", "line", "rect", "polyline"})
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: list[tuple[str, dict]] = []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        if tag not in self.void:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag):
-        if tag not in self.void:
-            assert self.open.pop() == tag
 
 
 def test_html_is_well_formed_and_asks_for_nothing(report):

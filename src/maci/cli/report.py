@@ -1,0 +1,132 @@
+"""``maci report``."""
+
+from __future__ import annotations
+
+import json as jsonlib
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import typer
+
+from maci.cli.seating import unpriced
+from maci.cli.show import locate
+from maci.errors import EnvironmentError_, InputError, MaciError, ReplayMismatch, TranscriptError
+from maci.record.replay import replay
+from maci.record.transcript import Recording, read
+from maci.report.html import to_html
+from maci.report.index import Entry, index_html, index_markdown
+from maci.report.markdown import to_markdown
+from maci.report.provenance import Provenance
+from maci.story import Story
+
+__all__ = ["provenance", "run"]
+
+FORMATS: dict[str, Callable[[Story, Provenance], str]] = {"html": to_html, "md": to_markdown}
+
+
+def run(path: Path, *, out: Path | None, format: str, open: bool, json: bool, quiet: bool) -> None:
+    """Report one debate, or all of a folder with an index."""
+    if format not in FORMATS:
+        raise InputError(f"--format {format}: choose one of {', '.join(FORMATS)}")
+    if out is not None and out.suffix == ".jsonl":
+        raise InputError(f"--out {out} would look like a transcript: name a .{format} file")
+    several = [] if path.is_file() or (path / "transcript.jsonl").exists() else sorted(path.rglob("transcript.jsonl"))
+    if path.is_dir() and not several and not (path / "transcript.jsonl").exists():
+        raise InputError(f"{path} holds no transcript.jsonl: name a debate's folder (--out of `maci debate`)")
+    if several:
+        written, failed = _several(path, several, out, format)
+    else:
+        written, failed = [_one(locate(path), out, format)], {}
+    shown = [file for file in written if file is not None]
+    if json:
+        typer.echo(jsonlib.dumps({"written": [str(f) for f in shown], "failed": failed}, ensure_ascii=False))
+    elif not quiet:
+        for file in shown[:1]:
+            more = f" and {len(shown) - 1} more" if len(shown) > 1 else ""
+            typer.echo(f"{file}{more}: {file.stat().st_size:,} bytes", err=True)
+        for name, why in failed.items():
+            typer.echo(f"{name}: {why}", err=True)
+    if open and shown:
+        import webbrowser
+
+        webbrowser.open(shown[0].resolve().as_uri())
+    if failed:
+        raise TranscriptError(f"{len(failed)} of {len(several)} transcripts cannot be read; the index names them")
+
+
+def provenance(recording: Recording, path: Path) -> Provenance:
+    """What stands behind the report of a record: the record is computed again."""
+    compared, differs, unfinished, resume = None, "", "", ""
+    try:
+        again = replay(recording.events)
+        compared = again.compared
+        if not again.complete:
+            unfinished, resume = again.where(), f"maci debate --resume --out {shlex.quote(str(path.parent))}"
+    except ReplayMismatch as error:
+        differs = str(error)
+    return Provenance(
+        transcript=str(path), hashes=recording.hashes, compared=compared, differs=differs,
+        unfinished=unfinished, resume=resume, priced=not unpriced(recording.opened),
+    )  # fmt: skip
+
+
+def _render(path: Path, format: str) -> tuple[Story, str]:
+    recording = read(path)
+    story = Story.of(recording.events)
+    return story, FORMATS[format](story, provenance(recording, path))
+
+
+def _one(path: Path, out: Path | None, format: str) -> Path | None:
+    _, page = _render(path, format)
+    if out is None and format == "md":
+        typer.echo(page, nl=False)
+        return None
+    return _write(out or path.with_name(f"report.{format}"), page)
+
+
+def _several(
+    folder: Path, paths: list[Path], out: Path | None, format: str
+) -> tuple[list[Path | None], dict[str, str]]:
+    """The index first; reports beside their transcripts, or beside the index where ``out`` names it."""
+    entries, failed, written = [], dict[str, str](), list[Path | None]()
+    index = out or folder / f"index.{format}"
+    for number, path in enumerate(paths, 1):
+        name = str(path.parent.relative_to(folder))
+        try:
+            story, page = _render(path, format)
+        except MaciError as error:
+            failed[str(path)] = str(error)
+            entries.append(Entry(name=name, error=str(error)))
+            continue
+        link = f"{name}/report.{format}" if out is None else f"{index.stem}-{number}-{_slug(name)}.{format}"
+        if out is not None or format == "html":
+            written.append(_write(index.parent / link, page))
+        entries.append(Entry(name=name, link=_quoted(link), story=story))
+    made = index_html if format == "html" else index_markdown
+    page = made(entries, f"Debates in {folder.resolve().name}")
+    if out is None and format == "md":
+        typer.echo(page, nl=False)
+        return written, failed
+    return [_write(index, page), *written], failed
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.casefold()).strip("-")[:40] or "debate"
+
+
+def _quoted(link: str) -> str:
+    """A relative link, whatever the folder is called."""
+    from urllib.parse import quote
+
+    return "./" + quote(link)
+
+
+def _write(path: Path, page: str) -> Path:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise EnvironmentError_(f"cannot write {path} ({error.strerror}): choose another --out") from error
+    return path

@@ -1,0 +1,89 @@
+"""Several debates on one page: what each came to, with a link to its report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from maci.page.document import document
+from maci.page.markdown import table
+from maci.page.markup import Markup, el
+from maci.page.strips import bar
+from maci.story.story import Story
+from maci.story.words import plural
+
+__all__ = ["Entry", "index_html", "index_markdown"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A debate of the index, or why its record cannot be read."""
+
+    name: str
+    """Its folder."""
+    link: str = ""
+    story: Story | None = None
+    error: str = ""
+
+
+def _sure(entry: Entry) -> float | None:
+    result = entry.story.result if entry.story else None
+    return result.distribution[result.answer] if result and result.answer is not None else None
+
+
+def _row(entry: Entry) -> list[str]:
+    """Debate, answer, p, stop, rounds, tokens."""
+    story = entry.story
+    if story is None:
+        return [entry.name, entry.error, "–", "cannot be read", "–", "–"]
+    result, p = story.result, _sure(entry)
+    if result is None:
+        return [story.title, "not finished", "–", f"in round {story.current.number}", "–", f"{story.spent.tokens:,}"]
+    answer = "no answer" if result.answer is None else result.answer
+    return [
+        story.title,
+        answer,
+        "–" if p is None else f"{p:.2f}",
+        result.stop_reason,
+        str(result.rounds),
+        f"{result.tokens:,}",
+    ]
+
+
+HEAD = ("debate", "answer", "p", "stop", "rounds", "tokens")
+
+
+def index_html(entries: Sequence[Entry], title: str) -> str:
+    """The index page."""
+    done = sum(e.story is not None and e.story.result is not None for e in entries)
+    head = el(
+        "tr", (el("th", name, scope="col", class_="words" if name in ("answer", "stop") else None) for name in HEAD)
+    )
+    rows = el("tbody", map(_line, entries))
+    grid = el("table", el("thead", head), rows, class_="sortable")
+    return document(
+        title,
+        el("header", el("h1", title), el("p", f"{plural(len(entries), 'debate')}, {done} finished.")),
+        el("main", el("div", grid, class_="scroll", tabindex=0, role="region", aria_label="Debates"), id="main"),
+    )
+
+
+def _line(entry: Entry) -> Markup:
+    name, answer, p, stop, rounds, tokens = _row(entry)
+    linked = el("a", name, href=entry.link) if entry.link else name
+    sure = _sure(entry)
+    where = el("span", entry.name, class_="i soft") if entry.story is not None else None
+    return el(
+        "tr",
+        el("th", linked, where, scope="row", dir="auto"),
+        el("td", answer, class_="words" if entry.story else "words bad", dir="auto"),
+        el("td", p, bar(sure) if sure is not None else None, data_v="" if sure is None else f"{sure:.6f}"),
+        el("td", stop, class_="words"),
+        el("td", rounds, data_v=rounds if rounds.isdigit() else ""),
+        el("td", tokens, data_v=tokens.replace(",", "") if tokens != "–" else ""),
+    )
+
+
+def index_markdown(entries: Sequence[Entry], title: str) -> str:
+    """The same as a table of a note."""
+    return f"# {title}\n\n{table(HEAD, map(_row, entries), words=2)}\n"

@@ -1,0 +1,70 @@
+"""A debate as a note for a ticket or a paper: what one would copy out of the page."""
+
+from __future__ import annotations
+
+from textwrap import shorten
+
+from maci.page.markdown import escape, table
+from maci.report.audit import facts
+from maci.report.provenance import Provenance
+from maci.report.rounds import summary_table
+from maci.report.verdict import best, cautions
+from maci.story.model import Said
+from maci.story.story import Story
+from maci.story.words import STOPS, cost, how_sure, leading, plural, would_change
+
+__all__ = ["to_markdown"]
+
+
+def to_markdown(story: Story, source: Provenance | None = None) -> str:
+    """Answer, reasons, course and provenance, compact."""
+    source = source or Provenance()
+    result = story.result
+    parts = [f"# {escape(story.title)}"]
+    if story.opened.case.question != story.title:
+        parts.append(escape(story.opened.case.question))
+    belief = result.distribution if result else story.closed[-1].mixture if story.closed else {}
+    if result is None:
+        parts.append(f"**Not finished**: {escape(source.unfinished or f'it is in round {story.current.number}')}.")
+        parts += [f"Go on with: `{source.resume}`"] if source.resume else []
+    elif result.answer is None:
+        parts.append(f"**No answer**: {escape(result.detail)}")
+    else:
+        p = result.distribution[result.answer]
+        kind = "" if story.opened.config.calibration.made_for else ", not calibrated"
+        parts.append(f"**{escape(result.answer)}** (p = {p:.2f}{kind}): {how_sure(p)}.")
+    if belief:
+        parts.append(table(["outcome", "p"], ([label, f"{p:.2f}"] for label, p in leading(belief, 5))))
+    if result is not None:
+        spent = f"{plural(result.rounds, 'round')}, {cost(result, priced=source.priced)}"
+        parts.append(f"{STOPS[result.stop_reason]} (`{result.stop_reason}`; {escape(result.detail)}) {spent}.")
+    parts += _listed("What would change it", would_change(story))
+    if chosen := best(story):
+        parts += ["## Why", "\n".join(_reason(item, story) for item in chosen)]
+    if result is not None and result.minority:
+        views = [
+            f"{m.agent} holds {m.outcome} (p = {m.probability:.2f}; {', '.join(m.arguments) or 'no admitted argument'})"
+            for m in result.minority
+        ]
+        parts += _listed("Minority report", views)
+    if story.closed:
+        head, rows = summary_table(story)
+        parts += ["## Rounds", table(head, rows)]
+    parts += _listed("Warnings", cautions(story, source))
+    parts += _listed("What this rests on", [f"{name}: {value}" for name, value in facts(story, source)])
+    return "\n\n".join(parts) + "\n"
+
+
+def _listed(title: str, lines: list[str]) -> list[str]:
+    return [f"## {title}", "\n".join(f"- {escape(line)}" for line in lines)] if lines else []
+
+
+def _reason(item: Said, story: Story) -> str:
+    """An argument and the first span it rests on."""
+    said = f"- {item.id} {escape(item.agent)}: {escape(' '.join((item.argument.claim, *item.argument.reasons)))}"
+    span = next((story.spans[c.span] for c in item.citations if c.span in story.spans), None)
+    quote = next((c.quote for c in item.citations if c.quote), None)
+    if span is None:
+        return said
+    text = quote or shorten(span.text, 200, placeholder=" …")
+    return f"{said}\n  > {escape(text)} ({escape(span.source or 'evidence')}, {escape(span.id)})"

@@ -1,0 +1,169 @@
+"""The first screen: the answer, how sure, why it stopped, what it cost, what would change it, and what speaks against it."""
+
+from __future__ import annotations
+
+from maci.controller.decisions import Finished
+from maci.page.markup import Markup, el, join
+from maci.report.parts import distribution, tile
+from maci.report.provenance import Provenance
+from maci.story.model import Said
+from maci.story.story import Story
+from maci.story.words import STOPS, cost, figure, how_sure, plural, would_change
+
+__all__ = ["best", "cautions", "verdict"]
+
+
+def verdict(story: Story, source: Provenance) -> Markup:
+    """What one reads first, and often all one reads."""
+    result = story.result
+    if result is None:
+        return join(_unfinished(story, source), _case(story))
+    return join(
+        _answer(story, result),
+        _tiles(story, result, source),
+        _case(story),
+        el("h3", "Why it stopped"),
+        el(
+            "p", STOPS[result.stop_reason], f" ({result.stop_reason}) ", result.detail and f"{_sentence(result.detail)}"
+        ),
+        _listed("What would change it", would_change(story)),
+        _best(story),
+        _minority(story, result),
+        _warnings(cautions(story, source)),
+    )
+
+
+def _sentence(text: str) -> Markup:
+    """A sentence of the record as one of the page; what stands between backticks is code."""
+    begins = text[:2].isalpha() and text[:2].islower()
+    whole = (text[:1].upper() if begins else text[:1]) + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+    return join(*(el("code", part) if i % 2 else part for i, part in enumerate(whole.split("`"))))
+
+
+def _answer(story: Story, result: Finished) -> Markup:
+    if result.answer is None:
+        lines = [el("p", "No answer"), el("p", f"The work ended before a first answer: {result.detail}")]
+        return el("div", lines, class_="verdict")
+    p, calibrated = result.distribution[result.answer], bool(story.opened.config.calibration.made_for)
+    kind = "calibrated probability" if calibrated else "probability, not calibrated for this task"
+    gold = story.opened.case.gold
+    known = None
+    if gold is not None:
+        right = gold == result.answer
+        known = el(
+            "p",
+            f"Known answer: {gold}. ",
+            el("span", "This is right." if right else "This is wrong.", class_="good" if right else "bad"),
+        )
+    return el(
+        "div",
+        el("p", result.answer, class_="answer", dir="auto"),
+        el("p", el("b", f"{p:.0%}"), f" {kind}: {how_sure(p)}."),
+        known,
+        distribution(result.distribution, 6),
+        class_="verdict",
+    )
+
+
+def _unfinished(story: Story, source: Provenance) -> Markup:
+    last = story.closed[-1] if story.closed else None
+    now = [el("p", "Not finished"), el("p", _sentence(source.unfinished or f"it is in round {story.current.number}"))]
+    if source.resume:
+        now.append(el("p", "Go on with: ", el("code", source.resume)))
+    if last is not None:
+        now += [el("p", f"So far, after round {last.number}: "), distribution(last.mixture, 6)]
+    return el("div", now, class_="verdict")
+
+
+def _tiles(story: Story, result: Finished, source: Provenance) -> Markup:
+    last = story.closed[-1] if story.closed else None
+    admitted = sum(len(r.admitted) for r in story.rounds)
+    said = sum(len(r.said) for r in story.rounds if r.number)
+    spent = cost(result, priced=source.priced)
+    tokens, _, rest = spent.partition(" token")
+    return el(
+        "div",
+        tile(str(result.rounds), "round" if result.rounds == 1 else "rounds"),
+        tile(tokens, "token" + rest),
+        tile(figure(last.d if last else None, 2), "D · disagreement at the end"),
+        tile(f"{admitted} of {said}", "arguments admitted"),
+        class_="figures",
+    )
+
+
+def _case(story: Story) -> Markup:
+    case = story.opened.case
+    context = el("p", case.context, dir="auto") if case.context else None
+    labels = ", ".join(case.outcomes.labels) if case.outcomes.labels else "named by the agents as they speak"
+    body = (
+        el("p", case.question, dir="auto"),
+        context,
+        el("p", f"Outcomes ({case.outcomes.kind}): {labels}", class_="small-print"),
+    )
+    return el("details", el("summary", "The case"), body, class_="box", open=True)
+
+
+def _listed(title: str, lines: list[str]) -> Markup | None:
+    return join(el("h3", title), el("ul", (el("li", line) for line in lines))) if lines else None
+
+
+def best(story: Story, most: int = 3) -> list[Said]:
+    """The best arguments for the answer, each claim and each body of evidence once."""
+    claims: set[str] = set()
+    bodies: set[frozenset[str]] = set()
+    chosen = []
+    for identity in story.result.rationale if story.result else ():
+        item = story.said.get(identity)
+        if item is None:
+            continue
+        body = frozenset(c.span for c in item.citations)
+        if item.argument.claim not in claims and body not in bodies:
+            claims.add(item.argument.claim)
+            bodies.add(body)
+            chosen.append(item)
+    return chosen[:most]
+
+
+def _best(story: Story) -> Markup | None:
+    items = [
+        el(
+            "li",
+            el("a", item.id, href=f"#a-{item.id}", class_="mono"),
+            el("span", f" {item.agent}: ", class_="soft"),
+            f"{item.argument.claim} {' '.join(item.argument.reasons)}",
+            dir="auto",
+        )
+        for item in best(story)
+    ]
+    return join(el("h3", "Why"), el("ul", items)) if items else None
+
+
+def _minority(story: Story, result: Finished) -> Markup | None:
+    if not result.minority:
+        return None
+    items = []
+    for m in result.minority:
+        links = [[el("a", a, href=f"#a-{a}"), " "] for a in m.arguments]
+        backing = [" backed by ", links] if links else " with no admitted argument"
+        items.append(el("li", el("b", m.agent), f" holds {m.outcome} (p = {m.probability:.2f}),", backing, dir="auto"))
+    title = f"Minority report: {plural(len(items), 'agent')} of {len(story.agents)} would answer otherwise"
+    return el("section", el("h3", title), el("ul", items), class_="card", id="minority")
+
+
+def cautions(story: Story, source: Provenance) -> list[str]:
+    """Everything a reader should know before relying on it, gravest first."""
+    said = [f"This record contradicts itself: {source.differs}"] if source.differs else []
+    warnings = list(story.result.warnings) if story.result else []
+    return said + sorted(warnings, key=lambda text: not text.startswith(("caution", "undecided")))
+
+
+def _warnings(lines: list[str]) -> Markup | None:
+    if not lines:
+        return None
+    return el(
+        "section",
+        el("h3", "Warnings"),
+        el("ul", (el("li", _sentence(line)) for line in lines)),
+        class_="card",
+        id="warnings",
+    )

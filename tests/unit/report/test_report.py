@@ -1,0 +1,177 @@
+"""Reports of debates: every kind of record becomes a page that is whole, says what the record says, and runs nothing."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from helpers import arg, judge, make_case, play, result, script, seat, settings, turn
+from maci.agents.argument import Argument, Turn
+from maci.case.case import Document
+from maci.case.outcomes import OutcomeSpace
+from maci.controller.inputs import Intervened
+from maci.evidence.citation import Citation
+from maci.judge.crit import CritScore, JudgeAbstained
+from maci.record.transcript import read
+from maci.report.html import to_html
+from maci.report.markdown import to_markdown
+from maci.report.provenance import Provenance
+from maci.story import Story
+from page_helpers import check_page
+
+FROZEN = sorted((Path(__file__).parents[2] / "transcripts").glob("format-*.jsonl"))
+HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)> \u202eevil\u202c \x1b]0;x\x07 | # [x](javascript:y) `z` </style>'
+
+
+def debate(*sets: str, judges=None, **more):
+    quoted = arg("It is dengue.", Citation("e1", "pain behind the eyes"), outcome="dengue")
+    first = script(
+        "first", turn(0.8, 0.1, 0.1, args=[quoted], tokens=50), turn(0.7, 0.2, 0.1, args=[quoted], tokens=60)
+    )
+    second = script(
+        "second", turn(0.2, 0.7, 0.1), turn(0.3, 0.6, 0.1), turn(0.2, 0.7, 0.1, args=[arg("No.", "nowhere")])
+    )
+    return play(seat([first, second], judges), settings("max_rounds=2", *sets), **more)
+
+
+@pytest.mark.parametrize("path", FROZEN, ids=lambda path: path.stem)
+def test_every_format_becomes_a_page_and_a_note(path):
+    recording = read(path)
+    story, source = Story.of(recording.events), Provenance(transcript=path.name, hashes=recording.hashes, compared=3)
+    page = check_page(to_html(story, source))
+    answer = result(recording.events).answer
+    for text in (page.text, to_markdown(story, source)):
+        assert answer in text and recording.last in text
+        assert "3 decisions computed again from the inputs, none differs" in text
+
+
+def test_the_verdict_comes_first():
+    story = Story.of(debate())
+    text = check_page(to_html(story)).text
+    p = story.result.distribution[story.result.answer]
+    start = text.index(story.result.answer)
+    assert (
+        text.index(f"{p:.0%}")
+        < text.index("Why it stopped")
+        < text.index("What would change it")
+        < text.rindex("Round by round")
+    )
+    assert start < text.index("Why it stopped")
+    assert "not calibrated for this task" in text
+
+
+def test_a_calibrated_answer_is_called_so():
+    story = Story.of(debate("calibration.made_for=fake-hash/64", "calibration.temperature=1.5"))
+    assert "calibrated probability" in to_html(story) and "not calibrated" not in to_markdown(story)
+
+
+def test_every_argument_is_there_with_its_fate_reason_and_scores():
+    story = Story.of(debate())
+    written = to_html(story)
+    page = check_page(written)
+    for item in story.said.values():
+        assert f'id="a-{item.id}"' in written
+    rejected = [item for item in story.said.values() if item.fate == "rejected"]
+    assert rejected and all(item.admission.reason in page.text for item in rejected)
+    assert "nowhere" in page.text and "no such span" in page.text
+    assert written.count("<summary>3 scores</summary>") == 4
+
+
+def test_a_quote_is_marked_in_its_span_and_linked_both_ways():
+    written = to_html(Story.of(debate()))
+    inside = r"(?:(?!</article>).)*"
+    found = rf'<article id="(e\d+)" class="span">{inside}<mark>pain behind the eyes</mark>{inside}</article>'
+    span = re.search(found, written, re.S)
+    assert span and 'href="#a-0A1"' in span[0]
+    argument = re.search(r'<article id="a-0A1".*?</article>', written, re.S)[0]
+    assert f'href="#{span[1]}"' in argument
+
+
+def test_hostile_text_shows_as_text_everywhere():
+    claim = Argument(
+        claim=HOSTILE, reasons=(HOSTILE,), opposing=(HOSTILE,), outcome=HOSTILE,
+        citations=(Citation("e1", HOSTILE), Citation(HOSTILE), Citation('e"<x')),
+    )  # fmt: skip
+    case = make_case(
+        OutcomeSpace(kind="open"), question=HOSTILE, context=HOSTILE, title=HOSTILE, gold="dengue",
+        evidence=(Document(f"{HOSTILE} fever", HOSTILE, "e1"), Document("fever <b>bold</b>", "<s>", 'e"<x')),
+    )  # fmt: skip
+    says = Turn(belief={HOSTILE: 0.6, "dengue <i>": 0.4}, arguments=(claim,), note=HOSTILE)
+    agents = [script("<u>first</u>", says), script("second", says, RuntimeError(HOSTILE), says)]
+
+    def grumpy(request):
+        raise JudgeAbstained(HOSTILE)
+
+    def scored(request):
+        return CritScore(evidence=0.9, logic=0.9, relevance=0.9, justification=HOSTILE)
+
+    table = seat(agents, [judge("<em>j</em>", scored), judge("k", grumpy)], case)
+    happened = play(table, settings("max_rounds=2"), case, hand=[Intervened(cl=0.5, by=HOSTILE)])
+    story = Story.of(happened)
+    written = to_html(story, Provenance(transcript=HOSTILE, differs=HOSTILE))
+    page = check_page(written)
+    assert {tag for tag, _ in page.tags} & {"script", "img", "u", "i", "s", "em", "b"} <= {"script", "b"}
+    assert written.count("<script>") == 1 and "<script>alert" not in written
+    assert "<script>alert(1)</script>" in page.text
+    assert "\u202e" not in written and "\x1b" not in written and "\x07" not in written
+    note = to_markdown(story, Provenance(transcript=HOSTILE))
+    assert "<script" not in note and "\x1b" not in note and "](javascript" not in note.replace("\\](", "")
+
+
+def test_an_unfinished_debate_says_where_it_is_and_how_to_go_on():
+    happened = debate()
+    cut = next(i for i, e in enumerate(happened) if e.type == "turn" and e.round == 2)
+    source = Provenance(
+        unfinished="it ends in round 2, waiting for turn second", resume="maci debate --resume --out run"
+    )
+    for upto in (1, 3, cut + 1):
+        story = Story.of(happened[:upto])
+        for text in (check_page(to_html(story, source)).text, to_markdown(story, source)):
+            assert "Not finished" in text and "maci debate --resume --out run" in text
+            assert "waiting for turn second" in text
+
+
+def test_a_debate_without_an_answer_says_so():
+    agents = [script("first", RuntimeError("no key")), script("second", RuntimeError("no key"))]
+    story = Story.of(play(seat(agents), settings()))
+    assert story.result.answer is None
+    assert "No answer" in check_page(to_html(story)).text and "**No answer**" in to_markdown(story)
+
+
+def test_without_judges_and_on_a_scale_the_page_is_whole():
+    scale = OutcomeSpace(kind="ordered", labels=("-1", "0", "+1"), positions=(-1, 0, 1))
+    agents = [
+        script(n, turn(*p, labels=("-1", "0", "+1"))) for n, p in {"a": (0.6, 0.3, 0.1), "b": (0.1, 0.3, 0.6)}.items()
+    ]
+    case = make_case(scale)
+    page = check_page(to_html(Story.of(play(seat(agents, [], case), settings("crit.enabled=false"), case))))
+    assert "none (CRIT-free)" in page.text
+
+
+def test_a_minority_and_a_persons_hand_are_reported():
+    story = Story.of(debate(hand=[Intervened(cl=0.4, by="Ada")]))
+    assert story.result.minority
+    text = check_page(to_html(story)).text
+    assert "Minority report: 1 agent of 2 would answer otherwise" in text
+    assert "sets CL to 0.40" in text and "Ada" in text
+    assert "## Minority report" in to_markdown(story)
+
+
+def test_a_record_that_contradicts_itself_is_said_first():
+    text = check_page(to_html(Story.of(debate()), Provenance(differs="line 9: d: recorded 1, recomputed 2"))).text
+    assert "This record contradicts itself: line 9: d: recorded 1, recomputed 2" in text
+
+
+def test_figures_of_the_table_are_those_of_the_record():
+    story = Story.of(debate())
+    note = to_markdown(story)
+    for r in story.closed:
+        row = next(line for line in note.splitlines() if line.startswith(f"| {r.number} |"))
+        assert f"| {r.d:.3f} |" in row and f"| {r.usage.tokens:,} |" in row
+
+
+def test_the_same_record_makes_the_same_page():
+    happened = debate()
+    assert to_html(Story.of(happened)) == to_html(Story.of(happened))
