@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json as jsonlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import typer
 
-from maci.belief import temper
 from maci.cli.show import locate
-from maci.config import load, parameters
-from maci.controller.requests import wants
-from maci.controller.state import State
+from maci.config import load
 from maci.errors import TranscriptError
-from maci.record.replay import replay, replay_with
+from maci.record.otherwise import CAUTION, otherwise
+from maci.record.replay import replay
 from maci.record.transcript import Recording, read
 from maci.story.words import plural
 
@@ -47,53 +45,18 @@ def run(path: Path, *, profile: str | None, config: Path | None, sets: Sequence[
 
 
 def _other(recording: Recording, profile: str | None, config: Path | None, sets: Sequence[str], *, json: bool) -> None:
-    events = recording.events
-    before = replay(events)
-    after = replay_with(events, load(profile, file=config, sets=sets, environ={}))
-
-    def row(name: str, state_of: str) -> dict[str, object]:
-        state = before.state if state_of == "recorded" else after.state
-        mixture = state.mixture
-        answer = None if mixture is None else state.labels[int(mixture.argmax())]
-        p = None if mixture is None else float(temper(mixture, state.config.calibration.temperature).max())
-        reason = state.finished.stop_reason if state.finished else None
-        return {"rules": name, "stop_reason": reason, "rounds": len(state.history), "answer": answer, "p": p}
-
-    rows = [row("recorded", "recorded"), row("other", "other")]
+    found = otherwise(recording.events, load(profile, file=config, sets=sets, environ={}))
+    both = (found.recorded, found.other)
     if json:
-        typer.echo(jsonlib.dumps({"off_policy": True, "decided": after.decided, "rules": rows}, ensure_ascii=False))
+        keys = ("rules", "stop_reason", "rounds", "answer", "p")
+        rows = [{key: getattr(row, key) for key in keys} for row in both]
+        typer.echo(jsonlib.dumps({"off_policy": True, "decided": found.decided, "rules": rows}, ensure_ascii=False))
         return
-    for item in rows:
-        p, rounds = item["p"], item["rounds"]
-        assert isinstance(rounds, int)
-        stop = item["stop_reason"] or _lacking(after.state)
+    for row in both:
         typer.echo(
-            f"{item['rules']:<9} {stop:<36} after {plural(rounds, 'round')}   {item['answer']} "
-            + (f"p = {p:.3f}" if isinstance(p, float) else "")
+            f"{row.rules:<9} {row.stop_reason or row.lacking:<36} after {plural(row.rounds, 'round')}   {row.answer} "
+            + (f"p = {row.p:.3f}" if row.p is not None else "")
         )
-    before_, after_ = (dict(_flat(state)) for state in (before.state, after.state))
-    if blind := [key for key in before_ if key in _BLIND and before_[key] != after_[key]]:
-        typer.echo(f"Cannot be judged from a record, and was ignored: {', '.join(blind)}")
-    typer.echo(
-        "Off-policy: the agents spoke under the recorded dials and gates; under the other rules they would have been told "
-        "something else."
-    )
-
-
-_BLIND = {
-    "evidence.encoder", "evidence.k_ret", "evidence.context_tokens", "agents.order", "agents.temperature",
-    "crit.judge_temperature", "budget.tokens", "budget.seconds",
-}  # fmt: skip
-"""Settings that act before or outside what a record holds."""
-
-
-def _flat(state: State) -> Iterator[tuple[str, object]]:
-    return ((row.key, row.value) for row in parameters(state.config))
-
-
-def _lacking(state: State) -> str:
-    """Why the other rules came to no end on this record."""
-    want = next(wants(state), None)
-    if want is not None and want.kind == "score":
-        return f"the record lacks a score by {want.who}"
-    return "would have gone on past the record"
+    if found.ignored:
+        typer.echo(f"Cannot be judged from a record, and was ignored: {', '.join(found.ignored)}")
+    typer.echo(CAUTION)

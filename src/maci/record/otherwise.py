@@ -1,0 +1,82 @@
+"""What other rules would have made of a record, in rows for people to read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from maci.belief import temper
+from maci.config import Config, parameters
+from maci.controller.requests import wants
+from maci.controller.state import State
+from maci.record.events import Event
+from maci.record.replay import replay, replay_with
+
+__all__ = ["CAUTION", "Otherwise", "Ruled", "otherwise"]
+
+CAUTION = (
+    "Off-policy: the agents spoke under the recorded dials and gates; under the other rules they would have been told "
+    "something else."
+)
+_BLIND = {
+    "evidence.encoder", "evidence.k_ret", "evidence.context_tokens", "agents.order", "agents.temperature",
+    "crit.judge_temperature", "budget.tokens", "budget.seconds",
+}  # fmt: skip
+"""Settings that act before or outside what a record holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruled:
+    """What one set of rules came to."""
+
+    rules: str
+    stop_reason: str | None
+    rounds: int
+    answer: str | None
+    p: float | None
+    lacking: str = ""
+    """Why there is no end, where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Otherwise:
+    """The record beside what other rules would have made of it."""
+
+    recorded: Ruled
+    other: Ruled
+    decided: bool
+    """False: the record ends before the other rules would have stopped."""
+    ignored: tuple[str, ...]
+    """Settings that differ and cannot be judged from a record."""
+
+
+def otherwise(events: Sequence[Event], config: Config) -> Otherwise:
+    """Fold a record under its own rules and under others."""
+    before, after = replay(events), replay_with(events, config)
+    mine, theirs = (dict(_flat(state)) for state in (before.state, after.state))
+    blind = tuple(key for key in mine if key in _BLIND and mine[key] != theirs[key])
+    return Otherwise(_row("recorded", before.state), _row("other", after.state), after.decided, blind)
+
+
+def _row(name: str, state: State) -> Ruled:
+    mixture = state.mixture
+    return Ruled(
+        rules=name,
+        stop_reason=state.finished.stop_reason if state.finished else None,
+        rounds=len(state.history),
+        answer=None if mixture is None else state.labels[int(mixture.argmax())],
+        p=None if mixture is None else float(temper(mixture, state.config.calibration.temperature).max()),
+        lacking="" if state.finished else _lacking(state),
+    )
+
+
+def _flat(state: State) -> Iterator[tuple[str, object]]:
+    return ((row.key, row.value) for row in parameters(state.config))
+
+
+def _lacking(state: State) -> str:
+    """Why the rules came to no end on this record."""
+    want = next(wants(state), None)
+    if want is not None and want.kind == "score":
+        return f"the record lacks a score by {want.who}"
+    return "would have gone on past the record"

@@ -1,0 +1,13 @@
+"""The web app of ``maci serve``: server-rendered pages over the same events as the terminal and the report.
+
+::
+
+    guard      who may come in                     desk       what is under way, what is on record
+    forms      what people fill in                 live       a debate in a thread of its own
+    pages/     values in, markup out               broadcast  every event written once, for all viewers
+    routes     addresses                           v1         the same as an OpenAI-compatible endpoint
+"""
+
+from maci.web.settings import Limits, Settings
+
+__all__ = ["Limits", "Settings"]

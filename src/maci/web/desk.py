@@ -1,0 +1,274 @@
+"""The desk of the server: what is under way, what is on record, and starting, resuming and steering debates.
+
+Transcripts are the truth. A debate that is not under way and has no result broke off, whatever the reason, and can be gone on with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from maci.case.case import Case
+from maci.controller.decisions import Finished
+from maci.controller.inputs import Intervened, Opened
+from maci.errors import EnvironmentError_, InputError
+from maci.panel.seating import Choice, Seated, reseat, seat_case
+from maci.record.events import Event
+from maci.record.transcript import Transcript, read
+from maci.story import Story
+from maci.web.broadcast import Broadcast
+from maci.web.history import History, Summary
+from maci.web.live import Live, Prepared
+from maci.web.settings import Settings
+
+__all__ = ["Desk", "NotHere", "Run", "Show"]
+
+_RENDER = 0.2
+"""Seconds between two drawings of what is true now."""
+_KEPT = 8
+"""Records kept in memory after they were read."""
+
+
+class NotHere(InputError):
+    """There is no such debate."""
+
+
+class Show(Protocol):
+    """How events become what viewers see."""
+
+    def line(self, seq: int, event: Event) -> str:
+        """One event, for the log."""
+
+    def panels(self, story: Story, state: str) -> Mapping[str, str]:
+        """What is true now."""
+
+
+@dataclass(slots=True)
+class Run:
+    """A debate as it stands."""
+
+    id: str
+    events: list[Event]
+    live: Live | None = None
+    broadcast: Broadcast = field(default_factory=Broadcast)
+    error: str = ""
+    """Why it broke off, where we know."""
+    elsewhere: bool = False
+    """Another process is writing it."""
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    _story: Story | None = None
+
+    @property
+    def story(self) -> Story:
+        """What there is to tell so far."""
+        if self._story is None or self._story.events > len(self.events):
+            self._story = Story.of(self.events)
+        for event in self.events[self._story.events :]:
+            self._story = self._story.follow(event)
+        return self._story
+
+    @property
+    def opened(self) -> Opened:
+        """The first event."""
+        first = self.events[0]
+        assert isinstance(first, Opened)
+        return first
+
+    @property
+    def finished(self) -> Finished | None:
+        """The result, if there is one."""
+        last = self.events[-1]
+        return last if isinstance(last, Finished) else None
+
+    @property
+    def paused(self) -> bool:
+        """Whether a person holds it."""
+        said = [event.pause for event in self.events if isinstance(event, Intervened) and event.pause is not None]
+        return bool(said and said[-1])
+
+    @property
+    def state(self) -> str:
+        """In one word: running, paused, finished or broken."""
+        if self.finished is not None:
+            return "finished"
+        if self.live is not None or self.elsewhere:
+            return "paused" if self.paused else "running"
+        return "broken"
+
+
+class Desk:
+    """All debates of one server."""
+
+    def __init__(self, settings: Settings, show: Show) -> None:
+        self.settings, self.history = settings, History(settings.runs)
+        self._show = show
+        self._running: dict[str, Run] = {}
+        self._read: OrderedDict[tuple[str, int, int], Run] = OrderedDict()
+        self._drawing: dict[str, asyncio.TimerHandle] = {}
+
+    # --- what there is ------------------------------------------------------------------------------------------------
+
+    def summaries(self, query: str = "") -> list[Summary]:
+        """The debates of the folder, those under way as such."""
+        found = (summary for summary in self.history.summaries() if summary.fits(query))
+        return [replace(s, state="running") if s.id in self._running else s for s in found]
+
+    async def run(self, id: str) -> Run:
+        """A debate, under way or from its record."""
+        run = self._running.get(id)
+        if run is not None and run.events:
+            return run
+        return await asyncio.to_thread(self._from_record, id)
+
+    def _from_record(self, id: str) -> Run:
+        path = self.history.path(id)
+        try:
+            now = path.stat()
+        except OSError as error:
+            raise NotHere(f"there is no debate {id!r} in {self.settings.runs}") from error
+        key = (id, now.st_mtime_ns, now.st_size)
+        if key not in self._read:
+            self._read[key] = Run(id, list(read(path).events))
+            while len(self._read) > _KEPT:
+                self._read.popitem(last=False)
+        run = self._read[key]
+        run.elsewhere = run.finished is None and _locked(path)
+        return run
+
+    # --- starting and steering ----------------------------------------------------------------------------------------
+
+    async def start(self, case: Case, choice: Choice) -> Run:
+        """Begin a debate; raises what stands in the way, and then leaves nothing behind."""
+        name = re.sub(r"[^a-z0-9]+", "-", (case.id or case.question).casefold())[:40].strip("-") or "case"
+        id = f"{datetime.now().astimezone():%Y%m%d-%H%M%S-%f}-{name}"
+
+        def prepare() -> Prepared:
+            seated = seat_case(case, choice)
+            return Prepared(seated, Transcript.create(self.history.path(id)))
+
+        return await self._begin(id, prepare)
+
+    async def resume(self, id: str) -> Run:
+        """Go on with a debate that broke off."""
+        if id in self._running:
+            raise InputError("this debate is under way already")
+        path = self.history.path(id)
+        if not path.is_file():
+            raise NotHere(f"there is no debate {id!r} in {self.settings.runs}")
+
+        def prepare() -> Prepared:
+            transcript, recording = Transcript.resume(path)
+            try:
+                if isinstance(recording.events[-1], Finished):
+                    raise InputError("this debate is finished: there is nothing to go on with")
+                if not recording.opened.panel:
+                    raise InputError("this debate was made in Python: go on with it from there, debate(…, recorded=…)")
+                seated: Seated = reseat(recording.opened, Choice(quiet=True))
+            except BaseException:
+                transcript.close()
+                raise
+            return Prepared(seated, transcript, recording.events)
+
+        return await self._begin(id, prepare)
+
+    async def _begin(self, id: str, prepare: Callable[[], Prepared]) -> Run:
+        if len(self._running) >= self.settings.limits.debates:
+            raise EnvironmentError_(
+                f"{len(self._running)} debates are under way, and more at once are not allowed: wait for one, or stop one"
+            )
+        run = Run(id, [])
+        self._running[id] = run  # from now on the place is taken
+        try:
+            run.live = Live(
+                prepare,
+                begun=lambda prepared: self._begun(run, prepared),
+                hear=lambda event: self._hear(run, event),
+                over=lambda error: self._over(run, error),
+            )
+            await run.live.begin()
+        except BaseException:
+            self._running.pop(id, None)
+            raise
+        return run
+
+    def frames(self, run: Run) -> Broadcast:
+        """What viewers of a debate are sent; of one on record, all of it and then the end."""
+        if run.live is None and not len(run.broadcast):
+            for seq, event in enumerate(run.events, 1):
+                run.broadcast.event(event.type, self._show.line(seq, event))
+            run.broadcast.end()
+        return run.broadcast
+
+    def intervene(self, id: str, item: Intervened) -> None:
+        """A person's hand on a debate under way."""
+        run = self._running.get(id)
+        if run is None or run.live is None:
+            raise InputError("this debate is not under way here: there is nothing to steer")
+        run.live.intervene(item)
+
+    async def close(self) -> None:
+        """Break off what is under way; it can be gone on with."""
+        for run in list(self._running.values()):
+            if run.live is not None:
+                await run.live.close()
+        for timer in self._drawing.values():
+            timer.cancel()
+
+    # --- what comes back ----------------------------------------------------------------------------------------------
+
+    def _begun(self, run: Run, prepared: Prepared) -> None:
+        for event in prepared.recorded or (prepared.seated.opened,):
+            self._publish(run, event)
+        self._draw(run)
+
+    def _hear(self, run: Run, event: Event) -> None:
+        if isinstance(event, Opened) and run.events:
+            return  # published already
+        self._publish(run, event)
+        if run.id not in self._drawing:
+            loop = asyncio.get_running_loop()
+            self._drawing[run.id] = loop.call_later(_RENDER, self._draw, run)
+
+    def _publish(self, run: Run, event: Event) -> None:
+        run.events.append(event)
+        run.broadcast.event(event.type, self._show.line(len(run.events), event))
+
+    def _draw(self, run: Run) -> None:
+        self._drawing.pop(run.id, None)
+        run.broadcast.panels(self._show.panels(run.story, run.state))
+
+    def _over(self, run: Run, error: str) -> None:
+        run.live, run.error = None, error
+        self._running.pop(run.id, None)
+        if (timer := self._drawing.pop(run.id, None)) is not None:
+            timer.cancel()
+        if run.events:
+            self._draw(run)
+        run.broadcast.end()
+        run.over.set()
+
+
+def _locked(path: Path) -> bool:
+    """Whether another process is writing a transcript."""
+    try:
+        import fcntl
+    except ImportError:  # a system without advisory locks
+        return False
+    try:
+        file = os.open(path, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(file)
+    return False

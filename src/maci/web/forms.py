@@ -1,0 +1,219 @@
+"""What people fill in, as a case and a choice of table. Nothing here reads a path that a visitor names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from maci.case.case import Case, Document, builtin_cases, parse_case, parse_text
+from maci.config import full_key
+from maci.errors import CaseError, ConfigError, EvidenceError, InputError
+from maci.panel.file import find
+from maci.panel.seating import Choice
+from maci.web.settings import Limits
+
+__all__ = ["CASE_KINDS", "Upload", "case_of", "choice_of", "evidence_kinds", "panels", "person", "settings_of"]
+
+CASE_KINDS = (".yaml", ".yml", ".toml", ".json")
+_ENCODERS = frozenset({"wordllama", "minilm"})
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file that was sent."""
+
+    name: str
+    data: bytes
+
+    @property
+    def suffix(self) -> str:
+        """Its kind, by its name."""
+        return PurePath(self.name.replace("\\", "/")).suffix.lower()
+
+    @property
+    def plain_name(self) -> str:
+        """Its name without folders or characters that could mean something."""
+        name = PurePath(self.name.replace("\\", "/")).name
+        return re.sub(r"[^\w. ()-]+", "_", name)[:80] or "file"
+
+
+def evidence_kinds() -> tuple[str, ...]:
+    """The kinds of files that can be evidence."""
+    from maci.evidence.documents import SUFFIXES
+
+    return tuple(SUFFIXES)
+
+
+def panels() -> tuple[tuple[str, str], ...]:
+    """Panels that can be chosen: name and what it is."""
+    built_in = (
+        ("readers", "three embedded readers, offline, no key"),
+        ("paper", "the turns printed in the paper, for its two cases"),
+    )
+    found = find().panels
+    return (*built_in, *((name, panel.about or f"{len(panel.agents)} agents") for name, (panel, _) in found.items()))
+
+
+def case_of(form: Mapping[str, str], case_file: Upload | None, evidence: Sequence[Upload], limits: Limits) -> Case:
+    """The case somebody asks about: a file, a built-in one, or what they wrote; their evidence is added to it."""
+    if case_file is not None:
+        data = _case_data(case_file, limits)
+    elif name := form.get("builtin", "").strip():
+        cases = builtin_cases()
+        if name not in cases:
+            raise CaseError(f"there is no built-in case named {name!r}: choose one of the list")
+        return _with(cases[name], form, evidence, limits)
+    elif not form.get("question", "").strip():
+        raise CaseError("what shall be debated? Write a question, choose a built-in case, or send a case file")
+    else:
+        data = {
+            "question": form["question"].strip(),
+            "context": form.get("context", "").strip(),
+            "outcomes": _outcomes(form.get("outcomes", "")),
+        }
+    where = "the form" if case_file is None else case_file.plain_name
+    return _with(parse_case(data, where), form, evidence, limits)
+
+
+def _outcomes(text: str) -> list[str] | str:
+    r"""Outcomes one a line, or between commas; none is an open question.
+
+    >>> _outcomes("cat\ndog, small"), _outcomes("cat, dog"), _outcomes(" ")
+    (['cat', 'dog, small'], ['cat', 'dog'], 'open')
+    """
+    if not text.strip() or text.strip().casefold() == "open":
+        return "open"
+    parts = text.splitlines() if len(text.strip().splitlines()) > 1 else text.split(",")
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _case_data(file: Upload, limits: Limits) -> Any:
+    if file.suffix not in CASE_KINDS:
+        raise CaseError(f"{file.plain_name}: a case file is YAML, TOML or JSON ({', '.join(CASE_KINDS)})")
+    if len(file.data) > limits.case_file:
+        raise CaseError(f"{file.plain_name} has {len(file.data):,} bytes; a case file has {limits.case_file:,} at most")
+    try:
+        text = file.data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise CaseError(f"{file.plain_name} is not a text file (UTF-8)") from error
+    if file.suffix in (".yaml", ".yml"):
+        _no_references(text, file.plain_name)
+    return parse_text(text, file.suffix, file.plain_name)
+
+
+def _no_references(text: str, name: str) -> None:
+    """A few lines of YAML that refer to one another can stand for gigabytes."""
+    import yaml
+
+    try:
+        for token in yaml.scan(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+            if isinstance(token, yaml.AliasToken):
+                raise CaseError(f"{name} refers to itself (*name in YAML): write it out in full")
+    except yaml.YAMLError:
+        return  # said better where it is read
+
+
+def _with(case: Case, form: Mapping[str, str], uploads: Sequence[Upload], limits: Limits) -> Case:
+    """The case with the evidence that came with the form."""
+    from dataclasses import replace
+
+    documents = [*case.evidence, *_lines(form.get("evidence", "")), *_documents(uploads, limits)]
+    length = sum(len(document.text) for document in documents)
+    if length > limits.text:
+        raise EvidenceError(
+            f"the evidence has {length:,} characters, and {limits.text:,} are allowed here: index it with `maci index` and debate "
+            "at the command line with --corpus"
+        )
+    return replace(case, evidence=tuple(documents))
+
+
+def _lines(text: str) -> Iterable[Document]:
+    """Evidence that was typed: a paragraph is a text; `label: text` is not read, a label belongs into a file."""
+    paragraphs = (" ".join(part.split()) for part in re.split(r"\n\s*\n", text))
+    return [Document(part, source=f"note {i}") for i, part in enumerate(filter(None, paragraphs), 1)]
+
+
+def _documents(uploads: Sequence[Upload], limits: Limits) -> list[Document]:
+    """Files of evidence, read by the same readers as `maci index`."""
+    from maci.evidence.documents import ReadOptions, Unreadable, read_document
+
+    if len(uploads) > limits.files:
+        raise EvidenceError(f"{len(uploads)} files were sent, and {limits.files} are allowed at once")
+    found: list[Document] = []
+    with TemporaryDirectory(prefix="maci-upload-") as folder:
+        for number, upload in enumerate(uploads):
+            if upload.suffix not in evidence_kinds():
+                raise EvidenceError(
+                    f"{upload.plain_name}: not a kind of file that is read ({' '.join(evidence_kinds())})"
+                )
+            path = Path(folder) / f"{number}{upload.suffix}"  # never the sender's name
+            path.write_bytes(upload.data)
+            try:
+                spans = list(read_document(path, upload.plain_name, ReadOptions(max_bytes=limits.file)))
+            except Unreadable as error:
+                raise EvidenceError(f"{upload.plain_name}: {error}") from error
+            found += [Document(span.text, source=span.source, label=span.label) for span in spans]
+    return found
+
+
+def settings_of(text: str) -> tuple[str, ...]:
+    r"""``key = value``, one a line. What would make the server load code or files is not for visitors to set.
+
+    >>> settings_of("tau_q = 0.4\n\n# a remark\nmax_rounds=3")
+    ('tau_q=0.4', 'max_rounds=3')
+    """
+    sets: list[str] = []
+    for line in text.splitlines():
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        key, sign, value = (part.strip() for part in line.partition("="))
+        if not sign:
+            raise ConfigError(f"settings: {line.strip()!r} is not `key = value`")
+        if full_key(key) == "evidence.encoder" and value not in _ENCODERS:
+            raise ConfigError(f"evidence.encoder = {value}: over the web choose {' or '.join(sorted(_ENCODERS))}")
+        sets.append(f"{key}={value}")
+    return tuple(sets)
+
+
+def choice_of(form: Mapping[str, str]) -> Choice:
+    """Who debates, under which settings."""
+    panel, agents, judges = (form.get(name, "").strip() or None for name in ("panel", "agents", "judges"))
+    for name, value in (("agents", agents), ("judges", judges)):
+        if value is not None and re.search(r"(^|[,\s])local/\s*[/.~\\]", value):
+            raise ConfigError(
+                f"{name}: {value}: models by path are for the command line; name one that `maci models` lists"
+            )
+    if agents is not None:
+        panel = None
+    elif panel is not None and panel not in dict(panels()):
+        raise ConfigError(f"unknown panel {panel!r}: choose one of the list")
+    sets = [*settings_of(form.get("settings", ""))]
+    for field, key in (("budget_tokens", "budget.tokens"), ("budget_usd", "budget.usd")):
+        if value := form.get(field, "").strip().replace(",", ""):
+            sets.append(f"{key}={value}")
+    profile = form.get("profile", "").strip() or None
+    return Choice(
+        panel=panel,
+        agents=agents,
+        judges=judges,
+        profile=profile,
+        sets=tuple(sets),
+        seed=_seed(form.get("seed", "")),
+        quiet=True,
+    )
+
+
+def _seed(text: str) -> int:
+    try:
+        return int(text.strip() or 0)
+    except ValueError as error:
+        raise InputError(f"seed is {text!r}: give a whole number") from error
+
+
+def person(form: Mapping[str, str]) -> str:
+    """Who did it, as they call themselves."""
+    return " ".join(form.get("by", "").split())[:60] or "somebody at the web page"

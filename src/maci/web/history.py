@@ -1,0 +1,144 @@
+"""The debates of a folder, from the first and last lines of their transcripts: enough for a list and a search."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from maci.errors import InputError
+
+__all__ = ["FILE", "History", "Summary"]
+
+FILE = "transcript.jsonl"
+_TAIL = 1 << 16
+_LONGEST = 16 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """A debate in one row."""
+
+    id: str
+    title: str
+    question: str
+    created: str
+    panel: str
+    agents: tuple[str, ...]
+    state: Literal["finished", "broken", "running", "unreadable"]
+    stop_reason: str = ""
+    answer: str | None = None
+    p: float | None = None
+    rounds: int | None = None
+    tokens: int | None = None
+    words: str = ""
+    """What a search looks through."""
+
+    def fits(self, query: str) -> bool:
+        """Whether every word of a query occurs.
+
+        >>> Summary(id="a", title="", question="", created="", panel="", agents=(), state="broken", words="fever dengue").fits("Fever")
+        True
+        """
+        return all(word in self.words for word in query.casefold().split())
+
+
+class History:
+    """What was debated, newest first. A transcript is read again only when it has changed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._known: dict[str, tuple[tuple[int, int], Summary]] = {}
+
+    def path(self, id: str) -> Path:
+        """The transcript of a debate; refuses what is no name of one."""
+        if not id or id != Path(id).name or id.startswith(".") or "\0" in id or "\\" in id:
+            raise InputError(f"{id!r} is no debate of this folder")
+        return self.folder / id / FILE
+
+    def summaries(self) -> list[Summary]:
+        """Every debate there is."""
+        try:
+            names = [
+                entry.name for entry in os.scandir(self.folder) if entry.is_dir() and not entry.name.startswith(".")
+            ]
+        except FileNotFoundError:
+            return []
+        found = [summary for name in names if (summary := self.summary(name)) is not None]
+        return sorted(found, key=lambda summary: (summary.created, summary.id), reverse=True)
+
+    def summary(self, id: str) -> Summary | None:
+        """One of them, or ``None`` where there is no transcript."""
+        path = self.path(id)
+        try:
+            now = path.stat()
+        except OSError:
+            return None
+        stamp = (now.st_mtime_ns, now.st_size)
+        known = self._known.get(id)
+        if known is None or known[0] != stamp:
+            known = self._known[id] = stamp, _read(id, path)
+        return known[1]
+
+
+def _read(id: str, path: Path) -> Summary:
+    try:
+        with path.open("rb") as file:
+            first = json.loads(file.readline(_LONGEST))
+            last = _last(file)
+        return _summary(id, first, last)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        blank = Summary(
+            id=id, title=id, question="", created="", panel="", agents=(), state="unreadable", words=id.casefold()
+        )
+        return blank
+
+
+def _last(file: Any) -> dict[str, Any]:
+    """The last whole line; an unfinished one does not count."""
+    end, size = file.seek(0, os.SEEK_END), _TAIL
+    while True:
+        file.seek(max(0, end - size))
+        lines = file.read().split(b"\n")
+        if len(lines) > 2 or size >= min(end, _LONGEST):
+            break
+        size *= 8
+    whole = lines[-2] if len(lines) > 1 else b"{}"
+    found = json.loads(whole)
+    return found if isinstance(found, dict) else {}
+
+
+def _summary(id: str, first: dict[str, Any], last: dict[str, Any]) -> Summary:
+    case, over = first["case"], last.get("type") == "finished"
+    answer = last.get("answer") if over else None
+    agents = tuple(str(seat["name"]) for seat in first["agents"])
+    title = str(case.get("title") or "")
+    labels: Sequence[Any] = case["outcomes"].get("labels") or ()
+    words = (
+        id,
+        title,
+        case["question"],
+        case.get("context", ""),
+        first.get("panel", ""),
+        answer or "",
+        *agents,
+        *labels,
+    )
+    return Summary(
+        id=id,
+        title=title,
+        question=str(case["question"]),
+        created=str(first.get("created", "")),
+        panel=str(first.get("panel", "")),
+        agents=agents,
+        state="finished" if over else "broken",
+        stop_reason=str(last.get("stop_reason", "")) if over else "",
+        answer=answer,
+        p=last["distribution"].get(answer) if over and answer is not None else None,
+        rounds=last.get("rounds") if over else None,
+        tokens=last.get("tokens") if over else None,
+        words=" ".join(map(str, words)).casefold(),
+    )

@@ -1,0 +1,1 @@
+"""Pages: values in, markup out. Nothing here reads a file or a request."""

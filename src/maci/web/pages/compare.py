@@ -1,0 +1,187 @@
+"""Two debates side by side, and one debate under two sets of rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from maci.page.markup import Child, Markup, el
+from maci.page.strips import ranked, stack
+from maci.record.otherwise import CAUTION, Otherwise
+from maci.story import Story
+from maci.web.history import Summary
+from maci.web.pages.layout import page
+from maci.web.pages.panels import round_body, round_name
+from maci.web.pages.words import count, figure, percent, state_tag, stop_words, title_of
+
+__all__ = ["Side", "compare_page", "replay_page"]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of two debates."""
+
+    id: str
+    story: Story
+    state: str
+
+
+def compare_page(every: Sequence[Summary], sides: Sequence[Side], chosen: tuple[str, str], step: int | None) -> str:
+    """The page; with fewer than two debates it asks which."""
+    form = el(
+        "form",
+        _pick("a", "First", every, chosen[0]),
+        _pick("b", "Second", every, chosen[1]),
+        el("button", "Compare", type="submit", class_="home"),
+        method="get",
+        action="/compare",
+        class_="row",
+    )
+    body: Child = el("p", "Choose two debates.", class_="soft")
+    if not every:
+        body = el("p", "There is nothing to compare yet. ", el("a", "Start a debate", href="/new"))
+    if len(sides) == 2:
+        body = _both(sides[0], sides[1], step)
+    return page("Compare", el("h1", "Compare two debates"), form, body, here="/compare")
+
+
+def _pick(name: str, label: str, every: Sequence[Summary], chosen: str) -> Markup:
+    options = [el("option", "–", value="")] + [
+        el("option", f"{title_of(s.title, s.question, 60)} · {s.panel} · {s.created[:16].replace('T', ' ')}", value=s.id,
+           selected=s.id == chosen)
+        for s in every
+    ]  # fmt: skip
+    return el("div", el("label", label, for_=name), el("select", options, name=name, id=name), class_="field")
+
+
+def _both(a: Side, b: Side, step: int | None) -> Markup:
+    rows = [(name, _value(a, name), _value(b, name)) for name in _FACTS]
+    head = el(
+        "tr",
+        el("th", "", scope="col"),
+        (el("th", el("a", s.id, href=f"/debates/{quote(s.id)}"), scope="col", class_="words") for s in (a, b)),
+    )
+    lines = (
+        el("tr", el("th", name, scope="row"), el("td", x, class_="words"), el("td", y, class_="words"))
+        for name, x, y in rows
+    )
+    facts = el("table", el("caption", "What the two came to", class_="unseen"), el("thead", head), el("tbody", lines))
+    labels = ranked([item.mixture for s in (a, b) for item in s.story.closed if item.mixture])
+    last = max(len(a.story.rounds), len(b.story.rounds)) - 1
+    at = last if step is None else max(0, min(step, last))
+    return el(
+        "div",
+        el("div", facts, class_="scroll", role="region", tabindex=0, aria_label="What the two came to"),
+        el("h2", "Beliefs, round by round"),
+        el("div", (_mixtures(s, labels, f"mix-{n}") for n, s in zip("ab", (a, b), strict=True)), class_="side-by-side"),
+        el("h2", "What was said", id="said"),
+        _steps(a.id, b.id, at, last),
+        el("div", (_round(s, at) for s in (a, b)), class_="side-by-side"),
+    )
+
+
+_FACTS = (
+    "Answer",
+    "p",
+    "State",
+    "Why it stopped",
+    "Rounds",
+    "Tokens",
+    "Dollars",
+    "Panel",
+    "Profile",
+    "Last D",
+    "Last Q",
+    "Known answer",
+)
+
+
+def _value(side: Side, name: str) -> Child:
+    story, result = side.story, side.story.result
+    last = story.closed[-1] if story.closed else None
+    answer = result.answer if result else (last.answer if last else None)
+    shares = result.distribution if result else (last.mixture if last else {})
+    match name:
+        case "Answer":
+            return answer or "–"
+        case "p":
+            return percent(None if answer is None else shares.get(answer))
+        case "State":
+            return state_tag(side.state)
+        case "Why it stopped":
+            return stop_words(result.stop_reason) if result else "–"
+        case "Rounds":
+            return count(len(story.closed) - 1 if story.closed else 0)
+        case "Tokens":
+            return count(result.tokens if result else story.spent.tokens)
+        case "Dollars":
+            return f"${(result.usd if result else story.spent.usd):.4f}"
+        case "Panel":
+            return story.opened.panel or "–"
+        case "Profile":
+            return story.opened.config.profile
+        case "Last D":
+            return figure(last.d if last else None)
+        case "Last Q":
+            return figure(last.q if last else None)
+        case _:
+            return story.opened.case.gold or "–"
+
+
+def _mixtures(side: Side, labels: Sequence[str], id: str) -> Markup:
+    rows = [("opening" if r.number == 0 else f"round {r.number}", r.mixture) for r in side.story.closed if r.mixture]
+    chart = (
+        stack(rows, labels, "The mixture of all agents, round by round", id)
+        if rows
+        else el("p", "no belief yet", class_="soft")
+    )
+    return el(
+        "figure", el("figcaption", title_of(side.story.opened.case.title, side.story.opened.case.question, 60)), chart
+    )
+
+
+def _steps(a: str, b: str, at: int, last: int) -> Markup:
+    """Links from round to round: a slider that needs no script."""
+    links = [
+        el("li", el("a", "openings" if n == 0 else f"round {n}", href=f"/compare?a={quote(a)}&b={quote(b)}&round={n}#said",
+                    aria_current="step" if n == at else None))
+        for n in range(last + 1)
+    ]  # fmt: skip
+    return el("nav", el("ul", links), aria_label="Rounds")
+
+
+def _round(side: Side, at: int) -> Markup:
+    if at >= len(side.story.rounds):
+        return el("section", el("h3", f"Round {at}"), el("p", "It was over by then.", class_="soft"))
+    item = side.story.rounds[at]
+    return el("section", el("h3", round_name(item)), round_body(item, side.story))
+
+
+def replay_page(id: str, title: str, found: Otherwise | None, asked: str, wrong: str = "") -> str:
+    """What other rules would have made of a record."""
+    link = f"/debates/{quote(id)}"
+    back = el("p", el("a", "Back to the debate", href=link))
+    if found is None:
+        return page(
+            "What if?", el("h1", "What if?"), el("div", el("p", wrong), class_="verdict wrong", role="alert"), back
+        )
+    head = el("tr", (el("th", name, scope="col") for name in ("Rules", "Stops", "Rounds", "Answer", "p")))
+    lines = (
+        el("tr", el("th", r.rules, scope="row"), el("td", stop_words(r.stop_reason) if r.stop_reason else r.lacking, class_="words"),
+           el("td", count(r.rounds)), el("td", r.answer or "–", class_="words"), el("td", percent(r.p)))
+        for r in (found.recorded, found.other)
+    )  # fmt: skip
+    table = el(
+        "table", el("caption", "Recorded and other rules", class_="unseen"), el("thead", head), el("tbody", lines)
+    )
+    blind = f"Cannot be judged from a record, and was ignored: {', '.join(found.ignored)}." if found.ignored else None
+    return page(
+        "What if?",
+        el("h1", "What if?"),
+        el("p", el("a", title, href=link)),
+        el("p", f"The recorded turns under {asked}."),
+        el("div", table, class_="scroll", role="region", tabindex=0, aria_label="Recorded and other rules"),
+        el("ul", (el("li", note) for note in (blind, CAUTION) if note), class_="notes"),
+        back,
+    )

@@ -1,0 +1,213 @@
+"""The page of one debate: watched while it runs, read when it is over."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from maci.config import PROFILES
+from maci.page.markup import Markup, el, join
+from maci.record.events import Event
+from maci.story import Story
+from maci.web.guard import Visit
+from maci.web.pages.layout import hidden, page
+from maci.web.pages.lines import line
+from maci.web.pages.panels import panels
+from maci.web.pages.words import title_of, when
+
+__all__ = ["controls", "debate_page"]
+
+
+def debate_page(
+    id: str,
+    story: Story,
+    events: list[Event],
+    state: str,
+    visit: Visit,
+    *,
+    error: str = "",
+    notice: str = "",
+    elsewhere: bool = False,
+) -> str:
+    """The whole page; ``elsewhere``: another process runs the debate, and only that one can steer it."""
+    parts, case = panels(story, state), story.opened.case
+    place = {name: el("div", html, id=name) for name, html in parts.items()}
+    live = state in {"running", "paused"} and not elsewhere
+    head = el(
+        "div",
+        el("h1", title_of(case.title, case.question)),
+        el("p", el("span", parts["p-state"], id="p-state"), " ", el("span", _who(story), class_="soft")),
+        class_="head",
+    )
+    said = el("p", notice, class_="notice", role="status") if notice else None
+    broke = el("p", f"It broke off: {error}", class_="bad-note") if error and state == "broken" else None
+    rounds = [place[f"p-round-{item.number}"] for item in story.rounds]
+    main = el(
+        "div",
+        place["p-verdict"],
+        place["p-now"],
+        broke,
+        el("section", el("h2", "Beliefs", id="h-beliefs"), place["p-beliefs"], aria_labelledby="h-beliefs"),
+        el(
+            "section",
+            el("h2", "Round by round", id="h-rounds"),
+            _stepper(),
+            el("div", rounds, id="rounds"),
+            aria_labelledby="h-rounds",
+        ),
+        _case(story),
+        _log(events),
+        class_="column",
+    )
+    side = el(
+        "aside",
+        el("div", controls(id, state, visit, elsewhere=elsewhere), id="controls", data_state=state),
+        el("section", el("h2", "Signals", id="h-signals"), place["p-signals"], aria_labelledby="h-signals"),
+        el(
+            "section",
+            el("h2", "Dials", id="h-dials"),
+            place["p-dials"],
+            _dial_form(id, story, visit) if live else None,
+            aria_labelledby="h-dials",
+        ),
+        el("section", el("h2", "Spent", id="h-spent"), place["p-spend"], aria_labelledby="h-spent"),
+        None if live else _replay_form(id),
+        aria_label="Steering and signals",
+    )
+    link = f"/debates/{quote(id)}"
+    body = el(
+        "div", head, said, el("div", main, side, class_="columns"),
+        el("p", parts["p-said"], id="p-said", class_="unseen", aria_live="polite"),
+        id="debate", data_live="yes" if live else None, data_events=f"{link}/events", data_last=len(events),
+    )  # fmt: skip
+    return page(title_of(case.title, case.question, 60), body, live=True, refresh=5 if live else None)
+
+
+def controls(id: str, state: str, visit: Visit, *, elsewhere: bool = False) -> Markup:
+    """What can be done with the debate now."""
+    link = f"/debates/{quote(id)}"
+
+    def act(action: str, label: str, kind: str | None = None) -> Markup:
+        button = el("button", label, type="submit", class_=kind, id=f"do-{action}")
+        return el("form", hidden(visit, action=action), button, method="post", action=f"{link}/hand")
+
+    if elsewhere:
+        words = "Another process runs this debate: it is steered there. Load the page again to see how far it is."
+        return el("p", words, class_="soft")
+    if state == "running":
+        return el("div", act("pause", "Pause"), act("stop", "Stop"), class_="buttons")
+    if state == "paused":
+        return el("div", act("go", "Go on", "home"), act("stop", "Stop"), class_="buttons")
+    if state == "broken":
+        again = el("button", "Go on with it", type="submit", class_="home", id="do-resume")
+        form = el("form", hidden(visit), again, method="post", action=f"{link}/resume")
+        return el("div", form, class_="buttons")
+    exports = (("result.json", "JSON"), ("transcript.jsonl", "Transcript"))
+    links = [el("a", name, href=f"{link}/{file}", class_="button") for file, name in exports]
+    compare = el("a", "Compare …", href=f"/compare?a={quote(id)}", class_="button")
+    return el("div", links, compare, class_="buttons")
+
+
+def _who(story: Story) -> Markup:
+    panel = story.opened.panel or "a panel made in Python"
+    return join(f"panel {panel} · {', '.join(story.agents)} · ", when(story.opened.created))
+
+
+def _stepper() -> Markup:
+    """The slider through the rounds; it works where scripts run, and is not shown elsewhere."""
+    return el(
+        "div",
+        el("button", "Back", type="button"),
+        el("label", el("span", "Round", class_="unseen"), el("input", type="range", min=0, max=0, value=0, id="step")),
+        el("button", "On", type="button"),
+        el("output", "", for_="step"),
+        el("button", "All", type="button"),
+        class_="stepper",
+        hidden=True,
+    )
+
+
+_DIALS = (
+    ("cl", "CL, how contentious agents are", 0.1, 0.9),
+    ("tau_q", "τ_Q, what evidence must reach", 0.0, 0.95),
+    ("tau_crit", "τ_CRIT, what arguments must reach", 0.0, 0.95),
+)
+
+
+def _dial_form(id: str, story: Story, visit: Visit) -> Markup:
+    dials = next((item.dials for item in reversed(story.rounds) if item.dials is not None), None)
+    rows = []
+    for name, label, low, high in _DIALS:
+        now = getattr(dials, name, 0.5)
+        tick = el("input", type="checkbox", name=f"{name}_on", value="yes", id=f"{name}-on")
+        rows.append(
+            el(
+                "div",
+                el("label", tick, f" {label}", for_=f"{name}-on"),
+                el("div", el("input", type="range", name=name, min=f"{low:g}", max=f"{high:g}", step="0.05", value=f"{now:.2f}",
+                             id=f"{name}-value", aria_label=f"{label}: value", data_dial=name),
+                   el("output", f"{now:.2f}", for_=f"{name}-value"), class_="slide"),
+                class_="dial",
+            )
+        )  # fmt: skip
+    return el(
+        "form",
+        el("h3", "Turn them by hand"),
+        hidden(visit, action="dials"),
+        rows,
+        el("label", "Your name, for the record", for_="by"),
+        el("input", type="text", name="by", id="by", maxlength=60, autocomplete="name"),
+        el("button", "Set from the next round on", type="submit", class_="home", id="do-dials"),
+        el("p", "Only ticked dials are set. The record says that a person did it.", class_="small-print"),
+        method="post",
+        action=f"/debates/{quote(id)}/hand",
+        class_="stack",
+        id="dial-form",
+    )
+
+
+def _replay_form(id: str) -> Markup:
+    profiles = [el("option", name, value=name) for name in ("", *PROFILES)]
+    return el(
+        "section",
+        el("h2", "What if?", id="h-replay"),
+        el(
+            "form",
+            el("label", "Profile", for_="replay-profile"),
+            el("select", profiles, name="profile", id="replay-profile"),
+            el("label", "Settings, one a line", for_="replay-set"),
+            el("textarea", "", name="settings", id="replay-set", rows=3, placeholder="tau_q = 0.4"),
+            el("button", "Replay with these", type="submit"),
+            method="get",
+            action=f"/debates/{quote(id)}/replay",
+            class_="stack",
+        ),
+        aria_labelledby="h-replay",
+    )
+
+
+def _case(story: Story) -> Markup:
+    case = story.opened.case
+    labels = ", ".join(case.outcomes.labels) or "open: agents name them"
+    rows = [("Question", case.question), ("Context", case.context), ("Outcomes", labels), ("Known answer", case.gold)]
+    shown = ((el("dt", name), el("dd", value)) for name, value in rows if value)
+    texts = (
+        el("li", document.text, el("span", f" ({document.source})" if document.source else "", class_="soft"))
+        for document in case.evidence
+    )
+    evidence = (
+        el("details", el("summary", f"Evidence given with it ({len(case.evidence)})"), el("ul", texts))
+        if case.evidence
+        else None
+    )
+    return el("section", el("h2", "The case", id="h-case"), el("dl", shown), evidence, aria_labelledby="h-case")
+
+
+def _log(events: list[Event]) -> Markup:
+    rows = [line(seq, event) for seq, event in enumerate(events, 1)]
+    return el(
+        "details",
+        el("summary", "Every event, in order ", el("span", f"({len(events)})", id="log-count", class_="soft")),
+        el("ol", rows, id="log"),
+        class_="box",
+        id="log-box",
+    )

@@ -1,0 +1,114 @@
+"""One event as one line of the log."""
+
+from __future__ import annotations
+
+from textwrap import shorten
+
+from maci.controller.decisions import Dialled, Finished, Gated, Initialized, Measured, Weighed
+from maci.controller.inputs import (
+    Exhausted,
+    Intervened,
+    JudgeAbstention,
+    Lost,
+    Opened,
+    Resolved,
+    Retrieved,
+    Scored,
+    Sent,
+    TurnFailed,
+    TurnTaken,
+)
+from maci.page.markup import Markup, el
+from maci.record.events import Event
+from maci.web.pages.words import count, figure, percent, stop_words
+
+__all__ = ["line", "words"]
+
+
+def line(seq: int, event: Event) -> Markup:
+    """A row of the log; its number is the line of the transcript."""
+    kind = event.type.replace("_", " ")
+    return el("li", el("b", kind), " ", words(event), id=f"e{seq}", value=seq)
+
+
+def words(event: Event) -> str:
+    """What happened."""
+    match event:
+        case Opened():
+            return f"{len(event.agents)} agents and {len(event.judges)} judges; {event.case.question}"
+        case Retrieved():
+            return f"{len(event.spans)} pieces of evidence"
+        case Resolved():
+            lacking = f", {len(event.missing)} cited that exist nowhere" if event.missing else ""
+            return f"{len(event.spans)} cited pieces looked up{lacking}"
+        case Sent():
+            return f"round {event.round}: {len(event.calls)} calls"
+        case Lost():
+            return "calls under way when it broke off count in full"
+        case TurnTaken():
+            return _turn(event)
+        case TurnFailed():
+            return f"round {event.round}, {event.agent}: {event.error}"
+        case Scored():
+            return f"{event.argument} by {event.slot}: {figure(event.score.composite)}"
+        case JudgeAbstention():
+            return f"{event.argument} by {event.slot}: {event.reason}"
+        case Intervened():
+            return _hand(event)
+        case Exhausted():
+            return f"out of {event.resource}: {event.detail}"
+        case _:
+            return _decision(event)
+
+
+def _turn(event: TurnTaken) -> str:
+    belief = event.turn.belief
+    top = max(belief, key=lambda label: belief[label], default="")
+    lead = f"{top} {percent(belief[top])}" if top else "no belief"
+    return f"round {event.round}, {event.agent}: {lead}, {len(event.turn.arguments)} arguments"
+
+
+def _hand(event: Intervened) -> str:
+    dials = (("CL", event.cl), ("τ_Q", event.tau_q), ("τ_CRIT", event.tau_crit))
+    acts = [f"{name} = {value:.2f} from the next round on" for name, value in dials if value is not None]
+    if event.pause is not None:
+        acts.append("pause" if event.pause else "go on")
+    if event.stop:
+        acts.append("stop")
+    return f"{event.by or 'a person'}: {', '.join(acts) or 'nothing'}"
+
+
+def _decision(event: Event) -> str:
+    match event:
+        case Initialized():
+            return f"openings: Q {figure(event.q)}, D {figure(event.d)}, O {figure(event.o)}; {_lead(event.mixture)}"
+        case Gated():
+            inside = sum(admission.admitted for admission in event.admissions)
+            return f"round {event.round}: {inside} of {len(event.admissions)} arguments admitted"
+        case Weighed():
+            return f"round {event.round}: {_lead(event.mixture)}"
+        case Measured():
+            return (
+                f"round {event.round}: Q {figure(event.q)}, D {figure(event.d)}, O {figure(event.o)}, "
+                f"CRIT {figure(event.crit)}, gain {figure(event.gain)}"
+            )
+        case Dialled():
+            dials = event.dials
+            by = " (by hand)" if event.by_hand else ""
+            return f"round {event.round}: CL {dials.cl:.2f}, τ_Q {dials.tau_q:.2f}, τ_CRIT {dials.tau_crit:.2f}{by}"
+        case Finished():
+            what = (
+                "no answer"
+                if event.answer is None
+                else f"{event.answer} {percent(event.distribution.get(event.answer))}"
+            )
+            return f"{what}: {stop_words(event.stop_reason)}, {count(event.tokens)} tokens"
+        case _:
+            text = getattr(event, "detail", "") or getattr(event, "text", "")
+            return shorten(str(text), 160, placeholder=" …")
+
+
+def _lead(mixture: object) -> str:
+    assert hasattr(mixture, "items")
+    items = sorted(mixture.items(), key=lambda item: -item[1])[:2]
+    return ", ".join(f"{label} {percent(p)}" for label, p in items) or "no belief"

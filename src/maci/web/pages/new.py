@@ -1,0 +1,184 @@
+"""The form that starts a debate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from maci.case.case import Case
+from maci.config import PROFILES
+from maci.page.markup import Child, Markup, el
+from maci.web.guard import Visit
+from maci.web.pages.layout import hidden, page
+
+__all__ = ["new_page"]
+
+
+def new_page(
+    given: Mapping[str, str],
+    cases: Mapping[str, Case],
+    panels: Sequence[tuple[str, str]],
+    kinds: Sequence[str],
+    visit: Visit,
+    *,
+    wrong: str = "",
+) -> str:
+    """The form; what was given before is kept, and ``wrong`` says why it is shown again."""
+    alert = None
+    if wrong:
+        alert = el(
+            "div", el("p", "The debate was not started."), el("p", wrong),
+            el("p", "Files have to be chosen again; everything else is still there.", class_="soft"),
+            class_="verdict wrong", role="alert", tabindex=-1, id="wrong",
+        )  # fmt: skip
+    form = el(
+        "form",
+        hidden(visit),
+        _case(given, cases),
+        _evidence(given, kinds),
+        _table(given, panels),
+        _limits(given),
+        el("p", el("button", "Start the debate", type="submit", class_="home", id="start")),
+        method="post",
+        action="/debates",
+        enctype="multipart/form-data",
+        class_="stack wide",
+        id="new",
+    )
+    return page("New debate", el("h1", "New debate"), alert, form, here="/new")
+
+
+def _field(name: str, label: str, control: Markup, hint: str = "") -> Markup:
+    said = el("span", hint, class_="small-print", id=f"{name}-hint") if hint else None
+    return el("div", el("label", label, for_=name), control, said, class_="field")
+
+
+def _text(name: str, given: Mapping[str, str], label: str, hint: str = "", **more: Child) -> Markup:
+    about = f"{name}-hint" if hint else None
+    return _field(
+        name,
+        label,
+        el(
+            "input",
+            type=more.pop("type", "text"),
+            name=name,
+            id=name,
+            value=given.get(name, ""),
+            aria_describedby=about,
+            **more,
+        ),
+        hint,
+    )
+
+
+def _area(
+    name: str, given: Mapping[str, str], label: str, hint: str = "", rows: int = 4, placeholder: str = ""
+) -> Markup:
+    about = f"{name}-hint" if hint else None
+    area = el(
+        "textarea",
+        given.get(name, ""),
+        name=name,
+        id=name,
+        rows=rows,
+        placeholder=placeholder or None,
+        aria_describedby=about,
+    )
+    return _field(name, label, area, hint)
+
+
+def _select(
+    name: str, given: Mapping[str, str], label: str, options: Sequence[tuple[str, str]], hint: str = ""
+) -> Markup:
+    chosen = given.get(name, "")
+    items = [el("option", text, value=value, selected=value == chosen) for value, text in options]
+    return _field(
+        name, label, el("select", items, name=name, id=name, aria_describedby=f"{name}-hint" if hint else None), hint
+    )
+
+
+def _case(given: Mapping[str, str], cases: Mapping[str, Case]) -> Markup:
+    options = [
+        ("", "– write my own below –"),
+        *((name, f"{name}: {case.title or case.question}"[:90]) for name, case in cases.items()),
+    ]
+    file = el(
+        "input",
+        type="file",
+        name="case_file",
+        id="case_file",
+        accept=".yaml,.yml,.toml,.json",
+        aria_describedby="case_file-hint",
+    )
+    return el(
+        "fieldset",
+        el("legend", "The case"),
+        _area("question", given, "Question", rows=2),
+        _area("context", given, "What is known", "What the agents are told; evidence comes below.", rows=4),
+        _area(
+            "outcomes",
+            given,
+            "Possible outcomes",
+            "One a line, or between commas. Empty: the agents name them.",
+            rows=3,
+        ),
+        _select("builtin", given, "Or a built-in case", options),
+        _field("case_file", "Or a case file", file, "YAML, TOML or JSON, as for maci debate; up to 1 MB."),
+    )
+
+
+def _evidence(given: Mapping[str, str], kinds: Sequence[str]) -> Markup:
+    files = el(
+        "input",
+        type="file",
+        name="files",
+        id="files",
+        multiple=True,
+        accept=",".join(kinds),
+        aria_describedby="files-hint",
+    )
+    hint = f"Up to 20 files of 8 MB: {' '.join(kinds)}. Tables need a column text, and may have label and source."
+    return el(
+        "fieldset",
+        el("legend", "Evidence"),
+        _area("evidence", given, "Texts", "An empty line between two texts.", rows=4),
+        _field("files", "Files", files, hint),
+        el(
+            "p",
+            "Readers can only use texts that name an outcome or carry its label. Without any they use the built-in knowledge.",
+            class_="small-print",
+        ),
+    )
+
+
+def _table(given: Mapping[str, str], panels: Sequence[tuple[str, str]]) -> Markup:
+    options = [(name, f"{name}: {about}") for name, about in panels]
+    return el(
+        "fieldset",
+        el("legend", "Who debates"),
+        _select("panel", given, "Panel", options),
+        el(
+            "details",
+            el("summary", "Models of your own choice"),
+            _text("agents", given, "Agents", "provider/model, between commas, instead of a panel; keys come from the server."),
+            _text("judges", given, "Judges", "Of another family; reader for the embedded judges, none for no judges."),
+            open=bool(given.get("agents") or given.get("judges")),
+        ),
+    )  # fmt: skip
+
+
+def _limits(given: Mapping[str, str]) -> Markup:
+    profiles = [(name, name) for name in PROFILES]
+    return el(
+        "fieldset",
+        el("legend", "Rules and limits"),
+        _select("profile", given, "Profile", profiles, "paper: the paper's literal rules."),
+        el(
+            "div",
+            _text("budget_tokens", given, "Most tokens", type="number", min=0, step=1, placeholder="100000"),
+            _text("budget_usd", given, "Most dollars", type="number", min=0, step="any"),
+            _text("seed", given, "Seed", type="number", step=1, placeholder="0"),
+            class_="grid",
+        ),
+        el("details", el("summary", "Settings"), _area("settings", given, "One a line", "As in maci config: tau_q = 0.4", rows=3),
+           open=bool(given.get("settings"))),
+    )  # fmt: skip

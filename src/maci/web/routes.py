@@ -1,0 +1,152 @@
+"""Addresses of pages that are only looked at."""
+
+from __future__ import annotations
+
+import asyncio
+from urllib.parse import quote
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.sse import EventSourceResponse
+
+from maci.case.case import builtin_cases
+from maci.config import load
+from maci.errors import InputError, MaciError
+from maci.record.otherwise import otherwise
+from maci.web import forms
+from maci.web.desk import Desk, NotHere
+from maci.web.guard import Visit
+from maci.web.pages.compare import Side, compare_page, replay_page
+from maci.web.pages.debate import controls, debate_page
+from maci.web.pages.home import home_page
+from maci.web.pages.layout import STATIC, static
+from maci.web.pages.new import new_page
+from maci.web.pages.words import title_of
+
+__all__ = ["router"]
+
+router = APIRouter()
+
+
+def desk_of(request: Request) -> Desk:
+    """The desk of the server."""
+    desk: Desk = request.app.state.desk
+    return desk
+
+
+def visit_of(request: Request) -> Visit:
+    """Who asks."""
+    visit: Visit = request.scope["visit"]
+    return visit
+
+
+@router.get("/static/{name}")
+async def static_file(name: str) -> Response:
+    """Style and scripts."""
+    if name not in STATIC:
+        raise NotHere(f"there is no file {name!r}")
+    return Response(
+        static(name), media_type=STATIC[name], headers={"cache-control": "public, max-age=31536000, immutable"}
+    )
+
+
+@router.get("/favicon.ico")
+async def icon() -> Response:
+    """There is none."""
+    return Response(status_code=204)
+
+
+@router.get("/")
+async def home(request: Request, q: str = "", page: int = 1) -> HTMLResponse:
+    """The debates there are."""
+    desk = desk_of(request)
+    every = await asyncio.to_thread(desk.summaries)
+    found = [summary for summary in every if summary.fits(q)]
+    return HTMLResponse(home_page(found, len(every), q[:200], max(1, page), visit_of(request)))
+
+
+@router.get("/new")
+async def new(request: Request) -> HTMLResponse:
+    """The form that starts a debate."""
+    given = {name: value[:5000] for name, value in request.query_params.items()}
+    return HTMLResponse(new_page(given, builtin_cases(), forms.panels(), forms.evidence_kinds(), visit_of(request)))
+
+
+@router.get("/debates/{id}")
+async def debate(request: Request, id: str, said: str = "") -> HTMLResponse:
+    """One debate."""
+    run = await desk_of(request).run(id)
+    notice = _SAID.get(said, "")
+    html = debate_page(
+        id, run.story, run.events, run.state, visit_of(request), error=run.error, notice=notice, elsewhere=run.elsewhere
+    )
+    return HTMLResponse(html)
+
+
+_SAID = {
+    "dials": "The dials will be set when the next round begins.",
+    "pause": "A pause was asked for.",
+    "go": "It goes on.",
+    "stop": "A stop was asked for.",
+    "nothing": "No dial was ticked, so nothing was changed.",
+    "late": "It was over before that could be done.",
+}
+
+
+@router.get("/debates/{id}/controls")
+async def control_buttons(request: Request, id: str) -> HTMLResponse:
+    """What can be done with it now, as a part of its page."""
+    run = await desk_of(request).run(id)
+    return HTMLResponse(controls(id, run.state, visit_of(request), elsewhere=run.elsewhere))
+
+
+@router.get("/debates/{id}/events")
+async def events(request: Request, id: str, after: int = 0) -> EventSourceResponse:
+    """Everything that happens, in order; goes on after the last event a viewer has seen."""
+    desk = desk_of(request)
+    run = await desk.run(id)
+    seen = request.headers.get("last-event-id", "")
+    place = int(seen) if seen.isdecimal() and len(seen) < 10 else after
+    return EventSourceResponse(desk.frames(run).follow(place), headers={"x-accel-buffering": "no"})
+
+
+@router.get("/debates/{id}/replay")
+async def replay(request: Request, id: str, profile: str = "", settings: str = "") -> HTMLResponse:
+    """What other rules would have made of it."""
+    run = await desk_of(request).run(id)
+    case = run.opened.case
+    title = title_of(case.title, case.question)
+    try:
+        sets = forms.settings_of(settings[:5000])
+        config = load(profile or run.opened.config.profile, sets=sets, environ={})
+        found = await asyncio.to_thread(otherwise, run.events, config)
+    except MaciError as error:
+        return HTMLResponse(replay_page(id, title, None, "", str(error)), 422)
+    asked = f"the profile {config.profile}" + (f" with {', '.join(sets)}" if sets else "")
+    return HTMLResponse(replay_page(id, title, found, asked))
+
+
+@router.get("/compare")
+async def compare(request: Request, a: str = "", b: str = "", round: int | None = None) -> HTMLResponse:
+    """Two debates side by side."""
+    desk = desk_of(request)
+    every = [s for s in await asyncio.to_thread(desk.summaries) if s.state != "unreadable"]
+    sides = []
+    for id in (a, b):
+        if id:
+            run = await desk.run(id)
+            sides.append(Side(id, run.story, run.state))
+    return HTMLResponse(compare_page(every, sides, (a, b), round))
+
+
+@router.get("/debates")
+async def debates() -> RedirectResponse:
+    """An address people guess."""
+    return RedirectResponse("/", 303)
+
+
+def link(id: str, said: str = "") -> str:
+    """The address of a debate's page."""
+    if "/" in id:
+        raise InputError(f"{id!r} is no debate of this folder")
+    return f"/debates/{quote(id)}" + (f"?said={said}" if said else "")

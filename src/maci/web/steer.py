@@ -1,0 +1,146 @@
+"""Addresses that change something: only from our own pages, with the word that only they know."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.datastructures import UploadFile
+
+from maci.case.case import Case, builtin_cases
+from maci.controller.inputs import Intervened
+from maci.errors import InputError, MaciError
+from maci.panel.seating import Choice
+from maci.web import forms
+from maci.web.desk import Desk
+from maci.web.forms import Upload
+from maci.web.guard import Guard
+from maci.web.pages.new import new_page
+from maci.web.pages.others import sign_in_page
+from maci.web.routes import desk_of, link, visit_of
+
+__all__ = ["Stale", "router"]
+
+router = APIRouter()
+
+
+class Stale(InputError):
+    """A form that is not one of ours, or no longer."""
+
+
+async def _form(request: Request, *, ours: bool = True) -> tuple[dict[str, str], dict[str, list[Upload]]]:
+    """The fields and files of a form of ours."""
+    limits = desk_of(request).settings.limits
+    async with request.form(max_files=limits.files + 2, max_fields=60, max_part_size=limits.text) as form:
+        fields: dict[str, str] = {}
+        files: dict[str, list[Upload]] = {}
+        for name, value in form.multi_items():
+            if isinstance(value, UploadFile):
+                if value.filename:
+                    files.setdefault(name, []).append(Upload(value.filename, await value.read()))
+            else:
+                fields[name] = value.replace("\r\n", "\n")
+    if ours and not visit_of(request).knows(fields.get("word", "")):
+        raise Stale("this form is not from a page of this visit: go back, load the page again and send it once more")
+    return fields, files
+
+
+@router.post("/debates")
+async def start(request: Request) -> Response:
+    """Begin a debate, and show it; or the form again, with what is wrong."""
+    fields, files = await _form(request)
+    desk = desk_of(request)
+    try:
+        case, choice = await asyncio.to_thread(_order, desk, fields, files)
+        run = await desk.start(case, choice)
+    except MaciError as error:
+        page = new_page(
+            fields, builtin_cases(), forms.panels(), forms.evidence_kinds(), visit_of(request), wrong=str(error)
+        )
+        return HTMLResponse(page, 422)
+    return RedirectResponse(link(run.id), 303)
+
+
+def _order(desk: Desk, fields: Mapping[str, str], files: Mapping[str, list[Upload]]) -> tuple[Case, Choice]:
+    limits = desk.settings.limits
+    case_file = next(iter(files.get("case_file", ())), None)
+    return forms.case_of(fields, case_file, files.get("files", ()), limits), forms.choice_of(fields)
+
+
+@router.post("/debates/{id}/hand")
+async def hand(request: Request, id: str) -> Response:
+    """A person's hand: dials, pause, go on, stop."""
+    fields, _ = await _form(request)
+    action, by = fields.get("action", ""), forms.person(fields)
+    match action:
+        case "dials":
+            cl, tau_q, tau_crit = (_dial(fields, name) for name in ("cl", "tau_q", "tau_crit"))
+            if cl is None and tau_q is None and tau_crit is None:
+                return RedirectResponse(link(id, "nothing"), 303)
+            item = Intervened(cl=cl, tau_q=tau_q, tau_crit=tau_crit, by=by)
+        case "pause" | "go":
+            item = Intervened(pause=action == "pause", by=by)
+        case "stop":
+            item = Intervened(stop=True, by=by)
+        case _:
+            raise InputError(f"{action!r} is nothing that can be done with a debate")
+    desk = desk_of(request)
+    run = await desk.run(id)
+    if run.live is None and run.finished is not None:
+        return RedirectResponse(link(id, "late"), 303)
+    desk.intervene(id, item)
+    if action in {"pause", "go", "stop"}:
+        await _seen(run.broadcast, len(run.events))
+    return RedirectResponse(link(id, action), 303)
+
+
+async def _seen(broadcast: object, before: int) -> None:
+    """Wait a moment for the debate to take note, so that the next page shows it."""
+    for _ in range(20):
+        if len(broadcast) > before:  # type: ignore[arg-type]
+            return
+        await asyncio.sleep(0.05)
+
+
+def _dial(fields: Mapping[str, str], name: str) -> float | None:
+    if not fields.get(f"{name}_on"):
+        return None
+    try:
+        return float(fields.get(name, ""))
+    except ValueError as error:
+        raise InputError(f"{name} is {fields.get(name)!r}: give a number between 0 and 1") from error
+
+
+@router.post("/debates/{id}/resume")
+async def resume(request: Request, id: str) -> Response:
+    """Go on with a debate that broke off."""
+    await _form(request)
+    run = await desk_of(request).resume(id)
+    return RedirectResponse(link(run.id), 303)
+
+
+@router.get("/sign-in")
+async def door(request: Request, next: str = "/") -> Response:
+    """Where the token is asked for."""
+    if desk_of(request).settings.token is None:
+        return RedirectResponse("/", 303)
+    return HTMLResponse(sign_in_page(_inside(next)))
+
+
+@router.post("/sign-in")
+async def sign_in(request: Request) -> Response:
+    """Let in who has the token."""
+    fields, _ = await _form(request, ours=False)
+    guard: Guard = request.app.state.guard
+    visit, target = guard.admit(fields.get("token", "")), _inside(fields.get("next", "/"))
+    if visit is None:
+        await asyncio.sleep(0.5)
+        return HTMLResponse(sign_in_page(target, wrong=True), 403)
+    return RedirectResponse(target, 303, headers={"set-cookie": guard.cookie(visit, request.scope)})
+
+
+def _inside(target: str) -> str:
+    """A place of this server; anything else is its first page."""
+    return target if target.startswith("/") and not target.startswith(("//", "/\\")) else "/"

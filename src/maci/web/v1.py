@@ -1,0 +1,135 @@
+"""Debates as an OpenAI-compatible endpoint: a model is a panel, an answer is the outcome with its probabilities.
+
+``/v1/models`` lists ``readers`` first. ``/v1/chat/completions`` debates the last message of the user; what the system said before
+is the context. The outcomes are taken from ``outcomes`` in the request, or the question is open. On loopback any bearer is accepted;
+with a token it is that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+from fastapi.sse import EventSourceResponse, format_sse_event
+from pydantic import BaseModel, ConfigDict, Field
+
+from maci.case.case import parse_case
+from maci.controller.decisions import Finished
+from maci.errors import EnvironmentError_, InputError
+from maci.web.desk import Run
+from maci.web.forms import choice_of, panels
+from maci.web.pages.words import percent, stop_words
+from maci.web.routes import desk_of
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/v1")
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    role: str
+    content: str | list[dict[str, Any]] | None = None
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+        if isinstance(self.content, list):
+            return "\n".join(str(part.get("text", "")) for part in self.content if part.get("type") == "text")
+        return self.content or ""
+
+
+class _Asked(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    model: str = "readers"
+    messages: list[_Message] = Field(min_length=1)
+    stream: bool = False
+    seed: int | None = None
+    outcomes: list[str] | None = None
+    budget_tokens: int | None = None
+
+
+@router.get("/models")
+async def models() -> JSONResponse:
+    """The panels there are."""
+    rows = [
+        {"id": name, "object": "model", "created": 0, "owned_by": "maci"} for name, _ in panels() if name != "paper"
+    ]
+    return JSONResponse({"object": "list", "data": rows})
+
+
+@router.post("/chat/completions")
+async def complete(request: Request, asked: _Asked) -> Response:
+    """Debate the question, and answer."""
+    users = [message for message in asked.messages if message.role == "user"]
+    if not users:
+        raise InputError("messages has no message of the user: its last one is the question")
+    told = [message.text for message in asked.messages if message.role in {"system", "developer"}]
+    data = {"question": users[-1].text, "context": "\n".join(told), "outcomes": asked.outcomes or "open"}
+    fields = {"panel": asked.model, "seed": str(asked.seed or 0), "budget_tokens": str(asked.budget_tokens or "")}
+    run = await desk_of(request).start(parse_case(data, "the request"), choice_of(fields))
+    if asked.stream:
+        return EventSourceResponse(_stream(run, asked.model))
+    await run.over.wait()
+    return JSONResponse(_answer(run, asked.model))
+
+
+def _finished(run: Run) -> Finished:
+    if run.finished is None:
+        raise EnvironmentError_(f"the debate {run.id} broke off: {run.error}")
+    return run.finished
+
+
+def _words(result: Finished) -> str:
+    if result.answer is None:
+        return f"No answer: {result.detail}"
+    rest = sorted(result.distribution.items(), key=lambda item: -item[1])
+    return (
+        f"{result.answer}\n\n"
+        + "\n".join(f"{label}: {percent(p)}" for label, p in rest[:10])
+        + f"\n\n{stop_words(result.stop_reason)}"
+    )
+
+
+def _answer(run: Run, model: str) -> dict[str, Any]:
+    result = _finished(run)
+    spent = result.spent
+    prompt, generated = (spent.prompt, spent.generated) if spent else (result.tokens, 0)
+    return {
+        "id": f"chatcmpl-{run.id}",
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": model,
+        "choices": [
+            {"index": 0, "message": {"role": "assistant", "content": _words(result)}, "finish_reason": "stop"},
+        ],
+        "usage": {"prompt_tokens": prompt, "completion_tokens": generated, "total_tokens": prompt + generated},
+        "maci": {
+            "answer": result.answer, "distribution": dict(result.distribution), "stop_reason": result.stop_reason,
+            "rounds": result.rounds, "warnings": list(result.warnings), "debate": run.id,
+        },
+    }  # fmt: skip
+
+
+async def _stream(run: Run, model: str) -> AsyncIterator[bytes]:
+    """The answer in one piece when it is there; comments until then."""
+    while not run.over.is_set():
+        try:
+            await asyncio.wait_for(run.over.wait(), 10)
+        except TimeoutError:
+            yield b": still debating\n\n"
+    whole = _answer(run, model)
+    part = {**whole, "object": "chat.completion.chunk"}
+    text = whole["choices"][0]["message"]["content"]
+    part["choices"] = [{"index": 0, "delta": {"role": "assistant", "content": text}, "finish_reason": None}]
+    yield format_sse_event(data_str=json.dumps(part))
+    part["choices"] = [{"index": 0, "delta": {}, "finish_reason": "stop"}]
+    yield format_sse_event(data_str=json.dumps(part))
+    yield format_sse_event(data_str="[DONE]")

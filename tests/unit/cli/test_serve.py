@@ -1,0 +1,52 @@
+"""``maci serve`` as a process: where it is, who may come in, how it ends."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+START = [sys.executable, "-c", "from maci.cli import main; main()", "serve", "--port", "0", "--json"]
+
+
+@contextmanager
+def served(folder: Path, *more: str) -> Iterator[tuple[dict, subprocess.Popen[str]]]:
+    with subprocess.Popen(
+        [*START, "--dir", str(folder), *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as ran:
+        try:
+            assert ran.stdout is not None
+            yield json.loads(ran.stdout.readline()), ran
+        finally:
+            ran.kill()
+
+
+def test_it_says_where_it_is_answers_there_and_ends_with_130_when_interrupted(tmp_path: Path) -> None:
+    with served(tmp_path) as (said, ran):
+        assert said["host"] == "127.0.0.1" and said["token"] is None
+        assert "No debate yet" in httpx.get(said["url"], timeout=60).text
+        ran.send_signal(signal.SIGINT)
+        assert ran.wait(60) == 130
+        assert ran.stderr is not None and "Traceback" not in ran.stderr.read()
+
+
+def test_a_server_for_others_makes_a_token(tmp_path: Path) -> None:
+    with served(tmp_path, "--host", "0.0.0.0") as (said, _):
+        assert len(said["token"]) >= 32 and said["token"] in said["url"]
+        here = f"http://127.0.0.1:{said['port']}/"
+        assert httpx.get(here, timeout=60).status_code == 303
+        with httpx.Client(follow_redirects=True, timeout=60) as client:
+            assert "No debate yet" in client.get(here, params={"token": said["token"]}).text
+
+
+@pytest.mark.parametrize("more", [["--token", "short"], ["--host", "256.0.0.1"]])
+def test_what_cannot_be_served_is_said(tmp_path: Path, more: list[str]) -> None:
+    ran = subprocess.run([*START, "--dir", str(tmp_path), *more], capture_output=True, text=True, timeout=120)
+    assert ran.returncode in {2, 3} and ran.stderr.startswith("maci: ") and "Traceback" not in ran.stderr

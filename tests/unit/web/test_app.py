@@ -1,0 +1,269 @@
+"""The pages, as a visitor without a browser sees them."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from maci.controller.inputs import Intervened
+from maci.errors import EnvironmentError_
+from maci.record.replay import replay
+from maci.record.transcript import read
+from maci.web.pages.layout import STATIC, static
+from maci.web.settings import Limits
+from web_helpers import Browser, Held, entries, tables, visit
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&</details>\u202e"
+
+
+def transcript(folder: Path, id: str) -> tuple:
+    return read(folder / id / "transcript.jsonl").events
+
+
+def test_a_debate_is_started_watched_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def walk(browser: Browser) -> str:
+        assert "No debate yet" in (await browser.get("/")).text
+        id = await browser.start(settings="max_rounds=2")
+        await browser.end(id)
+        page = (await browser.get(f"/debates/{id}")).text
+        assert "finished" in page and "Round 2" in page and "ada" in page
+        stream = (await browser.get(f"/debates/{id}/events")).text
+        seqs = [json.loads(line[6:])["seq"] for line in stream.splitlines() if line.startswith('data: {"seq"')]
+        assert seqs == list(range(1, len(transcript(tmp_path, id)) + 1))
+        rest = (await browser.get(f"/debates/{id}/events", headers={"last-event-id": str(len(seqs) - 2)})).text
+        assert re.findall(r"^id: (\d+)$", rest, re.M) == [str(len(seqs) - 1), str(len(seqs))]
+        assert id in (await browser.get("/")).text
+        return id
+
+    with tables(monkeypatch):
+        id = visit(tmp_path, walk)
+    assert replay(transcript(tmp_path, id)).complete
+
+
+def test_dials_pause_and_stop_are_on_record_with_who_did_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = Held(since=1)
+
+    async def walk(browser: Browser) -> str:
+        id = await browser.start(settings="max_rounds=4")
+        hand = f"/debates/{id}/hand"
+        said = await browser.post(hand, {"action": "dials", "cl": "0.35", "cl_on": "yes", "tau_q": "0.9", "by": "Ada"})
+        assert "when the next round begins" in said.text
+        assert "No dial was ticked" in (await browser.post(hand, {"action": "dials", "cl": "0.5"})).text
+        page = (await browser.post(hand, {"action": "pause", "by": "Ada"})).text
+        assert ">paused<" in page and "Go on" in page
+        page = (await browser.post(hand, {"action": "go", "by": "Ada"})).text
+        assert ">under way<" in page and "Pause" in page
+        assert (await browser.post(hand, {"action": "fly"})).status_code == 422
+        assert (await browser.post(hand, {"action": "dials", "cl": "nan", "cl_on": "yes"})).status_code == 422
+        held.gate.set()
+        await asyncio.sleep(0)
+        await browser.post(hand, {"action": "stop", "by": "Ada"})
+        await browser.end(id)
+        late = await browser.post(hand, {"action": "stop"})
+        assert "It was over before" in late.text
+        return id
+
+    with tables(monkeypatch, held):
+        id = visit(tmp_path, walk)
+    events = transcript(tmp_path, id)
+    hands = [event for event in events if isinstance(event, Intervened)]
+    assert hands[0] == Intervened(cl=0.35, by="Ada")  # the dial that was not ticked was not set
+    assert [hand.pause for hand in hands[1:3]] == [True, False]
+    assert replay(events).complete
+
+
+def test_a_server_that_ends_leaves_a_debate_that_the_next_one_goes_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def first(browser: Browser) -> str:
+        return await browser.start(settings="max_rounds=2")
+
+    async def second(browser: Browser) -> None:
+        assert "1 debate broke off" in (await browser.get("/")).text
+        page = (await browser.get(f"/debates/{id}")).text
+        assert "broke off" in page and "Go on with it" in page
+        answer = await browser.post(f"/debates/{id}/resume", {})
+        assert answer.status_code == 200
+        await browser.end(id)
+        assert "finished" in (await browser.get(f"/debates/{id}")).text
+        assert (await browser.post(f"/debates/{id}/resume", {})).status_code == 422
+
+    with tables(monkeypatch, Held(since=1)):
+        id = visit(tmp_path, first)
+    before = transcript(tmp_path, id)
+    with tables(monkeypatch):
+        visit(tmp_path, second)
+    after = transcript(tmp_path, id)
+    assert after[: len(before)] == before and replay(after).complete
+
+
+def test_several_debates_run_at_once_up_to_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = Held(since=0)
+
+    async def walk(browser: Browser) -> None:
+        first, second = await browser.start(), await browser.start()
+        assert first != second
+        answer = await browser.post("/debates", {"question": "And this?", "outcomes": "yes, no"})
+        assert answer.status_code == 422 and "2 debates are under way" in answer.text and "And this?" in answer.text
+        assert "under way" in (await browser.get("/")).text
+        held.gate.set()
+        await browser.end(first)
+        await browser.end(second)
+
+    with tables(monkeypatch, held):
+        visit(tmp_path, walk, limits=Limits(debates=2))
+
+
+def test_hostile_text_is_shown_as_text_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def walk(browser: Browser) -> None:
+        id = await browser.start(question=HOSTILE, context=HOSTILE, outcomes=f"yes\nno\n{HOSTILE}", evidence=HOSTILE)
+        await browser.end(id)
+        pages = (
+            f"/debates/{id}", "/", f"/?q={HOSTILE}", f"/compare?a={id}&b={id}", f"/debates/{id}/replay?settings={HOSTILE}",
+            f"/debates/{id}/events", f"/new?question={HOSTILE}", f"/debates/{HOSTILE}",
+        )  # fmt: skip
+        for path in pages:
+            text = (await browser.get(path)).text
+            assert "<script>alert" not in text and "<img" not in text and "\u202e" not in text, path
+
+    with tables(monkeypatch, claim=HOSTILE):
+        visit(tmp_path, walk)
+
+
+def test_a_form_that_cannot_be_used_comes_back_with_what_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def walk(browser: Browser) -> None:
+        answer = await browser.post("/debates", {"question": "Is it?", "outcomes": "yes, no", "settings": "tau_q = 7"})
+        assert answer.status_code == 422
+        assert 'role="alert"' in answer.text and "out of range" in answer.text and "Is it?" in answer.text
+        assert entries(tmp_path) == []
+
+    with tables(monkeypatch):
+        visit(tmp_path, walk)
+
+
+def test_what_stands_in_the_way_of_a_table_is_said_and_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*args: object, **more: object) -> None:
+        raise EnvironmentError_("the table has three legs: mend it")
+
+    async def walk(browser: Browser) -> None:
+        answer = await browser.post("/debates", {"question": "Is it?", "outcomes": "yes, no"})
+        assert answer.status_code == 422 and "three legs" in answer.text
+        await asyncio.sleep(0.05)
+        assert browser.desk._running == {}
+        assert entries(tmp_path) == []
+
+    with tables(monkeypatch):
+        monkeypatch.setattr("maci.panel.seating.build_table", refuse)
+        visit(tmp_path, walk)
+
+
+def test_two_debates_stand_side_by_side_and_other_rules_are_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def walk(browser: Browser) -> None:
+        a, b = await browser.start(settings="min_rounds=1\nmax_rounds=1"), await browser.start(settings="max_rounds=2")
+        await browser.end(a)
+        await browser.end(b)
+        page = (await browser.get(f"/compare?a={a}&b={b}&round=2")).text
+        assert "It was over by then" in page and "Round 2" in page
+        assert "Choose two debates" in (await browser.get("/compare")).text
+        asked = (await browser.get(f"/debates/{b}/replay?settings=max_rounds%3D1%0Amin_rounds%3D1")).text
+        assert "max_rounds=1" in asked and "Off-policy" in asked
+        assert (await browser.get(f"/debates/{b}/replay?settings=nonsense")).status_code == 422
+
+    with tables(monkeypatch):
+        visit(tmp_path, walk)
+
+
+def test_exports_are_what_the_command_line_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def walk(browser: Browser) -> None:
+        id = await browser.start(settings="max_rounds=2")
+        await browser.end(id)
+        result = (await browser.get(f"/debates/{id}/result.json")).json()
+        assert {"answer", "distribution", "stop_reason", "rounds", "tokens", "transcript", "warnings"} <= result.keys()
+        record = (await browser.get(f"/debates/{id}/transcript.jsonl")).content
+        assert record == (tmp_path / id / "transcript.jsonl").read_bytes()
+
+    with tables(monkeypatch):
+        visit(tmp_path, walk)
+
+
+def test_a_record_that_was_edited_is_an_error_page_and_the_rest_still_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def walk(browser: Browser) -> None:
+        id = await browser.start(settings="max_rounds=2")
+        await browser.end(id)
+        path = tmp_path / id / "transcript.jsonl"
+        path.write_bytes(path.read_bytes().replace(b"Because", b"Since__"))
+        page = await browser.get(f"/debates/{id}")
+        assert page.status_code == 500 and "chain is broken" in page.text
+        assert (await browser.get("/")).status_code == 200
+
+    with tables(monkeypatch):
+        visit(tmp_path, walk)
+
+
+def test_panels_are_models_for_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def walk(browser: Browser) -> None:
+        models = (await browser.get("/v1/models", headers={"authorization": "Bearer anything"})).json()
+        assert models["data"][0]["id"] == "readers"
+        messages = [{"role": "system", "content": "It rained."}, {"role": "user", "content": "Is the street wet?"}]
+        asked = {"model": "readers", "messages": messages, "outcomes": ["yes", "no"]}
+        answer = (await browser.client.post("/v1/chat/completions", json=asked)).json()
+        said = answer["choices"][0]["message"]["content"]
+        assert said.startswith(answer["maci"]["answer"])
+        assert sum(answer["maci"]["distribution"].values()) == pytest.approx(1)
+        streamed = (await browser.client.post("/v1/chat/completions", json={**asked, "stream": True})).text
+        parts = [line[6:] for line in streamed.splitlines() if line.startswith("data: ")]
+        assert parts[-1] == "[DONE]" and json.loads(parts[0])["choices"][0]["delta"]["content"].startswith(
+            ("yes", "no")
+        )
+        wrong = await browser.client.post("/v1/chat/completions", json={**asked, "model": "nobody"})
+        assert wrong.status_code == 422 and "unknown panel" in wrong.json()["error"]["message"]
+        assert (await browser.client.post("/v1/chat/completions", json={"messages": []})).status_code == 422
+
+    with tables(monkeypatch):
+        visit(tmp_path, walk)
+
+
+def test_the_first_page_is_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that a browser fetches for the first page, and for a debate's: 150 kB compressed at most."""
+
+    async def walk(browser: Browser) -> None:
+        for _ in range(3):
+            await browser.end(await browser.start(settings="max_rounds=2"))
+        every = sum(len(gzip.compress(static(name))) for name in STATIC)
+        answer = await browser.get("/")
+        assert answer.headers["content-encoding"] == "gzip"
+        assert every + len(gzip.compress(answer.content)) < 150_000
+        assert not re.search(r'(src|href)="(https?:)?//', answer.text)
+
+    with tables(monkeypatch):
+        visit(tmp_path, walk)
+
+
+def test_pages_that_do_not_exist_say_so(tmp_path: Path) -> None:
+    async def walk(browser: Browser) -> None:
+        for path in (
+            "/nothing",
+            "/debates/nothing",
+            "/studies/nothing",
+            "/static/nothing.js",
+            "/debates/nothing/events",
+        ):
+            answer = await browser.get(path)
+            assert answer.status_code == 404 and "All debates" in answer.text, path
+        assert "No study yet" in (await browser.get("/studies")).text
+        assert (await browser.get("/compare?a=nothing&b=nothing")).status_code == 404
+
+    visit(tmp_path, walk)

@@ -1,0 +1,107 @@
+"""What people fill in: read safely, refused in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from maci.errors import CaseError, ConfigError, EvidenceError, InputError
+from maci.web.forms import Upload, case_of, choice_of, person
+from maci.web.settings import Limits
+
+FORM = {"question": " Which animal? ", "outcomes": "cat\ndog", "context": "Small tracks."}
+LIMITS = Limits()
+
+
+def test_a_form_becomes_a_case_with_its_evidence() -> None:
+    form = {**FORM, "evidence": "A cat hides\nits claws.\n\nA dog does not."}
+    table = Upload("C:\\notes\\more.csv", b"text,label\nRound tracks,cat\n")
+    case = case_of(form, None, [table], LIMITS)
+    assert case.question == "Which animal?" and case.outcomes.labels == ("cat", "dog")
+    assert [document.text for document in case.evidence] == [
+        "A cat hides its claws.",
+        "A dog does not.",
+        "Round tracks",
+    ]
+    assert case.evidence[-1].label == "cat" and case.evidence[-1].source.startswith("more.csv")
+
+
+def test_a_case_file_counts_before_the_form() -> None:
+    case = case_of(FORM, Upload("a.yaml", b"question: Is it?\noutcomes: [yes, no]"), [], LIMITS)
+    assert case.question == "Is it?" and case.outcomes.labels == ("yes", "no")
+
+
+def test_a_built_in_case_takes_evidence_along() -> None:
+    case = case_of({"builtin": "dengue", "evidence": "Dengue fever hurts."}, None, [], LIMITS)
+    assert case.evidence[-1].text == "Dengue fever hurts."
+
+
+@pytest.mark.parametrize(
+    ("form", "file", "said"),
+    [
+        ({}, None, "what shall be debated"),
+        ({"builtin": "../../etc/passwd"}, None, "no built-in case"),
+        ({"question": "x", "outcomes": "only one"}, None, "outcome"),
+        ({}, Upload("a.py", b"x"), "YAML, TOML or JSON"),
+        ({}, Upload("a.yaml", b"\xff\xfe"), "UTF-8"),
+        ({}, Upload("a.yaml", b"x" * ((1 << 20) + 1)), "bytes"),
+        ({}, Upload("a.json", b"{"), "not valid JSON"),
+        ({}, Upload("a.yaml", b"!!python/object/apply:os.system ['true']"), "not valid YAML"),
+        ({}, Upload("a.yaml", b"a: &a [x,x]\nb: &b [*a,*a]\nquestion: q"), "refers to itself"),
+    ],
+)
+def test_what_is_no_case_is_refused_in_words(form: dict[str, str], file: Upload | None, said: str) -> None:
+    with pytest.raises(CaseError, match=said):
+        case_of(form, file, [], LIMITS)
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ([Upload("a.exe", b"MZ")], "not a kind of file"),
+        ([Upload("a.txt", b"")], "holds no text"),
+        ([Upload("a.txt", b"\0\1\2")], "binary"),
+        ([Upload("a.txt", b"x " * 3000)], "characters"),
+        ([Upload("a.txt", b"x" * 9000)], "over the limit"),
+        ([Upload(f"{n}.txt", b"x") for n in range(3)], "3 files were sent"),
+    ],
+)
+def test_evidence_beyond_the_limits_is_refused_in_words(files: list[Upload], said: str) -> None:
+    with pytest.raises(EvidenceError, match=said):
+        case_of(FORM, None, files, Limits(files=2, file=8000, text=1000))
+
+
+def test_names_of_files_lose_their_folders_and_signs() -> None:
+    assert Upload("../../etc/passwd.txt", b"").plain_name == "passwd.txt"
+    assert Upload("<b>x</b>.txt", b"").plain_name == "b_.txt"
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"panel": "/etc/passwd"},
+        {"panel": "script.yaml"},
+        {"agents": "local//etc/passwd,local/./x.gguf"},
+        {"agents": "openai/gpt-4o-mini,openai/gpt-4o-mini", "judges": "local/~/x.gguf"},
+        {"settings": "evidence.encoder = os:system"},
+        {"settings": "encoder = st:some/model"},
+        {"settings": "no sign"},
+        {"settings": "no_such_key = 1"},
+    ],
+)
+def test_visitors_cannot_make_the_server_read_paths_or_load_code(form: dict[str, str]) -> None:
+    with pytest.raises(ConfigError):
+        choice_of(form)
+
+
+def test_settings_and_budget_reach_the_choice() -> None:
+    choice = choice_of(
+        {"panel": "readers", "settings": "tau_q = 0.4", "budget_tokens": "5,000", "budget_usd": "0.5", "seed": "3"}
+    )
+    assert choice.sets == ("tau_q=0.4", "budget.tokens=5000", "budget.usd=0.5") and choice.seed == 3
+    with pytest.raises(InputError, match="whole number"):
+        choice_of({"seed": "three"})
+
+
+def test_somebody_without_a_name_is_somebody() -> None:
+    assert person({"by": "  Ada \n Lovelace "}) == "Ada Lovelace"
+    assert person({}) == "somebody at the web page"
