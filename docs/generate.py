@@ -16,6 +16,7 @@ from maci.case.datasets.own import FIELDS
 from maci.config import build, parameters
 from maci.panel.file import PanelsFile
 from maci.record.events import schema
+from maci.record.plan import PlanPage
 from maci.record.result import Result
 from maci.study.spec import StudySpec
 from maci.theory.trajectories import TRAJECTORIES, play
@@ -91,7 +92,7 @@ BLOCKS = {
 
 def schemas() -> dict[str, str]:
     """The published JSON Schemas."""
-    files = {"case": CaseFile, "panels": PanelsFile, "result": Result, "study": StudySpec}
+    files = {"case": CaseFile, "panels": PanelsFile, "plan": PlanPage, "result": Result, "study": StudySpec}
     found = {**{name: model.model_json_schema() for name, model in files.items()}, "transcript": schema()}
     return {f"schemas/{name}.json": json.dumps(found[name], indent=1, ensure_ascii=False) + "\n" for name in found}
 

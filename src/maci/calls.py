@@ -9,10 +9,16 @@ from functools import partial
 from time import monotonic
 from typing import Any, Literal, cast
 
+from maci.acquisition.answers import checked
+from maci.acquisition.plan import Item
+from maci.acquisition.proposals import Proposer, Surveyor
+from maci.acquisition.sources.source import Reply, Source
 from maci.agents.agent import Agent
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Turn, Usage
+from maci.controller.acquiring import USED, residual
 from maci.controller.inputs import (
+    Acquired,
     Exhausted,
     Input,
     Intervened,
@@ -23,6 +29,7 @@ from maci.controller.inputs import (
     Retrieved,
     Scored,
     Sent,
+    Surveyed,
     TurnFailed,
     TurnTaken,
     pack,
@@ -32,7 +39,8 @@ from maci.controller.requests import Want, score_request, turn_request, wants
 from maci.controller.state import State
 from maci.errors import BudgetError, ConfigError, InputError, MaciError
 from maci.evidence.encode import Encoder
-from maci.evidence.source import EvidenceSource
+from maci.evidence.source import ACQUIRED, EvidenceSource
+from maci.evidence.span import Span
 from maci.judge.crit import CritScore, Judge, JudgeAbstained, ScoreRequest
 from maci.llm.budget import Bound, Ledger, Purse, purse, spending
 from maci.llm.usage import dollars
@@ -49,6 +57,10 @@ class Table:
     judges: Sequence[Judge]
     evidence: EvidenceSource
     encoder: Encoder
+    proposer: Proposer | None = None
+    """Who looks for what could be found out; without one, only agents' requests and disagreements are considered."""
+    source: Source | None = None
+    """Who answers what the plan asks."""
 
 
 _Refusal = tuple[Literal["tokens", "usd", "seconds"], str]
@@ -102,6 +114,10 @@ class Calls:
             raise ConfigError(
                 f"the debate was opened with the encoder {state.opened.encoder!r}, this is {table.encoder.name!r}"
             )
+        if state.config.plan.acquire and table.source is None and state.opened.format >= 4:
+            raise ConfigError(
+                f"plan.acquire is {state.config.plan.acquire}, and there is nobody to ask: name a --source, or give the Table one"
+            )
         self._table, self._hand = table, hand
         self._agents = {agent.name: agent for agent in table.agents}
         self._judges = {judge.name: judge for judge in table.judges}
@@ -130,6 +146,10 @@ class Calls:
             self._held = False
             return Intervened(pause=False, by="going on with it")
         self._stop_the_clock(state.paused)
+        if state.closing is not None and not state.acquiring:
+            self._unsent = []
+            await self.close()  # what is under way when a debate ends is not waited for
+            return self._survey(state)
         self._send()
         while True:
             if (reply := self._reply()) is not None:
@@ -206,6 +226,10 @@ class Calls:
         make: Callable[[], Coroutine[Any, Any, Input]]
         seat: Agent | Judge
         try:
+            if want.kind == "acquire":
+                assert self._table.source is not None
+                make = partial(_acquire, self._table.source, self._table.encoder, want, state)
+                return _Call(want, Purse(Bound()), make, True), Bound(), True
             if want.kind == "turn":
                 seat, ask = self._agents[want.who], turn_request(state, want.who)
                 bound, make = _bound(seat.ceiling(ask)), partial(_turn, seat, want, ask)
@@ -315,6 +339,16 @@ class Calls:
             labels={name: pack(row) for name, row in zip(names, rows[len(spans) :], strict=True)},
         )
 
+    def _survey(self, state: State) -> Surveyed:
+        """What could be found out; a proposer that fails is on record, and the debate ends without its proposals."""
+        proposer = self._table.proposer or Surveyor(encoder=self._table.encoder)
+        try:
+            found = proposer.survey(residual(state))
+            survey = Surveyed(round=state.round, candidates=found.candidates, considered=found.considered)
+            return cast(Surveyed, _recordable(survey))
+        except Exception as error:
+            return Surveyed(round=state.round, note=f"looking for what to ask failed: {_say(error)}")
+
     async def _late(self, state: State) -> Exhausted:
         """Time is up: what is under way is given up, and counts for what it may have cost."""
         under_way = list(self._calls.values())
@@ -385,6 +419,54 @@ async def _score(judge: Judge, want: Want, request: ScoreRequest) -> Input:
     except (Exception, asyncio.CancelledError) as error:
         said = usage if isinstance(usage, Usage) else Usage()
         return _failure(want, _theirs(error), _drawn(began) or _spent(error) + said)
+
+
+async def _acquire(source: Source, encoder: Encoder, want: Want, state: State) -> Input:
+    """Ask the source one item. What comes back is checked and becomes spans; it is data, whatever it says."""
+    item = next(item for item in state.acquiring if item.id == want.who)
+    reply, began = None, monotonic()
+    try:
+        reply = await source.answer(item)
+        if not isinstance(reply, Reply):
+            raise InputError(f"answer() gave {type(reply).__name__}, not a Reply")
+        before = [(asked.subject, answer.verdict) for asked, answer in state.acquired]
+        reply = checked(item, reply, encoder, before)
+        spans = _spans_of(item, reply)
+        rows = encoder.encode([span.text for span in spans]) if spans else ()
+        answer = Acquired(
+            round=want.round,
+            item=item.id,
+            verdict=reply.verdict,
+            text=reply.text,
+            spans=spans,
+            vectors={span.id: pack(row) for span, row in zip(spans, rows, strict=True)},
+            source=source.name,
+            usage=_drawn(began) or reply.usage,
+            cost=item.cost if reply.cost is None else reply.cost,
+            remarks=reply.remarks,
+        )
+        return _recordable(answer)
+    except (Exception, asyncio.CancelledError) as error:
+        said = _say(_theirs(error))
+        usage = _drawn(began) or _spent(error) + _spent(reply)
+        return Acquired(
+            round=want.round,
+            item=item.id,
+            verdict="failed",
+            source=source.name,
+            usage=usage,
+            remarks=(f"failed: {said}",),
+        )
+
+
+def _spans_of(item: Item, reply: Reply) -> tuple[Span, ...]:
+    """The spans an answer comes with; without any, question and answer are one."""
+    if reply.verdict not in USED:
+        return ()
+    if reply.spans:
+        return reply.spans
+    said = reply.text if reply.verdict == "told" else f"{reply.verdict}."
+    return (Span.of(f"{item.text} {said}", ACQUIRED),)
 
 
 async def _unsent(item: Input) -> Input:

@@ -26,7 +26,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from maci.errors import ConfigError
 
-__all__ = ["LEARNED", "PROFILES", "Config", "Parameter", "load", "parameters"]
+__all__ = ["LEARNED", "PROFILES", "Config", "Parameter", "load", "parameters", "unplanned"]
 
 
 def _param(default: Any, symbol: str, meaning: str, *, ge: float | None = None, le: float | None = None) -> Any:
@@ -314,6 +314,27 @@ class Budget(_Section):
     seconds: float | None = _param(None, "C", "most seconds of a debate", ge=0, le=10**9)
 
 
+class Plan(_Section):
+    """What to find out next (SPEC 11)."""
+
+    enabled: bool = _param(True, "plan", "end every debate with a plan of what to find out next")
+    size: int = _param(6, "plan", "most items of a plan", ge=1, le=50)
+    least: float = _param(0.01, "G", "bits an item must add to those above it", ge=0, le=10)
+    price: float = _param(
+        0.005, "G/c", "bits that a unit of cost must bring for an item to be on the plan", ge=0, le=10
+    )
+    acquire: int = _param(
+        0, "N", "most items that are asked of a source during the debate (`--acquire`)", ge=0, le=1000
+    )
+    batch: int = _param(1, "k", "items asked at once before the debate goes on", ge=1, le=10)
+    worth: float = _param(0.02, "G/c", "bits that a unit of cost must bring for an item to be asked", ge=0, le=10)
+    costs: _ByAgent = _by_agent(
+        "c",
+        "what items cost, as kind=number,…; else question, history and retrieval 1, test and monitoring 3",
+        most=1000,
+    )
+
+
 class Config(_Section):
     """All parameters of a debate."""
 
@@ -334,6 +355,12 @@ class Config(_Section):
     answer: Answer = Answer()
     regime: Regime = Regime()
     budget: Budget = Budget()
+    plan: Plan = Plan()
+
+
+def unplanned(config: Config) -> Config:
+    """The same without a plan at the end: for whoever only wants the answer."""
+    return config.model_copy(update={"plan": config.plan.model_copy(update={"enabled": False, "acquire": 0})})
 
 
 LEARNED = ("ucb", "linucb")

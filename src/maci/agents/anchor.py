@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from maci.agents.argument import Argument
 from maci.evidence.span import Span
 
-__all__ = ["Admitted", "Anchor", "Question", "TurnRequest", "seat_letter"]
+__all__ = ["Admitted", "Anchor", "Finding", "Question", "TurnRequest", "seat_letter"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,21 @@ class Anchor:
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that was found out while the debate stood still."""
+
+    subject: str
+    """What was asked about, in a few words."""
+    text: str
+    """What came back; data, whatever it says."""
+    present: bool | None
+    """Whether the subject was found; ``None`` where the answer is more than a yes or a no."""
+    round: int
+    """After which round."""
+    spans: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """The part of a case that agents and judges may see."""
 
@@ -44,6 +59,14 @@ class Question:
     context: str
     kind: str
     labels: tuple[str, ...]
+    findings: tuple[Finding, ...] = ()
+    """What was found out since the debate began."""
+
+    @property
+    def told(self) -> str:
+        """The case's text with everything found to be there; what was found to be absent is not in it."""
+        more = (f.text if f.present is None else f.subject for f in self.findings if f.present is not False)
+        return "\n".join((self.context or self.question, *more))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

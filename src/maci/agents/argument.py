@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from maci.evidence.citation import Citation
 from maci.llm.usage import Usage
 
-__all__ = ["Argument", "Turn", "Usage"]
+__all__ = ["Argument", "Request", "Turn", "Usage"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +27,17 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """Something an agent would like to know: a question with a yes or a no, and which outcomes expect which."""
+
+    text: str
+    expected: Mapping[str, bool] = field(default_factory=dict)
+    """Outcome → whether the answer would be yes."""
+    kind: Literal["question", "test", "history", "monitoring", "retrieval"] | None = None
+    """``None``: as the text reads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
     """One agent's contribution to one round."""
 
@@ -37,5 +49,7 @@ class Turn:
     """The model's reply, word for word."""
     prompt: str | None = None
     """Hash of the prompt that led to it."""
+    requests: tuple[Request, ...] = ()
+    """What it would like to know next."""
     note: str = ""
     """What was done to read it, where something was: percents that did not make 100."""

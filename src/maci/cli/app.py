@@ -226,6 +226,30 @@ def replay(
 
 
 @app.command()
+def plan(
+    transcript: TranscriptPath,
+    top: Annotated[int | None, typer.Option(help="Most items (default: as recorded, 6).", min=1, max=50)] = None,
+    batch: Annotated[
+        int | None, typer.Option(help="The best K to ask together, before any answer is known.", min=1, max=50)
+    ] = None,
+    utilities: Annotated[
+        Path | None,
+        typer.Option(help="Rank by value: a file with actions and their utility per outcome.", dir_okay=False),
+    ] = None,
+    export: Annotated[
+        Path | None, typer.Option(help="Write the queries as JSON, for a retrieval system.", dir_okay=False)
+    ] = None,
+    json: Json = False,
+    plain: Plain = False,  # noqa: ARG001  it is plain anyway
+    quiet: Quiet = False,
+) -> None:
+    """What to find out next: questions, tests and queries, by what each is expected to bring."""
+    from maci.cli.plan import run
+
+    run(transcript, top=top, batch=batch, utilities=utilities, export=export, json=json, quiet=quiet)
+
+
+@app.command()
 def config(
     profile: Profile = None,
     config: ConfigFile = None,

@@ -13,7 +13,7 @@ from rich.progress import Progress
 
 from maci.calibrate import Outcome, calibrate, observe, to_toml
 from maci.case.case import Case, parse_case
-from maci.config import load
+from maci.config import load, unplanned
 from maci.debate import debate
 from maci.errors import InputError
 from maci.evidence.corpus import Corpus
@@ -54,7 +54,7 @@ def run(cases: Path, *, out: Path, corpus: Path | None, sets: list[str], seed: i
 
     async def play(case: Case) -> Outcome | None:
         table = panel.table(case, seed=seed)
-        return observe([event async for event in debate(opening(case, table, config, seed=seed), table)])
+        return observe([event async for event in debate(opening(case, table, unplanned(config), seed=seed), table)])
 
     found: list[Outcome] = []
     failed: list[str] = []

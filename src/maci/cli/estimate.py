@@ -12,7 +12,7 @@ import typer
 from maci.case.case import Case
 from maci.cli.rehearsal import SENTENCE, StandIns
 from maci.cli.seating import Choice, Seated, open_house, seat_case
-from maci.config import Budget, Config
+from maci.config import Budget, Config, unplanned
 from maci.controller.decisions import Finished
 from maci.controller.inputs import JudgeAbstention, Retrieved, Scored, Sent, TurnFailed, TurnTaken
 from maci.debate import debate
@@ -198,7 +198,7 @@ def _endless(config: Config, budget: Budget) -> Config:
     last = min(config.stop.max_rounds, _LONGEST)
     stop = {"consensus": False, "crit_stable": False, "impasse": False, "tau_stop": 100}
     stop |= {"max_rounds": last, "min_rounds": min(config.stop.min_rounds, last)}
-    return config.model_copy(
+    return unplanned(config).model_copy(
         update={
             "stop": config.stop.model_copy(update=stop),
             "gate": config.gate.model_copy(update={"q_gate": False, "crit_gate": False}),

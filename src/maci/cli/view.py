@@ -16,8 +16,20 @@ from maci.agents.argument import Argument
 from maci.cli.remarks import Remarks
 from maci.cli.waiting import Waiting
 from maci.controller.bandit import ACTIONS, Choice
-from maci.controller.decisions import Admission, Dialled, Finished, Gated, Initialized, Measured, Watched, Weighed
+from maci.controller.decisions import (
+    Admission,
+    Dialled,
+    Finished,
+    Gained,
+    Gated,
+    Initialized,
+    Measured,
+    Planned,
+    Watched,
+    Weighed,
+)
 from maci.controller.inputs import (
+    Acquired,
     Intervened,
     JudgeAbstention,
     Opened,
@@ -74,6 +86,7 @@ class View:
         self._read: list[str] = []
         """What was done to read the turns of the round."""
         self._gold: str | None = None
+        self._plan: Planned | None = None
         self._remarks = Remarks()
         self._waiting = Waiting(self._out) if self._fold and not silent and not full else None
 
@@ -118,6 +131,13 @@ class View:
                 self._silent.append(event)
             case Intervened():
                 self._say(f"  {event.type}", "magenta")
+            case Planned():
+                self._planned(event)
+            case Acquired():
+                self._spans |= {span.id: span for span in event.spans}
+                self._acquired(event)
+            case Gained():
+                self._gained(event)
             case Initialized() | Gated() | Weighed() | Measured() | Watched() | Dialled():
                 if self._only is None or event.round == self._only:
                     self._decision(event)
@@ -150,6 +170,25 @@ class View:
                     self._say(f"  {_chosen(event.choice)}", "dim")
                 if event.by_hand:
                     self._say(f"  dials set by hand for round {event.round}", "magenta")
+
+    def _planned(self, event: Planned) -> None:
+        self._plan = event
+        asked = [item for item in event.items if item.id in event.acquire]
+        if asked:
+            self._say()
+            self._say(f"Pause ({event.stop}): {event.entropy:.2f} bits of doubt are left", "bold cyan")
+        for item in asked:
+            self._say(f"  asks: {item.text}  (expected: {item.added_gain:.2f} bits)")
+
+    def _acquired(self, event: Acquired) -> None:
+        said = event.text if event.verdict == "told" else event.verdict.replace("_", " ")
+        self._say(f"  {event.source or 'source'}: {shorten(said, 300, placeholder=' …')}", "magenta")
+        for remark in event.remarks:
+            self._say(f"  note: {remark}", "yellow")
+
+    def _gained(self, event: Gained) -> None:
+        turned = "" if event.before == event.after else f"; the lead went from {event.before} to {event.after}"
+        self._say(f"  found out: {event.realised:+.2f} bits ({event.predicted:.2f} were expected){turned}", "magenta")
 
     def _opened(self, event: Opened) -> None:
         self._seats = [seat.name for seat in event.agents]
@@ -319,6 +358,12 @@ class View:
             self._say(f"Minority report: {m.agent} holds {m.outcome} (p = {m.probability:.2f}){backing}", "yellow")
         for warning in result.warnings:
             self._say(f"Note: {self._remarks.once(warning)}", "yellow")
+        if self._plan is not None:
+            from maci.cli.plan import short
+            from maci.record.plan import plan_of
+
+            for line in short(plan_of(self._plan)):
+                self._say(line)
         self._say(f"Transcript: {transcript}")
         self._say()
         if result.answer is None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from maci.acquisition.plan import Item
 from maci.controller.bandit import Choice
 from maci.controller.caution import Dissent, Harm, PredictionSet, RolledBack, Watched
 from maci.controller.dials import Dials
@@ -19,10 +20,12 @@ __all__ = [
     "Decision",
     "Dialled",
     "Finished",
+    "Gained",
     "Gated",
     "Initialized",
     "Measured",
     "Minority",
+    "Planned",
     "Watched",
     "Weighed",
 ]
@@ -142,6 +145,43 @@ class Dialled:
     """How a schedule that learns came to them; not recorded before format 3."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """What to find out next, where the debate ends or pauses (format 4)."""
+
+    type: Literal["planned"] = "planned"
+    round: int
+    stop: StopReason
+    """Why it ends, or would end."""
+    items: tuple[Item, ...]
+    entropy: float
+    """H(p) of the calibrated mixture, in bits."""
+    joint_gain: float
+    """Bits expected of all items together."""
+    considered: int
+    notes: tuple[str, ...]
+    """Why there is nothing to ask, where there is nothing."""
+    acquire: tuple[str, ...] = ()
+    """Items that are asked now; the debate goes on with the answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gained:
+    """What was found out, in bits: expected and come true (format 4)."""
+
+    type: Literal["gained"] = "gained"
+    round: int
+    """The first that knew it."""
+    items: tuple[str, ...]
+    predicted: float
+    """Expected gain of those that were answered."""
+    realised: float
+    """H before − H after, under the calibrated mixture; below 0 where the answer raised doubt."""
+    before: str
+    """The leading outcome before."""
+    after: str
+
+
 @dataclass(frozen=True, slots=True)
 class Minority:
     """An agent that does not share the answer, and what stands behind it."""
@@ -202,4 +242,4 @@ class Finished:
     prediction_set: PredictionSet | None = None
 
 
-Decision = Initialized | Gated | Weighed | Measured | Watched | Dialled | Finished
+Decision = Initialized | Gated | Weighed | Measured | Watched | Dialled | Planned | Gained | Finished

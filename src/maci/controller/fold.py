@@ -10,11 +10,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from maci.acquisition.residual import Asked
 from maci.agents.argument import Usage
+from maci.controller import acquiring
+from maci.controller.acquiring import conclude
 from maci.controller.decisions import Decision
 from maci.controller.dials import Dials
 from maci.controller.ending import finish, forfeit
 from maci.controller.inputs import (
+    Acquired,
     Exhausted,
     Input,
     Intervened,
@@ -25,11 +29,12 @@ from maci.controller.inputs import (
     Retrieved,
     Scored,
     Sent,
+    Surveyed,
     TurnFailed,
     TurnTaken,
     unpack,
 )
-from maci.controller.rounds import close_opening, close_round
+from maci.controller.rounds import close_opening, close_round, go_on
 from maci.controller.state import State, argument_id, fill_slots
 from maci.errors import ConfigError, InputError
 from maci.judge.panel import check_families
@@ -83,8 +88,10 @@ def expected(state: State, item: Input) -> bool:
     """Whether the debate is waiting for this input."""
     if state.finished:
         return False
+    if state.closing is not None:
+        return _awaited(state, item)
     match item:
-        case Opened():
+        case Opened() | Surveyed() | Acquired():
             return False
         case Retrieved():
             return state.theta is None
@@ -109,6 +116,21 @@ def expected(state: State, item: Input) -> bool:
             )
         case _:
             return True
+
+
+def _awaited(state: State, item: Input) -> bool:
+    """Whether a debate that ends or pauses is waiting for this input."""
+    match item:
+        case Surveyed():
+            return not state.acquiring and item.round == state.round
+        case Acquired():
+            return item.item in {asked.id for asked in state.acquiring} and item.round == state.round
+        case Intervened():
+            return True
+        case Exhausted():
+            return bool(state.acquiring)
+        case _:
+            return False
 
 
 def step(state: State, item: Input) -> Step:
@@ -163,16 +185,31 @@ def step(state: State, item: Input) -> Step:
                 return finish(state, "error", f"{item.slot.rpartition('#')[0]}: {item.reason}")
         case Intervened():
             if item.stop:
-                return finish(state, "stopped_by_user", f"stopped by {item.by or 'a person'}")
+                return conclude(state.but(acquiring=()), "stopped_by_user", f"stopped by {item.by or 'a person'}")
             if item.pause is not None:
                 state = replace(state, paused=item.pause)
             turned = any(dial is not None for dial in (item.cl, item.tau_q, item.tau_crit))
             return (replace(state, hand=_both_hands(state.hand, item)) if turned or item.pause is None else state), ()
         case Exhausted():
-            return _out_of_budget(state, item)
+            return _out_of_budget(state.but(acquiring=()), item)
+        case Surveyed():
+            return acquiring.make(state, item)
+        case Acquired():
+            return _found_out(state, item)
         case Opened():  # refused above
             raise AssertionError
     return _close(state) if state.complete else (state, ())
+
+
+def _found_out(state: State, item: Acquired) -> Step:
+    """Take an answer of the source; with the last one of a batch the debate goes on, if any of them told something."""
+    state, on = acquiring.enter(_spend(state, item.usage, ("acquire", item.item, "")), item)
+    if on is None:
+        return state, ()
+    if on:
+        return go_on(acquiring.go_on(state))
+    assert state.closing is not None
+    return finish(state, state.closing.reason, state.closing.detail)
 
 
 def _both_hands(before: Intervened | None, now: Intervened) -> Intervened:
@@ -196,7 +233,10 @@ def _seated(state: State, item: TurnTaken) -> State:
     seat = state.agents.index(item.agent)
     numbered = {argument_id(state.round, seat, n): (item.agent, a) for n, a in enumerate(item.turn.arguments, 1)}
     waits = {item.agent} if any(state.unresolved(item.turn)) else set()
+    turn = f"{state.round}{state.seat(item.agent)}"
+    asks = tuple(Asked(turn=turn, request=request) for request in item.turn.requests)
     return state.but(
+        requests=(*state.requests, *asks),
         turns={**state.turns, item.agent: item.turn},
         arguments={**state.arguments, **numbered},
         waiting=state.waiting | waits,
@@ -247,7 +287,7 @@ def _out_of_budget(state: State, item: Exhausted) -> Step:
         state, decisions = close_opening(replace(state, turns=turns, failures={**state.failures, **silent}))
         if state.finished:
             return state, decisions
-    return finish(state, "budget", detail, decisions)
+    return conclude(state, "budget", detail, decisions)
 
 
 def _reason(item: Input) -> str:

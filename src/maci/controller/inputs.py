@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from maci.acquisition.plan import Candidate
 from maci.agents.argument import Turn, Usage
 from maci.case.case import Case
 from maci.config import Config
@@ -23,6 +24,7 @@ from maci.evidence.span import Span
 from maci.judge.crit import CritScore
 
 __all__ = [
+    "Acquired",
     "Exhausted",
     "Input",
     "Intervened",
@@ -35,6 +37,7 @@ __all__ = [
     "Scored",
     "Seat",
     "Sent",
+    "Surveyed",
     "TurnFailed",
     "TurnTaken",
     "pack",
@@ -92,6 +95,10 @@ class Opened:
     """Prompt template → the first 16 hex digits of its SHA-256."""
     learned: Learned | None = None
     """What a schedule that learns starts from; nothing where this is missing."""
+    source: str = ""
+    """Who answers what the plan asks, if anybody does; not recorded before format 4."""
+    answers: tuple[str, ...] = ()
+    """The kinds of items it can answer; all where none is named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,6 +238,43 @@ class Exhausted:
     """What was spent on calls that could not be finished."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surveyed:
+    """What could be found out, looked for at the end of a debate or where it pauses (format 4)."""
+
+    type: Literal["surveyed"] = "surveyed"
+    round: int
+    candidates: tuple[Candidate, ...] = ()
+    considered: int = 0
+    """Phrases, symptoms, tests and requests looked at."""
+    note: str = ""
+    """Why there are none, where the search failed."""
+
+
+Verdict = Literal["present", "absent", "told", "unknown", "off_question", "failed", "stopped"]
+"""What came of an item: found, not there, told in words, not known, an answer to something else, an error, a person's stop."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acquired:
+    """What a source answered (format 4)."""
+
+    type: Literal["acquired"] = "acquired"
+    round: int
+    item: str
+    verdict: Verdict
+    text: str = ""
+    """The answer as it came; data, whatever it says."""
+    spans: tuple[Span, ...] = ()
+    vectors: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
+    usage: Usage = field(default_factory=Usage)
+    cost: float = 0.0
+    """What it cost, in the plan's units."""
+    remarks: tuple[str, ...] = ()
+    """What is wrong with the answer: it reads like an instruction, it contradicts an earlier one, the error."""
+
+
 Input = (
     Opened
     | Retrieved
@@ -243,6 +287,8 @@ Input = (
     | Intervened
     | Lost
     | Exhausted
+    | Surveyed
+    | Acquired
 )
 
 
@@ -251,7 +297,7 @@ def usage_of(item: Input) -> Usage:
     match item:
         case TurnTaken():
             return item.turn.usage
-        case TurnFailed() | Scored() | JudgeAbstention() | Exhausted():
+        case TurnFailed() | Scored() | JudgeAbstention() | Exhausted() | Acquired():
             return item.usage
         case _:
             return Usage()

@@ -10,23 +10,24 @@ import hashlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from maci.agents.anchor import Anchor, Question, TurnRequest
+from maci.agents.anchor import Anchor, TurnRequest
+from maci.controller.acquiring import question
 from maci.controller.state import State, as_mapping, check_citations
 from maci.evidence.source import CASE
 from maci.judge.crit import ScoreRequest
 from maci.judge.panel import shuffled
 
-__all__ = ["Want", "call_seed", "score_request", "turn_request", "wants"]
+__all__ = ["Want", "call_seed", "question", "score_request", "turn_request", "wants"]
 
 
 class Want(NamedTuple):
     """Something only the outside can supply."""
 
     kind: str
-    """``retrieve``, ``turn``, ``resolve`` or ``score``."""
+    """``retrieve``, ``turn``, ``resolve``, ``score``, ``survey`` or ``acquire``."""
     round: int
     who: str = ""
-    """The agent, or the judge slot."""
+    """The agent, the judge slot, or the item of the plan."""
     argument: str = ""
 
 
@@ -36,6 +37,11 @@ def wants(state: State) -> Iterator[Want]:
         return
     if state.theta is None:
         yield Want("retrieve", 0)
+        return
+    if state.closing is not None:
+        yield from (Want("acquire", state.round, item.id) for item in state.acquiring[:1])
+        if not state.acquiring:
+            yield Want("survey", state.round)
         return
     for agent in state.agents:
         if agent in state.waiting:
@@ -58,12 +64,6 @@ def call_seed(*parts: object) -> int:
     return int.from_bytes(hashlib.sha256("/".join(map(str, parts)).encode()).digest()[:4])
 
 
-def question(state: State) -> Question:
-    """What agents and judges may know of the case."""
-    case = state.opened.case
-    return Question(case.question, case.context, case.outcomes.kind, state.labels)
-
-
 def dealt(state: State, agent: str) -> tuple[str, ...]:
     """The retrieved evidence an agent is shown: all of it, or its part of a split.
 
@@ -81,11 +81,18 @@ def dealt(state: State, agent: str) -> tuple[str, ...]:
     return (*case, *hand)
 
 
+def _come_up(state: State) -> Iterator[str]:
+    """Spans cited in the record and found out since, in the order in which they came up."""
+    cited = [(e.round, 0, [c.span for c in e.argument.citations if c.span in state.spans]) for e in state.record]
+    found = [(f.round, 1, list(f.spans)) for f in state.findings]
+    for _, _, spans in sorted([*cited, *found], key=lambda each: each[:2]) if found else cited:
+        yield from spans
+
+
 def turn_request(state: State, agent: str) -> TurnRequest:
     """What an agent is given for its turn of the open round."""
-    cited = (c.span for entry in state.record for c in entry.argument.citations if c.span in state.spans)
     own_share = dealt(state, agent)
-    visible = dict.fromkeys((*own_share, *cited))
+    visible = dict.fromkeys((*own_share, *_come_up(state)))
     heard = tuple(
         (state.seat(other), turn.arguments)
         for other in state.agents

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from maci.agents.anchor import Admitted
 from maci.belief import Vector, entropy, total_variation
 from maci.config import Config
+from maci.controller.acquiring import conclude, realised
 from maci.controller.bandit import Choice
 from maci.controller.decisions import (
     Admission,
@@ -43,7 +44,7 @@ from maci.moderator.plateau import Progress, flags
 from maci.moderator.reliability import update, weights
 from maci.moderator.signals import evidence_qualities, evidence_quality, information_gain, normalised_entropy, overlap
 
-__all__ = ["close_opening", "close_round"]
+__all__ = ["close_opening", "close_round", "go_on"]
 
 
 def close_opening(state: State) -> tuple[State, tuple[Decision, ...]]:
@@ -310,14 +311,21 @@ def _measure(
 
 
 def _stop_or_go(state: State, decisions: tuple[Decision, ...]) -> tuple[State, tuple[Decision, ...]]:
-    reason = stop_reason(state.history, state.config)
+    state, gained = realised(state)
+    decisions = (*decisions, *gained)
+    reason = stop_reason(state.history, state.config, state.segment)
     if reason is not None:
-        return finish(state, reason, in_words(reason, state), decisions)
+        return conclude(state, reason, in_words(reason, state), decisions)
+    return go_on(state, decisions)
+
+
+def go_on(state: State, decisions: tuple[Decision, ...] = ()) -> tuple[State, tuple[Decision, ...]]:
+    """Set the dials of the next round and open it."""
     plan, choice, held = scheduler(state.config, state.opened.learned), None, state.hand is not None
     if isinstance(plan, Learning):
         choice = replace(plan.choose(state.history), counts=not held)
         if choice.action is None:
-            return finish(state, "budget", _nothing_fits(choice, state.config), decisions)
+            return conclude(state, "budget", _nothing_fits(choice, state.config), decisions)
         dials = plan.follow(state.history, choice)
     else:
         dials = plan.next(state.history)

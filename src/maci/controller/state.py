@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.agents.anchor import Admitted, seat_letter
+from maci.acquisition.plan import Item
+from maci.acquisition.residual import Asked
+from maci.agents.anchor import Admitted, Finding, seat_letter
 from maci.agents.argument import Argument, Turn, Usage
 from maci.belief import Vector
 from maci.case.outcomes import canonical, normal
 from maci.config import Config
 from maci.controller.bandit import Choice
 from maci.controller.caution import Memory
-from maci.controller.decisions import CheckedCitation, Finished
+from maci.controller.decisions import CheckedCitation, Finished, Planned
 from maci.controller.dials import Dials, Summary
-from maci.controller.inputs import Intervened, Opened
+from maci.controller.inputs import Acquired, Intervened, Opened
+from maci.controller.stopping import StopReason
 from maci.evidence.citation import quote_score
 from maci.evidence.span import Span
 from maci.judge.crit import CritScore
@@ -26,9 +30,25 @@ from maci.judge.panel import Slot, slots
 from maci.llm.usage import Bound
 from maci.moderator.plateau import Progress
 
-__all__ = ["Scores", "State", "argument_id", "as_mapping", "check_citations", "unnamed"]
+__all__ = ["Closing", "Scores", "Stake", "State", "argument_id", "as_mapping", "check_citations", "unnamed"]
 
 Scores = Mapping[str, Mapping[str, CritScore | None]]
+
+
+class Closing(NamedTuple):
+    """Why a debate ends, once its plan is made; or why it pauses."""
+
+    reason: StopReason
+    detail: str
+
+
+class Stake(NamedTuple):
+    """How things stood when something was found out."""
+
+    entropy: float
+    leader: str
+    items: tuple[str, ...]
+    predicted: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +117,17 @@ class State:
     """Calls that were sent and have not come back, with the most they can cost."""
     memory: Memory = field(default_factory=Memory)
     """What the harm monitor and the minority report rest on; nothing before format 4."""
+    requests: tuple[Asked, ...] = ()
+    """What agents would like to know."""
+    closing: Closing | None = None
+    planned: Planned | None = None
+    acquiring: tuple[Item, ...] = ()
+    """Items asked of the source and not answered yet."""
+    acquired: tuple[tuple[Item, Acquired], ...] = ()
+    findings: tuple[Finding, ...] = ()
+    stake: Stake | None = None
+    segment: int = 0
+    """Rounds closed before the debate last went on after a pause."""
     warnings: tuple[str, ...] = ()
     finished: Finished | None = None
 

@@ -19,9 +19,14 @@ StopReason = Literal[
 ]
 
 
-def stop_reason(history: Sequence[Summary], config: Config) -> StopReason | None:
-    """The reason to stop after the last closed round, or ``None`` to go on."""
+def stop_reason(history: Sequence[Summary], config: Config, segment: int = 0) -> StopReason | None:
+    """The reason to stop after the last closed round, or ``None`` to go on.
+
+    ``segment``: rounds before the debate last went on with something new; conditions that must hold for a while are met by what
+    came since, and so many rounds are allowed anew.
+    """
     stop, now = config.stop, history[-1]
+    history = history[segment:]
     if now.round >= stop.min_rounds:
         if stop.consensus and _consensus(history, config):
             return "consensus"
@@ -35,7 +40,7 @@ def stop_reason(history: Sequence[Summary], config: Config) -> StopReason | None
             return "impasse"
         if _stalemate(history, config):
             return "stalemate"
-    return "max_rounds" if now.round >= stop.max_rounds else None
+    return "max_rounds" if now.round - segment >= stop.max_rounds else None
 
 
 def _grounded(now: Summary, config: Config) -> bool:

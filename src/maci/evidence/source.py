@@ -9,10 +9,12 @@ from typing import Protocol
 from maci.case.case import Case
 from maci.evidence.span import Span, estimate_tokens, sentences
 
-__all__ = ["CASE", "CaseEvidence", "EvidenceSource", "Retrieval", "case_spans", "document_spans"]
+__all__ = ["ACQUIRED", "CASE", "CaseEvidence", "EvidenceSource", "Retrieval", "case_spans", "document_spans"]
 
 CASE = "case"
 """The source of spans cut from the case's own text."""
+ACQUIRED = "acquired"
+"""The source of spans that answer a question of the plan."""
 
 
 @dataclass(frozen=True, slots=True)

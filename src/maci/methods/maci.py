@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from maci.case.case import Case
-from maci.config import Config, build, parameters
+from maci.config import Config, build, parameters, unplanned
 from maci.controller.decisions import Finished, Gated, Initialized, Measured, Weighed
 from maci.controller.inputs import JudgeAbstention, Scored, TurnFailed, TurnTaken
 from maci.debate import debate
@@ -35,7 +35,7 @@ class Maci:
 
     async def answer(self, case: Case, bench: Bench, seed: int) -> Answer:
         """Debate to the end."""
-        config = changed(bench.config, self.settings)
+        config = unplanned(changed(bench.config, self.settings))
         table = bench.panel.table(case, seed=seed)
         if not config.crit.enabled:
             table = type(table)(agents=table.agents, judges=(), evidence=table.evidence, encoder=table.encoder)

@@ -16,7 +16,7 @@ from maci.evidence.encode import Encoder
 from maci.judge.crit import Judge
 from maci.llm.prices import FREE, no_price
 from maci.panel.readers import deal
-from maci.panel.shelf import Bookcase, Sources
+from maci.panel.shelf import Bookcase, LazyProposer, Sources
 from maci.panel.spec import AgentSpec, JudgeSpec, PanelSpec, is_reader, judges_of, names
 
 if TYPE_CHECKING:
@@ -80,7 +80,13 @@ class ModelPanel:
         agents: list[Agent] = [readers[s.name] if is_reader(s.model) else self._debater(s) for s in spec.agents]
         judges: list[Judge] = [readers[s.name] if is_reader(s.model) else self._judge(s) for s in spec.judges or ()]
         held = shelf.library.spans if families else ()
-        return Table(agents=agents, judges=judges, evidence=shelf.evidence(case, held), encoder=shelf.encoder)
+        return Table(
+            agents=agents,
+            judges=judges,
+            evidence=shelf.evidence(case, held),
+            encoder=shelf.encoder,
+            proposer=LazyProposer(shelf),
+        )
 
     def _check_prices(self, spec: PanelSpec) -> None:
         """A ceiling in dollars can only be kept where prices are known."""

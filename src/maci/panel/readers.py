@@ -13,7 +13,7 @@ from maci.calls import Table
 from maci.case.case import Case
 from maci.evidence.encode import Encoder
 from maci.evidence.span import Span
-from maci.panel.shelf import Bookcase, Shelf, Sources, remembering
+from maci.panel.shelf import Bookcase, LazyProposer, Shelf, Sources, remembering
 
 __all__ = ["ReaderPanel", "deal", "remembering"]
 
@@ -48,4 +48,5 @@ class ReaderPanel:
             judges=shelf.judges,
             evidence=shelf.evidence(case, held=shelf.library.spans),
             encoder=shelf.encoder,
+            proposer=LazyProposer(shelf),
         )

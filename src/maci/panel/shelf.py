@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from maci.acquisition.proposals import Surveyor
+from maci.acquisition.residual import Residual, Survey
 from maci.agents.reader.library import Library, subjects_of
 from maci.case.case import Case
 from maci.case.outcomes import normal
@@ -23,7 +25,7 @@ from maci.evidence.span import Span
 from maci.judge.reader import ReaderJudge, reader_judges
 from maci.llm.weights import cache_dir
 
-__all__ = ["Bookcase", "Shelf", "Sources", "evidence_for", "lacking", "names_for", "remembering"]
+__all__ = ["Bookcase", "LazyProposer", "Shelf", "Sources", "evidence_for", "lacking", "names_for", "remembering"]
 
 
 _REMEDY = "add `evidence:` whose texts name the outcomes or carry a `label:`, or index documents (`maci index`) and use --corpus"
@@ -104,6 +106,11 @@ class Shelf:
         return Library(self.spans, self.labels, self.encoder, self._aliases)
 
     @cached_property
+    def proposer(self) -> Surveyor:
+        """Looks in these spans for what would tell the outcomes apart."""
+        return Surveyor(self.library, self.encoder, self._aliases)
+
+    @cached_property
     def judges(self) -> tuple[ReaderJudge, ...]:
         """The reader judges who know these spans."""
         return reader_judges(self.library.spans)
@@ -125,6 +132,17 @@ class Shelf:
     def evidence(self, case: Case, held: Sequence[Span] = ()) -> CaseEvidence:
         """The case's own text and documents, and what this shelf adds; ``held`` is what only some agents know."""
         return CaseEvidence(case, self.search if self.spans else None, held)
+
+
+class LazyProposer:
+    """The shelf's proposer, made when it is first asked: many debates never are."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+
+    def survey(self, residual: Residual) -> Survey:
+        """Candidates for what is still open."""
+        return self._shelf.proposer.survey(residual)
 
 
 class Bookcase:

@@ -12,7 +12,18 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, TypeAdapter
 from pydantic_core import PydanticSerializationError
 
-from maci.controller.decisions import Decision, Dialled, Finished, Gated, Initialized, Measured, Watched, Weighed
+from maci.controller.decisions import (
+    Decision,
+    Dialled,
+    Finished,
+    Gained,
+    Gated,
+    Initialized,
+    Measured,
+    Planned,
+    Watched,
+    Weighed,
+)
 from maci.controller.inputs import Input
 from maci.errors import InputError
 
@@ -76,4 +87,4 @@ def schema() -> dict[str, Any]:
 
 def is_decision(event: Event) -> bool:
     """Whether an event was computed rather than received."""
-    return isinstance(event, Initialized | Gated | Weighed | Measured | Watched | Dialled | Finished)
+    return isinstance(event, Initialized | Gated | Weighed | Measured | Watched | Dialled | Planned | Gained | Finished)

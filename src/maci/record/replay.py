@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from math import isclose
 from typing import Any, cast
 
-from maci.config import Config
+from maci.config import Config, unplanned
 from maci.controller.decisions import Decision
 from maci.controller.fold import expected, start, step
-from maci.controller.inputs import Input, Lost, Opened, Sent
+from maci.controller.inputs import Acquired, Input, Lost, Opened, Sent, Surveyed
 from maci.controller.requests import wants
 from maci.controller.state import State
 from maci.errors import InputError, ReplayMismatch
@@ -119,15 +119,18 @@ class OffPolicy:
 def replay_with(events: Sequence[Event], config: Config) -> OffPolicy:
     """Fold the recorded inputs under another config.
 
-    Off-policy: agents spoke under the recorded dials and gates, and would have spoken otherwise under others.
+    Off-policy: agents spoke under the recorded dials and gates, and would have spoken otherwise under others. It ends at its first
+    stop: nothing is found out, and no plan is made.
     """
     opened = _opened(events)
-    state, ignored = start(replace(opened, config=config)), 0
+    state, ignored = start(replace(opened, config=unplanned(config))), 0
     for event in events[1:]:
         if is_decision(event):
             continue
         item = cast(Input, event)
-        if isinstance(item, Sent | Lost):  # what was sent under the recorded rules says nothing about other ones
+        if isinstance(
+            item, Sent | Lost | Surveyed | Acquired
+        ):  # what the recorded rules led to says nothing about other ones
             continue
         if expected(state, item):
             state, _ = step(state, item)

@@ -30,8 +30,8 @@ def test_an_untouched_record_is_complete(events: list) -> None:
     done = replay(events)
     assert done.complete
     assert (
-        done.compared == 1 + 5 * result(events).rounds
-    )  # opening, 5 a round of which the last has no new dials, result
+        done.compared == 2 + 5 * result(events).rounds
+    )  # opening, 5 a round of which the last has no new dials, plan, result
     assert done.state.finished == events[-1]
 
 

@@ -115,6 +115,17 @@ class Library:
         """How many spans a term stands in."""
         return len(self._postings[word][0]) if word in self._postings else 0
 
+    def mentions(self, text: str) -> NDArray[np.bool_]:
+        """Which spans hold every term of a text: for each row, whether that finding is spoken of."""
+        found = np.ones(len(self.spans), dtype=bool)
+        wanted = set(terms(text))
+        for word in wanted:
+            here = np.zeros(len(self.spans), dtype=bool)
+            if word in self._postings:
+                here[self._postings[word][0]] = True
+            found &= here
+        return found if wanted else ~found
+
     def deal(self, hands: int, seed: int) -> list[NDArray[np.intp]]:
         """Every outcome's spans dealt out like cards, so that each hand holds other spans.
 

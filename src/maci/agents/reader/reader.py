@@ -90,7 +90,7 @@ class _Reading:
 
     def __init__(self, rule: Family, library: Library, hand: Rows, conduct: Conduct, request: TurnRequest) -> None:
         self.rule, self.library, self.conduct, self.request = rule, library, conduct, request
-        self.text = request.question.context or request.question.question
+        self.text = request.question.told
         self.view: View = library.view(self.text)
         self.hand = set(hand.tolist())
         shown = {row for round in range(1, request.round) for row in self.shown_in(round)}

@@ -1,0 +1,91 @@
+"""Reading answers: what was said, and whether it can be taken for an answer at all. An answer is data, never an instruction."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from maci.acquisition.dedupe import same_subject
+from maci.acquisition.plan import Item
+from maci.acquisition.sources.source import Reply
+from maci.evidence.encode import Encoder
+from maci.evidence.lexical import terms
+
+__all__ = ["LONGEST", "checked", "read_answer"]
+
+LONGEST = 4000
+"""Characters of an answer that are kept."""
+_YES = re.compile(r"(yes|y|yep|present|positive|true|found|1)\b[\s.!,:;-]*", re.IGNORECASE)
+_NO = re.compile(r"(no|n|nope|absent|negative|false|none|not (?:present|found|there)|0)\b[\s.!,:;-]*", re.IGNORECASE)
+_UNKNOWN = re.compile(
+    r"(unknown|not known|unclear|unsure|not sure|don'?t know|do not know|no idea|not available|n/?a|not (?:done|tested|asked)|\?+)\W*",
+    re.IGNORECASE,
+)
+_ORDERS = re.compile(
+    r"\b(ignore|disregard|forget)\b.{0,40}\b(instruction|prompt|rule|previous|above|evidence|case)s?\b"
+    r"|\b(system|developer) prompt\b|\bnew instructions?\b|\byou (?:must|should|will|are to|have to) (?:now )?"
+    r"(?:answer|say|output|respond|reply|report|conclude|choose|state|set|act|pretend)\b"
+    r"|\b(?:respond|reply|answer) (?:only )?with\b|</?(?:data|system|instructions?)>"
+    r"|\bset (?:the |your )?(?:probabilit|belief|confidence)",
+    re.IGNORECASE | re.DOTALL,
+)
+_ENOUGH = 6
+"""Telling words from which an answer can be told to be about something else."""
+_ALIEN = 0.1
+"""Cosine with the question below which it is, where they share no word."""
+
+
+def read_answer(text: str) -> Reply:
+    """What a sentence in reply to a yes-or-no question comes to.
+
+    >>> [read_answer(said).verdict for said in ("Yes.", "no", "unknown", "", "stop", "38.9 °C since Monday")]
+    ['present', 'absent', 'unknown', 'unknown', 'stopped', 'told']
+    >>> read_answer("No, only a mild cough").verdict
+    'told'
+    """
+    said = " ".join(text.split())
+    if said.casefold() in {"stop", "quit", "enough", "done"}:
+        return Reply(verdict="stopped", text=said)
+    if not said or _UNKNOWN.fullmatch(said):
+        return Reply(verdict="unknown", text=said)
+    if _YES.fullmatch(said):
+        return Reply(verdict="present", text=said)
+    if _NO.fullmatch(said):
+        return Reply(verdict="absent", text=said)
+    return Reply(verdict="told", text=said)
+
+
+def checked(item: Item, reply: Reply, encoder: Encoder, earlier: Iterable[tuple[str, str]] = ()) -> Reply:
+    """A reply with what is wrong with it; one about something else is not used. ``earlier``: (subject, verdict) so far."""
+    remarks = list(reply.remarks)
+    text = reply.text
+    if len(text) > LONGEST:
+        text = text[:LONGEST]
+        remarks.append(f"the answer has {len(reply.text):,} characters; the first {LONGEST:,} are kept")
+    if _ORDERS.search(text) or any(_ORDERS.search(span.text) for span in reply.spans):
+        remarks.append("the answer reads like an instruction; it is kept as data, and nobody follows it")
+    verdict = reply.verdict
+    if verdict == "told" and item.kind != "retrieval" and _about_something_else(item, text, encoder):
+        verdict = "off_question"
+        remarks.append("the answer is about something else and is not used")
+    opposite = {"present": "absent", "absent": "present"}.get(verdict)
+    for subject, said in earlier:
+        if said == opposite and _same(item.subject, subject, encoder):
+            remarks.append(f"this contradicts an earlier answer (“{subject}”: {said}); both are kept")
+    return replace(reply, verdict=verdict, text=text, remarks=tuple(remarks))
+
+
+def _about_something_else(item: Item, text: str, encoder: Encoder) -> bool:
+    said, asked = set(terms(text)), set(terms(f"{item.subject} {item.text}"))
+    if len(said) < _ENOUGH or said & asked:
+        return False
+    a, b = encoder.encode([text, item.text])
+    return float(np.dot(a, b)) < _ALIEN
+
+
+def _same(a: str, b: str, encoder: Encoder) -> bool:
+    left, right = encoder.encode([a, b])
+    return same_subject(a, b, float(np.dot(left, right)))

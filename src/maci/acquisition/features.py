@@ -1,0 +1,163 @@
+r"""What tells outcomes apart in a labelled corpus: phrases that stand in the texts of some outcomes and not of others.
+
+.. math:: P(\text{present} \mid y) = \frac{k_y + m\,b}{n_y + m}
+
+=====  ============================================================================
+k_y    texts about y in which the phrase stands, of n_y
+b      the share of all texts in which it stands
+m      how many texts the shared rate is worth (chosen on development cases)
+=====  ============================================================================
+
+Where texts are lists (``itching, skin rash, …``) a phrase is an entry; in prose it is a run of one to three telling words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maci.belief import Vector
+from maci.case.outcomes import normal
+from maci.evidence.lexical import terms
+from maci.evidence.span import Span
+
+__all__ = ["SMOOTHING", "Feature", "Features", "rate"]
+
+SMOOTHING = 1.0
+"""m; chosen on development cases (`benchmarks/bench_acquisition.py --tune`)."""
+_ENTRY = re.compile(r"[,;:.!?()\[\]\n“”\"]+|\s(?:and|or|with|but)\s", re.IGNORECASE)
+_WORDS = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_LONGEST_ENTRY = 4
+_LISTS = 0.6
+"""Share of short entries from which a corpus counts as one of lists."""
+_FILLERS = """
+usually often commonly sometimes may many much people patient patients person feel feels feeling felt like get gets
+got make makes made say says said also however one two three new first last day days week weeks month months year
+years time times cause causes caused bring brings tell tells notice since around even still well long lot really quite
+rather
+"""
+_GENERAL = frozenset(_FILLERS.split())
+"""Words that say little of anything; a phrase of prose does not begin or end with one, nor consist of one."""
+
+
+def rate(counts: Vector, sizes: Vector, base: Vector, smoothing: float = SMOOTHING) -> Vector:
+    """P(present | y), smoothed towards the shared rate.
+
+    >>> rate(np.array([3.0, 0.0]), np.array([3.0, 3.0]), np.array(0.5), 1.0).tolist()
+    [0.875, 0.125]
+    """
+    return np.asarray((counts + smoothing * base) / (sizes + smoothing), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A phrase and the texts it stands in."""
+
+    key: tuple[str, ...]
+    """Its terms."""
+    words: str
+    """As it is most often written."""
+    rows: NDArray[np.intp]
+
+
+class Features:
+    """The phrases of a corpus of texts about outcomes, with their rates."""
+
+    def __init__(
+        self,
+        spans: Sequence[Span],
+        subject: NDArray[np.intp],
+        outcomes: Sequence[str],
+        *,
+        names: Iterable[str] = (),
+        smoothing: float = SMOOTHING,
+    ) -> None:
+        self.spans, self.outcomes = spans, tuple(outcomes)
+        written: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+        rows: dict[tuple[str, ...], list[int]] = defaultdict(list)
+        split = [_entries(span.text) for span in spans]
+        lists = _are_lists(split)
+        for row, entries in enumerate(split):
+            for key, words in _phrases(entries, lists).items():
+                written[key][words] += 1
+                rows[key].append(row)
+        telling = _not_names({normal(name) for name in (*outcomes, *names)}, rows, subject, len(outcomes))
+        found: dict[bytes, Feature] = {}
+        for key in telling:
+            if len(rows[key]) < 2 and not lists:
+                continue
+            where = np.array(rows[key], np.intp)
+            feature = Feature(key, min(written[key], key=lambda w: (-written[key][w], w)), where)
+            known = found.get(where.tobytes())
+            if known is None or len(feature.words) > len(
+                known.words
+            ):  # of phrases that always go together, the fullest
+                found[where.tobytes()] = feature
+        self.all = tuple(sorted(found.values(), key=lambda f: f.key))
+        """Every phrase."""
+        self._size = np.bincount(subject, minlength=len(outcomes)).astype(np.float64)
+        counts = np.zeros((len(self.all), len(outcomes)))
+        for i, feature in enumerate(self.all):
+            np.add.at(counts[i], subject[feature.rows], 1.0)
+        base = (counts.sum(axis=1) + 0.5) / (self._size.sum() + 1.0)
+        self.base = base
+        """The share of all texts in which each stands."""
+        self.present = rate(counts, self._size, base[:, None], smoothing)
+        """P(present | y): a row for each phrase."""
+
+    def open(self, text: str, asked: Sequence[str] = ()) -> NDArray[np.bool_]:
+        """Which phrases a case text does not mention, and nobody has asked about."""
+        known = set(terms(text))
+        done = [set(terms(subject)) for subject in asked]
+        return np.array(
+            [not known.issuperset(f.key) and not any(set(f.key) == d for d in done) for f in self.all], dtype=bool
+        )
+
+
+def _entries(text: str) -> list[list[str]]:
+    return [words for part in _ENTRY.split(text) if (words := _WORDS.findall(part))]
+
+
+def _are_lists(split: Sequence[Sequence[Sequence[str]]]) -> bool:
+    entries = [len(words) for text in split for words in text]
+    short = sum(length <= _LONGEST_ENTRY for length in entries)
+    return len(entries) >= 2 * len(split) > 0 and short >= _LISTS * len(entries)
+
+
+def _phrases(entries: Sequence[Sequence[str]], lists: bool) -> Mapping[tuple[str, ...], str]:
+    found: dict[tuple[str, ...], str] = {}
+    for words in entries:
+        if lists:
+            if len(words) <= _LONGEST_ENTRY and (key := tuple(terms(" ".join(words)))):
+                found.setdefault(key, " ".join(words).casefold())
+            continue
+        for length in (1, 2, 3):
+            for start in range(len(words) - length + 1):
+                run = [word.casefold() for word in words[start : start + length]]
+                if run[0] in _GENERAL or run[-1] in _GENERAL or any(len(word) < 4 for word in (run[0], run[-1])):
+                    continue
+                key = tuple(terms(" ".join(run)))
+                if key and terms(run[0]) and terms(run[-1]):
+                    found.setdefault(key, " ".join(run))
+    return found
+
+
+def _not_names(
+    names: set[str], rows: Mapping[tuple[str, ...], list[int]], subject: NDArray[np.intp], outcomes: int
+) -> list[tuple[str, ...]]:
+    """Phrases that are not the name of an outcome, nor hold a word that only names are made of."""
+    named = [set(terms(name)) for name in names]
+    words = set().union(*named) if named else set()
+    common = {
+        word
+        for word in words
+        if len({int(subject[row]) for row in rows.get((word,), ())}) >= max(2, outcomes / 4)
+        and not any(of == {word} for of in named)
+    }
+    own = words - common
+    return [key for key in rows if not own.intersection(key)]

@@ -1,0 +1,278 @@
+"""A plan: what to find out next, ranked by what it is worth under the calibrated mixture. Pure: values in, values out.
+
+A :class:`Candidate` says how likely each answer is under each outcome; the plan adds what follows from p: bits, bits per cost, what
+each answer would do to the decision. Items are chosen jointly, so two that would say the same are not both on the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from maci.acquisition.gain import choose, gain, posterior, value
+from maci.belief import Vector, entropy
+
+__all__ = ["COSTS", "Candidate", "Item", "Kind", "Plan", "Rules", "Shift", "Utilities", "make_plan", "table_of"]
+
+Kind = Literal["question", "test", "history", "monitoring", "retrieval"]
+COSTS: Mapping[str, float] = {"question": 1.0, "history": 1.0, "retrieval": 1.0, "monitoring": 3.0, "test": 3.0}
+"""What finding something out costs, in units of a question, unless `plan.costs` says otherwise."""
+_SHOWN = 0.02
+"""An outcome below this probability is not named as one that an item separates."""
+_PART = 0.1
+"""Share of an item's gain from which an outcome counts as separated by it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """Something that could be found out, and how likely each answer is under each outcome."""
+
+    id: str
+    kind: Kind
+    text: str
+    """As it would be asked."""
+    subject: str
+    """What it asks about, in a few words: a finding."""
+    answers: tuple[str, ...] = ("present", "absent")
+    table: Mapping[str, tuple[float, ...]]
+    """Outcome → P(answer | outcome)."""
+    otherwise: tuple[float, ...]
+    """The same for outcomes that are not listed."""
+    expected: Mapping[str, str] = field(default_factory=dict)
+    """Outcome → what would be found, in words, where that says more than an answer."""
+    origin: tuple[str, ...] = ()
+    """Who proposed it: corpus, knowledge, agents, disagreement."""
+    assumed: bool = False
+    """The table is a guess at how telling the answer is; else it was counted in labelled texts."""
+    evidence: tuple[str, ...] = ()
+    """Spans behind the table."""
+    requests: tuple[str, ...] = ()
+    """Turns that asked for it: round and seat, as in 2A."""
+    cost: float | None = None
+    """Where it is known; else that of its kind."""
+    query: str = ""
+    """Retrieval: the text to search for."""
+    filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shift:
+    """What one answer would do to the decision."""
+
+    answer: str
+    probability: float
+    leader: str
+    """The outcome that would then lead."""
+    before: float
+    """Its probability now."""
+    after: float
+    changes: bool
+    """Another outcome would lead than does now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One line of a plan."""
+
+    id: str
+    kind: Kind
+    text: str
+    subject: str
+    separates: tuple[str, ...]
+    """Outcomes whose expected answers differ most, the likelier first."""
+    expected: Mapping[str, str]
+    """Outcome → the answer to expect, and how surely."""
+    expected_information_gain: float
+    """Bits, on its own."""
+    added_gain: float
+    """Bits beyond those of the items above it."""
+    cost: float
+    gain_per_cost: float
+    shifts: tuple[Shift, ...]
+    asked_for_by: tuple[str, ...]
+    """Admitted arguments whose turn asked for it, or that rest on the evidence behind it."""
+    evidence: tuple[str, ...]
+    origin: tuple[str, ...]
+    assumed: bool
+    query: str = ""
+    filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    value: float | None = None
+    """Value of the answer under utilities, where some were given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to find out next; without items, ``note`` says why."""
+
+    items: tuple[Item, ...]
+    entropy: float
+    """H(p) of the calibrated mixture, in bits."""
+    joint_gain: float
+    """Bits of all items together."""
+    considered: int
+    """Candidates that were looked at."""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What belongs on a plan."""
+
+    size: int = 6
+    least: float = 0.01
+    """Bits an item must add."""
+    price: float = 0.005
+    """Bits that a unit of cost must bring."""
+    costs: Mapping[str, float] = field(default_factory=dict)
+    assumed: float = 0.5
+    """Times which a gain counts in the ranking that rests on a guessed table."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Utilities:
+    """What each action is worth under each outcome."""
+
+    actions: tuple[str, ...]
+    table: tuple[tuple[float, ...], ...]
+    """A row for each action, a column for each label of the debate."""
+
+
+def make_plan(
+    labels: Sequence[str],
+    p: Vector,
+    candidates: Sequence[Candidate],
+    rules: Rules | None = None,
+    *,
+    backing: Mapping[str, frozenset[str]] | None = None,
+    utilities: Utilities | None = None,
+) -> Plan:
+    """The plan for a belief over labels; ``backing``: admitted argument → its turn, as in 2A, and the spans it cites."""
+    rules = rules or Rules()
+    h = entropy(p)
+    top = labels[int(p.argmax())] if len(labels) else ""
+    if h < rules.least:
+        note = (
+            f"nothing worth asking: {top} is all but certain ({h:.3f} bits are left)"
+            if top
+            else "there is no belief yet"
+        )
+        return Plan(items=(), entropy=h, joint_gain=0.0, considered=len(candidates), note=note)
+    tables = [table_of(c, labels) for c in candidates]
+    utility = None if utilities is None else np.array(utilities.table, dtype=np.float64)
+    costs = [_cost(c, rules) for c in candidates]
+    if utility is not None:
+        chosen = _by_value(p, tables, costs, utility, rules.size)
+    else:
+        # A guessed table is no better than its guess: its cost counts as higher, its bits stay what they are.
+        dear = [cost / (rules.assumed if c.assumed else 1.0) for c, cost in zip(candidates, costs, strict=True)]
+        chosen = [(pick.which, pick.added) for pick in choose(p, tables, dear, rules.size, least=rules.least)]
+    chosen = [(i, added) for i, added in chosen if utility is not None or added >= rules.price * costs[i]]
+    items = tuple(
+        _item(labels, p, candidates[i], tables[i], costs[i], added, backing or {}, utility) for i, added in chosen
+    )
+    note = ""
+    if not items:
+        note = "nothing worth asking: " + (
+            f"none of {len(candidates)} candidates is expected to bring {rules.least:g} bits, and its cost"
+            if candidates
+            else "nobody proposed anything, and no labelled text tells the leading outcomes apart"
+        )
+    bits = sum(item.added_gain for item in items)
+    return Plan(items=items, entropy=h, joint_gain=bits, considered=len(candidates), note=note)
+
+
+def table_of(candidate: Candidate, labels: Sequence[str]) -> Vector:
+    """P(answer | outcome), a row for each label."""
+    rows = np.array([candidate.table.get(label, candidate.otherwise) for label in labels], dtype=np.float64)
+    return np.asarray(rows / rows.sum(axis=1, keepdims=True), dtype=np.float64)
+
+
+def _cost(candidate: Candidate, rules: Rules) -> float:
+    if candidate.cost is not None and candidate.cost > 0:
+        return candidate.cost
+    return rules.costs.get(candidate.kind, COSTS[candidate.kind])
+
+
+def _by_value(
+    p: Vector, tables: Sequence[Vector], costs: Sequence[float], utility: Vector, size: int
+) -> list[tuple[int, float]]:
+    """Ranked by value per cost; value of information is not submodular, so each stands on its own."""
+    worth = [value(p, table, utility) / cost for table, cost in zip(tables, costs, strict=True)]
+    order = sorted((i for i in range(len(worth)) if worth[i] > 0), key=lambda i: (-worth[i], i))
+    return [(i, gain(p, tables[i])) for i in order[:size]]
+
+
+def _item(
+    labels: Sequence[str],
+    p: Vector,
+    candidate: Candidate,
+    table: Vector,
+    cost: float,
+    added: float,
+    backing: Mapping[str, frozenset[str]],
+    utility: Vector | None,
+) -> Item:
+    bits = gain(p, table)
+    separates = _separated(labels, p, table)
+    wanted = {*candidate.evidence, *candidate.requests}
+    return Item(
+        id=candidate.id,
+        kind=candidate.kind,
+        text=candidate.text,
+        subject=candidate.subject,
+        separates=separates,
+        expected={label: _expected(candidate, label, table[list(labels).index(label)]) for label in separates},
+        expected_information_gain=bits,
+        added_gain=added,
+        cost=cost,
+        gain_per_cost=bits / cost,
+        shifts=_shifts(labels, p, candidate, table),
+        asked_for_by=tuple(argument for argument, rests in backing.items() if wanted & rests),
+        evidence=candidate.evidence,
+        origin=candidate.origin,
+        assumed=candidate.assumed,
+        query=candidate.query,
+        filters=candidate.filters,
+        value=None if utility is None else value(p, table, utility),
+    )
+
+
+def _separated(labels: Sequence[str], p: Vector, table: Vector) -> tuple[str, ...]:
+    marginal = p @ table
+    with np.errstate(divide="ignore", invalid="ignore"):
+        parts = p * np.where(table > 0, table * np.log2(table / marginal), 0.0).sum(axis=1)
+    total = float(parts.sum())
+    among = [i for i in np.argsort(-p, kind="stable").tolist() if p[i] >= _SHOWN]
+    told = sorted((i for i in among if parts[i] >= _PART * total), key=lambda i: -parts[i])[:6]
+    more = [i for i in among if i not in told]
+    while len(told) < 2 and more:
+        told.append(more.pop(0))
+    return tuple(labels[i] for i in sorted(told, key=lambda i: (-p[i], i)))
+
+
+def _expected(candidate: Candidate, label: str, row: Vector) -> str:
+    best = int(row.argmax())
+    said = candidate.expected.get(label) or candidate.answers[best]
+    return f"{said} ({row[best]:.2f})"
+
+
+def _shifts(labels: Sequence[str], p: Vector, candidate: Candidate, table: Vector) -> tuple[Shift, ...]:
+    now, found = int(p.argmax()), []
+    for a, answer in enumerate(candidate.answers):
+        chance, after = posterior(p, table, a)
+        if chance > 0:
+            lead = int(after.argmax())
+            found.append(
+                Shift(
+                    answer=answer,
+                    probability=chance,
+                    leader=labels[lead],
+                    before=float(p[lead]),
+                    after=float(after[lead]),
+                    changes=lead != now,
+                )
+            )
+    return tuple(found)

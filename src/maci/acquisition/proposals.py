@@ -1,0 +1,275 @@
+"""Where proposals come from: labelled texts, the built-in knowledge, agents' requests, and what the debate left unresolved."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+
+from maci.acquisition.dedupe import distinct
+from maci.acquisition.features import Features
+from maci.acquisition.gain import gain, gains
+from maci.acquisition.plan import COSTS, Candidate, Kind, table_of
+from maci.acquisition.residual import Residual, Survey
+from maci.agents.reader.library import Library
+from maci.case.outcomes import normal
+from maci.evidence.encode import Encoder
+from maci.evidence.knowledge import Condition, conditions
+from maci.evidence.lexical import terms
+
+__all__ = ["Proposer", "Surveyor", "candidate_id", "kind_of", "requested", "unresolved"]
+
+_MOST = 24
+"""Candidates that go on record."""
+_LISTED = 1e-3
+"""Outcomes below this probability share the row ``otherwise``."""
+_TELLING, _GUESS = 0.75, 0.5
+"""What is assumed of an answer nobody has counted: it fits the outcome it is expected under this often; elsewhere it is open."""
+_UNLISTED = 0.05
+"""Assumed rate of a symptom under a condition that does not list it."""
+_TEST = re.compile(
+    r"\b(test|antigen|antibod\w+|serology|culture|biops\w+|x-?ray|ct|mri|scan|ultrasound|echo\w*|ecg|ekg|smear|titre|level|levels|"
+    r"count|assay|pcr|imaging|radiograph\w*|endoscopy|urinalysis|blood|swab|panel|spirometry)\b",
+    re.IGNORECASE,
+)
+_HISTORY = re.compile(
+    r"\b(history|travel\w*|family|exposure|exposed|smok\w+|vaccinat\w+|previous|recent|contact|ever)\b", re.IGNORECASE
+)
+_MONITOR = re.compile(r"\b(monitor\w*|follow[- ]?up|over the next|repeat|serial|watch for|daily)\b", re.IGNORECASE)
+
+
+class Proposer(Protocol):
+    """Looks for what could be found out."""
+
+    def survey(self, residual: Residual) -> Survey:
+        """Candidates for what is still open."""
+
+
+class Surveyor:
+    """The proposer of a table: a library where there is one, and an encoder to tell what is the same."""
+
+    def __init__(
+        self, library: Library | None = None, encoder: Encoder | None = None, aliases: Mapping[str, str] | None = None
+    ) -> None:
+        self._encoder, self._aliases, self._library = encoder, aliases or {}, library
+        self._features: Features | None = None
+        self._known = False
+        if library is not None:
+            own = [i for i, span in enumerate(library.spans) if not span.source.startswith("built-in")]
+            self._known = len(own) < len(library.spans)
+            if own:
+                spans = [library.spans[i] for i in own]
+                self._features = Features(spans, library.subject[own], library.outcomes, names=self._aliases)
+
+    def survey(self, residual: Residual) -> Survey:
+        """Everything proposed, each meaning once, the most informative first."""
+        found: list[Candidate] = []
+        considered = len(residual.requests)
+        if self._features is not None:
+            considered += len(self._features.all)
+            found += counted(self._features, residual)
+        if self._known:
+            listed = known(residual, self._aliases)
+            considered += len(listed)
+            found += listed
+        found += requested(residual)
+        found += unresolved(residual)
+        p = np.array(residual.p)
+        asked = [set(terms(subject)) for subject in residual.asked]
+        found = [c for c in found if c.kind == "retrieval" or set(terms(c.subject)) not in asked]
+        found = [c for c in found if not (c.kind == "retrieval" and c.subject in residual.asked)]
+        worth = {c.id: gain(p, table_of(c, residual.labels)) / (c.cost or COSTS[c.kind]) for c in found}
+        ranked = sorted(found, key=lambda c: (-worth[c.id], c.id))
+        pool = [c for c in ranked if worth[c.id] > 0][: 2 * _MOST]
+        chosen = distinct(pool, self._encoder)[:_MOST]
+        return Survey(candidates=tuple(map(self._grounded, chosen)), considered=considered)
+
+    def _grounded(self, candidate: Candidate) -> Candidate:
+        """With the spans that speak of it, where the proposal came without."""
+        if self._library is None or candidate.evidence or candidate.kind == "retrieval":
+            return candidate
+        rows = np.flatnonzero(self._library.mentions(candidate.subject))[:3]
+        return replace(candidate, evidence=tuple(self._library.spans[row].id for row in rows.tolist()))
+
+
+def candidate_id(subject: str, kind: str = "") -> str:
+    """An id that depends on what is asked alone."""
+    return "q-" + hashlib.sha256(f"{kind}/{normal(subject)}".encode()).hexdigest()[:8]
+
+
+def kind_of(text: str) -> Kind:
+    """What sort of finding out a text describes.
+
+    >>> kind_of("Dengue IgM serology"), kind_of("Recent travel to the tropics?"), kind_of("skin rash")
+    ('test', 'history', 'question')
+    """
+    if _MONITOR.search(text):
+        return "monitoring"
+    if _TEST.search(text):
+        return "test"
+    return "history" if _HISTORY.search(text) else "question"
+
+
+def counted(features: Features, residual: Residual) -> list[Candidate]:
+    """Phrases of the corpus that tell the leading outcomes apart."""
+    place = {label: i for i, label in enumerate(features.outcomes)}
+    p = np.array(residual.p)
+    rows = features.base[:, None].repeat(len(residual.labels), axis=1)
+    inside = [i for i, label in enumerate(residual.labels) if label in place]
+    rows[:, inside] = features.present[:, [place[residual.labels[i]] for i in inside]]
+    bits = np.where(features.open(residual.text, residual.asked), gains(p, rows), 0.0)
+    best = np.argsort(-bits, kind="stable")[: 2 * _MOST]
+    found = []
+    for f in best.tolist():
+        if bits[f] <= 0:
+            break
+        feature = features.all[f]
+        listed = {residual.labels[i]: (float(rows[f, i]), 1 - float(rows[f, i])) for i in inside if p[i] >= _LISTED}
+        base = float(features.base[f])
+        found.append(
+            Candidate(
+                id=candidate_id(feature.words),
+                kind=kind_of(feature.words),
+                text=f"Any sign of {feature.words}?",
+                subject=feature.words,
+                table=listed,
+                otherwise=(base, 1 - base),
+                origin=("corpus",),
+                evidence=tuple(features.spans[row].id for row in feature.rows[:3].tolist()),
+            )
+        )
+    return found
+
+
+def known(residual: Residual, aliases: Mapping[str, str]) -> list[Candidate]:
+    """Symptoms, tests and questions of the built-in knowledge about outcomes that are still possible."""
+    p = dict(zip(residual.labels, residual.p, strict=True))
+    by_name = {normal(name): c for c in conditions() for name in (c.name, *c.aliases)}
+    to_label = {normal(alias): label for alias, label in aliases.items()}
+    about: dict[str, Condition] = {}
+    for name, condition in by_name.items():
+        label = next((label for label in residual.labels if normal(label) == name), to_label.get(name))
+        if label is not None and p.get(label, 0.0) >= _LISTED:
+            about.setdefault(label, condition)
+    mentioned = set(terms(residual.text))
+    rates: dict[str, dict[str, float]] = defaultdict(dict)
+    for label, condition in about.items():
+        for symptom, share in condition.symptoms.items():
+            rates[symptom][label] = share
+    found = [
+        _symptom(symptom, listed, about)
+        for symptom, listed in rates.items()
+        if not mentioned.issuperset(terms(symptom))
+    ]
+    tests: dict[str, dict[str, str]] = defaultdict(dict)
+    kinds: dict[str, Kind] = {}
+    for label, condition in about.items():
+        for test in condition.tests:
+            tests[test.ask][label] = test.expect
+            kinds[test.ask] = "history" if test.kind == "history" else "test"
+    return found + [_test(ask, expects, about, kinds[ask]) for ask, expects in tests.items()]
+
+
+def _symptom(symptom: str, listed: Mapping[str, float], about: Iterable[str]) -> Candidate:
+    rows = {label: listed.get(label, _UNLISTED) for label in about}
+    return Candidate(
+        id=candidate_id(symptom),
+        kind=kind_of(symptom),
+        text=f"Any sign of {symptom}?",
+        subject=symptom,
+        table={label: (share, 1 - share) for label, share in rows.items()},
+        otherwise=(_UNLISTED, 1 - _UNLISTED),
+        origin=("knowledge",),
+        assumed=True,
+    )
+
+
+def _test(ask: str, expects: Mapping[str, str], about: Iterable[str], kind: Kind) -> Candidate:
+    """A test with what it shows under each outcome; those that expect the same share an answer."""
+    answers = tuple(dict.fromkeys(expects.values()))
+    n = len(answers)
+    table = {}
+    for label in about:
+        row = [(1 - _TELLING) / n] * n + [(1 - _TELLING) / n]
+        row[answers.index(expects[label]) if label in expects else n] = _TELLING
+        table[label] = tuple(x / sum(row) for x in row)
+    none = tuple([(1 - _TELLING) / n] * n + [_TELLING])
+    return Candidate(
+        id=candidate_id(ask, kind),
+        kind=kind,
+        text=ask if ask.endswith("?") else f"{ask}: what does it show?",
+        subject=ask.rstrip("?"),
+        answers=(*answers, "none of these"),
+        table=table,
+        otherwise=none,
+        expected=dict(expects),
+        origin=("knowledge",),
+        assumed=True,
+    )
+
+
+def requested(residual: Residual) -> list[Candidate]:
+    """What agents asked for; how telling the answer is has to be assumed."""
+    found = []
+    for asked in residual.requests:
+        request = asked.request
+        yes = [label for label in request.expected if label in residual.labels]
+        if not yes or not terms(request.text):
+            continue
+        table = {label: _row(request.expected[label]) for label in yes}
+        kind = request.kind or kind_of(request.text)
+        found.append(
+            Candidate(
+                id=candidate_id(request.text, "asked"),
+                kind=kind,
+                text=request.text,
+                subject=request.text.rstrip("? "),
+                answers=("yes", "no"),
+                table=table,
+                otherwise=(_GUESS, 1 - _GUESS),
+                origin=("agents",),
+                assumed=True,
+                requests=(asked.turn,),
+                query=request.text if kind == "retrieval" else "",
+            )
+        )
+    return found
+
+
+def _row(expected: bool) -> tuple[float, float]:
+    return (_TELLING, 1 - _TELLING) if expected else (1 - _TELLING, _TELLING)
+
+
+def unresolved(residual: Residual) -> list[Candidate]:
+    """What to look up: what tells the two sides of a disagreement apart, or else the two leading outcomes."""
+    order = sorted(range(len(residual.labels)), key=lambda i: (-residual.p[i], i))
+    leads = [label for label in dict.fromkeys(residual.leads) if label in residual.labels]
+    pairs = [(a, b) for n, a in enumerate(leads) for b in leads[n + 1 :]]
+    origin = "disagreement"
+    if not pairs and len(order) > 1 and residual.p[order[1]] >= 0.05:
+        pairs, origin = [(residual.labels[order[0]], residual.labels[order[1]])], "mixture"
+    return [_lookup(a, b, residual, origin) for a, b in pairs[:3]]
+
+
+def _lookup(a: str, b: str, residual: Residual, origin: str) -> Candidate:
+    rest, neither = (1 - _TELLING) / 2, 2 * (1 - _TELLING)
+    sides = (f"fits {a} better", f"fits {b} better", "does not tell")
+    words = " ".join(" ".join(residual.text.split())[:240].split())
+    return Candidate(
+        id=candidate_id(f"{a}/{b}", "retrieval"),
+        kind="retrieval",
+        text=f"What tells {a} from {b} in a case like this?",
+        subject=f"{a} or {b}",
+        answers=sides,
+        table={a: (1 - rest - neither, rest, neither), b: (rest, 1 - rest - neither, neither)},
+        otherwise=(rest, rest, 1 - 2 * rest),
+        origin=(origin,),
+        assumed=True,
+        query=f"{a} versus {b}: distinguishing findings. {words}",
+        filters={"outcomes": (a, b)},
+    )

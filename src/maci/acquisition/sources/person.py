@@ -1,0 +1,58 @@
+"""A person as a source: asks the best next question and waits for the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+
+from maci.acquisition.answers import read_answer
+from maci.acquisition.plan import Item
+from maci.acquisition.sources.source import Reply
+
+__all__ = ["Person", "ask_at_terminal"]
+
+
+class Person:
+    """Puts an item to a person by ``ask`` (a terminal, a web page); ``None`` is that nobody is there any more.
+
+    "yes", "no" and free text are answers, "unknown" or nothing is none, "stop" ends the questions.
+    """
+
+    name = "ask"
+    kinds = ("question", "test", "history", "monitoring")
+
+    def __init__(self, ask: Callable[[Item], Awaitable[str | None]]) -> None:
+        self._ask = ask
+
+    async def answer(self, item: Item) -> Reply:
+        """What the person says."""
+        said = await self._ask(item)
+        return Reply(verdict="stopped", text="nobody answers") if said is None else read_answer(said)
+
+
+async def ask_at_terminal(item: Item) -> str | None:
+    """Print the question on standard error and read a line from standard input."""
+    apart = " from ".join(item.separates[:2]) if len(item.separates) > 1 else item.text
+    sys.stderr.write(
+        f"\n{item.text}\n  (tells {apart}, {item.added_gain:.2f} bits; yes / no / unknown / stop / in words) > "
+    )
+    sys.stderr.flush()
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[None] = loop.create_future()
+    try:
+        loop.add_reader(sys.stdin.fileno(), _settle, ready)
+    except (NotImplementedError, OSError, ValueError):  # a file, or a system whose loop cannot watch it
+        line = await asyncio.to_thread(sys.stdin.readline)
+    else:
+        try:
+            await ready
+        finally:
+            loop.remove_reader(sys.stdin.fileno())
+        line = sys.stdin.readline()
+    return line.strip() if line else None
+
+
+def _settle(ready: asyncio.Future[None]) -> None:
+    if not ready.done():
+        ready.set_result(None)

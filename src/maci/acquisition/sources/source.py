@@ -1,0 +1,43 @@
+"""The source protocol: anything that answers items of a plan. It may raise; the failure is recorded and the next item asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from maci.acquisition.plan import Item
+from maci.evidence.span import Span
+from maci.llm.usage import Usage
+
+__all__ = ["Reply", "Source"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What a source says. ``text`` and ``spans`` are data: whatever they ask for is not done."""
+
+    verdict: Literal["present", "absent", "told", "unknown", "off_question", "stopped"]
+    """Found, not there, told in words, not known, an answer to something else; or no more questions, please."""
+    text: str = ""
+    spans: tuple[Span, ...] = ()
+    """Evidence that came with it; without any, the answer itself becomes a span."""
+    cost: float | None = None
+    """What it did cost, in the plan's units; else what was planned."""
+    usage: Usage = field(default_factory=Usage)
+    """Tokens and dollars, where a model was asked: they count against the debate's budget."""
+    remarks: tuple[str, ...] = ()
+
+
+class Source(Protocol):
+    """Somebody who can be asked."""
+
+    @property
+    def name(self) -> str:
+        """As `--source` names it; goes on record."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of items it can answer; all where empty."""
+
+    async def answer(self, item: Item) -> Reply:
+        """Answer one item."""

@@ -1,0 +1,161 @@
+"""Where a debate ends or pauses: the plan, what is asked of a source, and what the answers were worth.
+
+A stop is first a pause (:class:`~maci.controller.state.Closing`): what could be found out is looked for, and the plan is made. With
+acquisitions left (`plan.acquire`) and something worth its cost, the best items are asked, their answers become findings and spans, and
+the debate goes on where it stood: same record, dials, beliefs and budget, at most `stop.max_rounds` further rounds. θ stays frozen.
+"""
+
+from __future__ import annotations
+
+from maci.acquisition.plan import Item, Rules, make_plan
+from maci.acquisition.residual import Residual
+from maci.agents.anchor import Finding, Question
+from maci.belief import Vector, entropy, temper
+from maci.controller.decisions import Decision, Gained, Planned
+from maci.controller.ending import finish, forfeit
+from maci.controller.inputs import Acquired, Surveyed, unpack
+from maci.controller.state import Closing, Stake, State
+from maci.controller.stopping import StopReason
+
+__all__ = ["USED", "conclude", "enter", "make", "question", "realised", "residual"]
+
+_NO_MORE = frozenset({"error", "budget", "stopped_by_user"})
+"""Ends after which nothing more is asked."""
+USED = frozenset({"present", "absent", "told"})
+"""Verdicts that are findings."""
+
+
+def conclude(
+    state: State, reason: StopReason, detail: str, decisions: tuple[Decision, ...] = ()
+) -> tuple[State, tuple[Decision, ...]]:
+    """End the debate; where a plan is wanted, only once it is made."""
+    plans = state.opened.format >= 4 and state.config.plan.enabled and state.mixture is not None
+    if reason == "error" or not plans:
+        return finish(state, reason, detail, decisions)
+    return forfeit(state).but(closing=Closing(reason, detail)), decisions
+
+
+def question(state: State) -> Question:
+    """What agents and judges may know of the case."""
+    case = state.opened.case
+    return Question(case.question, case.context, case.outcomes.kind, state.labels, state.findings)
+
+
+def residual(state: State) -> Residual:
+    """What is still open, for a survey."""
+    p = calibrated(state)
+    return Residual(
+        question=state.opened.case.question,
+        text=question(state).told,
+        labels=state.labels[: len(p)],
+        p=tuple(p.tolist()),
+        leads=tuple(dict.fromkeys(state.labels[int(belief.argmax())] for belief in state.beliefs.values())),
+        requests=state.requests,
+        asked=tuple(item.subject for item, _ in state.acquired),
+    )
+
+
+def make(state: State, survey: Surveyed) -> tuple[State, tuple[Decision, ...]]:
+    """The plan; then the end, or a question to the source."""
+    closing = state.closing
+    assert closing is not None
+    rules, p = state.config.plan, calibrated(state)
+    plan = make_plan(
+        state.labels[: len(p)],
+        p,
+        survey.candidates,
+        Rules(size=rules.size, least=rules.least, price=rules.price, costs=rules.costs),
+        backing=backing(state),
+    )
+    wanted = _worth_asking(state, plan.items)
+    planned = Planned(
+        round=state.round,
+        stop=closing.reason,
+        items=plan.items,
+        entropy=plan.entropy,
+        joint_gain=plan.joint_gain,
+        considered=survey.considered,
+        notes=tuple(note for note in (plan.note, survey.note) if note),
+        acquire=tuple(item.id for item in wanted),
+    )
+    state = state.but(planned=planned, acquiring=wanted)
+    if wanted:
+        return state, (planned,)
+    return finish(state, closing.reason, closing.detail, (planned,))
+
+
+def _worth_asking(state: State, items: tuple[Item, ...]) -> tuple[Item, ...]:
+    assert state.closing is not None
+    rules, kinds = state.config.plan, state.opened.answers
+    left = rules.acquire - len(state.acquired)
+    enough = any(answer.verdict == "stopped" for _, answer in state.acquired)
+    if left <= 0 or enough or state.closing.reason in _NO_MORE:
+        return ()
+    worth = [i for i in items if (not kinds or i.kind in kinds) and i.added_gain >= rules.worth * i.cost]
+    return tuple(worth[: min(left, rules.batch)])
+
+
+def enter(state: State, item: Acquired) -> tuple[State, bool | None]:
+    """The state with an answer in it, and what then: ``True`` go on debating, ``False`` the end, ``None`` ask on."""
+    asked = next(i for i in state.acquiring if i.id == item.item)
+    warnings = tuple(f"{item.source or 'the source'} on “{asked.subject}”: {remark}" for remark in item.remarks)
+    rest = tuple(i for i in state.acquiring if i.id != item.item)
+    stake = state.stake or Stake(entropy(calibrated(state)), _leader(state), (), 0.0)
+    if item.verdict in USED:
+        present = {"present": True, "absent": False}.get(item.verdict)
+        found = Finding(asked.subject, item.text, present, state.round, tuple(span.id for span in item.spans))
+        stake = Stake(stake.entropy, stake.leader, (*stake.items, item.item), stake.predicted + asked.added_gain)
+        state = state.but(
+            findings=(*state.findings, found),
+            spans={**state.spans, **{span.id: span for span in item.spans}},
+            vectors={**state.vectors, **{i: unpack(v) for i, v in item.vectors.items()}},
+            stake=stake,
+        )
+    state = state.but(acquired=(*state.acquired, (asked, item)), acquiring=rest, warnings=(*state.warnings, *warnings))
+    if item.verdict == "stopped":
+        return state.but(acquiring=()), bool(stake.items)
+    if rest:
+        return state, None
+    if stake.items:
+        return state, True
+    return state, None  # nothing came of it: the next best is looked for
+
+
+def go_on(state: State) -> State:
+    """The debate after a pause: stop rules look at what comes from here on."""
+    return state.but(closing=None, segment=len(state.history))
+
+
+def realised(state: State) -> tuple[State, tuple[Decision, ...]]:
+    """After the first round that knew the answers: what they brought."""
+    stake = state.stake
+    if stake is None:
+        return state, ()
+    gained = Gained(
+        round=state.round,
+        items=stake.items,
+        predicted=stake.predicted,
+        realised=stake.entropy - entropy(calibrated(state)),
+        before=stake.leader,
+        after=_leader(state),
+    )
+    return state.but(stake=None), (gained,)
+
+
+def calibrated(state: State) -> Vector:
+    """The mixture as it is reported."""
+    assert state.mixture is not None
+    return temper(state.mixture, state.config.calibration.temperature)
+
+
+def backing(state: State) -> dict[str, frozenset[str]]:
+    """Admitted argument → the turn it stood in, and the spans it cites."""
+    return {
+        entry.id: frozenset({f"{entry.round}{entry.seat}", *(c.span for c in entry.argument.citations)})
+        for entry in state.record
+    }
+
+
+def _leader(state: State) -> str:
+    assert state.mixture is not None
+    return state.labels[int(state.mixture.argmax())]

@@ -1,0 +1,151 @@
+"""A plan as `maci plan --json` prints it, and its queries as `--export` writes them; the JSON Schema is in docs/schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from maci.acquisition.plan import Item, Kind, Plan
+from maci.controller.decisions import Planned
+
+__all__ = ["PlanPage", "QueryPage", "plan_of"]
+
+
+class _Page(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ShiftPage(_Page):
+    """What one answer would do to the decision."""
+
+    answer: str
+    probability: float = Field(ge=0, le=1)
+    leader: str = Field(description="the outcome that would then lead")
+    before: float = Field(ge=0, le=1, description="its probability now")
+    after: float = Field(ge=0, le=1)
+    changes: bool = Field(description="another outcome would lead than does now")
+
+
+class ItemPage(_Page):
+    """Something to find out."""
+
+    id: str
+    kind: Kind
+    text: str
+    separates: list[str]
+    expected: dict[str, str] = Field(description="outcome → the answer to expect, and its probability")
+    expected_information_gain: float = Field(ge=0, description="bits, on its own")
+    added_gain: float = Field(ge=0, description="bits beyond those of the items above it")
+    cost: float = Field(gt=0)
+    gain_per_cost: float = Field(ge=0)
+    shifts: list[ShiftPage]
+    asked_for_by: list[str] = Field(
+        description="admitted arguments whose turn asked for it, or that rest on its evidence"
+    )
+    evidence: list[str] = Field(description="ids of the spans behind it")
+    origin: list[str] = Field(description="corpus, knowledge, agents, disagreement or mixture")
+    assumed: bool = Field(description="how telling the answer is was guessed, not counted in texts")
+    query: str = ""
+    filters: dict[str, list[str]] = {}
+    value: float | None = Field(None, description="value of the answer under the utilities given")
+
+
+class PlanPage(_Page):
+    """What to find out next."""
+
+    items: list[ItemPage]
+    entropy: float = Field(ge=0, description="bits of doubt that are left under the calibrated mixture")
+    joint_gain: float = Field(ge=0, description="bits expected of all items together")
+    considered: int = Field(ge=0)
+    note: str = Field("", description="why there is nothing to ask, where there is nothing")
+    stop_reason: str = ""
+    transcript: str = ""
+
+    @classmethod
+    def of(cls, plan: Plan, *, stop_reason: str = "", transcript: str = "") -> PlanPage:
+        """The page of a plan."""
+        return cls(
+            items=[_item(item) for item in plan.items],
+            entropy=plan.entropy,
+            joint_gain=plan.joint_gain,
+            considered=plan.considered,
+            note=plan.note,
+            stop_reason=stop_reason,
+            transcript=transcript,
+        )
+
+
+class QueryPage(_Page):
+    """A query for a retrieval system."""
+
+    id: str
+    query: str
+    filters: dict[str, list[str]]
+    text: str
+    separates: list[str]
+    expected_information_gain: float
+    decision: list[ShiftPage] = Field(description="what each answer would do to the decision")
+
+    @classmethod
+    def of(cls, items: Sequence[Item]) -> list[QueryPage]:
+        """The queries of a plan: of retrieval items their own, of others the question, with its outcomes as a filter."""
+        return [
+            cls(
+                id=item.id,
+                query=item.query or f"{item.text} {' '.join(item.separates)}",
+                filters={key: list(of) for key, of in item.filters.items()} or {"outcomes": list(item.separates)},
+                text=item.text,
+                separates=list(item.separates),
+                expected_information_gain=item.expected_information_gain,
+                decision=_shifts(item),
+            )
+            for item in items
+        ]
+
+
+def plan_of(planned: Planned) -> Plan:
+    """The plan of a decision."""
+    return Plan(
+        items=planned.items,
+        entropy=planned.entropy,
+        joint_gain=planned.joint_gain,
+        considered=planned.considered,
+        note="; ".join(planned.notes),
+    )
+
+
+def _shifts(item: Item) -> list[ShiftPage]:
+    return [
+        ShiftPage(
+            answer=s.answer,
+            probability=s.probability,
+            leader=s.leader,
+            before=s.before,
+            after=s.after,
+            changes=s.changes,
+        )
+        for s in item.shifts
+    ]
+
+
+def _item(item: Item) -> ItemPage:
+    return ItemPage(
+        id=item.id,
+        kind=item.kind,
+        text=item.text,
+        separates=list(item.separates),
+        expected=dict(item.expected),
+        expected_information_gain=item.expected_information_gain,
+        added_gain=item.added_gain,
+        cost=item.cost,
+        gain_per_cost=item.gain_per_cost,
+        shifts=_shifts(item),
+        asked_for_by=list(item.asked_for_by),
+        evidence=list(item.evidence),
+        origin=list(item.origin),
+        assumed=item.assumed,
+        query=item.query,
+        filters={key: list(of) for key, of in item.filters.items()},
+        value=item.value,
+    )

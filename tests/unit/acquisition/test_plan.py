@@ -1,0 +1,170 @@
+"""Plans: ranking, what separates, shifts, who asked, nothing to ask."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from maci.acquisition.dedupe import distinct, same_subject
+from maci.acquisition.features import Features
+from maci.acquisition.plan import Candidate, Rules, Utilities, make_plan
+from maci.acquisition.proposals import Surveyor, kind_of
+from maci.acquisition.residual import Asked, Residual
+from maci.agents.argument import Request
+from maci.agents.reader.library import Library
+from maci.evidence.encode import load_encoder
+from maci.evidence.span import Span
+
+LABELS = ("Flu", "Cold", "Gout")
+
+
+def ask(subject: str, *present: float, **more: object) -> Candidate:
+    table = {label: (share, 1 - share) for label, share in zip(LABELS, present, strict=True)}
+    return Candidate(
+        **{"id": subject, "kind": "question", "text": f"Any {subject}?", "subject": subject, "table": table,
+           "otherwise": (0.5, 0.5), **more}
+    )  # type: ignore[arg-type]  # fmt: skip
+
+
+def test_items_are_ranked_by_what_they_add_and_say_what_answers_would_do():
+    plan = make_plan(LABELS, np.array([0.5, 0.4, 0.1]), [ask("hum", 0.5, 0.5, 0.5), ask("fever", 0.9, 0.1, 0.1)])
+    (item,) = plan.items
+    assert item.subject == "fever"
+    assert item.separates == ("Flu", "Cold", "Gout")
+    assert item.expected == {"Flu": "present (0.90)", "Cold": "absent (0.90)", "Gout": "absent (0.90)"}
+    present, absent = item.shifts  # P(present) = .45 + .04 + .01 = .5
+    assert (present.probability, present.leader, present.after) == pytest.approx((0.5, "Flu", 0.9))
+    assert (absent.leader, absent.before, absent.after, absent.changes) == ("Cold", 0.4, pytest.approx(0.72), True)
+    assert item.gain_per_cost == item.expected_information_gain == plan.joint_gain
+
+
+def test_cost_counts_and_a_dear_item_below_its_price_is_left_out():
+    p = np.array([0.5, 0.5, 0.0])
+    cheap, dear = ask("fever", 0.8, 0.2, 0.5), ask("biopsy", 0.9, 0.1, 0.5, kind="test")
+    assert [i.subject for i in make_plan(LABELS, p, [dear, cheap]).items] == ["fever", "biopsy"]
+    assert make_plan(LABELS, p, [dear, cheap], Rules(costs={"test": 1.0})).items[0].subject == "biopsy"
+    assert [i.subject for i in make_plan(LABELS, p, [dear, cheap], Rules(price=0.2)).items] == ["fever"]
+
+
+def test_nothing_worth_asking_says_why():
+    sure = make_plan(LABELS, np.array([1.0, 0.0, 0.0]), [ask("fever", 0.9, 0.1, 0.1)])
+    assert sure.items == ()
+    assert "Flu is all but certain" in sure.note
+    open_ = make_plan(LABELS, np.array([0.5, 0.5, 0.0]), [ask("hum", 0.5, 0.5, 0.5)])
+    assert open_.items == ()
+    assert "none of 1 candidates" in open_.note
+    assert "nobody proposed anything" in make_plan(LABELS, np.array([0.5, 0.5, 0.0]), []).note
+
+
+def test_utilities_rank_by_value_not_by_bits():
+    """Bits favour the question that splits Flu from Cold; only Gout is treated otherwise."""
+    p = np.array([0.45, 0.45, 0.1])
+    split, gout = ask("fever", 0.95, 0.05, 0.5), ask("toe", 0.02, 0.02, 0.9)
+    rest = Utilities(actions=("rest", "drug"), table=((0, 0, -10), (-1, -1, 5)))
+    plan = make_plan(LABELS, p, [split, gout], utilities=rest)
+    assert make_plan(LABELS, p, [split, gout]).items[0].subject == "fever"
+    assert [item.subject for item in plan.items] == ["toe"]
+    # now the best is to drug (−0.4, against −1.0 for resting). "toe" present: drug, .1·.9·5 − .9·.02·1 = .432; absent: rest,
+    # −10·.1·.1 = −.1 (drugging: .05 − .882). Together .332, which is .732 better than −.4.
+    assert plan.items[0].value == pytest.approx(0.732)
+
+
+def test_arguments_that_asked_are_named():
+    item = ask("fever", 0.9, 0.1, 0.1, evidence=("s-1",), requests=("2A",))
+    backing = {"1A1": frozenset({"1A", "s-1"}), "2A1": frozenset({"2A", "s-9"}), "2B1": frozenset({"2B", "s-7"})}
+    (found,) = make_plan(LABELS, np.array([0.5, 0.4, 0.1]), [item], backing=backing).items
+    assert found.asked_for_by == ("1A1", "2A1")
+
+
+def test_one_meaning_is_one_item_and_keeps_who_asked():
+    counted = ask("skin rash", 0.9, 0.1, 0.1, origin=("corpus",))
+    guessed = ask("rash of the skin", 0.7, 0.3, 0.5, id="x", assumed=True, requests=("1B",), origin=("agents",))
+    (one,) = distinct([guessed, counted], None)
+    assert (one.id, one.origin, one.requests) == ("skin rash", ("corpus", "agents"), ("1B",))
+
+
+def test_meaning_is_compared_by_the_encoder_but_not_across_opposites():
+    encoder = load_encoder()
+    a, b, c = encoder.encode(["stomach pain", "stomach ache", "weight loss"])
+    assert same_subject("stomach pain", "stomach ache", max(0.86, float(a @ b)))
+    assert not same_subject("stomach pain", "weight loss", float(a @ c))
+    assert not same_subject("weight gain", "weight loss", 0.99)
+    assert not same_subject("type 1", "type 2", 0.99)
+
+
+def library(*texts: tuple[str, str], outcomes: tuple[str, ...] = LABELS) -> Library:
+    return Library([Span.of(text, "notes", 0, label) for text, label in texts], outcomes, load_encoder())
+
+
+LISTS = library(
+    ("high fever, chills, dry cough", "Flu"), ("high fever, body aches, dry cough", "Flu"),
+    ("runny nose, sneezing, dry cough", "Cold"), ("runny nose, sore throat", "Cold"),
+    ("swollen toe, severe pain, redness", "Gout"), ("swollen toe, warm skin", "Gout"),
+)  # fmt: skip
+
+
+def test_rates_of_phrases_are_counted_and_smoothed():
+    features = Features(LISTS.spans, LISTS.subject, LISTS.outcomes, smoothing=1.0)
+    words = [f.words for f in features.all]
+    row = features.present[words.index("dry cough")]
+    base = 3.5 / 7  # in 3 of 6 texts, (k + ½) / (n + 1)
+    assert row.tolist() == pytest.approx([(2 + base) / 3, (1 + base) / 3, base / 3])
+
+
+def test_names_of_outcomes_are_not_findings():
+    told = library(
+        ("Flu fever high", "Flu"),
+        ("flu brings fever", "Flu"),
+        ("gout brings pain", "Gout"),
+        ("gout pain again", "Gout"),
+    )
+    words = {f.words for f in Features(told.spans, told.subject, told.outcomes).all}
+    assert not any("gout" in word or "flu" in word for word in words)
+    assert {"fever", "pain"} <= words
+
+
+def residual(**more: object) -> Residual:
+    return Residual(**{"question": "What is it?", "text": "cough", "labels": LABELS, "p": (0.5, 0.4, 0.1), **more})  # type: ignore[arg-type]
+
+
+def test_the_corpus_proposes_what_tells_the_leading_outcomes_apart():
+    survey = Surveyor(LISTS, load_encoder()).survey(residual())
+    first = survey.candidates[0]
+    assert first.subject in {"high fever", "runny nose"}
+    assert first.text == f"Any sign of {first.subject}?"
+    assert set(first.evidence) <= {span.id for span in LISTS.spans}
+    assert not first.assumed
+
+
+def test_what_the_case_says_or_was_asked_is_not_proposed():
+    subjects = [
+        c.subject for c in Surveyor(LISTS).survey(residual(text="high fever", asked=("runny nose",))).candidates
+    ]
+    assert "high fever" not in subjects
+    assert "runny nose" not in subjects
+    assert "dry cough" in subjects
+
+
+def test_requests_and_disagreements_are_proposed_and_marked_as_assumed():
+    wish = Request(text="Was there an X-ray of the toe?", expected={"Gout": True, "Flu": False})
+    survey = Surveyor().survey(residual(leads=("Flu", "Gout"), requests=(Asked(turn="2A", request=wish),)))
+    kinds = {c.kind: c for c in survey.candidates}
+    assert kinds["test"].requests == ("2A",)
+    assert kinds["test"].table["Gout"][0] > 0.5 > kinds["test"].table["Flu"][0]
+    assert kinds["retrieval"].filters == {"outcomes": ("Flu", "Gout")}
+    assert kinds["retrieval"].origin == ("disagreement",)
+    assert all(c.assumed for c in survey.candidates)
+
+
+def test_a_request_about_no_known_outcome_is_dropped():
+    wish = Request(text="Is the moon full?", expected={"Werewolf": True})
+    survey = Surveyor().survey(residual(p=(1.0, 0.0, 0.0), requests=(Asked(turn="2A", request=wish),)))
+    assert survey.candidates == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [("MRI of the knee", "test"), ("Family history of gout", "history"), ("Monitor the weight", "monitoring"), ("rash", "question")],
+)  # fmt: skip
+def test_kinds_are_read_from_the_text(text, kind):
+    assert kind_of(text) == kind
