@@ -30,7 +30,8 @@ from maci.methods.maci import Maci
 from maci.methods.method import Answer, Bench, Method
 from maci.methods.weighted_average import WeightedAverage
 from maci.study.calibration import Calibration, fit
-from maci.study.metrics import Scored, compare, flips, per_case, score, value
+from maci.study.flips import flips
+from maci.study.metrics import Scored, compare, per_case, score, value
 from maci.study.recorded import RecordedPanel
 from maci.study.statistics import wilson
 

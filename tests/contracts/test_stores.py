@@ -99,6 +99,21 @@ def test_a_study_goes_on_and_another_is_refused_with_what_differs(opened):
     assert store.meta() == again
 
 
+def test_a_method_can_be_added_and_none_be_changed_or_left_out(opened):
+    store, methods = opened(), make_meta().identity["methods"]
+    first = store.begin(make_meta())
+    more = store.begin(make_meta(methods=[{"use": "dmad"}, *methods]))  # wherever it stands in the spec
+    assert more.created == first.created and store.meta() == more != first
+    told = r"results of another study \(methods was \[.*\"dmad\".*Methods may be added"
+    with pytest.raises(InputError, match=told):
+        store.begin(make_meta())
+    with pytest.raises(InputError, match=r"methods was \[\{\"use\": \"dmad\".*is \[\{\"use\": \"dmad\".*\"rounds\": 3"):
+        store.begin(make_meta(methods=[*methods, {"use": "dmad", "rounds": 3}]))
+    with pytest.raises(InputError, match=r"another study \(seeds was \[0, 1\], is \[3\]\): .*begin again\.$"):
+        store.begin(make_meta(methods=[*methods, {"use": "dmad"}, {"use": "mad"}], seeds=[3]))
+    assert store.meta() == more
+
+
 def test_rows_outside_the_plan_are_kept_and_not_read(opened):
     store = opened()
     rows = [make_row(f"c{i}") for i in (1, 2)]

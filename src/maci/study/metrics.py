@@ -23,7 +23,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from operator import attrgetter
 from typing import Any, Literal, cast
 
@@ -34,25 +33,22 @@ from maci.belief import Vector, read
 from maci.calibrate import binned_gaps, equal_width
 from maci.errors import BeliefError, InputError
 from maci.study.statistics import RESAMPLES, Interval, Statistic, bootstrap, bootstrap_mean, mean_of, wilson
+from maci.study.statistics.sums import Summed
 
 __all__ = [
     "BINS",
     "FLOOR",
     "METRICS",
     "Bin",
-    "Flips",
     "Scored",
-    "Stratum",
-    "agreement",
     "compare",
     "ece_of",
-    "flips",
+    "ece_sums",
+    "leads",
     "measure",
     "per_case",
-    "per_round",
     "reliability",
     "score",
-    "strata",
     "value",
 ]
 
@@ -138,20 +134,31 @@ def score(
 def _against(p: Mapping[str, float], answer: str, gold: str) -> dict[str, Any]:
     p_gold = p.get(gold, 0.0)
     correct = answer == gold
-    rank = None
+    values = list(p.values())
+    rank, top3 = None, False
     if p_gold > 0:
-        rank = sum(x > p_gold for x in p.values()) + (1 + sum(x == p_gold for x in p.values())) / 2
-    first = sorted(p, key=lambda y: -p[y])[:3]
+        above = sum([x > p_gold for x in values])
+        rank = above + (1 + values.count(p_gold)) / 2
+        top3 = above < 3 and gold in sorted(p, key=p.__getitem__, reverse=True)[:3]  # stable: of equals the first
     return {
         "correct": correct,
-        "top3": p_gold > 0 and gold in first,
+        "top3": top3,
         "rank": rank,
         "reciprocal_rank": 0.0 if rank is None else 1 / rank,
         "p_gold": p_gold,
-        "brier": sum((x - (y == gold)) ** 2 for y, x in p.items()) + (gold not in p),
+        "brier": math.fsum([x * x for x in values]) - p_gold**2 + (1 - p_gold) ** 2,
         "brier_top": (p[answer] - correct) ** 2,
         "nll": -math.log(max(p_gold, FLOOR)),
     }
+
+
+def leads(belief: Mapping[str, float], gold: str | None) -> bool:
+    """Whether the gold outcome is the top one, as :func:`score` has it, and nothing more.
+
+    >>> leads({"a": 0.5, "b": 0.5}, "a"), leads({"a": 0.5, "b": 0.5}, "b")
+    (True, False)
+    """
+    return max(belief, key=belief.__getitem__) == gold
 
 
 def _on_scale(p: Mapping[str, float], positions: Mapping[str, float], raters: Mapping[str, float]) -> dict[str, Any]:
@@ -210,6 +217,28 @@ def ece_of(confidence: ArrayLike, correct: ArrayLike, *, adaptive: bool = False,
         return found
 
     return error
+
+
+def ece_sums(confidence: Vector, correct: Vector, case: NDArray[np.int64], cases: int, *, bins: int = BINS) -> Summed:
+    """The same error, equally wide bins, as a function of sums: what each case adds to each bin's gap, and its answers.
+
+    ``case`` is the number of each answer's case.
+
+    >>> answers = np.array([0.9, 0.9, 0.6, 0.6]), np.array([1.0, 1, 1, 0])
+    >>> round(ece_sums(*answers, np.array([0, 0, 1, 1]), 2).value, 6)
+    0.1
+    """
+    place = equal_width(confidence, bins)
+    used, column = np.unique(place, return_inverse=True)
+    k = len(used)
+    gaps = np.bincount(case * k + column, weights=confidence - correct, minlength=cases * k).reshape(cases, k)
+    answers = np.bincount(case, minlength=cases).astype(float)
+
+    def error(s: Vector) -> Vector:
+        found: Vector = np.abs(s[:, :-1]).sum(axis=1) / s[:, -1]
+        return found
+
+    return Summed(np.column_stack([gaps, answers]), error)
 
 
 def _equal_mass(confidence: Vector, gap: Vector, bins: int) -> Statistic:
@@ -353,129 +382,3 @@ def reliability(scored: Sequence[Scored], bins: int = BINS, level: float = 0.95)
         mean = float(confidence[inside].mean()) if n else math.nan
         bars.append(Bin(b / bins, (b + 1) / bins, n, mean, wilson(int(right[inside].sum()), n, level)))
     return tuple(bars)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Flips:
-    """How answers to the same cases changed from one belief to another."""
-
-    correct_to_wrong: int
-    wrong_to_correct: int
-    stayed_correct: int
-    stayed_wrong: int
-
-    @property
-    def n(self) -> int:
-        """Cases."""
-        return self.correct_to_wrong + self.wrong_to_correct + self.stayed_correct + self.stayed_wrong
-
-    @property
-    def harmed(self) -> Interval:
-        """Share of the cases right before that are wrong after; Wilson."""
-        return wilson(self.correct_to_wrong, self.correct_to_wrong + self.stayed_correct)
-
-    @property
-    def mended(self) -> Interval:
-        """Share of the cases wrong before that are right after; Wilson."""
-        return wilson(self.wrong_to_correct, self.wrong_to_correct + self.stayed_wrong)
-
-
-def flips(before: Sequence[Scored], after: Sequence[Scored]) -> Flips:
-    """The 2 × 2 table of correct before and after, over cases with a gold outcome: what McNemar's test (1947) looks at.
-
-    >>> right, wrong = score({"a": 1.0}, "a"), score({"b": 1.0}, "a")
-    >>> found = flips([right, right, wrong], [right, wrong, wrong])
-    >>> found.correct_to_wrong, found.wrong_to_correct, found.harmed.value, found.mended.value
-    (1, 0, 0.5, 0.0)
-    """
-    if len(before) != len(after):
-        raise InputError(f"before has {len(before)} cases and after {len(after)}: give the same cases, in order")
-    pairs = [
-        (x.correct, y.correct)
-        for x, y in zip(before, after, strict=True)
-        if x.correct is not None and y.correct is not None
-    ]
-    return Flips(
-        correct_to_wrong=pairs.count((True, False)),
-        wrong_to_correct=pairs.count((False, True)),
-        stayed_correct=pairs.count((True, True)),
-        stayed_wrong=pairs.count((False, False)),
-    )
-
-
-def per_round(courses: Sequence[Sequence[Mapping[str, float]]], gold: Sequence[str | None]) -> tuple[Interval, ...]:
-    """Accuracy after round 0, 1, … of the longest course: (1/n) Σ 1[top of p⁽ᵐⁱⁿ⁽ᵗ'ᵀ⁾⁾ = gold], Wilson (1927).
-
-    A debate that has ended keeps its last answer, so every round has the same n: cases with a gold outcome and at least one belief.
-
-    >>> a, b = {"a": 0.9, "b": 0.1}, {"a": 0.1, "b": 0.9}
-    >>> [round(x.value, 2) for x in per_round([[a], [b, a, a], [b, b]], ["a", "a", "b"])]
-    [0.67, 1.0, 1.0]
-    """
-    known = [
-        [score(p, y).correct is True for p in course]
-        for course, y in zip(courses, gold, strict=True)
-        if course and y is not None
-    ]
-    rounds = max(map(len, known), default=0)
-    return tuple(wilson(sum(right[min(t, len(right) - 1)] for right in known), len(known)) for t in range(rounds))
-
-
-def strata(values: Sequence[float | None], edges: Sequence[float] | None = None) -> tuple[str | None, ...]:
-    """The stratum of each case by a number such as Q₀; ``None`` where that is undefined.
-
-    Without ``edges`` low, middle and high are thirds, cut at the quantiles ⅓ and ⅔ of the defined values (Hyndman & Fan 1996, type
-    7); a value equal to a cut is above it, so equals are never split. With edges a < b < … the strata are < a, a–b, …, ≥ last.
-
-    >>> strata([0.1, 0.5, None, 0.9, 0.2, 0.6, 0.8])
-    ('low', 'middle', None, 'high', 'low', 'middle', 'high')
-    >>> strata([0.5, 0.6, 0.7], (0.6, 0.7))
-    ('< 0.6', '0.6–0.7', '≥ 0.7')
-    """
-    known = [v for v in values if v is not None and not math.isnan(v)]
-    if edges is None:
-        names = ["low", "middle", "high"]
-        cuts = np.quantile(known, [1 / 3, 2 / 3]).tolist() if known else [0.0, 1.0]
-    else:
-        cuts = list(edges)
-        if not cuts or any(x >= y for x, y in pairwise(cuts)):
-            raise InputError(f"edges are {cuts}: give at least one, increasing")
-        between = [f"{x:g}–{y:g}" for x, y in pairwise(cuts)]
-        names = [f"< {cuts[0]:g}", *between, f"≥ {cuts[-1]:g}"]
-    return tuple(
-        None if v is None or math.isnan(v) else names[int(np.searchsorted(cuts, v, side="right"))] for v in values
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Stratum:
-    """Vote agreement in one stratum, in per cent."""
-
-    n: int
-    mean: float
-    lower: float
-    """First quartile."""
-    upper: float
-    """Third quartile: the paper prints agreement as such a range."""
-
-
-def agreement(shares: Sequence[float | None], stratum: Sequence[str | None]) -> dict[str, Stratum]:
-    """Vote agreement by stratum: 100 × the mean share of the votes that the leading outcome has, with its quartiles.
-
-    Cases without votes or without a stratum are not counted. SPEC 12 (the paper's table of votes by evidence quality).
-
-    >>> agreement([0.6, 0.8, None, 0.25], ["high", "high", "high", "low"])["high"]
-    Stratum(n=2, mean=70.0, lower=65.0, upper=75.0)
-    """
-    found: dict[str, list[float]] = {}
-    for share, name in zip(shares, stratum, strict=True):
-        if name is not None:
-            found.setdefault(name, [])
-            if share is not None and not math.isnan(share):
-                found[name].append(100 * share)
-    return {
-        name: Stratum(len(x), float(np.mean(x)), *map(float, np.quantile(x, [0.25, 0.75])))
-        if x
-        else Stratum(0, math.nan, math.nan, math.nan)
-        for name, x in found.items()
-    }

@@ -171,13 +171,19 @@ def conflict(new: Row, old: Row, where: str) -> CheckFailed | None:
 
 
 def admit(old: Meta, new: Meta, where: str) -> Meta:
-    """The study that goes on: the plan of the new, the origin of the old; refused where they are not one study."""
+    """The study that goes on: the plan of the new, the origin of the old; refused where they are not one study.
+
+    Methods may have been added: an answer of one follows from its key, whatever others there are.
+    """
     before, after = dict(old.identity), dict(new.identity)
     files, now = before.pop("files", {}), after.pop("files", {})
+    if not (lost := _lost(before, after)):
+        after["methods"] = before.get("methods")
     if old.fingerprint != new.fingerprint and _said(before) != _said(after):
         what = "; ".join(differences(before, after)) or "its panel"
+        may = " Methods may be added to a study, but not changed or left out." if lost else ""
         raise InputError(
-            f"{where} holds the results of another study ({what}): choose another --out, or delete it to begin again"
+            f"{where} holds the results of another study ({what}): choose another --out, or delete it to begin again.{may}"
         )
     if changed := [
         name for data, known in files.items() for name, sha in known.items() if now.get(data, known).get(name) != sha
@@ -189,6 +195,12 @@ def admit(old: Meta, new: Meta, where: str) -> Meta:
     learnt = {data: {**new.learnt.get(data, {}), **old.learnt.get(data, {})} for data in {**new.learnt, **old.learnt}}
     kept = {"version": old.version, "commit": old.commit, "created": old.created, "learnt": learnt}
     return new.model_copy(update=kept)
+
+
+def _lost(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Whether a method of the old study is not in the new as it was."""
+    there = [_said(method) for method in after.get("methods") or ()]
+    return any(_said(method) not in there for method in before.get("methods") or ())
 
 
 def _said(identity: Mapping[str, Any]) -> str:

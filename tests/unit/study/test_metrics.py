@@ -11,23 +11,21 @@ from sklearn.metrics import brier_score_loss, log_loss, top_k_accuracy_score
 
 from maci.calibrate import ece
 from maci.errors import BeliefError, InputError
+from maci.study.flips import flips, per_round
 from maci.study.metrics import (
     BINS,
     FLOOR,
     METRICS,
-    agreement,
     compare,
     ece_of,
-    flips,
     measure,
     per_case,
-    per_round,
     reliability,
     score,
-    strata,
     value,
 )
 from maci.study.statistics import wilson
+from maci.study.strata import agreement, strata
 
 LABELS = ("a", "b", "c", "d", "e")
 

@@ -483,6 +483,18 @@ def test_a_study_from_before_files_were_looked_at_goes_on_and_learns_them(tmp_pa
         run(make_study(tmp_path, **FAKES, seeds=[5]), tmp_path)
 
 
+def test_of_a_method_that_is_added_only_its_own_rows_are_computed(tmp_path):
+    methods = [{"use": "single", "each": True}, {"use": "average"}]
+    run(make_study(tmp_path, methods=methods), tmp_path)
+    before = kept(tmp_path)
+    outcome = run(make_study(tmp_path, methods=[{"use": "majority_vote", "n": 3}, *methods]), tmp_path)
+    after = kept(tmp_path)
+    assert outcome.progress.there == len(before) == 12 * 2 * 4 and outcome.progress.new == 12 * 2
+    assert before.items() <= after.items() and {k.method for k in after.keys() - before.keys()} == {"majority_vote"}
+    run(make_study(tmp_path, methods=[{"use": "majority_vote", "n": 3}, *methods]), tmp_path / "at once")
+    assert kept(tmp_path / "at once") == after
+
+
 def test_rows_outside_the_plan_are_kept_and_not_counted(tmp_path, fakes):
     asked = fakes()
     whole = make_study(tmp_path, **FAKES)

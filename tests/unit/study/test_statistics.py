@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from maci.errors import InputError
-from maci.study.metrics import ece_of
+from maci.study.metrics import ece_of, ece_sums
 from maci.study.statistics import (
     FDR,
     RESAMPLES,
@@ -24,6 +24,7 @@ from maci.study.statistics import (
     wilcoxon,
     wilson,
 )
+from maci.study.statistics.sums import Draws, bootstrap_all, bootstrap_sums, mean_sums, ratio_sums
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -82,8 +83,60 @@ def test_with_the_same_resamples_the_interval_is_that_of_scipy(method, draw):
 def test_resamples_drawn_in_many_batches_are_the_same(monkeypatch):
     x = rng(3).exponential(size=30)
     whole = bootstrap(mean_of(x), 30, rng(), resamples=500)
-    monkeypatch.setattr("maci.study.statistics._CELLS", 100)
+    monkeypatch.setattr("maci.study.statistics.resampling.CELLS", 100)
     assert bootstrap(mean_of(x), 30, rng(), resamples=500) == whole
+
+
+# bootstrap of functions of sums
+
+
+@pytest.mark.parametrize("method", ["bca", "percentile"])
+@pytest.mark.parametrize("draw", [lambda r: r.normal(size=40), lambda r: r.exponential(size=75), lambda r: r.random(9)])
+def test_a_mean_from_sums_is_that_of_scipy(method, draw):
+    x = np.round(1024 * draw(rng(7))) / 1024  # sums without rounding, so that ties are ties for SciPy too
+    name = {"bca": "BCa", "percentile": "percentile"}[method]
+    theirs = scipy_bootstrap((x,), np.mean, name, vectorized=True)
+    ours = bootstrap_sums(mean_sums(x), Draws(), method=method)
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+    assert (ours.value, ours.n, ours.how) == (pytest.approx(x.mean()), len(x), name)
+
+
+def test_ratios_and_differences_from_sums_are_those_of_scipy():
+    x, y, z = (rng(i).gamma(2, size=50) for i in (1, 2, 3))
+    ratio, less = bootstrap_all([ratio_sums(x, y), mean_sums(x).less(mean_sums(z))], Draws())
+    theirs = scipy_bootstrap((x, y), lambda a, b, axis: a.sum(axis) / b.sum(axis), paired=True, vectorized=True)
+    assert (ratio.low, ratio.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+    theirs = scipy_bootstrap((x - z,), np.mean, vectorized=True)
+    assert (less.low, less.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+
+
+@pytest.mark.parametrize("sizes", [[1] * 90, [3] * 40, [1, 2, 3, 4] * 10])
+def test_a_calibration_error_from_sums_is_the_general_one_over_whole_cases(sizes):
+    case = np.repeat(np.arange(len(sizes)), sizes)
+    confidence = rng(1).uniform(0.3, 1, len(case))
+    right = (rng(2).uniform(size=len(case)) < confidence - 0.1).astype(float)
+    general = bootstrap(ece_of(confidence, right), len(case), rng(), groups=case.tolist(), resamples=700)
+    ours = bootstrap_sums(ece_sums(confidence, right, case, len(sizes)), Draws(0, 700), rows=len(case))
+    assert (ours.value, ours.low, ours.high) == pytest.approx((general.value, general.low, general.high), abs=1e-12)
+    assert (ours.n, ours.how) == (general.n, general.how)
+
+
+def test_undefined_ratios_of_sums_are_left_out_and_counted_as_in_general():
+    x, y = [10, 20, 30, 40, 50], [1, 0, 0, 0, 0]
+    assert bootstrap_sums(ratio_sums(x, y), Draws(0, 1000)) == bootstrap(ratio_of(x, y), 5, rng(), resamples=1000)
+    assert math.isnan(bootstrap_sums(ratio_sums([1, 2], [0, 0]), Draws()).value)
+    nothing = bootstrap_sums(mean_sums([]), Draws())
+    assert (nothing.n, nothing.how) == (0, "no cases") and math.isnan(nothing.value)
+    assert bootstrap_sums(mean_sums([0.4]), Draws()).how == "point: no resample differs"
+
+
+@pytest.mark.parametrize("cells", [("_KEPT", 0), ("_AT_ONCE", 64), ("resampling.CELLS", 100)])
+def test_however_few_resamples_are_held_at_once_the_sums_are_the_same(monkeypatch, cells):
+    x = rng(3).integers(0, 9, (30, 2)).astype(float)
+    whole = Draws(5, 500).sums(x)
+    monkeypatch.setattr(f"maci.study.statistics.sums.{cells[0]}", cells[1])
+    some = Draws(5, 500)
+    assert (some.sums(x) == whole).all() and (some.sums(x) == whole).all()
 
 
 def test_bca_is_not_the_percentile_interval_on_skewed_data():

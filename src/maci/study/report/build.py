@@ -15,23 +15,19 @@ from maci.page.chart import Chart
 from maci.study.calibration import Calibration, Learner
 from maci.study.report.arena import BEST, WITHOUT_DEBATE, Arena, arenas
 from maci.study.report.compare import Comparison, adjusted, compare_all, in_words, worth_it
+from maci.study.report.compute import compute_table
 from maci.study.report.course import flip_table, round_table, signal_tables
+from maci.study.report.differences import difference_table
 from maci.study.report.estimates import Estimates
 from maci.study.report.gather import Gathered
 from maci.study.report.glossary import GLOSSARY
 from maci.study.report.lessons import lessons_table
+from maci.study.report.main import main_table, overview
 from maci.study.report.model import Column, Line, Report, Section, Table, count, number, text
 from maci.study.report.ordered import ordered_table, ordered_words
+from maci.study.report.parts import ablation_table, members_table
+from maci.study.report.reliability import reliability_table
 from maci.study.report.strata import agreement_table, quality_table
-from maci.study.report.tables import (
-    ablation_table,
-    compute_table,
-    difference_table,
-    main_table,
-    members_table,
-    overview,
-    reliability_table,
-)
 from maci.study.statistics import RESAMPLES
 
 __all__ = ["REFERENCE", "Settings", "build_report"]

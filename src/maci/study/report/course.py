@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from maci.page.chart import Chart, Point, Series
-from maci.study.metrics import flips, score
+from maci.study.metrics import leads
 from maci.study.report.arena import Arena, Entrant
 from maci.study.report.estimates import Estimates
 from maci.study.report.model import Cell, Column, Line, Table, count, estimate
@@ -33,7 +33,7 @@ def round_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart] | Non
         places = [p for p in sorted(entrant.answers) if entrant.answers[p].row.course]
         rows = [entrant.answers[p].row for p in places]
         known = [
-            ([score(step.belief, row.gold).correct is True for step in row.course], p.case)
+            ([leads(step.belief, row.gold) for step in row.course], p.case)
             for row, p in zip(rows, places, strict=True)
             if row.gold is not None
         ]
@@ -42,13 +42,8 @@ def round_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart] | Non
             continue
         longest = max(longest, rounds)
         cases = [case for _, case in known]
-        found = [
-            estimates.share(
-                [float(right[min(t, len(right) - 1)]) for right, _ in known],
-                cases,
-            )
-            for t in range(rounds)
-        ]
+        after = [[float(right[min(t, len(right) - 1)]) for right, _ in known] for t in range(rounds)]
+        found = estimates.shares(after, cases)
         home = entrant.name == arena.reference
         lines.append((entrant.name, [estimate(x, "share") for x in found], home))
         points = tuple(Point(x=float(t), y=x.value, low=x.low, high=x.high, n=x.n) for t, x in enumerate(found))
@@ -99,10 +94,10 @@ def flip_table(arena: Arena, estimates: Estimates) -> Table | None:
         ]
         if not places:
             continue
-        after = [entrant.answers[p].scored for p in places]
-        before = [score(entrant.answers[p].row.course[0].belief, entrant.answers[p].row.gold) for p in places]
-        found = flips(before, after)
-        pairs = [(b.correct is True, a.correct is True, p.case) for b, a, p in zip(before, after, places, strict=True)]
+        rows = [entrant.answers[p].row for p in places]
+        after = [entrant.answers[p].scored.correct is True for p in places]
+        before = [leads(row.course[0].belief, row.gold) for row in rows]
+        pairs = [(b, a, p.case) for b, a, p in zip(before, after, places, strict=True)]
         spoiled = [(float(not now), case) for was, now, case in pairs if was]
         mended = [(float(now), case) for was, now, case in pairs if not was]
         lines.append(
@@ -110,9 +105,9 @@ def flip_table(arena: Arena, estimates: Estimates) -> Table | None:
                 name=entrant.name,
                 source="reference" if entrant.name == arena.reference else "ours",
                 cells=(
-                    count(found.n),
-                    count(found.correct_to_wrong),
-                    count(found.wrong_to_correct),
+                    count(len(pairs)),
+                    count(sum(was and not now for was, now, _ in pairs)),
+                    count(sum(now and not was for was, now, _ in pairs)),
                     estimate(estimates.share([x for x, _ in spoiled], [case for _, case in spoiled]), "share"),
                     estimate(estimates.share([x for x, _ in mended], [case for _, case in mended]), "share"),
                 ),
@@ -162,9 +157,9 @@ def _signals(entrant: Entrant, estimates: Estimates) -> tuple[Table, Chart] | No
         there = [p for p in places if len(entrant.answers[p].row.course) > t]
         steps = [entrant.answers[p].row.course[t] for p in there]
         cells = [count(len(there))]
-        for key, _, _ in SIGNALS:
-            values = [math.nan if (x := getattr(step, key)) is None else x for step in steps]
-            mean = estimates.mean(values, [p.case for p in there])
+        values = [[math.nan if (x := getattr(step, key)) is None else x for step in steps] for key, _, _ in SIGNALS]
+        means = estimates.means(values, [p.case for p in there])
+        for (key, _, _), mean in zip(SIGNALS, means, strict=True):
             cells.append(estimate(mean))
             if mean.n:
                 marks[key].append(Point(x=float(t), y=mean.value, low=mean.low, high=mean.high, n=mean.n))

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from maci.belief import Vector
-from maci.calibrate import binned_gaps, equal_width
-from maci.study.metrics import BINS, Scored, compare, measure, per_case
-from maci.study.statistics import RESAMPLES, Interval, bootstrap, bootstrap_mean, mean_of, ratio_of, wilson
+from maci.calibrate import equal_width
+from maci.study.metrics import BINS, Scored, compare, ece_sums, measure, per_case
+from maci.study.statistics import RESAMPLES, Draws, Interval, Summed, bootstrap_mean, bootstrap_sums, wilson
+from maci.study.statistics.clusters import numbered
+from maci.study.statistics.sums import bootstrap_all, ratio_sums
 
 __all__ = ["ALIKE", "WIDENED", "Estimates", "bounded", "covering"]
 
@@ -57,7 +60,7 @@ def bounded(found: Interval, cases: int, reach: float) -> Interval:
     return Interval(found.value, middle - u * reach, middle + u * reach, found.n, ALIKE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Estimates:
     """How figures are estimated: cases are resampled whole, whatever the number of seeds."""
 
@@ -67,6 +70,11 @@ class Estimates:
     def rng(self) -> np.random.Generator:
         """A fresh generator for one figure."""
         return np.random.default_rng(self.seed)
+
+    @cached_property
+    def draws(self) -> Draws:
+        """The resamples of all figures."""
+        return Draws(self.seed, self.resamples)
 
     def ratio(
         self,
@@ -80,24 +88,37 @@ class Estimates:
         >>> print(Estimates(resamples=100).ratio([1, 0, 2], [1, 1, 1], "aab"))
         1 [0.5, 2], n = 3, BCa, 2 clusters
         """
-        code: dict[Hashable, int] = {}
-        place = np.array([code.setdefault(case, len(code)) for case in cases], dtype=np.int64)
-        n, size = len(place), len(code)
-        if n == 0:
-            return Interval(math.nan, math.nan, math.nan, 0, "no cases")
+        place, size = numbered(cases)
         x = np.bincount(place, weights=np.asarray(above, dtype=float), minlength=size)
         y = np.bincount(place, weights=np.asarray(below, dtype=float), minlength=size)
-        alike = bool((y == y[0]).all()) and y[0] != 0
-        statistic = mean_of(x / y[0]) if alike else ratio_of(x, y)
-        found = bootstrap(statistic, size, self.rng(), method=method, resamples=self.resamples)
-        how = found.how if size == n else f"{found.how}, {size} clusters"
-        return Interval(found.value, found.low, found.high, n, how)
+        return bootstrap_sums(ratio_sums(x, y), self.draws, rows=len(place), method=method)
 
     def mean(self, values: Sequence[float] | Vector, cases: Sequence[Hashable]) -> Interval:
         """The mean of the values that are defined."""
         x = np.asarray(values, dtype=float)
         keep = np.flatnonzero(~np.isnan(x))
         return self.ratio(x[keep], np.ones(len(keep)), [cases[i] for i in keep.tolist()])
+
+    def means(self, columns: Sequence[Sequence[float] | Vector], cases: Sequence[Hashable]) -> list[Interval]:
+        """The means of several values of the same answers; those that are defined throughout are drawn at once.
+
+        >>> [x.value for x in Estimates(resamples=100).means([[1, 0, 2], [1, math.nan, 2]], "aab")]
+        [1.0, 1.5]
+        """
+        given = [np.asarray(column, dtype=float) for column in columns]
+        whole = [i for i, x in enumerate(given) if not np.isnan(x).any()]
+        place, size = numbered(cases)
+        answers = np.bincount(place, minlength=size)
+        sums = [ratio_sums(np.bincount(place, weights=given[i], minlength=size), answers) for i in whole]
+        drawn = dict(zip(whole, bootstrap_all(sums, self.draws, rows=len(place)), strict=True))
+        return [drawn[i] if i in drawn else self.mean(x, cases) for i, x in enumerate(given)]
+
+    def shares(self, columns: Sequence[Sequence[float] | Vector], cases: Sequence[Hashable]) -> list[Interval]:
+        """Several proportions of the same answers."""
+        given = [np.asarray(column, dtype=float) for column in columns]
+        mixed = [i for i, x in enumerate(given) if len(x) and not np.isnan(x).any() and 0 < x.mean() < 1]
+        drawn = dict(zip(mixed, self.means([given[i] for i in mixed], cases), strict=True))
+        return [drawn[i] if i in drawn else self.share(x, cases) for i, x in enumerate(given)]
 
     def share(self, right: Sequence[float] | Vector, cases: Sequence[Hashable]) -> Interval:
         """A proportion: like :meth:`mean`, Wilson where all are equal."""
@@ -108,9 +129,19 @@ class Estimates:
             return bootstrap_mean(kept.astype(bool), self.rng(), groups=by)
         return self.mean(kept, by)
 
+    def metrics(self, metrics: Sequence[str], scored: Sequence[Scored], cases: Sequence[Hashable]) -> list[Interval]:
+        """Several metrics of the same answers."""
+        plain = [m for m in metrics if m not in ("acc1", "acc3", "ece", "ece_adaptive")]
+        found = dict(zip(plain, self.means([per_case(m, scored) for m in plain], cases), strict=True))
+        return [found[m] if m in found else self.metric(m, scored, cases) for m in metrics]
+
     def metric(self, metric: str, scored: Sequence[Scored], cases: Sequence[Hashable]) -> Interval:
         """A metric of :mod:`maci.study.metrics`."""
-        if metric in ("ece", "ece_adaptive"):
+        if metric == "ece":
+            known = [i for i, s in enumerate(scored) if s.correct is not None]
+            (found,), rows = _errors([[scored[i] for i in known]], [cases[i] for i in known])
+            return covering(bootstrap_sums(found, self.draws, rows=rows))
+        if metric == "ece_adaptive":
             return covering(measure(metric, scored, self.rng(), groups=cases, resamples=self.resamples))
         values = per_case(metric, scored)
         if metric in ("acc1", "acc3"):
@@ -119,7 +150,11 @@ class Estimates:
 
     def difference(self, metric: str, a: Sequence[Scored], b: Sequence[Scored], cases: Sequence[Hashable]) -> Interval:
         """metric(a) − metric(b) over the same answers, drawn together; percentile. Never without width: see :func:`bounded`."""
-        if metric in ("ece", "ece_adaptive"):
+        if metric == "ece":
+            known = [i for i, (x, y) in enumerate(zip(a, b, strict=True)) if None not in (x.correct, y.correct)]
+            (first, second), rows = _errors([[s[i] for i in known] for s in (a, b)], [cases[i] for i in known])
+            found = covering(bootstrap_sums(first.less(second), self.draws, rows=rows, method="percentile"))
+        elif metric == "ece_adaptive":
             found = covering(compare(metric, a, b, self.rng(), groups=cases, resamples=self.resamples))
         else:
             found = self.mean_difference(per_case(metric, a) - per_case(metric, b), cases)
@@ -142,10 +177,22 @@ class Estimates:
         if not known:
             return Interval(math.nan, math.nan, math.nan, 0, "no cases")
         confidence = np.array([scored[i].confidence for i in known])
-        code: dict[Hashable, int] = {}
-        place = np.array([code.setdefault(cases[i], len(code)) for i in known], dtype=np.int64)
-        right = self.rng().random((_PERFECT, len(code)))[:, place] < confidence
-        bins = np.broadcast_to(equal_width(confidence, BINS), right.shape)
-        drawn = binned_gaps(confidence - right, bins, BINS) / len(known)
+        place, size = numbered([cases[i] for i in known])
+        right = self.rng().random((_PERFECT, size))[:, place] < confidence
+        inside = np.zeros((len(known), BINS))
+        inside[np.arange(len(known)), equal_width(confidence, BINS)] = 1.0
+        drawn = np.abs((confidence - right) @ inside).sum(axis=1) / len(known)
         low, high = np.quantile(drawn, [0.025, 0.975]).tolist()
         return Interval(float(drawn.mean()), low, high, len(known), "consistency resampling")
+
+
+def _errors(of: Sequence[Sequence[Scored]], cases: Sequence[Hashable]) -> tuple[list[Summed], int]:
+    """The calibration errors of several methods' answers to the same cases, and how many answers each has."""
+    place, size = numbered(cases)
+    found = [
+        ece_sums(
+            np.array([s.confidence for s in some]), np.array([float(s.correct is True) for s in some]), place, size
+        )
+        for some in of
+    ]
+    return found, len(place)

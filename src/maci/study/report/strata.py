@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from maci.study.metrics import agreement, strata
 from maci.study.report import paper
 from maci.study.report.arena import Arena, Place
 from maci.study.report.estimates import Estimates
 from maci.study.report.model import Cell, Column, Line, Table, estimate, number, text
+from maci.study.strata import agreement, strata
 
 __all__ = ["agreement_table", "quality_table", "thirds"]
 
