@@ -7,6 +7,7 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -127,7 +128,6 @@ def _play(seated: Seated, transcript: Transcript, recorded: Sequence[Event], vie
                     for note in seated.notes:
                         view.note(note)
         finally:
-            view.close()
             if seated.house is not None:
                 await seated.house.aclose()
         if not isinstance(last, Finished):
@@ -138,9 +138,10 @@ def _play(seated: Seated, transcript: Transcript, recorded: Sequence[Event], vie
     if choice.no_cache or choice.cache is not None:
         again += " --no-cache" if choice.no_cache else f" --cache {shlex.quote(str(choice.cache))}"
     try:
-        with transcript:
+        with transcript, closing(view):
             for event in recorded:
                 view.show(event)
+            view.begin()
             result = asyncio.run(play())
         keep(seated.opened, transcript.path)
         return result

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import fill, shorten
@@ -13,8 +12,8 @@ from rich.console import Console
 from rich.text import Text
 
 from maci.agents.argument import Argument
+from maci.cli.live import LiveArea
 from maci.cli.remarks import Remarks
-from maci.cli.waiting import Waiting
 from maci.controller.bandit import ACTIONS, Choice
 from maci.controller.decisions import (
     Admission,
@@ -43,6 +42,7 @@ from maci.controller.inputs import (
 )
 from maci.controller.state import argument_id
 from maci.evidence.span import Span
+from maci.page.markup import clean
 from maci.record.events import Event
 from maci.story.caution import given, minority, watched
 from maci.story.words import cost, figure, plural
@@ -53,7 +53,6 @@ LEGEND = (
     "Q evidence quality · D disagreement · O shared evidence · CRIT argument quality · Î information gained; "
     "dials: CL contentiousness, τ what an argument must reach to be admitted"
 )
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 class _Out(Console):
@@ -88,25 +87,31 @@ class View:
         self._gold: str | None = None
         self._plan: Planned | None = None
         self._remarks = Remarks()
-        self._waiting = Waiting(self._out) if self._fold and not silent and not full else None
+        live = self._fold and not silent and not full and not self._out.is_dumb_terminal
+        self._live = LiveArea(self._out) if live else None
 
     def _say(self, text: str = "", style: str = "") -> None:
-        clean = _CONTROL.sub("�", " ".join(text.splitlines()))
-        if self._fold and len(clean) > self._out.width:
-            margin = " " * (len(clean) - len(clean.lstrip()))
-            clean = fill(
-                clean.strip(),
+        shown = clean(" ".join(text.splitlines()))
+        if self._fold and len(shown) > self._out.width:
+            margin = " " * (len(shown) - len(shown.lstrip()))
+            shown = fill(
+                shown.strip(),
                 self._out.width,
                 initial_indent=margin,
                 subsequent_indent=margin + "  ",
                 break_long_words=False,
             )
-        self._out.print(Text(clean, style="" if self._plain else style))
+        self._out.print(Text(shown, style="" if self._plain else style))
+
+    def begin(self) -> None:
+        """What was shown until now is from a record; what comes next happens now."""
+        if self._live is not None:
+            self._live.begin()
 
     def close(self) -> None:
         """Leave nothing half drawn on the terminal."""
-        if self._waiting is not None:
-            self._waiting.close()
+        if self._live is not None:
+            self._live.close()
 
     def note(self, text: str) -> None:
         """Print a sentence that is not in the record."""
@@ -114,8 +119,8 @@ class View:
 
     def show(self, event: Event) -> None:
         """Print one event."""
-        if self._waiting is not None:
-            self._waiting.follow(event)
+        if self._live is not None:
+            self._live.follow(event)
         self._count(event)
         match event:
             case Opened():

@@ -1,0 +1,177 @@
+"""The live area: what it shows at every size, what it makes of hostile names, and that it leaves the terminal clean."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from helpers import arg, open_debate, play, script, seat, settings, turn
+from maci.agents.argument import Usage
+from maci.cli.frame import Look, frame, spark
+from maci.cli.live import LiveArea
+from maci.cli.remarks import Remarks
+from maci.cli.view import View
+from maci.controller.inputs import Intervened, JudgeAbstention, Pending, Sent, TurnTaken
+from maci.story import Story
+
+
+def table(name: str = "first", claim: str = "It is dengue."):
+    first = script(name, turn(0.8, 0.1, 0.1, args=[arg(claim, "e1")], tokens=900))
+    second = script("second", turn(0.2, 0.7, 0.1, args=[arg("No.", "nowhere")]), turn(0.3, 0.6, 0.1))
+    return seat([first, second])
+
+
+def events(**more):
+    return play(table(**more), settings("max_rounds=3", "budget.tokens=10000"))
+
+
+def lines(story: Story, **look) -> list[str]:
+    return [line.plain for line in frame(story, Look(**look))]
+
+
+def until(happened, kind: str, round: int) -> Story:
+    end = next(i for i, e in enumerate(happened) if e.type == kind and e.round == round)
+    return Story.of(happened[: end + 1])
+
+
+def test_a_wide_terminal_shows_dials_signals_beliefs_spending_and_arguments():
+    story = until(events(), "turn", 2)
+    shown = "\n".join(lines(story, width=100, height=40, elapsed=75, left=30))
+    last = story.closed[-1]
+    assert "round 2 of at most 3" in shown and "1:15, at most 0:30 more" in shown
+    assert f"{story.spent.tokens:,} of 10,000 tokens" in shown
+    assert f"CL {story.current.dials.cl:.2f}" in shown
+    assert f"D {last.d:.2f} {spark([r.d for r in story.closed])}" in shown
+    assert f"mixture ████{'█' * round(10 * max(last.mixture.values()) - 4)}" in shown
+    assert "… 2A1 first: It is dengue." in shown
+
+
+def test_an_argument_that_was_rejected_is_shown_with_its_reason():
+    happened = events()
+    story = until(happened, "gated", 1)
+    rejected = next(item for item in story.current.said if item.fate == "rejected")
+    shown = lines(story, width=100, height=40)
+    assert f"✗ {rejected.id} {rejected.agent}: {rejected.admission.reason}" in shown
+    assert any(line.startswith("Round 1: 2 arguments, 1 admitted, 1 rejected") for line in shown)
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 100])
+@pytest.mark.parametrize("height", [4, 8, 12, 24, 50])
+def test_every_size_fits_and_the_status_is_never_lost(width, height):
+    happened = events(name="an agent with a very long name indeed", claim="长" * 200)
+    for upto in range(1, len(happened)):
+        shown = lines(Story.of(happened[:upto]), width=width, height=height)
+        assert 1 <= len(shown) <= height - 1
+        assert all(cell_len(line) < width for line in shown)
+        assert shown[0].startswith(("openings", "round"))
+
+
+def test_a_short_terminal_still_says_who_leads():
+    story = until(events(), "measured", 1)
+    assert any("mixture" in line and "dengue" in line for line in lines(story, width=60, height=8))
+
+
+def test_hostile_names_and_claims_do_not_reach_the_terminal():
+    happened = events(name="a\x1b[2Jb", claim="\x1b]0;title\x07 \u202eevil\nsecond line")
+    text = "\n".join(lines(until(happened, "turn", 1), width=100, height=40))
+    assert not {"\x1b", "\x07", "\u202e"} & set(text) and "a�[2Jb" in text
+    assert "evil second line" in text
+
+
+def test_without_block_characters_letters_stand_for_them():
+    story = until(events(), "turn", 2)
+    shown = "\n".join(lines(story, width=100, height=40, blocks=False))
+    assert not set("▁▂▃▄▅▆▇█✓✗…") & set(shown) and "#" in shown and "? 2A1" in shown
+
+
+def test_the_status_names_who_is_out_and_in_short_counts_them():
+    story = Story(opened=open_debate(seat([script("x", turn(1.0)), script("y", turn(1.0))])))
+    story = story.follow(Sent(round=0, calls=tuple(Pending(kind="turn", who=who, tokens=10) for who in ("x", "y"))))
+    assert lines(story)[0] == "openings · waiting for x, y · 0:00"
+    story = story.follow(TurnTaken(round=0, agent="x", turn=turn(1.0, tokens=1500)))
+    story = story.follow(Sent(round=1, calls=(Pending(kind="score", who="j#0", argument="1A1", tokens=5),)))
+    assert lines(story)[0] == "openings · waiting for y · 1 score to come · 0:00"
+    assert lines(story, width=40)[0] == "openings · 0:00 · 1 out · 1 to score"
+    paused = story.follow(Intervened(pause=True))
+    assert "paused by a person" in lines(paused)[0]
+    usage = Usage(prompt=500, usd=0.25)
+    story = story.follow(JudgeAbstention(round=1, argument="1A1", slot="j#0", reason="", usage=usage))
+    assert "$0.2500" in lines(story)[1]
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_what_is_left_is_the_mean_round_times_the_rounds_to_come():
+    clock, area = Clock(), None
+    area = LiveArea(Console(file=io.StringIO(), force_terminal=True, width=100, height=30), clock)
+    for event in events():
+        clock.now += 10 if event.type in ("initialized", "measured") else 0
+        area.follow(event)
+        if event.type == "measured" and event.round == 1:
+            break
+    # two of four rounds closed in 20 s; then 4 s of the third have passed
+    assert area.left() == pytest.approx(20)
+    clock.now += 4
+    assert area.left() == pytest.approx(16)
+    area.begin()  # what came before was from a record
+    assert area.left() is None
+    area.close()
+
+
+def test_the_area_is_drawn_and_leaves_nothing_behind():
+    out = io.StringIO()
+    area = LiveArea(Console(file=out, force_terminal=True, width=80, height=24, legacy_windows=False))
+    for event in events():
+        area.follow(event)
+    written = out.getvalue()
+    assert "openings" in written and " of at most 3" in written
+    assert written.count("\x1b[?25l") == written.count("\x1b[?25h") == 1  # the cursor is hidden once and shown again
+    assert written.rstrip("\n").endswith(("\x1b[2K", "\x1b[?25h"))
+    area.close()
+
+
+def test_only_a_terminal_that_can_has_a_live_area(monkeypatch):
+    assert View()._live is None  # a pipe
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert View()._live is not None
+    assert View(plain=True)._live is None and View(silent=True)._live is None and View(full=True)._live is None
+    monkeypatch.setenv("TERM", "dumb")
+    assert View()._live is None
+
+
+def test_without_colour_there_are_no_colours():
+    story = until(events(), "turn", 2)
+    out = io.StringIO()
+    screen = Console(file=out, force_terminal=True, width=80, no_color=True)
+    for line in frame(story, Look()):
+        screen.print(line)
+    assert "\x1b[3" not in out.getvalue()
+
+
+def test_a_debate_without_a_budget_counts_only():
+    happened = events()
+    config = happened[0].config
+    free = config.model_copy(update={"budget": config.budget.model_copy(update={"tokens": None})})
+    story = Story.of([replace(happened[0], config=free), *happened[1:-1]])
+    assert lines(story)[1] == f"{story.spent.tokens:,} tokens"
+
+
+def test_a_complaint_that_was_not_printed_counts_as_new() -> None:
+    remarks = Remarks()
+    assert remarks.new("x", "no key", printed=False)
+    assert remarks.once("round 1: x abstained: no key") == "round 1: x abstained: no key"
+    assert remarks.once("round 2: x abstained: no key") == "round 2: x abstained, as above"
+    assert remarks.once("round 2: x abstained: no network") == "round 2: x abstained: no network"
+    missing = "3 of 3 scores are missing: j#0 on 1A1: it is down"
+    assert remarks.once(f"round 1: {missing}") == f"round 1: {missing}"
+    assert remarks.once(f"round 2: {missing}") == "round 2: 3 of 3 scores are missing, as above"
+    assert remarks.once("undecided: a, b") == "undecided: a, b"
