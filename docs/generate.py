@@ -10,6 +10,10 @@ import json
 import sys
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
+from maci.audit.judges.audit import Audit
+from maci.audit.judges.items import ArgumentLine
 from maci.case.case import CaseFile
 from maci.case.datasets import SETS
 from maci.case.datasets.own import FIELDS
@@ -92,8 +96,10 @@ BLOCKS = {
 
 def schemas() -> dict[str, str]:
     """The published JSON Schemas."""
-    files = {"case": CaseFile, "panels": PanelsFile, "plan": PlanPage, "result": Result, "study": StudySpec}
+    files = {"argument": ArgumentLine, "case": CaseFile, "panels": PanelsFile, "plan": PlanPage, "result": Result}
+    files["study"] = StudySpec
     found = {**{name: model.model_json_schema() for name, model in files.items()}, "transcript": schema()}
+    found["audit-judges"] = TypeAdapter(Audit).json_schema()
     return {f"schemas/{name}.json": json.dumps(found[name], indent=1, ensure_ascii=False) + "\n" for name in found}
 
 

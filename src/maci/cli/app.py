@@ -640,6 +640,84 @@ audits = typer.Typer(help="Check what a debate rests on: its judges, its behavio
 app.add_typer(audits, name="audit")
 
 
+@audits.command("judges")
+def audit_judges(
+    judges: Annotated[
+        str | None, typer.Option(help="Whom to audit: provider/model,…; `reader` (default).", metavar="MODELS")
+    ] = None,
+    panel: Annotated[str | None, typer.Option(help="Instead: the judges of a named panel.")] = None,
+    arguments: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Arguments to score: transcripts, folders of them, or a JSONL file; may be given again. Default: of debates the "
+            "embedded readers hold on built-in cases.",
+            metavar="PATH",
+        ),
+    ] = None,
+    n: Annotated[int, typer.Option("--n", help="Most arguments.", min=2, max=100_000)] = 150,
+    probes: Annotated[str, typer.Option(help="Asked again how: turned,padded,signed,batch; `all`, `none`.")] = "all",
+    probed: Annotated[int, typer.Option(help="Arguments that are asked again.", min=1, metavar="N")] = 50,
+    repeats: Annotated[int, typer.Option(help="How often the same is asked again.", min=0, max=20)] = 2,
+    export: Annotated[
+        Path | None, typer.Option(help="Write the arguments for people, blind (.csv or .jsonl).", dir_okay=False)
+    ] = None,
+    import_: Annotated[
+        Path | None, typer.Option("--import", help="People's scores: the exported file, filled in.", dir_okay=False)
+    ] = None,
+    human: Annotated[
+        str | None, typer.Option(help="Instead: against people's choices on a public set (ukp_convarg).", metavar="SET")
+    ] = None,
+    data: DataDir = None,
+    per_topic: Annotated[int, typer.Option(help="With --human: pairs of each topic side; 0 for all.", min=0)] = 0,
+    config: ConfigFile = None,
+    sets: Sets = None,
+    budget_tokens: Annotated[
+        int | None,
+        typer.Option(help="Most tokens of the whole audit (default: 2,000,000 where a model judges).", min=0),
+    ] = None,
+    budget_usd: Annotated[float | None, typer.Option(help="Most dollars of the whole audit.", min=0)] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(help="Where models' replies are kept and found again.", dir_okay=False, metavar="FILE"),
+    ] = None,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Keep no replies, ask models every time.")] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Fetch no weights: use those that are here.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Send nothing: the most it can cost.")] = False,
+    resamples: Annotated[int, typer.Option(help="Bootstrap resamples.", min=20, max=10**6)] = 10_000,
+    out: Annotated[Path, typer.Option(help="Folder of the report.", file_okay=False)] = Path("maci-audit/judges"),
+    strict: Annotated[bool, typer.Option("--strict", help="Exit 1 where the verdict is bad.")] = False,
+    seed: Seed = 0,
+    json: Json = False,
+    plain: Plain = False,
+    quiet: Quiet = False,
+) -> None:
+    """Do the judges deserve it: do they agree, would a swap change the winner, what besides the argument moves a score?
+
+    Agreement, judge and order swaps, bias for their own family, length, padding, place and names, self-consistency: each with
+    an interval, and a verdict with advice. Interrupt it as you like: replies are kept, the same command goes on.
+    """
+    from maci.cli.audit_judges import Options, run
+    from maci.cli.seating import Choice
+
+    if cache is not None and no_cache:
+        raise InputError("give --cache or --no-cache, not both")
+    if panel is not None and judges is not None:
+        raise InputError("give --panel or --judges, not both")
+    ceilings = {"budget.tokens": budget_tokens, "budget.usd": budget_usd}
+    choice = Choice(
+        panel=panel, judges=judges, config=config, seed=seed, cache=cache, no_cache=no_cache, offline=offline,
+        sets=(*(sets or ()), *(f"{key}={value}" for key, value in ceilings.items() if value is not None)),
+        quiet=json or quiet,
+    )  # fmt: skip
+    run(
+        Options(
+            choice=choice, arguments=arguments or (), n=n, probes=probes, probed=probed, repeats=repeats, resamples=resamples,
+            out=out, export=export, people=import_, against=human, data=data, per_topic=per_topic, dry_run=dry_run,
+            strict=strict, json=json, plain=plain, quiet=quiet,
+        )
+    )  # fmt: skip
+
+
 @app.command()
 def serve(
     host: Annotated[

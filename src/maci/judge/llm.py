@@ -57,6 +57,8 @@ class LlmJudge:
         """What was written for scores that have been priced and not yet given."""
 
     prompts = PROMPTS
+    stateless = True
+    """Every argument is a call of its own: nothing of one reaches another."""
 
     def ceiling(self, request: ScoreRequest) -> Bound:
         """The most a first attempt can cost."""

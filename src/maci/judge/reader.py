@@ -123,7 +123,7 @@ class ReaderJudge:
         if rivals:
             logic = support / (support + against) if backing else 0.0
         else:
-            logic = sum(backing) / len(backing) / support if support else 0.0
+            logic = min(1.0, sum(backing) / len(backing) / support) if support else 0.0  # a mean may round above
         standing = len(spans) / (len(spans) + request.unverified)
         best = max(spans, key=lambda s: near[s.id])
         score = CritScore(

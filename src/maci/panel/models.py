@@ -22,7 +22,7 @@ from maci.panel.spec import AgentSpec, JudgeSpec, PanelSpec, is_reader, judges_o
 if TYPE_CHECKING:
     from maci.llm.model import Model
 
-__all__ = ["ModelPanel", "Models"]
+__all__ = ["ModelPanel", "Models", "open_judge"]
 
 
 class Models(Protocol):
@@ -78,7 +78,10 @@ class ModelPanel:
         if any(is_reader(seat.model) for seat in spec.judges or ()):
             readers |= {judge.name: judge for judge in shelf.judges}
         agents: list[Agent] = [readers[s.name] if is_reader(s.model) else self._debater(s) for s in spec.agents]
-        judges: list[Judge] = [readers[s.name] if is_reader(s.model) else self._judge(s) for s in spec.judges or ()]
+        judges: list[Judge] = [
+            readers[s.name] if is_reader(s.model) else open_judge(s, self._models, self._config)
+            for s in spec.judges or ()
+        ]
         held = shelf.library.spans if families else ()
         return Table(
             agents=agents,
@@ -109,13 +112,15 @@ class ModelPanel:
             arguments=own.arguments,
         )
 
-    def _judge(self, seat: JudgeSpec) -> Judge:
-        from maci.judge.llm import LlmJudge
 
-        own = self._config.crit
-        return LlmJudge(
-            seat.name,
-            self._models.model(seat.model),
-            temperature=own.judge_temperature if seat.temperature is None else seat.temperature,
-            max_tokens=seat.max_tokens or own.max_tokens,
-        )
+def open_judge(seat: JudgeSpec, models: Models, config: Config) -> Judge:
+    """A language model as a judge, as it sits in debates."""
+    from maci.judge.llm import LlmJudge
+
+    own = config.crit
+    return LlmJudge(
+        seat.name,
+        models.model(seat.model),
+        temperature=own.judge_temperature if seat.temperature is None else seat.temperature,
+        max_tokens=seat.max_tokens or own.max_tokens,
+    )

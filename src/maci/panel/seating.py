@@ -30,7 +30,18 @@ if TYPE_CHECKING:
     from maci.llm.house import House, ModelOptions
     from maci.panel.models import Models
 
-__all__ = ["Choice", "Fetch", "Seated", "key_for", "not_here", "open_house", "reseat", "seat_case", "unpriced"]
+__all__ = [
+    "Choice",
+    "Fetch",
+    "Seated",
+    "check_models",
+    "key_for",
+    "not_here",
+    "open_house",
+    "reseat",
+    "seat_case",
+    "unpriced",
+]
 
 
 Fetch = Callable[[str], object]
@@ -116,7 +127,7 @@ def seat_case(case: Case, choice: Choice, models: Models | None = None, *, fetch
         return Seated(opening(case, table, config, seed=choice.seed, panel=panel, corpus=where), table)
     house = open_house(panel, choice) if models is None else None
     with _closing(house):
-        _check_models(panel, house, fetch)
+        check_models(panel, house, fetch)
         at_hand = models or house
         assert at_hand is not None
         spec, table = seat(panel, case, encoder, at_hand, config, seed=choice.seed, corpus=choice.corpus)
@@ -131,7 +142,7 @@ def seat_case(case: Case, choice: Choice, models: Models | None = None, *, fetch
     return Seated(opened, table, house, notes)
 
 
-def _check_models(spec: PanelSpec, house: House | None, fetch: Fetch) -> None:
+def check_models(spec: PanelSpec, house: House | None, fetch: Fetch) -> None:
     """Names, keys and weights, before anything is written or sent; a rehearsal needs none."""
     if house is None:
         return
@@ -176,6 +187,6 @@ def reseat(opened: Opened, choice: Choice, *, fetch: Fetch = not_here) -> Seated
     spec = PanelSpec.model_validate(opened.table)
     house = open_house(spec, choice)
     with _closing(house):
-        _check_models(spec, house, fetch)
+        check_models(spec, house, fetch)
         _, table = seat(spec, opened.case, encoder, house, opened.config, seed=opened.seed, corpus=corpus)
     return Seated(opened, table, house)

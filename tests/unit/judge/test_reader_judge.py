@@ -61,3 +61,16 @@ def test_nothing_verified_is_an_abstention(judge):
 def test_the_three_are_of_one_family_that_no_reader_has():
     assert [j.name for j in reader_judges(LIBRARY)] == ["letters", "words", "phrases"]
     assert {j.family for j in reader_judges(LIBRARY)} == {"surface"}
+
+
+def test_a_mean_that_rounds_above_its_terms_is_no_abstention():
+    """Three equal likenesses: their mean over one of them was 1.0000000000000002, which no score may be."""
+    text = "warm rain falls on the old grey roof"
+    spans = tuple(Span(f"s{n}", text) for n in range(3))
+    for judge in reader_judges([Span.of(text), Span.of("cold snow falls"), Span.of("dry wind blows on the old road")]):
+        for case in (text, "old grey roof", "rain on the road", "grey wind", "falls"):
+            request = ScoreRequest(
+                question=Question("?", case, "closed", ()), argument=Argument(claim="c"), spans=spans
+            )
+            score, _ = asyncio.run(judge.score(request))
+            assert score.logic <= 1

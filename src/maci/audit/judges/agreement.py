@@ -20,7 +20,7 @@ from maci.audit.judges.estimate import Estimate, Indices, Sampling, undefined
 from maci.belief import Vector
 from maci.study.statistics import Statistic
 
-__all__ = ["alpha", "alpha_of", "others", "pairwise", "scores_needed", "with_rest"]
+__all__ = ["alpha", "alpha_of", "levelled", "others", "pairwise", "scores_needed", "with_rest"]
 
 
 def alpha_of(scores: Rows) -> Statistic:
@@ -57,6 +57,18 @@ def alpha(scores: Rows, sampling: Sampling) -> Estimate:
     if not len(rows):
         return undefined("no argument has scores of two judges")
     return sampling.estimate(alpha_of(scores[:, rows]), rows)
+
+
+def levelled(scores: Rows) -> Rows:
+    """The scores with every judge's mean moved to the common one.
+
+    >>> levelled(np.array([[0.2, 0.4], [0.6, 0.8]])).round(3).tolist()
+    [[0.4, 0.6], [0.4, 0.6]]
+    """
+    known = np.isfinite(scores)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        own = np.where(known, scores, 0.0).sum(axis=1, keepdims=True) / known.sum(axis=1, keepdims=True)
+    return scores - own + np.nanmean(own) if known.any() else scores
 
 
 def pairwise(scores: Rows, sampling: Sampling, *, by_rank: bool) -> Estimate:

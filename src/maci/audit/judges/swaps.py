@@ -131,10 +131,13 @@ def order_swap(forward: Vector, back: Vector, sampling: Sampling) -> OrderSwap:
     if not len(rows):
         nothing = undefined("no argument was scored in both orders")
         return OrderSwap(mean=nothing, close=nothing, rho=nothing)
-    gap = np.abs(forward - back)
+    gap: Vector = np.abs(forward - back).round(12)  # less is rounding
     x, y = forward[rows], back[rows]
+    same = not gap[rows].any() and np.ptp(x) > 0
     rho = (
-        sampling.estimate(lambda i: spearman(x[i], y[i]), rows, fisher=True)
+        Estimate(value=1.0, low=1.0, high=1.0, n=len(rows), unit="arguments", how="every score is the same")
+        if same
+        else sampling.estimate(lambda i: spearman(x[i], y[i]), rows, fisher=True)
         if len(rows) >= 3
         else undefined("fewer than three arguments", len(rows))
     )

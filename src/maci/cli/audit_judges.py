@@ -1,0 +1,389 @@
+"""``maci audit judges``."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import json as jsonlib
+import math
+import shlex
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from maci._version import __version__
+from maci.audit.judges import convarg, human, report
+from maci.audit.judges.asking import Asked
+from maci.audit.judges.audit import Done, Plan, audit, planned, rated
+from maci.audit.judges.items import Batch, builtin, draw, gather
+from maci.audit.judges.page import page, tables_page
+from maci.audit.judges.people import Agreement, against_people
+from maci.audit.judges.probes import PROBES
+from maci.audit.judges.ratings import panel_mean
+from maci.audit.judges.seats import Bench, bench_of, settle
+from maci.cli.seating import Choice, open_house
+from maci.config import Budget
+from maci.controller.inputs import Seat
+from maci.errors import BudgetError, CheckFailed, EnvironmentError_, InputError
+from maci.evidence.encode import load_encoder
+from maci.llm.budget import Bound, Ledger
+from maci.panel.seating import check_models
+from maci.panel.spec import is_reader
+
+if TYPE_CHECKING:
+    from maci.llm.house import House
+
+__all__ = ["Options", "run"]
+
+CEILING = 2_000_000
+"""Tokens, where a language model judges and no ceiling is given."""
+_READERS = (
+    "Reader judges compare cited texts with the case: they read neither the wording of an argument nor who made it, so padding and "
+    "names cannot move them, and they say the same whenever they are asked."
+)
+_ALONE = "Language models are asked each argument in a call of its own: a batch has no order for them, and 0 there proves nothing."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What was asked for."""
+
+    choice: Choice
+    arguments: Sequence[Path] = ()
+    n: int = 150
+    probes: str = "all"
+    probed: int = 50
+    repeats: int = 2
+    resamples: int = 10_000
+    out: Path = Path("maci-audit/judges")
+    export: Path | None = None
+    people: Path | None = None
+    """--import."""
+    against: str | None = None
+    """--human."""
+    data: Path | None = None
+    per_topic: int = 0
+    dry_run: bool = False
+    strict: bool = False
+    json: bool = False
+    plain: bool = False
+    quiet: bool = False
+
+
+class _Screen:
+    """Progress on standard error: a bar on a terminal, else a line now and then."""
+
+    def __init__(self, options: Options) -> None:
+        self._silent = options.json or options.quiet
+        console = Console(stderr=True, highlight=False, no_color=options.plain)
+        self._live = console.is_terminal and not options.plain and not self._silent
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        self._bar = Progress(*columns, console=console, transient=True, disable=not self._live)
+        self._bar.start()
+        self._tasks: dict[str, Any] = {}
+        self._tenth: dict[str, int] = {}
+
+    def told(self, what: str, done: int, of: int) -> None:
+        """So much of it is done."""
+        if self._live:
+            if what not in self._tasks:
+                self._tasks[what] = self._bar.add_task(what, total=of)
+            self._bar.update(self._tasks[what], completed=done)
+        elif not self._silent and of and (10 * done // of) > self._tenth.get(what, 0) and done < of and of >= 100:
+            self._tenth[what] = 10 * done // of
+            typer.echo(f"{what}: {done:,} of {of:,}", err=True)
+
+    def say(self, text: str) -> None:
+        """A line."""
+        if not self._silent:
+            self._bar.console.print(text, highlight=False, markup=False)
+
+    def close(self) -> None:
+        """Take it away."""
+        self._bar.stop()
+
+
+def run(options: Options) -> None:
+    """Audit; exits 0 once run, 1 with --strict where the verdict is bad."""
+    _check(options)
+    bench = settle(options.choice)
+    screen = _Screen(options)
+    try:
+        if options.against is not None:
+            _compare(options, bench, screen)
+        else:
+            _audit(options, bench, screen)
+    except KeyboardInterrupt:
+        screen.close()
+        again = "maci " + shlex.join(sys.argv[1:]) if sys.argv[1:2] == ["audit"] else "the same command"
+        kept = "" if options.choice.no_cache else " Replies that came are kept; go on with: " + again
+        typer.echo(f"\ninterrupted.{kept if bench.paid else ''}", err=True)
+        raise typer.Exit(130) from None
+    finally:
+        screen.close()
+
+
+def _check(options: Options) -> None:
+    if options.against is not None and options.against not in convarg.SETS:
+        raise InputError(f"--human {options.against}: the sets with people's choices are {', '.join(convarg.SETS)}")
+    if options.against is not None and (options.arguments or options.export or options.people):
+        raise InputError("--human brings its own arguments: leave out --arguments, --export and --import")
+    if options.people is not None and not options.people.is_file():
+        raise InputError(f"--import {options.people}: there is no such file")
+    _probes(options)
+
+
+def _probes(options: Options) -> tuple[str, ...]:
+    if options.probes == "all":
+        return tuple(PROBES)
+    chosen = tuple(name.strip() for name in options.probes.split(",") if name.strip() and name.strip() != "none")
+    if unknown := [name for name in chosen if name not in PROBES]:
+        raise InputError(f"--probes {unknown[0]}: choose from {', '.join(PROBES)}, `all` or `none`")
+    return chosen
+
+
+def _batches(options: Options, bench: Bench, screen: _Screen) -> list[Batch]:
+    encoder = load_encoder(bench.config.evidence.encoder, offline=options.choice.offline)
+    if options.arguments:
+        found = gather(options.arguments, encoder)
+    else:
+        debates = max(2, math.ceil(options.n / 3))
+        what = "debates of the readers"
+        found = builtin(debates, encoder, seed=options.choice.seed, told=lambda done, of: screen.told(what, done, of))
+    return draw(found, options.n, options.choice.seed)
+
+
+def _ledger(options: Options, bench: Bench) -> Ledger:
+    """The ceilings of the whole audit: those given, and for language models never none."""
+    budget = bench.config.budget
+    given = budget.tokens != Budget().tokens or any("tokens=" in entry for entry in options.choice.sets)
+    tokens = budget.tokens if given else CEILING if bench.paid else None
+    return Ledger(tokens, budget.usd)
+
+
+def _audit(options: Options, bench: Bench, screen: _Screen) -> None:
+    plan = Plan(
+        probes=_probes(options), probed=options.probed, repeats=options.repeats, seed=options.choice.seed,
+        resamples=options.resamples,
+    )  # fmt: skip
+    batches = _batches(options, bench, screen)
+    items = [item for batch in batches for item in batch.items]
+    if options.export is not None:
+        human.exported(items, options.export)
+        screen.say(f"{len(items)} arguments for people, blind: {options.export} (fill in `score`, then --import it)")
+    people = None if options.people is None else human.imported(options.people, items)
+    _folder(options.out)
+    notes = []
+    if any(is_reader(seat.model) for seat in bench.judges):
+        notes.append(_READERS)
+    if bench.paid:
+        notes.append(_ALONE)
+    ledger = _ledger(options, bench)
+
+    async def ask() -> Done | None:
+        house = open_house(bench.spec, options.choice) if bench.paid else None
+        try:
+            seats = _seats(bench, house, options)
+            if options.dry_run:
+                _estimate(batches, seats, plan, ledger, options)
+                return None
+            told = _telling(screen, "scores")
+            return await audit(batches, seats, plan, ledger=ledger, notes=notes, told=told)
+        finally:
+            if house is not None:
+                await house.aclose()
+
+    done = asyncio.run(ask())
+    if done is None:
+        return
+    if not done.asked.answers:
+        raise BudgetError(f"no score fits the ceiling: {done.asked.short}; raise --budget-tokens or --budget-usd")
+    _finish(done, people, options)
+
+
+def _telling(screen: _Screen, what: str) -> Any:
+    def told(asked: Asked, of: int) -> None:
+        screen.told(what, len(asked.answers), of)
+
+    return told
+
+
+def _seats(bench: Bench, house: House | None, options: Options) -> Any:
+    if house is not None:
+        from maci.cli.models import fetch
+
+        def get(name: str) -> None:
+            fetch(name, offline=options.choice.offline, quiet=options.json or options.quiet)
+
+        check_models(bench.spec, house, get)
+    return bench_of(bench, house)
+
+
+def _estimate(batches: Sequence[Batch], seats: Any, plan: Plan, ledger: Ledger, options: Options) -> None:
+    """The most it can cost, and nothing sent."""
+    asks, _, _ = planned(batches, seats, plan)
+    most = Bound()
+    for ask in asks:
+        bound = ask.seat.ceiling(ask.request)
+        most = most.plus(bound if isinstance(bound, Bound) else Bound(bound))
+    if options.json:
+        found = {
+            "calls": len(asks),
+            "tokens_at_most": most.tokens,
+            "usd_at_most": most.usd,
+            "ceiling_tokens": ledger.tokens,
+        }
+        typer.echo(jsonlib.dumps(found))
+        return
+    price = f", ${most.usd:.2f}" if most.usd else ""
+    ceiling = "no ceiling" if ledger.tokens is None else f"the ceiling is {ledger.tokens:,} (--budget-tokens)"
+    typer.echo(f"{len(asks):,} scores, at most {most.tokens:,} tokens{price}; {ceiling}. Nothing was sent.")
+
+
+def _finish(done: Done, people: Any, options: Options) -> None:
+    found = done.audit
+    judges = [Seat(f.name, f.family) for f in found.judges]
+    place = np.full((len(judges), len(done.items)), np.nan)
+    ratings = rated(done.asks, done.asked, done.items, judges, place)
+    extra, agreements = [], tuple[Agreement, ...]()
+    if people is not None:
+        sampling = ratings.sampling(found.seed, found.resamples)
+        mean = panel_mean(people)
+        rows = [
+            *zip((seat.name for seat in judges), ratings.plain, strict=True),
+            ("mean of the judges", panel_mean(ratings.plain)),
+        ]
+        agreements = tuple(
+            against_people(name, row, mean, sampling) for name, row in (rows if len(judges) > 1 else rows[:1])
+        )
+        extra = [report.people_table(agreements, human.human_alpha(people, sampling), len(people))]
+    about = f"maci {__version__}, seed {found.seed}, {found.resamples:,} resamples"
+    files = {
+        "audit.html": page(found, ratings.plain, extra, about=about),
+        "audit.md": report.markdown(found, extra),
+        "audit.json": jsonlib.dumps(_as_json(found, agreements), ensure_ascii=False, indent=1) + "\n",
+    }
+    _write(options.out, files)
+    _scores(options.out / "scores.csv", done)
+    if options.json:
+        typer.echo(jsonlib.dumps({**_as_json(found, agreements), "out": str(options.out)}, ensure_ascii=False))
+    else:
+        if not options.quiet:
+            typer.echo(report.text(found, extra))
+            typer.echo("")
+        typer.echo(f"{found.verdict}; written: {options.out / 'audit.html'}, audit.md, audit.json, scores.csv")
+    if options.strict and found.verdict == "bad":
+        bad = [f"{f.judge or 'panel'}: {f.check}" for f in found.findings if f.level == "bad"]
+        raise CheckFailed(f"{len(bad)} checks of the judges fail: {', '.join(bad)}")
+
+
+def _as_json(found: Any, people: Sequence[Agreement]) -> dict[str, Any]:
+    return {**asdict(found), "people": [asdict(each) for each in people] or None}
+
+
+def _compare(options: Options, bench: Bench, screen: _Screen) -> None:
+    """Against people's choices on a public set."""
+    chosen = convarg.pairs(options.data, options.per_topic)
+    readers = [seat for seat in bench.judges if is_reader(seat.model)]
+    if readers and bench.paid:
+        raise InputError(
+            "--human: name reader judges or models, not both; they are shown the arguments in different forms"
+        )
+    _folder(options.out)
+    ledger = _ledger(options, bench)
+
+    async def ask() -> convarg.Comparison:
+        house = open_house(bench.spec, options.choice) if bench.paid else None
+        try:
+            judges = None
+            if house is not None:
+                judges = list(_seats(bench, house, options)(Batch(items=(), readers=tuple)))
+            return await convarg.compare(
+                chosen, judges, ledger=ledger, seed=options.choice.seed, resamples=options.resamples,
+                told=_telling(screen, "arguments"),
+            )  # fmt: skip
+        finally:
+            if house is not None:
+                await house.aclose()
+
+    found = asyncio.run(ask())
+    if not found.tokens and bench.paid:
+        raise BudgetError("no score fits the ceiling: raise --budget-tokens or --budget-usd")
+    if readers:
+        found = replace(found, notes=(*found.notes, _WHY))
+    tables = report.compared(found)
+    title = "Judges against people"
+    _write(
+        options.out,
+        {
+            "human.html": tables_page(title, tables, about=f"maci {__version__}, seed {options.choice.seed}"),
+            "human.md": f"# {title}\n\n"
+            + report.markdown_tables(tables)
+            + "".join(f"\n{note}\n" for note in found.notes),
+            "human.json": jsonlib.dumps(asdict(found), ensure_ascii=False, indent=1) + "\n",
+        },
+    )
+    if options.json:
+        typer.echo(jsonlib.dumps({**asdict(found), "out": str(options.out)}, ensure_ascii=False))
+        return
+    if not options.quiet:
+        typer.echo(report.plain_tables(tables))
+        for note in found.notes:
+            typer.echo(f"\n{note}")
+        typer.echo("")
+    typer.echo(f"written: {options.out / 'human.html'}, human.md, human.json")
+    behind = [v.judge for v in found.judges if v.less_length.high is not None and v.less_length.high < 0]
+    if options.strict and behind:
+        raise CheckFailed(f"the longer argument is the better guess than {', '.join(behind)}")
+
+
+_WHY = (
+    "Reader judges measure how near a text is to the case. Here there is no case and no evidence, only a topic, so what they measure "
+    "is how much an argument keeps to its topic's words; people chose by more than that."
+)
+
+
+def _folder(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise EnvironmentError_(f"cannot make the folder {out}: {error.strerror}; name another with --out") from error
+
+
+def _write(out: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        try:
+            (out / name).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise EnvironmentError_(
+                f"cannot write {out / name}: {error.strerror}; name another folder with --out"
+            ) from error
+
+
+def _scores(file: Path, done: Done) -> None:
+    """Every score as it came, so that every figure can be computed again."""
+    try:
+        with file.open("w", encoding="utf-8", newline="") as opened:
+            writer = csv.writer(opened)
+            writer.writerow(
+                ["judge", "argument", "probe", "sample", "composite", "evidence", "logic", "relevance", "abstained"]
+            )
+            for number, ask in enumerate(done.asks):
+                answer = done.asked.answers.get(number)
+                if answer is None:
+                    continue
+                s = answer.score
+                figures = ["", "", "", ""] if s is None else [s.composite, s.evidence, s.logic, s.relevance]
+                writer.writerow([ask.seat.name, done.items[ask.item].id, ask.probe, ask.sample, *figures, answer.why])
+    except OSError as error:
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
+        raise EnvironmentError_(f"cannot write {file}: {error.strerror}; name another folder with --out") from error
