@@ -22,6 +22,10 @@ ABLATIONS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "no_stopping": (f"always {ROUNDS} rounds", _NO_STOPPING),
     "no_dispersion_gate": ("every move of a belief is taken", {"dispersion.gate": "off"}),
     "moving_theta": ("the target of Q follows what was admitted", {"evidence.theta": "moving"}),
+    "maci_rollback": (
+        "the round-0 vote is given where the debate left it for an answer with less admitted evidence",
+        {"harm.rollback": "worse"},
+    ),
     "sequential": ("agents speak one after another", {"agents.order": "sequential"}),
 }
 """Name → what is missing, and the settings that take it away."""

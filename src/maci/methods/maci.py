@@ -93,6 +93,7 @@ def summary(events: list[Event]) -> Answer:
         course=tuple(course),
         q0=None if start is None else start.q,
         d0=None if start is None else start.d,
+        harm=result.harm,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Protocol
 from maci.calls import Table
 from maci.case.case import Case
 from maci.config import Config
+from maci.controller.caution import Harm
 from maci.errors import ConfigError
 from maci.llm.budget import Ledger
 from maci.llm.usage import Usage
@@ -76,6 +77,8 @@ class Answer:
     """Share of the votes for the leading outcome, where votes were cast."""
     q0: float | None = None
     d0: float | None = None
+    harm: Harm | None = None
+    """What was watched, where the method watches."""
 
 
 class Method(Protocol):

@@ -17,6 +17,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
+from typing import TypeVar
 
 from maci.belief import Vector
 
@@ -24,6 +25,7 @@ __all__ = ["collapsed", "conformed", "hollow", "lead", "majority", "same_words",
 
 _WORD = re.compile(r"\w+")
 _TIE = 1e-9
+_Outcome = TypeVar("_Outcome", int, str)
 
 
 def lead(p: Vector) -> int | None:
@@ -37,7 +39,7 @@ def lead(p: Vector) -> int | None:
     return top if int((p >= p[top] - _TIE).sum()) == 1 else None
 
 
-def majority(leads: Mapping[str, int | None], besides: str) -> int | None:
+def majority(leads: Mapping[str, _Outcome | None], besides: str) -> _Outcome | None:
     """What more than half of the other agents lead with.
 
     >>> majority({"x": 0, "y": 1, "z": 1}, "x"), majority({"x": 0, "y": 1, "z": 2}, "x") is None

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from maci.controller.caution import Harm
 from maci.llm.usage import Usage
 
 __all__ = ["Key", "Round", "Row"]
@@ -78,6 +79,8 @@ class Row(BaseModel):
     seconds: float = 0.0
     """Wall time; the only figure that differs between two runs."""
     course: tuple[Round, ...] = ()
+    harm: Harm | None = None
+    """What was watched, where the method watches; flips are not in it, since no debate of a study knows the truth."""
     extra: Mapping[str, Any] = Field(
         default={}, description="what a method wants reported beside, such as a transcript's path"
     )

@@ -430,6 +430,7 @@ def _row(key: Key, item: Item, answer: Answer, seconds: float) -> Row:
         judge_usage=answer.judge_usage,
         seconds=round(seconds, 6),
         course=tuple(map(_round, answer.course)),
+        harm=answer.harm,
     )
 
 

@@ -21,12 +21,14 @@ from maci.study.report.differences import difference_table
 from maci.study.report.estimates import Estimates
 from maci.study.report.gather import Gathered
 from maci.study.report.glossary import GLOSSARY
+from maci.study.report.harm import harm_table, hollow_table, rollback_table, seat_table
 from maci.study.report.lessons import lessons_table
 from maci.study.report.main import main_table, overview
 from maci.study.report.model import Column, Line, Report, Section, Table, count, number, text
 from maci.study.report.ordered import ordered_table, ordered_words
 from maci.study.report.parts import ablation_table, members_table
 from maci.study.report.reliability import reliability_table
+from maci.study.report.selective import conformal_table, selective_table
 from maci.study.report.strata import agreement_table, quality_table
 from maci.study.statistics import RESAMPLES
 
@@ -151,7 +153,8 @@ def _section(study: Gathered, arena: Arena, found: Sequence[Comparison], estimat
     if rounds is not None:
         tables.append(rounds[0])
         charts.append(rounds[1])
-    tables.append(flip_table(arena, estimates))
+    tables += [flip_table(arena, estimates), harm_table(arena, estimates), hollow_table(arena, estimates)]
+    tables += [seat_table(arena, estimates), rollback_table(arena, estimates)]
     if not whole:
         signals, drawn = signal_tables(arena, estimates)
         tables += signals
@@ -159,6 +162,12 @@ def _section(study: Gathered, arena: Arena, found: Sequence[Comparison], estimat
     reliability, diagram = reliability_table(arena)
     tables.append(reliability)
     charts.append(diagram)
+    selective = selective_table(arena, estimates)
+    if selective is not None:
+        tables.append(selective[0])
+        charts.append(selective[1])
+    if not whole:
+        tables.append(conformal_table(study, arena, estimates))
     seeds = sorted({place.seed for place in arena.places})
     notes = [f"{arena.cases} test cases under {len(seeds)} seed{'s' if len(seeds) > 1 else ''}."]
     notes += [note for data in arena.data for note in study.meta.notes.get(data, ())]

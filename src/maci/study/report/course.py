@@ -10,7 +10,7 @@ from maci.study.report.arena import Arena, Entrant
 from maci.study.report.estimates import Estimates
 from maci.study.report.model import Cell, Column, Line, Table, count, estimate
 
-__all__ = ["flip_table", "round_table", "signal_tables"]
+__all__ = ["debaters", "flip_table", "round_table", "signal_tables"]
 
 SIGNALS = (
     ("q", "Q", "evidence quality"),
@@ -22,14 +22,15 @@ SIGNALS = (
 )
 
 
-def _debaters(arena: Arena) -> list[Entrant]:
+def debaters(arena: Arena) -> list[Entrant]:
+    """Methods whose answers have rounds."""
     return [e for e in arena.entrants if any(len(a.row.course) > 1 for a in e.answers.values())]
 
 
 def round_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart] | None:
     """Accuracy after each round; a debate that has ended keeps its last answer, so n is the same in every round."""
     lines, series, longest = [], [], 0
-    for entrant in _debaters(arena):
+    for entrant in debaters(arena):
         places = [p for p in sorted(entrant.answers) if entrant.answers[p].row.course]
         rows = [entrant.answers[p].row for p in places]
         known = [
@@ -86,7 +87,7 @@ def round_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart] | Non
 def flip_table(arena: Arena, estimates: Estimates) -> Table | None:
     """From the openings' mixture to the end: what debate mends, and what it spoils."""
     lines = []
-    for entrant in _debaters(arena):
+    for entrant in debaters(arena):
         places = [
             p
             for p in sorted(entrant.answers)
@@ -138,7 +139,7 @@ def flip_table(arena: Arena, estimates: Estimates) -> Table | None:
 def signal_tables(arena: Arena, estimates: Estimates) -> tuple[list[Table], list[Chart]]:
     """Mean signals by round, of the reference and of other debates that measure them; ablations aside."""
     tables, charts = [], []
-    for entrant in _debaters(arena):
+    for entrant in debaters(arena):
         if entrant.ablation and entrant.name != arena.reference:
             continue
         found = _signals(entrant, estimates)

@@ -18,5 +18,13 @@ GLOSSARY = (
     ("Î", "information gain of a round: by how much the panel's uncertainty fell, as a share of the largest possible"),
     ("O", "overlap: share of the evidence cited that agents cited in common"),
     ("CRIT", "the judges' score of the arguments, 0 to 1"),
+    (
+        "AURC",
+        "area under the risk–coverage curve: mean share of errors among the surest answers, over how many are given",
+    ),
+    (
+        "S",
+        "support of an outcome: admitted evidence for it, each span once, at the best CRIT of an argument that cites it",
+    ),
     ("CL", "contentiousness asked of the agents, 0 to 1"),
 )
