@@ -10,11 +10,12 @@ from textwrap import shorten, wrap
 
 import typer
 
-from maci.acquisition.plan import Item, Plan, Shift
+from maci.acquisition.plan import Item, Plan
 from maci.cli.show import locate
 from maci.record.plan import PlanPage, QueryPage
 from maci.record.transcript import read
 from maci.replan import load_utilities, replan
+from maci.story.words import shift_words
 
 __all__ = ["lines", "run", "short"]
 
@@ -94,7 +95,7 @@ def lines(plan: Plan, *, width: int = 80, full: bool = True, batch: bool = False
 def _details(item: Item, width: int) -> Iterator[str]:
     mark = "~" if item.assumed else ""
     told = [f"{mark}{item.kind}; tells apart: " + "; ".join(f"{y}: {a}" for y, a in item.expected.items())]
-    told += [f"if {_shift(shift)}" for shift in item.shifts[:4]]
+    told += [f"if {shift_words(shift)}" for shift in item.shifts[:4]]
     source = " and ".join(_ORIGINS.get(origin, origin) for origin in item.origin)
     why = f"from {source}"
     if item.asked_for_by:
@@ -106,8 +107,3 @@ def _details(item: Item, width: int) -> Iterator[str]:
         told.append(f"query: {item.query}")
     for text in told:
         yield from wrap(text, width, initial_indent=" " * 6, subsequent_indent=" " * 8)
-
-
-def _shift(shift: Shift) -> str:
-    verdict = "changes the decision to" if shift.changes else "the lead stays with"
-    return f"{shift.answer} ({shift.probability:.0%}): {verdict} {shift.leader}, {shift.before:.2f} → {shift.after:.2f}"

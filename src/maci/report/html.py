@@ -6,6 +6,7 @@ from maci.page.document import document
 from maci.page.markup import Child, Markup, el
 from maci.report.audit import audit
 from maci.report.evidence import evidence
+from maci.report.plan import plan
 from maci.report.provenance import Provenance
 from maci.report.rounds import charts, round_by_round
 from maci.report.verdict import verdict
@@ -20,6 +21,7 @@ def to_html(story: Story, source: Provenance | None = None) -> str:
     sections = [
         ("course", "How it went", charts(story)),
         ("rounds", "Round by round", round_by_round(story)),
+        ("plan", "What to find out next", plan(story)),
         ("evidence", "Evidence", evidence(story)),
         ("audit", "Audit", audit(story, source)),
     ]

@@ -9,6 +9,7 @@ from maci.report.audit import facts
 from maci.report.provenance import Provenance
 from maci.report.rounds import summary_table
 from maci.report.verdict import best, cautions
+from maci.story.caution import given, minority
 from maci.story.model import Said
 from maci.story.story import Story
 from maci.story.words import STOPS, cost, how_sure, leading, plural, would_change
@@ -23,36 +24,54 @@ def to_markdown(story: Story, source: Provenance | None = None) -> str:
     parts = [f"# {escape(story.title)}"]
     if story.opened.case.question != story.title:
         parts.append(escape(story.opened.case.question))
-    belief = result.distribution if result else story.closed[-1].mixture if story.closed else {}
-    if result is None:
-        parts.append(f"**Not finished**: {escape(source.unfinished or f'it is in round {story.current.number}')}.")
-        parts += [f"Go on with: `{source.resume}`"] if source.resume else []
-    elif result.answer is None:
-        parts.append(f"**No answer**: {escape(result.detail)}")
-    else:
-        p = result.distribution[result.answer]
-        kind = "" if story.opened.config.calibration.made_for else ", not calibrated"
-        parts.append(f"**{escape(result.answer)}** (p = {p:.2f}{kind}): {how_sure(p)}.")
-    if belief:
-        parts.append(table(["outcome", "p"], ([label, f"{p:.2f}"] for label, p in leading(belief, 5))))
+    parts += _answer(story, source)
     if result is not None:
         spent = f"{plural(result.rounds, 'round')}, {cost(result, priced=source.priced)}"
         parts.append(f"{STOPS[result.stop_reason]} (`{result.stop_reason}`; {escape(result.detail)}) {spent}.")
     parts += _listed("What would change it", would_change(story))
     if chosen := best(story):
         parts += ["## Why", "\n".join(_reason(item, story) for item in chosen)]
-    if result is not None and result.minority:
-        views = [
-            f"{m.agent} holds {m.outcome} (p = {m.probability:.2f}; {', '.join(m.arguments) or 'no admitted argument'})"
-            for m in result.minority
-        ]
-        parts += _listed("Minority report", views)
+    parts += _minority(story)
+    if story.plan is not None and story.plan.items:
+        items = [[i.text, i.kind, f"{i.expected_information_gain:.2f}", f"{i.cost:g}"] for i in story.plan.items[:5]]
+        parts += ["## What to find out next", table(["question", "kind", "bits", "cost"], items, words=2)]
     if story.closed:
         head, rows = summary_table(story)
         parts += ["## Rounds", table(head, rows)]
     parts += _listed("Warnings", cautions(story, source))
     parts += _listed("What this rests on", [f"{name}: {value}" for name, value in facts(story, source)])
     return "\n\n".join(parts) + "\n"
+
+
+def _answer(story: Story, source: Provenance) -> list[str]:
+    result = story.result
+    if result is None:
+        parts = [f"**Not finished**: {escape(source.unfinished or f'it is in round {story.current.number}')}."]
+        parts += [f"Go on with: `{source.resume}`"] if source.resume else []
+        belief = story.closed[-1].mixture if story.closed else {}
+    elif result.answer is None:
+        parts, belief = [f"**No answer**: {escape(result.detail)}"], {}
+    else:
+        belief, p = result.distribution, result.distribution[result.answer]
+        kind = "" if story.opened.config.calibration.made_for else ", not calibrated"
+        parts = [f"**{escape(result.answer)}** (p = {p:.2f}{kind}): {how_sure(p)}."]
+        if result.abstained is not None:
+            parts.insert(0, f"**No answer at this risk level**: {escape(result.abstained)}. Best guess:")
+        parts += [escape(line) for line, _ in given(result) if line.startswith(("This is the", "Prediction"))]
+    if belief:
+        parts.append(table(["outcome", "p"], ([label, f"{p:.2f}"] for label, p in leading(belief, 5))))
+    return parts
+
+
+def _minority(story: Story) -> list[str]:
+    result = story.result
+    if result is None:
+        return []
+    views = [minority(result.dissent).removeprefix("Minority report: ")] if result.dissent else []
+    for m in result.minority:
+        backing = ", ".join(m.arguments) or "no admitted argument"
+        views.append(f"{m.agent} holds {m.outcome} (p = {m.probability:.2f}; {backing})")
+    return _listed("Minority report", views)
 
 
 def _listed(title: str, lines: list[str]) -> list[str]:

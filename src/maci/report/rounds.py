@@ -9,6 +9,7 @@ from maci.page.chart import Chart, Point, Series
 from maci.page.markup import Markup, el, join
 from maci.page.svg import figure as drawn
 from maci.report.parts import anchors, argument, beliefs, course, signals
+from maci.story.caution import watched
 from maci.story.model import Round
 from maci.story.story import Story
 from maci.story.words import figure, leading, plural
@@ -127,6 +128,7 @@ def _round(story: Story, now: Round, before: Round | None, links: dict[str, str]
         "details",
         el("summary", name, " ", el("span", said, class_="soft")),
         _dials(now),
+        _found_out(story, now),
         (el("p", el("b", h.by or "A person"), f" {h.what}.", class_="warn") for h in hands),
         el("p", f"Is debate worth it? {now.regime.kind}: {'; '.join(now.regime.why)}") if now.regime else None,
         el("div", (argument(item, links, story.spans) for item in now.said), class_="arguments"),
@@ -136,6 +138,24 @@ def _round(story: Story, now: Round, before: Round | None, links: dict[str, str]
         id=f"round-{now.number}",
         class_="box round",
         data_name=name,
+    )
+
+
+def _found_out(story: Story, now: Round) -> Markup | None:
+    """What was asked before this round, what came back, and what it brought."""
+    asked = [item for item in story.acquired if item.round == now.number - 1] if now.number else []
+    gains = [g for g in story.gained if g.round == now.number]
+    if not asked and not gains:
+        return None
+    texts = {item.id: item.text for item in story.plan.items} if story.plan else {}
+    lines = [
+        f"{texts.get(item.item, item.item)} — {item.text if item.verdict == 'told' else item.verdict.replace('_', ' ')}"
+        + "".join(f" ({remark})" for remark in item.remarks)
+        for item in asked
+    ]
+    lines += [f"This brought {g.realised:+.2f} bits; {g.predicted:.2f} were expected." for g in gains]
+    return join(
+        el("p", el("b", "Found out before this round")), el("ul", (el("li", line, dir="auto") for line in lines))
     )
 
 
@@ -170,5 +190,7 @@ def _notes(now: Round) -> Markup | None:
     if silent:
         slot, id, reason = silent[0]
         lines.append(f"{plural(len(silent), 'score')} missing, first {slot} on {id}: {reason}")
+    if now.watched is not None:
+        lines += [line[:1].upper() + line[1:] for line in watched(now.watched)]
     lines += [f"Note: {note}" for note in now.notes]
     return el("ul", (el("li", line) for line in lines), class_="notes") if lines else None

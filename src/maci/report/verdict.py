@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from maci.controller.caution import Dissent
 from maci.controller.decisions import Finished
 from maci.page.markup import Markup, el, join
-from maci.report.parts import distribution, tile
+from maci.report.parts import anchors, distribution, tile
 from maci.report.provenance import Provenance
+from maci.story.caution import minority
 from maci.story.model import Said
 from maci.story.story import Story
 from maci.story.words import STOPS, cost, figure, how_sure, plural, would_change
@@ -55,14 +57,37 @@ def _answer(story: Story, result: Finished) -> Markup:
             f"Known answer: {gold}. ",
             el("span", "This is right." if right else "This is wrong.", class_="good" if right else "bad"),
         )
+    head = el("p", result.answer, class_="answer", dir="auto")
+    if result.abstained is not None:
+        head = join(el("p", "No answer at this risk level", class_="answer"), el("p", _sentence(result.abstained)))
+        head = join(head, el("p", "Best guess: ", el("b", result.answer), dir="auto"))
     return el(
         "div",
-        el("p", result.answer, class_="answer", dir="auto"),
+        head,
         el("p", el("b", f"{p:.0%}"), f" {kind}: {how_sure(p)}."),
+        _given(result),
         known,
         distribution(result.distribution, 6),
         class_="verdict",
     )
+
+
+def _given(result: Finished) -> list[Markup]:
+    """What else belongs to the answer: that it is the openings', and the set that holds the truth so often."""
+    said = []
+    if (back := result.rolled_back) is not None:
+        p = back.distribution[back.answer]
+        said.append(
+            el(
+                "p",
+                f"This is the vote of round 0; the debate itself came to {back.answer} (p = {p:.2f}).",
+                class_="warn",
+            )
+        )
+    if (held := result.prediction_set) is not None:
+        often = f"{100 * held.coverage:g} % of cases like the {held.n} calibrated on"
+        said.append(el("p", "The truth is one of ", el("b", ", ".join(held.outcomes)), f" in {often}."))
+    return said
 
 
 def _unfinished(story: Story, source: Provenance) -> Markup:
@@ -124,30 +149,59 @@ def best(story: Story, most: int = 3) -> list[Said]:
     return chosen[:most]
 
 
+def reason(item: Said) -> Markup:
+    """An argument in a line of a list."""
+    return el(
+        "li",
+        el("a", item.id, href=f"#a-{item.id}", class_="mono"),
+        el("span", f" {item.agent}: ", class_="soft"),
+        f"{item.argument.claim} {' '.join(item.argument.reasons)}",
+        dir="auto",
+    )
+
+
 def _best(story: Story) -> Markup | None:
-    items = [
-        el(
-            "li",
-            el("a", item.id, href=f"#a-{item.id}", class_="mono"),
-            el("span", f" {item.agent}: ", class_="soft"),
-            f"{item.argument.claim} {' '.join(item.argument.reasons)}",
-            dir="auto",
-        )
-        for item in best(story)
-    ]
+    items = [reason(item) for item in best(story)]
     return join(el("h3", "Why"), el("ul", items)) if items else None
 
 
 def _minority(story: Story, result: Finished) -> Markup | None:
-    if not result.minority:
+    if not result.minority and result.dissent is None:
         return None
     items = []
     for m in result.minority:
         links = [[el("a", a, href=f"#a-{a}"), " "] for a in m.arguments]
         backing = [" backed by ", links] if links else " with no admitted argument"
         items.append(el("li", el("b", m.agent), f" holds {m.outcome} (p = {m.probability:.2f}),", backing, dir="auto"))
-    title = f"Minority report: {plural(len(items), 'agent')} of {len(story.agents)} would answer otherwise"
-    return el("section", el("h3", title), el("ul", items), class_="card", id="minority")
+    who = (
+        f"{plural(len(items), 'agent')} of {len(story.agents)} would answer otherwise"
+        if items
+        else "what speaks against the answer"
+    )
+    return el(
+        "section",
+        el("h3", f"Minority report: {who}"),
+        _dissent(story, result.dissent) if result.dissent else None,
+        el("ul", items) if items else None,
+        class_="card",
+        id="minority",
+    )
+
+
+def _dissent(story: Story, found: Dissent) -> Markup:
+    """The best case for another outcome: its arguments, evidence that the answer leaves open, and what would decide."""
+    head, _, rest = minority(found).removeprefix("Minority report: ").partition(", ")
+    best = [story.said[id] for id in found.arguments if id in story.said][:2]
+    links = anchors(story)
+    open_ends = [[el("a", links[span], href=f"#{links[span]}"), " "] for span in found.unanswered if span in links]
+    return join(
+        el("p", el("b", head), f", {rest}.", dir="auto"),
+        el("ul", (reason(item) for item in best)) if best else None,
+        el("p", "No admitted argument for the answer deals with ", open_ends) if open_ends else None,
+        [el("p", "What would decide:"), el("ul", (el("li", line) for line in found.decides))]
+        if found.decides
+        else None,
+    )
 
 
 def cautions(story: Story, source: Provenance) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from maci.agents.argument import Argument, Usage
 from maci.controller.bandit import Choice
+from maci.controller.caution import Watched
 from maci.controller.decisions import Admission, Measured
 from maci.controller.dials import Dials
 from maci.controller.regime import Regime
@@ -119,6 +120,8 @@ class Round:
     crit: float | None = None
     gain: float | None = None
     measured: Measured | None = None
+    watched: Watched | None = None
+    """What may be harm; not recorded before format 4."""
     regime: Regime | None = None
     """Advice after the openings: is debate worth it?"""
     notes: tuple[str, ...] = ()

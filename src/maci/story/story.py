@@ -11,9 +11,20 @@ from functools import reduce
 from typing import Self
 
 from maci.agents.argument import Usage
-from maci.controller.decisions import Dialled, Finished, Gated, Initialized, Measured, Weighed
+from maci.controller.decisions import (
+    Dialled,
+    Finished,
+    Gained,
+    Gated,
+    Initialized,
+    Measured,
+    Planned,
+    Watched,
+    Weighed,
+)
 from maci.controller.dials import Dials
 from maci.controller.inputs import (
+    Acquired,
     Exhausted,
     Intervened,
     JudgeAbstention,
@@ -54,6 +65,12 @@ class Story:
     spent: Usage = field(default_factory=Usage)
     exhausted: str = ""
     """What ran out, with the figures."""
+    plan: Planned | None = None
+    """The last one: what to find out next."""
+    acquired: tuple[Acquired, ...] = ()
+    """What was found out on the way."""
+    gained: tuple[Gained, ...] = ()
+    """And what it brought."""
     result: Finished | None = None
     events: int = 1
 
@@ -82,6 +99,9 @@ class Story:
             case Exhausted():
                 said = f"out of {event.resource}" + (f": {event.detail}" if event.detail else "")
                 return replace(story, exhausted=said, waiting=(), spent=self.spent + event.usage)
+            case Acquired():
+                story = replace(story, acquired=(*self.acquired, event), spent=self.spent + event.usage)
+                return replace(story, spans={**self.spans, **{span.id: span for span in event.spans}})
             case Intervened():
                 return story._touched(event)
             case Finished():
@@ -237,6 +257,12 @@ class Story:
                     event.round, q=event.q, d=event.d, o=event.o, crit=event.crit, gain=event.gain, measured=event,
                     correct=event.analysis.correct,
                 )  # fmt: skip
+            case Watched():
+                return self._at(event.round, watched=event)
+            case Planned():
+                return replace(self, plan=event)
+            case Gained():
+                return replace(self, gained=(*self.gained, event))
             case Dialled():
                 return self._at(event.round, dials=event.dials, by_hand=event.by_hand, choice=event.choice)
             case _:

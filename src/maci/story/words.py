@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 
+from maci.acquisition.plan import Shift
 from maci.controller.decisions import Finished
 from maci.controller.stopping import StopReason
 from maci.llm.usage import dollars
 from maci.story.model import Round
 from maci.story.story import Story
 
-__all__ = ["STOPS", "cost", "figure", "how_sure", "leading", "plural", "would_change"]
+__all__ = ["STOPS", "cost", "figure", "how_sure", "leading", "plural", "shift_words", "would_change"]
 
 STOPS: Mapping[StopReason, str] = {
     "consensus": "The agents agree.",
@@ -73,8 +74,16 @@ def would_change(story: Story) -> list[str]:
     if len(top) == 2:
         gap = 100 * (top[0][1] - top[1][1])
         said.append(f"The runner-up is {top[1][0]} (p = {top[1][1]:.2f}), {gap:.0f} points behind.")
-    for agent, other in _without(last, answer):
-        said.append(f"Without {agent} the answer would be {other}.")
+    if result.rolled_back is None:
+        said += [f"Without {agent} the answer would be {other}." for agent, other in _without(last, answer)]
+    if story.plan is not None:
+        turning = ((item, shift) for item in story.plan.items for shift in item.shifts if shift.changes)
+        said += [
+            f"If asked “{item.text}”, the answer “{shift.answer}” ({shift.probability:.0%} likely) would put {shift.leader} first."
+            for item, shift in list(turning)[:2]
+        ]
+    if result.dissent is not None:
+        said += result.dissent.decides[:2]
     missed = [
         item
         for r in rounds
@@ -93,6 +102,12 @@ def would_change(story: Story) -> list[str]:
     elif len(rounds) > 1:
         said.append("The leading outcome never changed.")
     return said
+
+
+def shift_words(shift: Shift) -> str:
+    """What an answer would do to the decision."""
+    verdict = "changes the decision to" if shift.changes else "the lead stays with"
+    return f"{shift.answer} ({shift.probability:.0%}): {verdict} {shift.leader}, {shift.before:.2f} → {shift.after:.2f}"
 
 
 def _without(last: Round, answer: str) -> list[tuple[str, str]]:

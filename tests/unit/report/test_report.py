@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from helpers import arg, judge, make_case, play, result, script, seat, settings, turn
 from maci.agents.argument import Argument, Turn
-from maci.case.case import Document
+from maci.case.case import Document, load_case
 from maci.case.outcomes import OutcomeSpace
-from maci.controller.inputs import Intervened
+from maci.controller.caution import PredictionSet, RolledBack
+from maci.controller.decisions import Gained
+from maci.controller.inputs import Acquired, Intervened
 from maci.evidence.citation import Citation
+from maci.evidence.encode import load_encoder
 from maci.judge.crit import CritScore, JudgeAbstained
+from maci.panel import build_table
 from maci.record.transcript import read
 from maci.report.html import to_html
 from maci.report.markdown import to_markdown
 from maci.report.provenance import Provenance
+from maci.run import run
 from maci.story import Story
 from page_helpers import check_page
 
@@ -175,3 +181,70 @@ def test_figures_of_the_table_are_those_of_the_record():
 def test_the_same_record_makes_the_same_page():
     happened = debate()
     assert to_html(Story.of(happened)) == to_html(Story.of(happened))
+
+
+def cautious(**changes) -> Story:
+    story = Story.of(debate())
+    return replace(story, result=replace(story.result, **changes))
+
+
+def test_an_abstention_gives_no_answer_first_and_the_guess_second():
+    story = cautious(abstained="p = 0.50 < 0.90 asked for")
+    text = check_page(to_html(story)).text
+    assert text.index("No answer at this risk level") < text.index(f"Best guess: {story.result.answer}")
+    assert "p = 0.50 < 0.90 asked for" in text
+    assert "**No answer at this risk level**: p = 0.50 < 0.90 asked for" in to_markdown(story)
+
+
+def test_an_answer_of_the_openings_says_what_the_debate_came_to():
+    back = RolledBack(answer="zika", distribution={"zika": 0.6, "dengue": 0.4}, support=1.0, opening_support=2.0)
+    story = cautious(rolled_back=back)
+    for text in (check_page(to_html(story)).text, to_markdown(story)):
+        assert "the debate itself came to zika (p = 0.60)" in text
+        assert "Without" not in text  # that would be said of the debate's own answer
+
+
+def test_a_prediction_set_is_shown_with_its_coverage():
+    held = PredictionSet(outcomes=("dengue", "zika"), coverage=0.9, score="lac", n=120)
+    story = cautious(prediction_set=held)
+    assert (
+        "The truth is one of dengue, zika in 90 % of cases like the 120 calibrated on."
+        in check_page(to_html(story)).text
+    )
+    assert "Prediction set: {dengue, zika}" in to_markdown(story)
+
+
+def test_the_minority_report_has_its_best_argument_and_what_would_decide():
+    story = Story.of(read(FROZEN[-1]).events)
+    found = story.result.dissent
+    text = check_page(to_html(story)).text
+    assert found is not None
+    assert f"{found.outcome} (p = {found.probability:.2f})" in text
+    assert all(" ".join(line.split()) in text for line in found.decides)
+
+
+def test_a_plan_is_a_table_of_what_each_answer_would_do():
+    case = load_case("dengue")
+    happened: list = []
+    seated = build_table("readers", case, load_encoder("wordllama"))
+    run(case, seated.agents, seated.judges, encoder=seated.encoder, watch=happened.append)
+    story = Story.of(happened)
+    assert story.plan is not None and story.plan.items
+    text = check_page(to_html(story)).text
+    assert "What to find out next" in text
+    for item in story.plan.items:
+        assert item.text in text and f"{item.expected_information_gain:.2f}" in text
+    assert "## What to find out next" in to_markdown(story)
+
+
+def test_what_was_found_out_on_the_way_is_told_with_what_it_brought():
+    story = Story.of(debate())
+    learned = Acquired(
+        round=1, item="q1", verdict="told", text="Yes, <b>red</b> eyes.", source="a person", remarks=("odd",)
+    )
+    story = story.follow(learned).follow(
+        Gained(round=2, items=("q1",), predicted=0.4, realised=-0.1, before="dengue", after="dengue")
+    )
+    text = check_page(to_html(story)).text
+    assert "q1 — Yes, <b>red</b> eyes. (odd)" in text
+    assert "This brought -0.10 bits; 0.40 were expected." in text

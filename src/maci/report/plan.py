@@ -1,0 +1,46 @@
+"""What to find out next: the plan as a table, with what each answer would do."""
+
+from __future__ import annotations
+
+from maci.acquisition.plan import Item
+from maci.page.markup import Markup, el, join
+from maci.story.story import Story
+from maci.story.words import shift_words
+
+__all__ = ["plan"]
+
+
+def plan(story: Story) -> Markup | None:
+    """The items with their gains, or why there are none; nothing for records that have no plan."""
+    found = story.plan
+    if found is None:
+        return None
+    if not found.items:
+        return el(
+            "p", f"Nothing to find out: {'; '.join(found.notes) or 'no question would tell more'}.", class_="soft"
+        )
+    head = ("question", "kind", "bits", "added", "cost", "tells apart", "if the answer is …")
+    top = el("tr", (el("th", name, scope="col", class_=None if name in _FIGURES else "words") for name in head))
+    table = el("table", el("thead", top), el("tbody", map(_row, found.items)))
+    bits = f"{found.entropy:.2f} bits of doubt are left; these together are expected to bring {found.joint_gain:.2f}."
+    guess = el("p", "~ how telling the answer is was assumed, not counted in labelled texts", class_="small-print")
+    return join(
+        el("p", bits),
+        el("div", table, class_="scroll", tabindex=0, role="region", aria_label="Plan"),
+        guess if any(item.assumed for item in found.items) else None,
+    )
+
+
+_FIGURES = ("question", "bits", "added", "cost")
+
+
+def _row(item: Item) -> Markup:
+    figures = (f"{item.expected_information_gain:.2f}", f"{item.added_gain:.2f}", f"{item.cost:g}")
+    return el(
+        "tr",
+        el("th", ("~ " if item.assumed else "") + item.text, scope="row", dir="auto"),
+        el("td", item.kind, class_="words"),
+        (el("td", value) for value in figures),
+        el("td", " / ".join(item.separates), class_="words", dir="auto"),
+        el("td", el("ul", (el("li", shift_words(shift)) for shift in item.shifts[:4])), class_="words", dir="auto"),
+    )
