@@ -67,7 +67,10 @@ def _minority(story: Story) -> list[str]:
     result = story.result
     if result is None:
         return []
-    views = [minority(result.dissent).removeprefix("Minority report: ")] if result.dissent else []
+    views = []
+    if result.dissent is not None:
+        views.append(minority(result.dissent).removeprefix("Minority report: "))
+        views += [f"What would decide: {line}" for line in result.dissent.decides]
     for m in result.minority:
         backing = ", ".join(m.arguments) or "no admitted argument"
         views.append(f"{m.agent} holds {m.outcome} (p = {m.probability:.2f}; {backing})")

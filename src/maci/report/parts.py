@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from textwrap import shorten
 
@@ -12,7 +13,7 @@ from maci.story.model import Cited, Judged, Round, Said
 from maci.story.story import Story
 from maci.story.words import figure, leading
 
-__all__ = ["anchors", "argument", "beliefs", "course", "distribution", "marked", "signals", "tag", "tile"]
+__all__ = ["anchors", "argument", "beliefs", "course", "distribution", "linked", "marked", "signals", "tag", "tile"]
 
 _FATES = {"admitted": "good", "rejected": "bad", "opening": "soft", "open": "warn"}
 _SAID = {"admitted": "admitted", "rejected": "rejected", "opening": "opening", "open": "not judged yet"}
@@ -37,6 +38,24 @@ def tile(value: str, what: str, below: Markup | None = None) -> Markup:
 def anchors(story: Story) -> dict[str, str]:
     """Span → its name in links; ids of spans are anybody's words, these are ours."""
     return {span: f"e{number}" for number, span in enumerate(story.spans, 1)}
+
+
+_SPAN = re.compile(r"s-[0-9a-f]{10}")
+
+
+def linked(sentence: str, links: Mapping[str, str]) -> Markup:
+    """A sentence of the record with the spans it names as links.
+
+    >>> linked("s-0123456789 <decides>", {"s-0123456789": "e3"})
+    '<a href="#e3">e3</a> &lt;decides&gt;'
+    """
+    parts: list[Markup | str] = []
+    done = 0
+    for found in _SPAN.finditer(sentence):
+        if (link := links.get(found[0])) is not None:
+            parts += [sentence[done : found.start()], el("a", link, href=f"#{link}")]
+            done = found.end()
+    return join(*parts, sentence[done:])
 
 
 def marked(span: Span, places: Sequence[tuple[int, int]]) -> Markup:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from maci.controller.caution import Dissent
 from maci.controller.decisions import Finished
 from maci.page.markup import Markup, el, join
-from maci.report.parts import anchors, distribution, tile
+from maci.report.parts import anchors, distribution, linked, tile
 from maci.report.provenance import Provenance
 from maci.story.caution import minority
 from maci.story.model import Said
@@ -25,9 +25,8 @@ def verdict(story: Story, source: Provenance) -> Markup:
         _tiles(story, result, source),
         _case(story),
         el("h3", "Why it stopped"),
-        el(
-            "p", STOPS[result.stop_reason], f" ({result.stop_reason}) ", result.detail and f"{_sentence(result.detail)}"
-        ),
+        el("p", STOPS[result.stop_reason]),
+        el("p", el("code", result.stop_reason), f": {result.detail}" if result.detail else "", class_="small-print"),
         _listed("What would change it", would_change(story)),
         _best(story),
         _minority(story, result),
@@ -198,7 +197,7 @@ def _dissent(story: Story, found: Dissent) -> Markup:
         el("p", el("b", head), f", {rest}.", dir="auto"),
         el("ul", (reason(item) for item in best)) if best else None,
         el("p", "No admitted argument for the answer deals with ", open_ends) if open_ends else None,
-        [el("p", "What would decide:"), el("ul", (el("li", line) for line in found.decides))]
+        [el("p", "What would decide:"), el("ul", (el("li", linked(line, links)) for line in found.decides))]
         if found.decides
         else None,
     )

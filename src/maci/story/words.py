@@ -82,8 +82,6 @@ def would_change(story: Story) -> list[str]:
             f"If asked “{item.text}”, the answer “{shift.answer}” ({shift.probability:.0%} likely) would put {shift.leader} first."
             for item, shift in list(turning)[:2]
         ]
-    if result.dissent is not None:
-        said += result.dissent.decides[:2]
     missed = [
         item
         for r in rounds
