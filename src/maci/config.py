@@ -220,6 +220,11 @@ class Agents(_Section):
     )
     arguments: int = _param(2, "M", "most arguments a model is asked for in a turn", ge=1, le=10)
     max_tokens: int = _param(1200, "C", "most tokens a model may write in a turn, reasoning included", ge=64, le=10**6)
+    tone: Literal["stance", "placebo"] = _param(
+        "stance",
+        "CL",
+        "the words in which models are told CL: those of its stance, or as many that say nothing of manner (for the audit)",
+    )
 
 
 class Evidence(_Section):

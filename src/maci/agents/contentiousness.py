@@ -1,13 +1,18 @@
 """The behaviour dial in words (SPEC 8): how to speak at a given contentiousness.
 
-Five anchors; a level between two takes the wording of the nearer one.
+Five anchors; a level between two takes the wording of the nearer one. Each has a placebo beside it: as many words that say nothing
+about manner, for `maci audit contentiousness`, which must find that these do not move a model.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
-__all__ = ["STANCES", "Stance", "stance"]
+__all__ = ["STANCES", "Stance", "Words", "stance", "tone"]
+
+Words: TypeAlias = Literal["stance", "placebo"]
+"""In which words a model is told its level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +24,8 @@ class Stance:
     support: str
     counter: str
     concede: str
+    placebo: str
+    """As many words as ``tone`` has, about the form of the answer alone."""
 
 
 STANCES: tuple[Stance, ...] = (
@@ -28,6 +35,7 @@ STANCES: tuple[Stance, ...] = (
         "{mine} is what this evidence shows.",
         "{other} does not stand up: {mine} fits and {other} does not.",
         "There is evidence for {other}, and it must be answered.",
+        "Fill in the form below: first the claim, then its reasons, then the pieces they rest on.",
     ),
     Stance(
         0.7,
@@ -35,6 +43,7 @@ STANCES: tuple[Stance, ...] = (
         "{mine} is the stronger reading unless better evidence is shown.",
         "{other} is the weaker reading; it would need evidence that {mine} does not explain.",
         "{other} would be acceptable if its evidence were stronger.",
+        "Fill in the form: first the claim, then its reasons, then the pieces they cite.",
     ),
     Stance(
         0.5,
@@ -42,6 +51,7 @@ STANCES: tuple[Stance, ...] = (
         "On balance the evidence favours {mine}.",
         "Between {mine} and {other} the evidence leans to {mine}.",
         "On the other hand, some evidence favours {other}.",
+        "Fill in the form: the claim, then its reasons, then the pieces cited.",
     ),
     Stance(
         0.3,
@@ -49,6 +59,7 @@ STANCES: tuple[Stance, ...] = (
         "{mine} seems right, with the caveats below.",
         "{other} remains possible, though {mine} is better supported.",
         "In fairness to {other}, part of the case fits it.",
+        "Fill in the form: claim, reasons, pieces cited.",
     ),
     Stance(
         0.1,
@@ -56,6 +67,7 @@ STANCES: tuple[Stance, ...] = (
         "The evidence brings us together on {mine}.",
         "What remains of {other} is best checked after {mine}.",
         "We should note what speaks for {other} before closing.",
+        "Fill in the form: claim first, reasons next, and last the pieces that they cite.",
     ),
 )
 
@@ -67,3 +79,14 @@ def stance(cl: float) -> Stance:
     (0.7, 0.1)
     """
     return min(STANCES, key=lambda s: (abs(s.cl - cl), s.cl))
+
+
+def tone(cl: float, words: Words = "stance") -> str:
+    """What a model is told about its manner: the words of its stance, or the placebo's.
+
+    >>> tone(0.3)
+    'Be mostly agreeable: support with caveats, and verify.'
+    >>> tone(0.3, "placebo")
+    'Fill in the form: claim, reasons, pieces cited.'
+    """
+    return stance(cl).tone if words == "stance" else stance(cl).placebo

@@ -747,6 +747,63 @@ def serve(
     run(host=host, port=port, runs=dir, studies=studies, token=token, browser=open_browser, json=json, quiet=quiet)
 
 
+@audits.command("contentiousness", short_help="Does the behaviour dial CL move these agents?")
+def audit_contentiousness(
+    panel: Panel = None,
+    agents: Agents = None,
+    judges: Judges = None,
+    levels: Annotated[str, typer.Option(help="Levels of CL, comma-separated.")] = "0.9,0.7,0.5,0.3,0.1",
+    topics: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--topics", help="A case to debate: a file or a built-in name; may be given again.", metavar="CASE"
+        ),
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="Debates of every topic and level.", min=1, max=1000)] = 3,
+    rounds: Annotated[int, typer.Option(help="Rounds of every debate.", min=1, max=20)] = 3,
+    placebo: Annotated[
+        bool, typer.Option("--placebo/--no-placebo", help="Models also debate under words that say nothing of manner.")
+    ] = True,
+    config: ConfigFile = None,
+    sets: Sets = None,
+    budget_tokens: Annotated[
+        int | None, typer.Option(help="Most tokens of all debates together; each may use the same share.", min=1)
+    ] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(help="Where models' replies are kept and found again.", dir_okay=False, metavar="FILE"),
+    ] = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Fetch no weights: use those that are here.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder for the debates and the report.", file_okay=False)] = Path(
+        "maci-audit/contentiousness"
+    ),
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit 1 where the dial does not move them as meant.")
+    ] = False,
+    seed: Seed = 0,
+    json: Json = False,
+    plain: Plain = False,
+    quiet: Quiet = False,
+) -> None:
+    """Debate at fixed levels of contentiousness and see what changes: wording, disagreement, shared evidence.
+
+    The same topics, seeds, rounds and ceilings at every level. Interrupt it as you like: the same command goes on.
+    """
+    from maci.cli.audit_contentiousness import Options, run
+    from maci.cli.seating import Choice
+
+    choice = Choice(
+        panel=panel, agents=agents, judges=judges, config=config, sets=tuple(sets or ()), seed=seed, cache=cache,
+        offline=offline, quiet=json or quiet,
+    )  # fmt: skip
+    run(
+        Options(
+            choice=choice, levels=levels, topics=tuple(topics or ()), seeds=seeds, rounds=rounds, placebo=placebo,
+            budget_tokens=budget_tokens, out=out, strict=strict, seed=seed, json=json, plain=plain, quiet=quiet,
+        )
+    )  # fmt: skip
+
+
 def main() -> None:
     """Entry point: the one place where errors become exit codes."""
     gc.set_threshold(50_000, 20, 20)  # nearly all of a debate goes by reference count; fewer passes over the rest

@@ -11,15 +11,22 @@ from maci.panel import seating
 from maci.panel.seating import Choice, Fetch, Seated, key_for, open_house, unpriced
 
 if TYPE_CHECKING:
+    from maci.llm.house import House
     from maci.panel.models import Models
+    from maci.panel.spec import PanelSpec
 
-__all__ = ["Choice", "Seated", "key_for", "open_house", "reseat", "seat_case", "unpriced"]
+__all__ = ["Choice", "Seated", "checked_house", "key_for", "open_house", "reseat", "seat_case", "unpriced"]
 
 
 def _fetch(choice: Choice) -> Fetch:
     from maci.cli.models import fetch
 
     return partial(fetch, offline=choice.offline, quiet=choice.quiet)
+
+
+def checked_house(spec: PanelSpec, choice: Choice) -> House:
+    """The models of a panel for many debates. Closed by whoever asked for it."""
+    return seating.checked_house(spec, choice, fetch=_fetch(choice))
 
 
 def seat_case(case: Case, choice: Choice, models: Models | None = None) -> Seated:

@@ -110,6 +110,7 @@ class ModelPanel:
             temperature=own.temperature if seat.temperature is None else seat.temperature,
             max_tokens=seat.max_tokens or own.max_tokens,
             arguments=own.arguments,
+            words=own.tone,
         )
 
 

@@ -35,6 +35,7 @@ __all__ = [
     "Fetch",
     "Seated",
     "check_models",
+    "checked_house",
     "key_for",
     "not_here",
     "open_house",
@@ -115,6 +116,14 @@ def open_house(spec: PanelSpec, choice: Choice) -> House:
 def not_here(name: str) -> None:
     """Where nothing may be fetched: say what would."""
     raise ModelError(f"the weights of local/{name} are not on this machine: run `maci models pull {name}`")
+
+
+def checked_house(spec: PanelSpec, choice: Choice, *, fetch: Fetch = not_here) -> House:
+    """The models of a panel for many debates: names, keys and weights are seen to. Closed by whoever asked for it."""
+    house = open_house(spec, choice)
+    with _closing(house):
+        check_models(spec, house, fetch)
+    return house
 
 
 def seat_case(case: Case, choice: Choice, models: Models | None = None, *, fetch: Fetch = not_here) -> Seated:

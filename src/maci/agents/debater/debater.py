@@ -6,6 +6,7 @@ from typing import Literal
 
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Turn
+from maci.agents.contentiousness import Words
 from maci.agents.debater.elicit import measured, sampled
 from maci.agents.debater.prompt import PROMPTS, choice, messages, numbered
 from maci.agents.debater.reply import Form
@@ -38,10 +39,12 @@ class Debater:
         temperature: float | None = 0.7,
         max_tokens: int = 1200,
         arguments: int = 2,
+        words: Words = "stance",
     ) -> None:
         self.name, self.family = name, family or model.family
         self._model, self._persona, self._belief, self._draws = model, persona, belief, draws
         self._temperature, self._max_tokens, self._arguments = temperature, max_tokens, arguments
+        self._words: Words = words
         self._written: tuple[TurnRequest, Request, Form] | None = None
         """What was asked last: a turn is priced first and taken then."""
 
@@ -68,6 +71,7 @@ class Debater:
             temperature=other._temperature,
             max_tokens=other._max_tokens,
             arguments=other._arguments,
+            words=other._words,
         )
 
     prompts = PROMPTS
@@ -105,7 +109,13 @@ class Debater:
             verbalised=verbalised,
         )
         asked = Request(
-            messages=messages(request, persona=self._persona, arguments=self._arguments, verbalised=verbalised),
+            messages=messages(
+                request,
+                persona=self._persona,
+                arguments=self._arguments,
+                verbalised=verbalised,
+                words=self._words,
+            ),
             max_tokens=self._max_tokens,
             schema=form.schema(),
             temperature=self._temperature,

@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import groupby
 
 from maci.agents.anchor import Admitted, Question, TurnRequest
-from maci.agents.contentiousness import stance
+from maci.agents.contentiousness import Words, tone
 from maci.evidence.source import CASE
 from maci.evidence.span import Span
 from maci.llm.model import Message
@@ -53,8 +53,10 @@ def piece(number: str, span: Span) -> str:
     return f"[{number}] {f'({fenced(source)}) ' if source else ''}{fenced(' '.join(span.text.split()))}"
 
 
-def messages(request: TurnRequest, *, persona: str, arguments: int, verbalised: bool) -> tuple[Message, ...]:
-    """The whole prompt of a turn."""
+def messages(
+    request: TurnRequest, *, persona: str, arguments: int, verbalised: bool, words: Words = "stance"
+) -> tuple[Message, ...]:
+    """The whole prompt of a turn; ``words`` in which it is told how contentious to be."""
     belief = (
         ", and state your belief: how likely each outcome is, in percent (only the proportions count)"
         if verbalised
@@ -68,7 +70,7 @@ def messages(request: TurnRequest, *, persona: str, arguments: int, verbalised: 
             seat=request.seat,
             mine=_own(request.belief),
             others=_others(request),
-            tone=stance(request.anchor.cl).tone,
+            tone=tone(request.anchor.cl, words),
             tau_q=f"{request.anchor.tau_q:.2f}",
             tau_crit=f"{request.anchor.tau_crit:.2f}",
             arguments=arguments,

@@ -1,0 +1,213 @@
+"""``maci audit contentiousness``."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json as jsonlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from maci.audit.contentiousness.findings import findings
+from maci.audit.contentiousness.plan import Plan, Sitting, topics_of
+from maci.audit.contentiousness.play import play, recorded
+from maci.audit.contentiousness.report import as_json, html, markdown, text
+from maci.audit.contentiousness.sample import held
+from maci.audit.contentiousness.verdict import judge
+from maci.calls import Table
+from maci.cli.seating import Choice, checked_house, seat_case
+from maci.controller.decisions import Finished
+from maci.controller.inputs import Opened
+from maci.errors import CheckFailed, EnvironmentError_, InputError
+from maci.panel.spec import PanelSpec, is_reader
+from maci.record.events import Event
+
+__all__ = ["Options", "run"]
+
+_AT_ONCE = 8
+"""Rows of debates side by side where models answer over a network."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The command's options as given."""
+
+    choice: Choice
+    levels: str
+    topics: tuple[str, ...]
+    seeds: int
+    rounds: int
+    placebo: bool
+    budget_tokens: int | None
+    out: Path
+    strict: bool
+    seed: int
+    json: bool
+    plain: bool
+    quiet: bool
+
+
+def run(options: Options) -> None:
+    """Hold the debates that are not there yet, then say what they show."""
+    panel, _ = options.choice.settled()
+    if isinstance(panel, str) and panel != "readers":
+        raise InputError(f"--panel {panel} plays a script, which no dial can move: name readers or models")
+    plan = _plan(options, panel)
+    folder = options.out / "debates"
+    _enter(options, plan, panel)
+    _hold(options, plan, panel, folder)
+    _report(options, plan, panel, folder)
+
+
+def _report(options: Options, plan: Plan, panel: PanelSpec | str, folder: Path) -> None:
+    """Measure what was held, write it down and say it."""
+    debates = [held(sitting, events) for sitting, events in recorded(folder, plan.sittings)]
+    found = findings(debates, plan.levels, np.random.default_rng(options.seed))
+    verdict, name = judge(found), _name(panel)
+    try:
+        for target, written in (("report.md", markdown), ("report.html", html)):
+            (options.out / target).write_text(written(found, verdict, name), encoding="utf-8")
+    except OSError as error:
+        raise EnvironmentError_(f"cannot write to {options.out}: {error.strerror}; name another with --out") from error
+    if options.json:
+        page = str(options.out / "report.html")
+        typer.echo(jsonlib.dumps({**as_json(found, verdict), "panel": name, "page": page}, ensure_ascii=False))
+    else:
+        typer.echo(text(found, verdict, name, full=not options.quiet))
+        typer.echo(f"\nwritten: {options.out / 'report.html'}, report.md; debates in {folder}")
+    if options.strict and not verdict.good:
+        raise CheckFailed(verdict.says)
+
+
+def _name(panel: PanelSpec | str) -> str:
+    if isinstance(panel, str):
+        return panel
+    return panel.name or ", ".join(seat.model for seat in panel.agents)
+
+
+def speaking(panel: PanelSpec | str) -> bool:
+    """Whether a language model debates: only such have wording of their own."""
+    return isinstance(panel, PanelSpec) and not all(is_reader(seat.model) for seat in panel.agents)
+
+
+def _plan(options: Options, panel: PanelSpec | str) -> Plan:
+    try:
+        levels = tuple(float(part) for part in options.levels.split(","))
+    except ValueError as error:
+        raise InputError(f"--levels {options.levels}: write numbers between the commas, such as 0.9,0.5,0.1") from error
+    return Plan(
+        topics=topics_of(options.topics),
+        levels=tuple(sorted(levels, reverse=True)),
+        seeds=options.seeds,
+        rounds=options.rounds,
+        placebo=options.placebo and speaking(panel),
+        tokens=options.budget_tokens,
+        first_seed=options.seed,
+    )
+
+
+def _enter(options: Options, plan: Plan, panel: PanelSpec | str) -> None:
+    """Make the folder, or see that what is in it was held under the same rules."""
+    target, identity = options.out / "audit.json", _identity(options, plan, panel)
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+        known = jsonlib.loads(target.read_text(encoding="utf-8")) if target.exists() else identity
+        if different := [key for key in identity if known.get(key) != identity[key]]:
+            raise InputError(
+                f"{options.out} holds an audit with other {' and '.join(different)}: name another folder with --out, or "
+                "repeat that audit's options; topics, seeds and levels may be added"
+            )
+        target.write_text(jsonlib.dumps(identity, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise EnvironmentError_(f"cannot write {target}: {error.strerror}; name another folder with --out") from error
+    except ValueError as error:
+        raise InputError(f"{target} cannot be read: {error}; name another folder with --out") from error
+
+
+def _identity(options: Options, plan: Plan, panel: PanelSpec | str) -> dict[str, Any]:
+    """What all debates of one audit have in common."""
+    _, config = options.choice.settled()
+    return {
+        "panel": panel if isinstance(panel, str) else panel.record(),
+        "settings": hashlib.sha256(config.model_dump_json(exclude_defaults=True).encode()).hexdigest()[:16],
+        "rounds": plan.rounds,
+        "tokens": plan.share,
+    }
+
+
+def _hold(options: Options, plan: Plan, panel: PanelSpec | str, folder: Path) -> None:
+    house = checked_house(panel, options.choice) if isinstance(panel, PanelSpec) else None
+    local = isinstance(panel, PanelSpec) and any(name.startswith("local/") for name in panel.seated)
+
+    def seat(sitting: Sitting) -> tuple[Opened, Table]:
+        choice = replace(options.choice, sets=(*options.choice.sets, *plan.settings(sitting)), seed=sitting.seed)
+        seated = seat_case(plan.topics[sitting.topic], choice, models=house)
+        return seated.opened, seated.table
+
+    sittings = plan.sittings
+    with _Progress(len(sittings), plain=options.plain, silent=options.json or options.quiet) as watch:
+
+        async def hold() -> None:
+            try:
+                await play(sittings, seat, folder, at_once=_AT_ONCE if house and not local else 1, watch=watch)
+            finally:
+                if house is not None:
+                    await house.aclose()
+
+        try:
+            asyncio.run(hold())
+        except KeyboardInterrupt:
+            watch.close()
+            typer.echo(
+                f"\ninterrupted after {watch.done} of {len(sittings)} debates; nothing is lost: the same command goes on",
+                err=True,
+            )
+            raise typer.Exit(130) from None
+        except BaseExceptionGroup as group:
+            raise _first(group) from group
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    error = group.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error
+
+
+class _Progress:
+    """A bar on a terminal, a line for each debate elsewhere."""
+
+    def __init__(self, total: int, *, plain: bool, silent: bool) -> None:
+        self.done, self._total, self._silent = 0, total, silent
+        screen = Console(stderr=True, highlight=False, no_color=plain)
+        self._live = screen.is_terminal and not plain and not silent
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        self._bar = Progress(*columns, console=screen, transient=True, disable=not self._live)
+        self._task = self._bar.add_task("debates", total=total)
+
+    def __enter__(self) -> _Progress:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Take the bar away."""
+        self._bar.stop()
+
+    def __call__(self, sitting: Sitting, event: Event) -> None:
+        """Count debates that are over."""
+        name = f"{sitting.topic}, seed {sitting.seed}, CL {sitting.level:g}"
+        name += ", placebo" if sitting.words == "placebo" else ""
+        if not isinstance(event, Finished):
+            self._bar.update(self._task, description=name)
+            return
+        self.done += 1
+        self._bar.update(self._task, completed=self.done)
+        if not self._live and not self._silent:
+            typer.echo(f"{self.done}/{self._total} {name}: {event.rounds} rounds, {event.stop_reason}", err=True)

@@ -1,0 +1,100 @@
+"""Planted models for the audit of the dial: one that hears the tone it is told, one that does not."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from fake_house import FakeHouse
+from maci.agents.contentiousness import STANCES
+from maci.audit.contentiousness.plan import Plan, Sitting
+from maci.audit.contentiousness.play import Seating, play, recorded
+from maci.audit.contentiousness.sample import Held, held
+from maci.calls import Table
+from maci.case.case import Case, Document
+from maci.case.outcomes import OutcomeSpace
+from maci.config import load
+from maci.controller.inputs import Opened
+from maci.evidence.fake import HashEncoder
+from maci.llm.fake import Request
+from maci.panel import seat
+from maci.panel.spec import AgentSpec, PanelSpec, agents_of
+from maci.run import opening
+
+PLACES = ("garden", "harbour", "library", "bakery", "orchard")
+SPEC = PanelSpec(agents=agents_of([AgentSpec(model="planted/a"), AgentSpec(model="planted/b")]), judges=())
+
+
+def place_case(place: str) -> Case:
+    """A case that shares hardly a word with the others."""
+    texts = [f"{place} note {n}: the {animal} was seen there." for n, animal in enumerate(("cat", "dog", "fox") * 2)]
+    documents = tuple(Document(text, "notes", f"{place}-{n}") for n, text in enumerate(texts))
+    return Case(
+        question=f"Who walked through the {place}?",
+        outcomes=OutcomeSpace(labels=("cat", "dog", "fox")),
+        evidence=documents,
+        id=place,
+    )
+
+
+def planned(**changes: Any) -> Plan:
+    """Five topics, two seeds, two rounds."""
+    fields: dict[str, Any] = {"topics": {p: place_case(p) for p in PLACES}, "seeds": 2, "rounds": 2}
+    return Plan(**{**fields, **changes})
+
+
+def told(request: Request) -> float | None:
+    """The level whose stance stands in a prompt; ``None`` in an opening and under the placebo."""
+    said = request.messages[-1].content
+    return next((stance.cl for stance in STANCES if f"Tone: {stance.tone}" in said), None)
+
+
+def _reply(name: str, request: Request, level: float | None) -> str:
+    """A turn at a level: the louder, the blunter, the farther apart, the fewer shared pieces."""
+    rng = Random(f"{name}/{request.messages}/{request.seed}")
+    loud = 0.5 if level is None else level
+    blunt = ("Stop. That is wrong and must be rejected!", "Prove it. The others ignore the risk!", "Never accept that!")
+    mild = ("It may perhaps fit, though this is unclear.", "It could possibly be so.", "On balance it seems likely.")
+    reasons = [rng.choice(blunt if rng.random() < loud else mild) for _ in range(3)]
+    own = "cat" if name.endswith("a") else "fox"
+    mine = round(100 * (0.34 + 0.6 * loud * rng.uniform(0.8, 1.0)))
+    belief = dict.fromkeys(("cat", "dog", "fox"), (100 - mine) // 2) | {own: mine}
+    piece = "E1" if rng.random() > loud else ("E2" if name.endswith("a") else "E3")
+    argument = {
+        "outcome": own, "claim": f"The {own} was there.", "citations": [{"quote": "", "span": piece}],
+        "reasons": reasons, "opposing": [], "effect": "supports",
+    }  # fmt: skip
+    return json.dumps({"arguments": [argument], "belief": belief})
+
+
+def hears(name: str, request: Request) -> str:
+    """A model that does as it is told."""
+    return _reply(name, request, told(request))
+
+
+def deaf(name: str, request: Request) -> str:
+    """A model that talks the same way whatever it is told."""
+    return _reply(name, request, None)
+
+
+def seating(plan: Plan, house: FakeHouse) -> Seating:
+    """Tables of planted models."""
+
+    def table(sitting: Sitting) -> tuple[Opened, Table]:
+        case = plan.topics[sitting.topic]
+        sets = ["crit.enabled=false", "gate.q_gate=false", *plan.settings(sitting)]
+        config = load(sets=sets, environ={})
+        spec, found = seat(SPEC, case, HashEncoder(), house, config, seed=sitting.seed)
+        return opening(case, found, config, seed=sitting.seed, spec=spec.record()), found
+
+    return table
+
+
+def audited(plan: Plan, folder: Path, answer: Callable[[str, Request], Any]) -> Sequence[Held]:
+    """All debates of a plan, held by planted models."""
+    asyncio.run(play(plan.sittings, seating(plan, FakeHouse(answer)), folder))
+    return [held(sitting, events) for sitting, events in recorded(folder, plan.sittings)]
