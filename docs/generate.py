@@ -21,7 +21,7 @@ from maci.config import build, parameters
 from maci.panel.file import PanelsFile
 from maci.record.events import schema
 from maci.record.plan import PlanPage
-from maci.record.result import Result
+from maci.record.result import AskResult, Result
 from maci.study.spec import StudySpec
 from maci.theory.trajectories import TRAJECTORIES, play
 
@@ -97,7 +97,7 @@ BLOCKS = {
 def schemas() -> dict[str, str]:
     """The published JSON Schemas."""
     files = {"argument": ArgumentLine, "case": CaseFile, "panels": PanelsFile, "plan": PlanPage, "result": Result}
-    files["study"] = StudySpec
+    files |= {"ask": AskResult, "study": StudySpec}
     found = {**{name: model.model_json_schema() for name, model in files.items()}, "transcript": schema()}
     found["audit-judges"] = TypeAdapter(Audit).json_schema()
     return {f"schemas/{name}.json": json.dumps(found[name], indent=1, ensure_ascii=False) + "\n" for name in found}

@@ -20,6 +20,7 @@ from maci.config import Plateau, Regime, full_key
 from maci.controller.decisions import Finished, Gated, Initialized, Measured
 from maci.controller.inputs import Opened
 from maci.errors import InputError
+from maci.escalate import learn_triage, trial
 from maci.record.events import Event
 from maci.record.replay import replay_with
 
@@ -46,6 +47,7 @@ class Outcome:
     encoder: str
     p: Vector
     gold: int
+    labels: tuple[str, ...]
     vote: Vector
     """Share of the openings that lead with each outcome."""
     q0: float | None
@@ -72,6 +74,7 @@ def observe(events: Sequence[Event]) -> Outcome | None:
         encoder=opened.encoder,
         p=np.array(list(result.raw.values())),
         gold=labels.index(gold),
+        labels=tuple(labels),
         vote=np.array([tops.count(label) / len(tops) for label in labels]),
         q0=start.q,
         d0=start.d,
@@ -141,6 +144,8 @@ class Calibration:
     ece_before: float
     ece_after: float
     accuracy: float
+    triage: tuple[str, ...] = ()
+    """What the cases say about one agent, vote and debate, in words."""
 
 
 def _percentile(values: Sequence[float | None], q: float, default: float) -> float:
@@ -211,12 +216,17 @@ def calibrate(outcomes: Sequence[Outcome]) -> Calibration:
         "regime.vote_ece": ece([o.vote for o in outcomes], gold),
         "regime.c_max": float(np.percentile([o.tokens / max(1, len(o.rounds)) for o in outcomes], 95)),
     }
+    escalation = learn_triage([seen for o in outcomes if (seen := trial(o.events, o.labels[o.gold])) is not None])
     return Calibration(
-        settings={key: round(value, 6) if isinstance(value, float) else value for key, value in settings.items()},
+        settings={
+            **{key: round(value, 6) if isinstance(value, float) else value for key, value in settings.items()},
+            **escalation.settings,
+        },
         n=len(outcomes),
         ece_before=ece(beliefs, gold),
         ece_after=ece([temper(p, t) for p in beliefs], gold),
         accuracy=float(np.mean([int(p.argmax()) == y for p, y in zip(beliefs, gold, strict=True)])),
+        triage=tuple(escalation.lines()),
     )
 
 
@@ -231,6 +241,7 @@ def to_toml(found: Calibration, made: str) -> str:
         table, name = full_key(key).split(".")
         if table != section:
             lines += ["", f"[{table}]"]
+            lines += [f"# {line}" for line in found.triage if table == "triage"]
             section = table
         value = found.settings[key]
         lines.append(f'{name} = "{value}"' if isinstance(value, str) else f"{name} = {value}")

@@ -311,6 +311,39 @@ class Regime(_Section):
     ece_delta: float = _param(0.1, "δ", "a vote's calibration error from which it is not to be trusted", ge=0, le=1)
 
 
+class Triage(_Section):
+    """One agent, a vote, or a debate (SPEC 6): what `maci ask` escalates by; the rates are written by `maci calibrate`."""
+
+    enabled: bool = _param(False, "triage", "escalate single → vote → debate only while it pays (what `maci ask` does)")
+    worth: float = _param(2000.0, "W", "tokens that one percentage point of accuracy is worth", ge=0, le=1e12)
+    learned_from: int = _param(
+        0, "n", "development cases behind the rates below; 0: none, each regime's own are used", ge=0, le=10**9
+    )
+    single_shift: float = _param(0.0, "a₁", "one agent is right with logit a₁ + b₁·logit p", ge=-100, le=100)
+    single_slope: float = _param(1.0, "b₁", "the same", ge=0, le=100)
+    vote_shift: float = _param(0.0, "a₂", "a vote is right with logit a₂ + b₂·logit p", ge=-100, le=100)
+    vote_slope: float = _param(1.0, "b₂", "the same", ge=0, le=100)
+    vote_rescue: float = _param(0.0, "ρ₁", "share of one agent's wrong answers that the vote puts right", ge=0, le=1)
+    vote_harm: float = _param(0.0, "χ₁", "share of one agent's right answers that the vote turns wrong", ge=0, le=1)
+    debate_rescue: float = _param(
+        0.0, "ρ₂", "share of a divided vote's wrong answers that debate puts right", ge=0, le=1
+    )
+    debate_harm: float = _param(
+        0.0, "χ₂", "share of a divided vote's right answers that debate turns wrong", ge=0, le=1
+    )
+    united_rescue: float = _param(0.0, "ρ₃", "the same of a vote in which all lead with one outcome", ge=0, le=1)
+    united_harm: float = _param(0.0, "χ₃", "the same of a vote in which all lead with one outcome", ge=0, le=1)
+    whole_rescue: float = _param(
+        0.0, "ρ₄", "share of one agent's wrong answers that vote and debate put right", ge=0, le=1
+    )
+    whole_harm: float = _param(
+        0.0, "χ₄", "share of one agent's right answers that vote and debate turn wrong", ge=0, le=1
+    )
+    debate_cost: float = _param(
+        3.0, "C_d", "tokens of a debate's rounds, as a multiple of the openings'", ge=0, le=1000
+    )
+
+
 class Budget(_Section):
     """Ceilings that are never exceeded (SPEC 4, 7)."""
 
@@ -359,6 +392,7 @@ class Config(_Section):
     harm: Harm = Harm()
     answer: Answer = Answer()
     regime: Regime = Regime()
+    triage: Triage = Triage()
     budget: Budget = Budget()
     plan: Plan = Plan()
 

@@ -31,7 +31,10 @@ def table() -> Table:
 
 
 async def main() -> None:
-    case, config = load_case("paper-dengue"), load(environ={}, sets=["schedule=linucb"])
+    case, config = (
+        load_case("paper-dengue"),
+        load(environ={}, sets=["schedule=linucb", "triage.enabled=true", "triage.worth=1e9"]),
+    )
     context = Context(d=0.5, d_change=None, q=0.7, q_change=None, gain=0.1, gain_change=None, budget=0.9)
     taught = Arms.fresh().taught(Lesson(action=0, context=context, reward=0.2, cost=1500, growth=1.1))
     learned = Learned(task="dengue", debate="frozen", debates=1, arms=taught.records())

@@ -16,6 +16,8 @@ from typing import Annotated
 import typer
 
 from maci._version import __version__
+from maci.cli.asking import ask
+from maci.cli.options import Agents, ConfigFile, Json, Judges, Panel, Plain, Profile, Quiet, Seed, Sets
 from maci.errors import InputError, MaciError, exit_code
 
 __all__ = ["app", "main"]
@@ -34,27 +36,6 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")]
-Plain = Annotated[bool, typer.Option("--plain", help="No colour, no bars: for pipes and screen readers.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the result.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random.")]
-ConfigFile = Annotated[Path | None, typer.Option("--config", help="TOML file with settings.", dir_okay=False)]
-Profile = Annotated[str | None, typer.Option("--profile", help="`default` or `paper` (the paper's literal rules).")]
-Sets = Annotated[
-    list[str] | None, typer.Option("--set", help="key=value; `maci config` lists the keys.", metavar="KEY=VALUE")
-]
-Panel = Annotated[
-    str | None,
-    typer.Option(help="Who debates: readers (default), paper, a YAML script, or a named panel (`maci panels`)."),
-]
-Agents = Annotated[
-    str | None,
-    typer.Option(help="Debaters, as provider/model,provider/model,…; one may be named twice.", metavar="MODELS"),
-]
-Judges = Annotated[
-    str | None,
-    typer.Option(help="Judges of other families, as provider/model,…; `reader` or `none`.", metavar="MODELS"),
-]
 TranscriptPath = Annotated[
     Path, typer.Argument(help="A transcript.jsonl, or the folder that holds it.", metavar="TRANSCRIPT")
 ]
@@ -132,6 +113,9 @@ def debate(
             out=out, resume=resume, dry_run=dry_run, json=json, plain=plain, quiet=quiet, task=task,
         )
     )  # fmt: skip
+
+
+app.command()(ask)
 
 
 @app.command()

@@ -8,7 +8,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from maci.controller.inputs import Opened
 from maci.debate import debate
 from maci.errors import BudgetError, EnvironmentError_, InputError
 from maci.record.events import Event
-from maci.record.result import Result
+from maci.record.result import AskResult, Result
 from maci.record.transcript import Transcript
 
 __all__ = ["Options", "run"]
@@ -44,6 +44,9 @@ class Options:
     json: bool
     plain: bool
     quiet: bool
+    ask: bool = False
+    """Only as far as it pays: `maci ask`."""
+    explain: bool = False
     task: str | None = None
     """Whose state a schedule that learns starts from and adds to."""
 
@@ -56,6 +59,8 @@ def run(options: Options) -> None:
         if options.resume:
             raise InputError("--dry-run estimates a new debate: leave out --resume")
         estimate(_case(options), options.choice, json=options.json)
+        if options.ask and not options.json:
+            typer.echo("This is a whole debate; `maci ask` spends less wherever it stops at one agent or at the vote.")
         return
     recorded: Sequence[Event] = ()
     if options.resume:
@@ -71,16 +76,23 @@ def run(options: Options) -> None:
             raise
     else:
         case = _case(options)
-        seated = begin(seat_case(case, options.choice), options.task)
+        choice = options.choice
+        if options.ask:
+            choice = replace(choice, sets=(*choice.sets, "triage.enabled=true"))
+        seated = begin(seat_case(case, choice), options.task)
         transcript = Transcript.create(_folder(options, case) / "transcript.jsonl")
-    view = View(plain=options.plain, silent=options.json or options.quiet)
-    result = _play(seated, transcript, recorded, view, options.choice)
-    _print(result, transcript.path, seated.opened, view, options)
-    _judge(result)
+    view = View(plain=options.plain, silent=options.json or options.quiet, explain=options.explain)
+    events = _play(seated, transcript, recorded, view, options.choice)
+    _print(events, transcript.path, seated.opened, view, options)
+    _judge(events[-1])
 
 
-def _print(result: Finished, path: Path, opened: Opened, view: View, options: Options) -> None:
-    priced = not unpriced(opened)
+def _print(events: Sequence[Event], path: Path, opened: Opened, view: View, options: Options) -> None:
+    result, priced = events[-1], not unpriced(opened)
+    assert isinstance(result, Finished)
+    if options.json and opened.config.triage.enabled:
+        typer.echo(AskResult.of_ask(events, path, priced=priced).model_dump_json())
+        return
     if options.json:
         typer.echo(Result.of(result, path, priced=priced).model_dump_json())
         return
@@ -114,27 +126,29 @@ def _finished(recorded: Sequence[Event], path: Path, options: Options) -> None:
         typer.echo(
             f"This debate is finished: nothing was asked. This is its result; `maci show {path.parent}` prints all of it."
         )
-    _print(result, path, opened, view, options)
+    _print(recorded, path, opened, view, options)
     _judge(result)
 
 
-def _play(seated: Seated, transcript: Transcript, recorded: Sequence[Event], view: View, choice: Choice) -> Finished:
-    async def play() -> Finished:
-        last: Event | None = recorded[-1] if recorded else None
+def _play(seated: Seated, transcript: Transcript, recorded: Sequence[Event], view: View, choice: Choice) -> list[Event]:
+    async def play() -> list[Event]:
+        events = list(recorded)
         try:
-            async for last in debate(seated.opened, seated.table, record=transcript, recorded=recorded):
-                view.show(last)
-                if isinstance(last, Opened):
+            async for event in debate(seated.opened, seated.table, record=transcript, recorded=recorded):
+                events.append(event)
+                view.show(event)
+                if isinstance(event, Opened):
                     for note in seated.notes:
                         view.note(note)
         finally:
             if seated.house is not None:
                 await seated.house.aclose()
-        if not isinstance(last, Finished):
+        if not isinstance(events[-1], Finished):
             raise EnvironmentError_(f"the debate broke off; go on with: {again}")
-        return last
+        return events
 
-    again = f"maci debate --resume --out {shlex.quote(str(transcript.path.parent))}"
+    command = "ask" if seated.opened.config.triage.enabled else "debate"
+    again = f"maci {command} --resume --out {shlex.quote(str(transcript.path.parent))}"
     if choice.no_cache or choice.cache is not None:
         again += " --no-cache" if choice.no_cache else f" --cache {shlex.quote(str(choice.cache))}"
     try:
@@ -152,8 +166,9 @@ def _play(seated: Seated, transcript: Transcript, recorded: Sequence[Event], vie
         raise EnvironmentError_(f"nobody reads the output any more; go on with: {again}") from error
 
 
-def _judge(result: Finished) -> None:
+def _judge(result: Event) -> None:
     """Turn a result that is not what was asked for into an error."""
+    assert isinstance(result, Finished)
     detail = _once(result.detail)
     if result.answer is None:
         if result.stop_reason == "budget":

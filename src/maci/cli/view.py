@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from maci.agents.argument import Argument
+from maci.cli.explain import explained
 from maci.cli.live import LiveArea
 from maci.cli.remarks import Remarks
 from maci.controller.bandit import ACTIONS, Choice
@@ -24,6 +25,7 @@ from maci.controller.decisions import (
     Initialized,
     Measured,
     Planned,
+    Triaged,
     Watched,
     Weighed,
 )
@@ -71,11 +73,17 @@ class View:
     """
 
     def __init__(
-        self, *, plain: bool = False, silent: bool = False, only: int | None = None, full: bool = False
+        self,
+        *,
+        plain: bool = False,
+        silent: bool = False,
+        only: int | None = None,
+        full: bool = False,
+        explain: bool = False,
     ) -> None:
         self._out = _Out(no_color=plain or None, highlight=False, quiet=silent, soft_wrap=True)
         self._fold = self._out.is_terminal and not plain
-        self._plain, self._only, self._full = plain, only, full
+        self._plain, self._only, self._full, self._explain = plain, only, full, explain or full
         self._arguments: dict[str, Argument] = {}
         self._said: dict[tuple[str, Argument], str] = {}
         self._seats: list[str] = []
@@ -143,7 +151,7 @@ class View:
                 self._acquired(event)
             case Gained():
                 self._gained(event)
-            case Initialized() | Gated() | Weighed() | Measured() | Watched() | Dialled():
+            case Initialized() | Triaged() | Gated() | Weighed() | Measured() | Watched() | Dialled():
                 if self._only is None or event.round == self._only:
                     self._decision(event)
             case _:
@@ -157,8 +165,11 @@ class View:
                 self._replies += 1
                 self._kept += usage.kept and usage.free
 
-    def _decision(self, event: Initialized | Gated | Weighed | Measured | Watched | Dialled) -> None:
+    def _decision(self, event: Initialized | Triaged | Gated | Weighed | Measured | Watched | Dialled) -> None:
         match event:
+            case Triaged():
+                for line, style in explained(event, full=self._explain):
+                    self._say(line, style)
             case Initialized():
                 self._initialized(event)
             case Gated():
@@ -322,6 +333,9 @@ class View:
 
     def _abstained(self, abstained: Mapping[str, str]) -> None:
         for agent, why in abstained.items():
+            if why.startswith("not asked"):
+                self._say(f"  {agent} was {why}", "dim")
+                continue
             self._say(
                 f"  {agent} abstained{f': {why}' if self._remarks.new(agent, why, printed=not self._out.quiet) else ', as before'}",
                 "yellow",

@@ -12,6 +12,7 @@ from maci.controller.caution import Dissent, Harm, PredictionSet, RolledBack, Wa
 from maci.controller.dials import Dials
 from maci.controller.regime import Regime
 from maci.controller.stopping import StopReason
+from maci.controller.triage import Triaged
 from maci.moderator.analysis import Analysis
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Measured",
     "Minority",
     "Planned",
+    "Triaged",
     "Watched",
     "Weighed",
 ]
@@ -242,4 +244,4 @@ class Finished:
     prediction_set: PredictionSet | None = None
 
 
-Decision = Initialized | Gated | Weighed | Measured | Watched | Dialled | Planned | Gained | Finished
+Decision = Initialized | Triaged | Gated | Weighed | Measured | Watched | Dialled | Planned | Gained | Finished

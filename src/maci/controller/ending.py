@@ -21,6 +21,12 @@ from maci.errors import BeliefError
 __all__ = ["finish", "forfeit", "in_words", "speaks_for"]
 
 
+UNTAUGHT = (
+    "what a vote or a debate would add was assumed from the regime, not learnt for this task (`maci calibrate`, or --worth to be "
+    "more or less careful)"
+)
+
+
 def finish(
     state: State, reason: StopReason, detail: str, decisions: tuple[Decision, ...] = ()
 ) -> tuple[State, tuple[Decision, ...]]:
@@ -93,6 +99,8 @@ def _given(state: State, reason: StopReason) -> _Given:
     distribution = as_mapping(labels, temper(mixture, t))
     held, note = predicted(state, distribution) if state.opened.format >= WATCHED else (None, "")
     said += [note] if note else []
+    if state.config.triage.enabled and not state.config.triage.learned_from:
+        said.append(UNTAUGHT)
     if not state.config.calibration.made_for:
         said.append("p is the raw mixture, not calibrated for this task (`maci calibrate`)")
     return _Given(
@@ -144,9 +152,9 @@ def _cautions(state: State, reason: StopReason, mixture: Vector, answer: str, ra
     ties = [label for label, p in as_mapping(state.labels, mixture).items() if p >= mixture.max() - 1e-9]
     if len(ties) > 1:
         said.append(f"undecided: {', '.join(ties[:5])} are equally probable")
-    if reason not in {"consensus", "plateau", "crit_stable"}:
+    if reason not in {"consensus", "plateau", "crit_stable", "triage"}:
         said.append(f"caution: the debate ended without agreement ({reason})")
-    if len(state.beliefs) == 1 < len(state.agents):
+    if len(state.beliefs) == 1 < len(state.agents) and state.stage != "single":
         (speaker,) = state.beliefs
         said.append(f"caution: only {speaker} ever spoke; this is its own belief, and no debate took place")
     if state.history and state.slots and all(each.crit is None for each in state.history):

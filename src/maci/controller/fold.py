@@ -17,6 +17,7 @@ from maci.controller.acquiring import conclude
 from maci.controller.decisions import Decision
 from maci.controller.dials import Dials
 from maci.controller.ending import finish, forfeit
+from maci.controller.escalation import after_first, after_opening
 from maci.controller.inputs import (
     Acquired,
     Exhausted,
@@ -75,6 +76,7 @@ def start(opened: Opened) -> State:
         agents=tuple(seat.name for seat in opened.agents),
         slots=slots,
         slot_ids=frozenset(slot.id for slot in slots),
+        stage="single" if config.triage.enabled else "debate",
         labels=space.start,
         positions=np.array(space.positions) if space.kind == "ordered" else None,
         metric=np.array(space.metric) if space.metric else None,
@@ -225,7 +227,16 @@ def _both_hands(before: Intervened | None, now: Intervened) -> Intervened:
 
 
 def _close(state: State) -> Step:
-    return close_round(state) if state.round else close_opening(state)
+    if state.round:
+        return close_round(state)
+    if state.stage == "single":
+        state, decisions = after_first(state)
+        if state.round or state.finished or not state.complete:
+            return state, decisions
+        state, more = _close(state)  # the others have spoken already
+        return state, (*decisions, *more)
+    state, decisions = close_opening(state)
+    return (state, decisions) if state.finished or state.stage == "debate" else after_opening(state, decisions)
 
 
 def _seated(state: State, item: TurnTaken) -> State:

@@ -52,7 +52,7 @@ def wants(state: State) -> Iterator[Want]:
             open_ = [argument for argument in arguments if slot.id not in state.scores.get(argument, ())]
             for argument in shuffled(open_, seed=state.opened.seed, round=state.round, slot=slot.id):
                 yield Want("score", state.round, slot.id, argument)
-    for agent in state.agents:
+    for agent in state.asked:
         if agent not in state.turns:
             yield Want("turn", state.round, agent)
             if state.config.agents.order == "sequential":

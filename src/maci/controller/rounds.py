@@ -44,7 +44,7 @@ from maci.moderator.plateau import Progress, flags
 from maci.moderator.reliability import update, weights
 from maci.moderator.signals import evidence_qualities, evidence_quality, information_gain, normalised_entropy, overlap
 
-__all__ = ["close_opening", "close_round", "go_on"]
+__all__ = ["close_opening", "close_round", "go_on", "opening_quality"]
 
 
 def close_opening(state: State) -> tuple[State, tuple[Decision, ...]]:
@@ -56,11 +56,12 @@ def close_opening(state: State) -> tuple[State, tuple[Decision, ...]]:
         return finish(state, "error", f"no agent gave an opening: {_first(reading.abstained)}")
     prior = [state.config.reliability.prior.get(agent, 1.0) for agent in reading.beliefs]
     mixture = np.average(list(reading.beliefs.values()), axis=0, weights=prior)
-    found = [i for i in state.retrieved if state.spans[i].source != CASE] or state.retrieved
-    vectors = [state.vectors[i] for i in found]
+    vectors = [state.vectors[i] for i in _found(state)]
     said = [(agent, check_citations(argument, state)) for agent, argument in state.arguments.values()]
-    core = [state.vectors[i] for i in state.core] or vectors
-    q0, d0, o0 = evidence_quality(core, theta), spread(reading.beliefs, state), overlap(cited(state, said))
+    q0, sources = opening_quality(state)
+    d0, o0 = spread(reading.beliefs, state), overlap(cited(state, said))
+    if state.opened.format >= 4 and len(reading.beliefs) < 2:
+        o0 = None  # one agent shares nothing with nobody
     cosines = [q for q in evidence_qualities([[v] for v in vectors], theta) if q is not None]
     tau_q, note = first_tau_q(cosines, state.config)
     notes = (*reading.notes, *([note] if note else []))
@@ -76,7 +77,7 @@ def close_opening(state: State) -> tuple[State, tuple[Decision, ...]]:
         d=d0,
         o=o0,
         dials=dials,
-        regime=regime(size, q0, d0, o0, len({state.spans[i].source for i in found}), state.config),
+        regime=regime(size, q0, d0, o0, sources, state.config),
         correct=correct(state, reading.labels, mixture),
         notes=notes,
     )
@@ -93,6 +94,18 @@ def close_opening(state: State) -> tuple[State, tuple[Decision, ...]]:
     if state.opened.format >= WATCHED:
         opened = opened.but(memory=remember_opening(opened, said, o0))
     return next_round(opened, dials), (decision,)
+
+
+def opening_quality(state: State) -> tuple[float | None, int]:
+    """Q₀, and how many sources the retrieved evidence has."""
+    found = _found(state)
+    core = [state.vectors[i] for i in state.core or found]
+    return evidence_quality(core, _theta(state)), len({state.spans[i].source for i in found})
+
+
+def _found(state: State) -> Sequence[str]:
+    """What was retrieved beside the case's own text."""
+    return [i for i in state.retrieved if state.spans[i].source != CASE] or state.retrieved
 
 
 def close_round(state: State) -> tuple[State, tuple[Decision, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
@@ -23,6 +23,7 @@ from maci.controller.decisions import CheckedCitation, Finished, Planned
 from maci.controller.dials import Dials, Summary
 from maci.controller.inputs import Acquired, Intervened, Opened
 from maci.controller.stopping import StopReason
+from maci.controller.triage import Stage
 from maci.evidence.citation import quote_score
 from maci.evidence.span import Span
 from maci.judge.crit import CritScore
@@ -30,7 +31,9 @@ from maci.judge.panel import Slot, slots
 from maci.llm.usage import Bound
 from maci.moderator.plateau import Progress
 
-__all__ = ["Closing", "Scores", "Stake", "State", "argument_id", "as_mapping", "check_citations", "unnamed"]
+__all__ = [
+    "Closing", "Scores", "Stake", "State", "argument_id", "as_mapping", "check_citations", "first_agent", "unnamed",
+]  # fmt: skip
 
 Scores = Mapping[str, Mapping[str, CritScore | None]]
 
@@ -73,6 +76,8 @@ class State:
     theta: NDArray[np.float32] | None = None
 
     round: int = 0
+    stage: Stage = "debate"
+    """How far `maci ask` has come; a debate from the start is where it may end."""
     dials: Dials
     choice: Choice | None = None
     """How a schedule that learns came to ``dials``."""
@@ -141,6 +146,13 @@ class State:
         """Whether the open round's arguments are scored: not the opening's, and not without judges."""
         return self.round > 0 and bool(self.slots)
 
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Who is to speak in the open round: everybody, but one agent alone where that may do (`maci ask`)."""
+        if self.stage != "single" or self.round:
+            return self.agents
+        return (first_agent(self.agents, self.config),)
+
     def seat(self, agent: str) -> str:
         """The neutral name of an agent."""
         return seat_letter(self.agents.index(agent))
@@ -148,7 +160,7 @@ class State:
     @property
     def complete(self) -> bool:
         """Whether the open round lacks nothing."""
-        if self.theta is None or self.waiting or len(self.turns) < len(self.opened.agents):
+        if self.theta is None or self.waiting or not all(agent in self.turns for agent in self.asked):
             return False
         return not self.judged or self.scored == len(self.arguments) * len(self.slots)
 
@@ -170,6 +182,16 @@ class State:
         cited = {c.span: None for argument in turn.arguments for c in argument.citations}
         ids = tuple(i for i in cited if i not in self.spans and i not in self.missing)
         return ids, unnamed(turn, self)
+
+
+def first_agent(agents: Sequence[str], config: Config) -> str:
+    """Whom `maci ask` asks first: who weighs most (``reliability.prior``), the first seat among equals.
+
+    Where turns are sequential it is always the first seat, whose opening is then the same call as in a debate.
+    """
+    if config.agents.order == "sequential":
+        return agents[0]
+    return max(agents, key=lambda agent: config.reliability.prior.get(agent, 1.0))
 
 
 def argument_id(round: int, seat: int, number: int) -> str:

@@ -1,6 +1,7 @@
 """Why a debate stops: exactly one reason, by precedence (SPEC 7, D3).
 
 ``error`` and ``budget`` (and a person's ``stopped_by_user``) come from outside; the rest are decided here, in this order.
+``triage`` is no debate's: `maci ask` ended with one answer or a vote, and no round was held (:mod:`maci.controller.triage`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,16 @@ from maci.moderator.gate import reaches
 __all__ = ["StopReason", "stop_reason"]
 
 StopReason = Literal[
-    "error", "budget", "stopped_by_user", "consensus", "plateau", "crit_stable", "impasse", "stalemate", "max_rounds"
+    "error",
+    "budget",
+    "stopped_by_user",
+    "triage",
+    "consensus",
+    "plateau",
+    "crit_stable",
+    "impasse",
+    "stalemate",
+    "max_rounds",
 ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from maci.case.case import Case
@@ -17,7 +18,7 @@ from maci.methods.method import Answer, Bench, Step
 from maci.record.events import Event
 from maci.run import opening
 
-__all__ = ["Maci", "NoModel", "changed", "summary"]
+__all__ = ["Maci", "NoModel", "changed", "played", "summary"]
 
 
 class NoModel(ModelError):
@@ -35,12 +36,19 @@ class Maci:
 
     async def answer(self, case: Case, bench: Bench, seed: int) -> Answer:
         """Debate to the end."""
-        config = unplanned(changed(bench.config, self.settings))
-        table = bench.panel.table(case, seed=seed)
-        if not config.crit.enabled:
-            table = type(table)(agents=table.agents, judges=(), evidence=table.evidence, encoder=table.encoder)
-        first = opening(case, table, config, seed=seed)
-        return summary([event async for event in debate(first, table, ledger=bench.ledger)])
+        return summary(await played(case, bench, seed, self.settings))
+
+
+async def played(
+    case: Case, bench: Bench, seed: int, settings: Mapping[str, Any] = MappingProxyType({})
+) -> list[Event]:
+    """The events of a whole debate under the bench's settings, with some of them changed."""
+    config = unplanned(changed(bench.config, settings))
+    table = bench.panel.table(case, seed=seed)
+    if not config.crit.enabled:
+        table = type(table)(agents=table.agents, judges=(), evidence=table.evidence, encoder=table.encoder)
+    first = opening(case, table, config, seed=seed)
+    return [event async for event in debate(first, table, ledger=bench.ledger)]
 
 
 def changed(config: Config, settings: Mapping[str, Any]) -> Config:

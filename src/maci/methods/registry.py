@@ -10,6 +10,7 @@ from typing import Any
 
 from maci.errors import ConfigError
 from maci.methods.ablations import ABLATIONS, UNSCHEDULED
+from maci.methods.ask import Ask
 from maci.methods.average import Average
 from maci.methods.dmad import Dmad
 from maci.methods.du_debate import DuDebate
@@ -45,13 +46,15 @@ def _plain(name: str, about: str, kind: Any, *, each: bool = False) -> Entry:
     return Entry(name, about, partial(kind, name=name), options, each)
 
 
-def _debate(name: str, about: str, own: Mapping[str, Any], *, ablation: bool = False) -> Entry:
+def _debate(
+    name: str, about: str, own: Mapping[str, Any], *, kind: Callable[..., Method] = Maci, ablation: bool = False
+) -> Entry:
     def make(settings: Mapping[str, Any] | None = None, name: str = name) -> Method:
         from maci.config import Config
 
         merged = {**own, **(settings or {})}
         changed(Config(), merged)  # refuses what no debate could use
-        return Maci(merged, name)
+        return kind(merged, name)
 
     return Entry(name, about, make, ("settings",), ablation=ablation)
 
@@ -69,6 +72,7 @@ _ALL = (
     _plain("multi_llm_debate", "pruned and refuted answers (Estornell & Liu 2024)", MultiLlmDebate),
     _debate("unscheduled", "debate without dials, gates, judges or a stop rule", UNSCHEDULED),
     _debate("maci", "the controller", {}),
+    _debate("ask", "one agent, a vote or a debate, whichever is worth its tokens", {}, kind=Ask),
     *(_debate(name, f"maci, but {about}", own, ablation=True) for name, (about, own) in ABLATIONS.items()),
 )
 _BY_NAME = {entry.name: entry for entry in _ALL}

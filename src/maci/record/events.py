@@ -21,6 +21,7 @@ from maci.controller.decisions import (
     Initialized,
     Measured,
     Planned,
+    Triaged,
     Watched,
     Weighed,
 )
@@ -87,4 +88,6 @@ def schema() -> dict[str, Any]:
 
 def is_decision(event: Event) -> bool:
     """Whether an event was computed rather than received."""
-    return isinstance(event, Initialized | Gated | Weighed | Measured | Watched | Dialled | Planned | Gained | Finished)
+    return isinstance(
+        event, Initialized | Triaged | Gated | Weighed | Measured | Watched | Dialled | Planned | Gained | Finished
+    )

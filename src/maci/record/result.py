@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -9,10 +10,15 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from maci.controller.caution import Dissent, PredictionSet, RolledBack
-from maci.controller.decisions import Finished
+from maci.controller.decisions import Finished, Initialized, Triaged
+from maci.controller.regime import Regime
 from maci.controller.stopping import StopReason
+from maci.controller.triage import Check, Prospect, Stage
+from maci.record.events import Event
 
-__all__ = ["DissentView", "MinorityView", "PredictionSetView", "Result", "RolledBackView"]
+__all__ = [
+    "AskResult", "DissentView", "MinorityView", "PredictionSetView", "Result", "RolledBackView", "Verdict", "stage_of",
+]  # fmt: skip
 
 
 class MinorityView(BaseModel):
@@ -139,3 +145,47 @@ class Result(BaseModel):
 def _lists(found: Dissent | PredictionSet | RolledBack) -> dict[str, Any]:
     """A dataclass as a mapping, with lists for tuples."""
     return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(found).items()}
+
+
+class Verdict(BaseModel):
+    """Whether to stop at a stage or go on: what was looked at, and what going on was expected to gain and cost."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True)
+
+    stage: Stage = Field(description="whose answer stood: one agent's or the vote's")
+    answer: str | None
+    confidence: float | None = Field(description="the chance that it is right")
+    margin: float | None = Field(description="between the two leading outcomes")
+    regime: Regime
+    checks: tuple[Check, ...]
+    steps: tuple[Prospect, ...] = Field(description="every way further, with expected gain (a probability) and tokens")
+    tokens: int = Field(description="spent so far")
+    escalate: bool
+    why: tuple[str, ...]
+
+
+class AskResult(Result):
+    """What `maci ask` came to."""
+
+    stage: Stage | None = Field(description="where the answer comes from; null where there is none")
+    explain: list[Verdict]
+
+    @classmethod
+    def of_ask(cls, events: Sequence[Event], transcript: Path, *, priced: bool = True) -> AskResult:
+        """The result of recorded events that end with one."""
+        finished = events[-1]
+        assert isinstance(finished, Finished)
+        plain = Result.of(finished, transcript, priced=priced)
+        verdicts = [Verdict.model_validate(event) for event in events if isinstance(event, Triaged)]
+        return cls(**plain.model_dump(), stage=stage_of(events), explain=verdicts)
+
+
+def stage_of(events: Sequence[Event]) -> Stage | None:
+    """Where the answer of recorded events comes from: one agent, the openings of several, or rounds of debate."""
+    finished = events[-1]
+    if not isinstance(finished, Finished) or finished.answer is None:
+        return None
+    if finished.rounds:
+        return "debate"
+    start = next((event for event in events if isinstance(event, Initialized)), None)
+    return "single" if start is None or len(start.beliefs) == 1 else "vote"

@@ -22,6 +22,7 @@ STOPS: Mapping[StopReason, str] = {
     "stalemate": "No argument was good enough any more.",
     "max_rounds": "The last allowed round was played.",
     "budget": "The budget is spent.",
+    "triage": "No debate was held: it was not expected to be worth its tokens.",
     "stopped_by_user": "A person stopped it.",
     "error": "It ended with an error.",
 }

@@ -8,19 +8,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from maci.case.datasets import Item
 from maci.case.outcomes import canonical
 from maci.errors import BudgetError
+from maci.escalate import Trial, learn_triage, trial
 from maci.learn import Opening, learn_agents
 from maci.llm.usage import Usage
-from maci.methods.maci import changed
+from maci.methods.maci import changed, played, summary
 from maci.methods.method import Bench
 from maci.methods.session import Session
 
-__all__ = ["TAUGHT", "Lesson", "learn"]
+__all__ = ["TAUGHT", "Lesson", "learn", "learn_stages"]
 
 TAUGHT: Mapping[str, Mapping[str, float]] = {"calibration.agents": {}, "calibration.doubt": {}, "reliability.prior": {}}
 """The settings that are learnt, as they are before."""
@@ -45,6 +47,15 @@ class Lesson(BaseModel):
     notes: tuple[str, ...] = ()
     calls: int = 0
     usage: Usage = Usage()
+    triage: Mapping[str, float] = {}
+    """When one agent, a vote or a debate suffices, as settings; empty where that was not asked for."""
+    debates: tuple[str, ...] = ()
+    """What the dev debates came to, in words."""
+
+    @property
+    def taught(self) -> dict[str, Any]:
+        """Everything that was learnt, as settings of a debate."""
+        return {**TAUGHT, **self.settings, **self.triage}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +100,51 @@ async def learn(items: Sequence[Item], bench: Bench, seed: int) -> Lesson:
         calls=sum(h.calls for h in heard),
         usage=sum((h.usage for h in heard), Usage()),
     )
+
+
+async def learn_stages(lesson: Lesson, items: Sequence[Item], bench: Bench, seed: int) -> Lesson:
+    """Debate every item that has a true outcome, with what ``lesson`` says of the agents, and add when a debate was needed."""
+    taught = replace(bench, config=changed(bench.config, lesson.taught))
+    turnstile = asyncio.Semaphore(_AT_ONCE)
+
+    async def play(item: Item) -> tuple[Trial | None, Usage, int]:
+        assert item.case.gold is not None
+        async with turnstile:
+            case = replace(item.case, gold=None, hidden={})
+            events = await played(case, taught, seed)
+            await asyncio.sleep(0)
+        answer = summary(events)  # raises what would end every answer
+        if answer.out_of_budget and _the_runs(bench, answer.usage + answer.judge_usage):
+            raise BudgetError("the budget ended while learning from dev debates; nothing was learnt")
+        return trial(events, item.case.gold), answer.usage + answer.judge_usage, answer.calls + answer.judge_calls
+
+    asked = sorted((item for item in items if item.case.gold is not None), key=lambda item: item.id)
+    tasks = [asyncio.ensure_future(play(item)) for item in asked]
+    try:
+        seen = await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+    learnt = learn_triage([each for each, _, _ in seen if each is not None])
+    return lesson.model_copy(
+        update={
+            "triage": learnt.settings,
+            "debates": tuple(learnt.lines()),
+            "calls": lesson.calls + sum(calls for _, _, calls in seen),
+            "usage": sum((usage for _, usage, _ in seen), lesson.usage),
+        }
+    )
+
+
+def _the_runs(bench: Bench, used: Usage) -> bool:
+    """Whether what ran out was the run's budget, rather than the one of a single answer."""
+    if bench.ledger is None:
+        return False
+    left, own = bench.ledger.left, bench.config.budget
+    usd = float("inf") if own.usd is None else own.usd - used.usd
+    return left.tokens < own.tokens - used.tokens or left.usd < usd
 
 
 async def _hear(item: Item, bench: Bench, seed: int) -> _Heard:

@@ -24,6 +24,7 @@
 
     [learn]
     agents = true                   # each agent's temperature, doubt and weight, from its openings on dev
+    triage = true                   # for `ask`: what a vote and a debate change, from whole debates on dev
 
     [budget]
     tokens = 5_000_000              # of the whole run; `[set] "budget.tokens"` is of one answer
@@ -170,6 +171,17 @@ class Learn(_Table):
         default=False,
         description="each agent's temperature, doubt and weight, from its openings to the dev items; counts towards the budget",
     )
+    triage: bool = Field(
+        default=False,
+        description="when one agent, a vote or a debate suffices, for the method `ask`, from whole debates of the dev items; needs "
+        "agents = true and counts towards the budget",
+    )
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.triage and not self.agents:
+            raise ValueError("has triage = true without agents = true: who is asked first is who weighs most")
+        return self
 
 
 class Budget(_Table):
@@ -220,6 +232,8 @@ class StudySpec(_Table):
         """
         left_out = {"about", "report", "budget", "quick", *(() if self.learn.agents else ("learn", "limit"))}
         found = {**self.model_dump(mode="json", exclude=left_out), "set": self.settings}
+        if "learn" in found and not self.learn.triage:  # as before there was such a key
+            del found["learn"]["triage"]
         for entry in found["data"]:  # wherever the folder is
             entry["file"] = None if entry["file"] is None else Path(entry["file"]).name
         return found
@@ -358,6 +372,12 @@ def _check(spec: StudySpec, where: str) -> None:
         raise ConfigError(f"{where}: [set] {error}") from error
     if spec.learn.agents and (given := next((k for k in spec.settings if full_key(k) in _TAUGHT), None)):
         raise ConfigError(f"{where}: [learn] agents = true learns what [set] {given!r} gives: leave one out")
+    if spec.learn.triage and (given := next((k for k in spec.settings if _learnt_by_triage(full_key(k))), None)):
+        raise ConfigError(f"{where}: [learn] triage = true learns what [set] {given!r} gives: leave one out")
+
+
+def _learnt_by_triage(key: str) -> bool:
+    return key.startswith("triage.") and key not in {"triage.enabled", "triage.worth"}
 
 
 def _check_method(method: MethodSpec, where: str) -> None:

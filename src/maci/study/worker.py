@@ -34,7 +34,7 @@ from maci.panel.readers import ReaderPanel
 from maci.panel.shelf import Sources, lacking, remembering
 from maci.panel.spec import AgentSpec, PanelSpec, agents_of, judges_of
 from maci.study import store
-from maci.study.learning import TAUGHT, Lesson, learn
+from maci.study.learning import Lesson, learn, learn_stages
 from maci.study.ledger import RunLedger
 from maci.study.rows import Key, Round, Row
 from maci.study.schedules import LESSONS, Course, course
@@ -296,7 +296,10 @@ class Worker:
                         raise InputError(f"[learn] agents = true, but {data} has no dev items: leave it out")
                     asked = sum(item.case.gold is not None for item in items)
                     told(data, seed, asked * len(self._seated(group.bench.panel, items[0].case, seed)))
-                    found[data][seed] = await learn(items, group.bench, seed)
+                    lesson = await learn(items, group.bench, seed)
+                    if self.study.spec.learn.triage:
+                        lesson = await learn_stages(lesson, items, group.bench, seed)
+                    found[data][seed] = lesson
         return found
 
     def teach(self, learnt: Mapping[str, Mapping[int, Lesson]]) -> None:
@@ -308,7 +311,7 @@ class Worker:
 
     def _taught(self, data: str, seed: int) -> Config:
         lesson = self.study.learnt.get(data, {}).get(seed)
-        return self._config if lesson is None else changed(self._config, {**TAUGHT, **lesson.settings})
+        return self._config if lesson is None else changed(self._config, lesson.taught)
 
     def _seated(self, panel: Setting, case: Case, seed: int) -> tuple[str, ...]:
         """The agents' names, from a table that is set to see that it can be."""

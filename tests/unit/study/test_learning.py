@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from maci.learn import learn_agents
 from maci.llm.budget import Ledger
 from maci.methods.average import Average
 from maci.methods.method import Bench
-from maci.study.learning import Lesson, learn
+from maci.study.learning import Lesson, learn, learn_stages
 from maci.study.store import SqliteStore
 from maci.study.worker import Study, Worker
 from study_helpers import kept, make_study, run, write_cases
@@ -225,3 +226,27 @@ def test_a_run_that_cannot_pay_for_learning_keeps_nothing_and_says_so(tmp_path: 
     with pytest.raises(BudgetError, match="ended while learning from dev items"):
         run(taught_study(tmp_path, budget={"tokens": 500}), tmp_path)
     assert kept(tmp_path) == {}
+
+
+def test_whole_debates_on_dev_teach_when_they_are_needed() -> None:
+    items = [item(n) for n in range(60)]
+    bench = Bench(
+        panel=Seats(says("good", 10, 7), says("poor", 2, 7)), config=build("default", {"crit.enabled": False})
+    )
+    first = asyncio.run(learn(items, bench, 0))
+    both = asyncio.run(learn_stages(first, items, bench, 0))
+    assert both.settings == first.settings
+    # `good` weighs most, so it is asked first; it is wrong on 6 of 60, and nobody ever moves
+    assert both.triage["triage.learned_from"] == 60
+    assert both.debates[0].startswith("right on these cases: one agent 0.900")
+    assert both.triage["triage.whole_rescue"] < 0.25
+    assert both.usage.tokens > first.usage.tokens == 60 * 2 * 7
+    build("default", both.taught)  # they are settings
+
+
+def test_debates_that_exceed_the_run_teach_nothing() -> None:
+    items = [item(n) for n in range(20)]
+    bench = Bench(panel=Seats(says("x", 3, 7), says("y", 4, 7)), config=build("default", {"crit.enabled": False}))
+    first = asyncio.run(learn(items, bench, 0))
+    with pytest.raises(BudgetError, match="learning from dev debates"):
+        asyncio.run(learn_stages(first, items, replace(bench, ledger=Ledger(tokens=100)), 0))
