@@ -36,11 +36,11 @@ demo: $(VENV)/.core  ## a real debate on the embedded panel, its record and its 
 
 test: $(VENV)/.dev  ## every test that pip alone can provide for
 	@$(BIN)/python -m pytest -n 2 -m "not system"
-	@echo "Not run here: the system tier (a fresh clone set up from the README, PostgreSQL, Ray, local models); \`make test-system\` runs it."
+	@echo "Not run here: the system tier (a fresh clone set up from the README, PostgreSQL, Ray, local models, a browser); \`make test-system\` runs it."
 
 test-system: $(VENV)/.dev $(VENV)/.ray  ## the rest: installs what it needs
 	@tests/system/install.sh
-	@$(BIN)/python -m pytest -m system tests/system
+	@$(BIN)/python -m pytest -m system tests/system tests/browser
 
 check: $(VENV)/.dev  ## lint, types, import directions
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

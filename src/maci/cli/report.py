@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json as jsonlib
 import re
-import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,8 +11,7 @@ import typer
 
 from maci.cli.seating import unpriced
 from maci.cli.show import locate
-from maci.errors import EnvironmentError_, InputError, MaciError, ReplayMismatch, TranscriptError
-from maci.record.replay import replay
+from maci.errors import EnvironmentError_, InputError, MaciError, TranscriptError
 from maci.record.transcript import Recording, read
 from maci.report.html import to_html
 from maci.report.index import Entry, index_html, index_markdown
@@ -58,18 +56,7 @@ def run(path: Path, *, out: Path | None, format: str, open: bool, json: bool, qu
 
 def provenance(recording: Recording, path: Path) -> Provenance:
     """What stands behind the report of a record: the record is computed again."""
-    compared, differs, unfinished, resume = None, "", "", ""
-    try:
-        again = replay(recording.events)
-        compared = again.compared
-        if not again.complete:
-            unfinished, resume = again.where(), f"maci debate --resume --out {shlex.quote(str(path.parent))}"
-    except ReplayMismatch as error:
-        differs = str(error)
-    return Provenance(
-        transcript=str(path), hashes=recording.hashes, compared=compared, differs=differs,
-        unfinished=unfinished, resume=resume, priced=not unpriced(recording.opened),
-    )  # fmt: skip
+    return Provenance.of(recording, path, priced=not unpriced(recording.opened))
 
 
 def _render(path: Path, format: str) -> tuple[Story, str]:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from maci.errors import ReplayMismatch
+from maci.record.replay import replay
+from maci.record.transcript import Recording
 
 __all__ = ["Provenance"]
 
@@ -26,3 +33,19 @@ class Provenance:
     """The command that goes on with it."""
     priced: bool = True
     """Whether the price of every model is known."""
+
+    @classmethod
+    def of(cls, recording: Recording, path: Path, *, priced: bool = True) -> Self:
+        """What stands behind the report of a record: the record is computed again."""
+        compared, differs, unfinished, resume = None, "", "", ""
+        try:
+            again = replay(recording.events)
+            compared = again.compared
+            if not again.complete:
+                unfinished, resume = again.where(), f"maci debate --resume --out {shlex.quote(str(path.parent))}"
+        except ReplayMismatch as error:
+            differs = str(error)
+        return cls(
+            transcript=str(path), hashes=recording.hashes, compared=compared, differs=differs,
+            unfinished=unfinished, resume=resume, priced=priced,
+        )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 
 from maci.controller.bandit import ACTIONS
@@ -14,7 +15,7 @@ from maci.story.model import Round
 from maci.story.story import Story
 from maci.story.words import figure, leading, plural
 
-__all__ = ["charts", "round_by_round", "summary_table"]
+__all__ = ["charts", "round_box", "round_by_round", "stepper", "summary_table"]
 
 
 def charts(story: Story) -> Markup | None:
@@ -100,7 +101,14 @@ def round_by_round(story: Story) -> Markup:
     if not story.closed and not story.current.said:
         return el("p", "Nobody has spoken yet.", class_="soft")
     links = anchors(story)
-    stepper = el(
+    befores = [None, *story.rounds]
+    rounds = [round_box(story, now, before, links) for before, now in pairwise(befores) if now is not None]
+    return join(_grid(story) if story.closed else None, stepper(), rounds)
+
+
+def stepper() -> Markup:
+    """A slider through the rounds; it shows itself where scripts run."""
+    return el(
         "div",
         el("button", "‹ Back", type="button"),
         el("input", type="range", min=0, max=0, value=0, aria_label="Round"),
@@ -110,12 +118,12 @@ def round_by_round(story: Story) -> Markup:
         class_="stepper",
         hidden=True,
     )
-    befores = [None, *story.rounds]
-    rounds = [_round(story, now, before, links) for before, now in pairwise(befores) if now is not None]
-    return join(_grid(story) if story.closed else None, stepper, rounds)
 
 
-def _round(story: Story, now: Round, before: Round | None, links: dict[str, str]) -> Markup:
+def round_box(
+    story: Story, now: Round, before: Round | None, links: Mapping[str, str], *, unfolded: bool = False
+) -> Markup:
+    """One round: dials, people, arguments, beliefs, signals, notes."""
     top = leading(now.mixture, 1)
     parts = [
         f"{len(now.admitted)} of {plural(len(now.said), 'argument')} admitted" if now.number and now.closed else ""
@@ -137,6 +145,7 @@ def _round(story: Story, now: Round, before: Round | None, links: dict[str, str]
         _notes(now),
         id=f"round-{now.number}",
         class_="box round",
+        open=unfolded,
         data_name=name,
     )
 

@@ -1,22 +1,46 @@
-"""A debate to take away: result and transcript."""
+"""A debate to take away: report, Markdown, result, transcript."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 from fastapi import APIRouter, Request
-from fastapi.responses import FileResponse, Response
+from fastapi.responses import FileResponse, HTMLResponse, Response
 
 from maci.errors import InputError
+from maci.page.document import policy
 from maci.panel.seating import unpriced
 from maci.record.result import Result
-from maci.web.desk import Run
+from maci.record.transcript import read
+from maci.report.html import to_html
+from maci.report.markdown import to_markdown
+from maci.report.provenance import Provenance
+from maci.story import Story
+from maci.web.desk import NotHere, Run
 from maci.web.history import FILE
 from maci.web.routes import desk_of
 
 __all__ = ["router"]
 
 router = APIRouter()
+
+
+@router.get("/debates/{id}/report.html")
+async def report(request: Request, id: str) -> HTMLResponse:
+    """The report: one file that needs nothing else. It brings its own style, so it has a policy of its own."""
+    path = desk_of(request).history.path(id)
+    page = await asyncio.to_thread(_report, path, to_html)
+    return HTMLResponse(page, headers={"content-security-policy": policy()})
+
+
+@router.get("/debates/{id}/report.md")
+async def markdown(request: Request, id: str) -> Response:
+    """The report for tickets and papers."""
+    path = desk_of(request).history.path(id)
+    text = await asyncio.to_thread(_report, path, to_markdown)
+    return Response(text, media_type="text/markdown", headers=_named(id, "md"))
 
 
 @router.get("/debates/{id}/result.json")
@@ -32,6 +56,15 @@ async def transcript(request: Request, id: str) -> FileResponse:
     desk = desk_of(request)
     await desk.run(id)
     return FileResponse(desk.history.path(id), media_type="application/jsonl", headers=_named(id, "jsonl"))
+
+
+def _report(path: Path, write: Callable[[Story, Provenance], str]) -> str:
+    if not path.is_file():
+        raise NotHere(f"there is no debate {path.parent.name!r} in this folder")
+    recording = read(path)
+    priced = not unpriced(recording.opened)
+    named = Path(path.parent.name) / path.name  # where the server keeps it is nobody's business
+    return write(Story.of(recording.events), Provenance.of(recording, named, priced=priced))
 
 
 def _result(run: Run) -> Result:

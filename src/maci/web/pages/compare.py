@@ -9,11 +9,13 @@ from urllib.parse import quote
 from maci.page.markup import Child, Markup, el
 from maci.page.strips import ranked, stack
 from maci.record.otherwise import CAUTION, Otherwise
+from maci.report.parts import tag
 from maci.story import Story
+from maci.story.words import figure
 from maci.web.history import Summary
 from maci.web.pages.layout import page
-from maci.web.pages.panels import round_body, round_name
-from maci.web.pages.words import count, figure, percent, state_tag, stop_words, title_of
+from maci.web.pages.panels import round_name
+from maci.web.pages.words import count, money, percent, state_tag, stop_words, title_of
 
 __all__ = ["Side", "compare_page", "replay_page"]
 
@@ -116,15 +118,15 @@ def _value(side: Side, name: str) -> Child:
         case "Tokens":
             return count(result.tokens if result else story.spent.tokens)
         case "Dollars":
-            return f"${(result.usd if result else story.spent.usd):.4f}"
+            return money(result.usd if result else story.spent.usd)
         case "Panel":
             return story.opened.panel or "–"
         case "Profile":
             return story.opened.config.profile
         case "Last D":
-            return figure(last.d if last else None)
+            return figure(last.d if last else None, 2)
         case "Last Q":
-            return figure(last.q if last else None)
+            return figure(last.q if last else None, 2)
         case _:
             return story.opened.case.gold or "–"
 
@@ -155,7 +157,12 @@ def _round(side: Side, at: int) -> Markup:
     if at >= len(side.story.rounds):
         return el("section", el("h3", f"Round {at}"), el("p", "It was over by then.", class_="soft"))
     item = side.story.rounds[at]
-    return el("section", el("h3", round_name(item)), round_body(item, side.story))
+    said = []
+    for s in item.said:
+        why = el("span", f" {s.admission.reason}", class_="soft") if s.admission is not None else None
+        said.append(el("li", tag(s.fate), " ", el("b", s.agent), f" {s.argument.claim}", why))
+    lead = "" if item.answer is None else f"{item.answer} {percent(item.mixture[item.answer])}, D {figure(item.d, 2)}"
+    return el("section", el("h3", round_name(item)), el("p", lead, class_="soft"), el("ul", said, class_="said"))
 
 
 def replay_page(id: str, title: str, found: Otherwise | None, asked: str, wrong: str = "") -> str:

@@ -7,6 +7,7 @@ from urllib.parse import quote
 from maci.config import PROFILES
 from maci.page.markup import Markup, el, join
 from maci.record.events import Event
+from maci.report.rounds import stepper
 from maci.story import Story
 from maci.web.guard import Visit
 from maci.web.pages.layout import hidden, page
@@ -36,6 +37,7 @@ def debate_page(
         "div",
         el("h1", title_of(case.title, case.question)),
         el("p", el("span", parts["p-state"], id="p-state"), " ", el("span", _who(story), class_="soft")),
+        el("div", controls(id, state, visit, elsewhere=elsewhere), id="controls", data_state=state),
         class_="head",
     )
     said = el("p", notice, class_="notice", role="status") if notice else None
@@ -43,24 +45,27 @@ def debate_page(
     rounds = [place[f"p-round-{item.number}"] for item in story.rounds]
     main = el(
         "div",
-        place["p-verdict"],
-        place["p-now"],
-        broke,
         el("section", el("h2", "Beliefs", id="h-beliefs"), place["p-beliefs"], aria_labelledby="h-beliefs"),
         el(
             "section",
             el("h2", "Round by round", id="h-rounds"),
-            _stepper(),
+            stepper(),
             el("div", rounds, id="rounds"),
             aria_labelledby="h-rounds",
         ),
         _case(story),
+        el(
+            "details",
+            el("summary", "Evidence, with what was quoted marked"),
+            place["p-evidence"],
+            class_="box",
+            id="evidence",
+        ),
         _log(events),
         class_="column",
     )
     side = el(
         "aside",
-        el("div", controls(id, state, visit, elsewhere=elsewhere), id="controls", data_state=state),
         el("section", el("h2", "Signals", id="h-signals"), place["p-signals"], aria_labelledby="h-signals"),
         el(
             "section",
@@ -75,7 +80,7 @@ def debate_page(
     )
     link = f"/debates/{quote(id)}"
     body = el(
-        "div", head, said, el("div", main, side, class_="columns"),
+        "div", head, said, place["p-verdict"], place["p-now"], broke, el("div", main, side, class_="columns"),
         el("p", parts["p-said"], id="p-said", class_="unseen", aria_live="polite"),
         id="debate", data_live="yes" if live else None, data_events=f"{link}/events", data_last=len(events),
     )  # fmt: skip
@@ -101,8 +106,13 @@ def controls(id: str, state: str, visit: Visit, *, elsewhere: bool = False) -> M
         again = el("button", "Go on with it", type="submit", class_="home", id="do-resume")
         form = el("form", hidden(visit), again, method="post", action=f"{link}/resume")
         return el("div", form, class_="buttons")
-    exports = (("result.json", "JSON"), ("transcript.jsonl", "Transcript"))
-    links = [el("a", name, href=f"{link}/{file}", class_="button") for file, name in exports]
+    exports = (
+        ("report.html", "Report"), ("report.md", "Markdown"), ("result.json", "JSON"), ("transcript.jsonl", "Transcript"),
+    )  # fmt: skip
+    links = [
+        el("a", name, href=f"{link}/{file}", class_="button home" if file == "report.html" else "button")
+        for file, name in exports
+    ]
     compare = el("a", "Compare …", href=f"/compare?a={quote(id)}", class_="button")
     return el("div", links, compare, class_="buttons")
 
@@ -110,20 +120,6 @@ def controls(id: str, state: str, visit: Visit, *, elsewhere: bool = False) -> M
 def _who(story: Story) -> Markup:
     panel = story.opened.panel or "a panel made in Python"
     return join(f"panel {panel} · {', '.join(story.agents)} · ", when(story.opened.created))
-
-
-def _stepper() -> Markup:
-    """The slider through the rounds; it works where scripts run, and is not shown elsewhere."""
-    return el(
-        "div",
-        el("button", "Back", type="button"),
-        el("label", el("span", "Round", class_="unseen"), el("input", type="range", min=0, max=0, value=0, id="step")),
-        el("button", "On", type="button"),
-        el("output", "", for_="step"),
-        el("button", "All", type="button"),
-        class_="stepper",
-        hidden=True,
-    )
 
 
 _DIALS = (
@@ -149,9 +145,8 @@ def _dial_form(id: str, story: Story, visit: Visit) -> Markup:
                 class_="dial",
             )
         )  # fmt: skip
-    return el(
+    form = el(
         "form",
-        el("h3", "Turn them by hand"),
         hidden(visit, action="dials"),
         rows,
         el("label", "Your name, for the record", for_="by"),
@@ -163,6 +158,7 @@ def _dial_form(id: str, story: Story, visit: Visit) -> Markup:
         class_="stack",
         id="dial-form",
     )
+    return el("details", el("summary", "Turn them by hand"), form, id="by-hand", open=True)
 
 
 def _replay_form(id: str) -> Markup:

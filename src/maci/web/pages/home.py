@@ -81,7 +81,8 @@ def _broken(items: Sequence[Summary], visit: Visit) -> Markup | None:
 
 def _table(items: Sequence[Summary]) -> Markup:
     names = ("Debate", "State", "Answer", "p", "Rounds", "Tokens", "Panel", "Started (UTC)")
-    head = el("tr", (el("th", name, scope="col") for name in names))
+    left = {"State", "Answer", "Panel"}
+    head = el("tr", (el("th", name, scope="col", class_="words" if name in left else None) for name in names))
     rows = [_row(item) for item in items]
     table = el(
         "table",
@@ -98,12 +99,12 @@ def _row(item: Summary) -> Markup:
     return el(
         "tr",
         el("th", link, scope="row"),
-        el("td", state_tag(item.state), title=stop_words(item.stop_reason) or None),
+        el("td", state_tag(item.state), class_="left", title=stop_words(item.stop_reason) or None),
         el("td", item.answer or "–", class_="words"),
         el("td", percent(item.p), data_v="" if item.p is None else f"{item.p:.6f}"),
         el("td", count(item.rounds), data_v="" if item.rounds is None else item.rounds),
         el("td", count(item.tokens), data_v="" if item.tokens is None else item.tokens),
-        el("td", item.panel or "–"),
+        el("td", item.panel or "–", class_="left"),
         el("td", when(item.created)),
     )
 

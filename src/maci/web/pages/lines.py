@@ -20,15 +20,21 @@ from maci.controller.inputs import (
 )
 from maci.page.markup import Markup, el
 from maci.record.events import Event
-from maci.web.pages.words import count, figure, percent, stop_words
+from maci.story.words import figure as whole_figure
+from maci.web.pages.words import count, percent, stop_words
 
 __all__ = ["line", "words"]
+
+
+def figure(value: float | None) -> str:
+    """Two digits are enough for a log."""
+    return whole_figure(value, 2)
 
 
 def line(seq: int, event: Event) -> Markup:
     """A row of the log; its number is the line of the transcript."""
     kind = event.type.replace("_", " ")
-    return el("li", el("b", kind), " ", words(event), id=f"e{seq}", value=seq)
+    return el("li", el("b", kind), " ", words(event), id=f"line-{seq}", value=seq)
 
 
 def words(event: Event) -> str:
@@ -102,7 +108,7 @@ def _decision(event: Event) -> str:
                 if event.answer is None
                 else f"{event.answer} {percent(event.distribution.get(event.answer))}"
             )
-            return f"{what}: {stop_words(event.stop_reason)}, {count(event.tokens)} tokens"
+            return f"{what}. {stop_words(event.stop_reason)} {count(event.tokens)} tokens"
         case _:
             text = getattr(event, "detail", "") or getattr(event, "text", "")
             return shorten(str(text), 160, placeholder=" …")

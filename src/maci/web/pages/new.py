@@ -98,7 +98,7 @@ def _select(
 
 def _case(given: Mapping[str, str], cases: Mapping[str, Case]) -> Markup:
     options = [
-        ("", "– write my own below –"),
+        ("", "– none: as written above –"),
         *((name, f"{name}: {case.title or case.question}"[:90]) for name, case in cases.items()),
     ]
     file = el(

@@ -7,8 +7,9 @@ from textwrap import shorten
 
 from maci.llm.usage import dollars
 from maci.page.markup import Markup, el
+from maci.story.words import STOPS
 
-__all__ = ["STATES", "count", "figure", "money", "percent", "state_tag", "stop_words", "title_of", "when"]
+__all__ = ["STATES", "count", "money", "percent", "state_tag", "stop_words", "title_of", "when"]
 
 STATES = {
     "running": ("under way", "live"),
@@ -17,26 +18,6 @@ STATES = {
     "broken": ("broke off", "bad"),
     "unreadable": ("cannot be read", "bad"),
 }
-_STOPS = {
-    "consensus": "the agents agree",
-    "plateau": "nothing new was coming",
-    "crit_stable": "the judges' scores and the beliefs have settled",
-    "impasse": "progress ended without agreement",
-    "stalemate": "no argument earned a place",
-    "budget": "the budget is used up",
-    "max_rounds": "the most rounds allowed were played",
-    "error": "an error ended it",
-    "stopped_by_user": "a person stopped it",
-}
-
-
-def figure(value: float | None, digits: int = 2) -> str:
-    """A number, or a dash where it is undefined.
-
-    >>> figure(0.123), figure(None)
-    ('0.12', '–')
-    """
-    return "–" if value is None else f"{value:.{digits}f}"
 
 
 def percent(p: float | None) -> str:
@@ -80,8 +61,8 @@ def state_tag(state: str) -> Markup:
 
 
 def stop_words(reason: str) -> str:
-    """Why it stopped, in words."""
-    return _STOPS.get(reason, reason)
+    """Why it stopped, in words; a reason that this version does not know, as it stands."""
+    return next((words for known, words in STOPS.items() if known == reason), reason)
 
 
 def title_of(title: str, question: str, most: int = 110) -> str:

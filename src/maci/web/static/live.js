@@ -43,6 +43,18 @@ if (root) {
   }
 }
 
+// When a debate ends its page is loaded again, as it is read from then on; what was unfolded stays so.
+const place = `maci-open ${location.pathname}`;
+const keepOpen = () => {
+  try { sessionStorage.setItem(place, JSON.stringify([...document.querySelectorAll('details[id][open]')].map(d => d.id))); } catch { /* no storage */ }
+};
+if (root) {
+  try {
+    for (const id of JSON.parse(sessionStorage.getItem(place) ?? '[]')) { const d = document.getElementById(id); if (d) d.open = true; }
+    sessionStorage.removeItem(place);
+  } catch { /* no storage */ }
+}
+
 if (root?.dataset.live) {
   let last = +root.dataset.last;
   const log = document.getElementById('log'), count = document.getElementById('log-count');
@@ -65,7 +77,12 @@ if (root?.dataset.live) {
     dials();
     if (state !== undefined) refreshControls();
   });
-  stream.addEventListener('end', () => { stream.close(); refreshControls(); });
+  stream.addEventListener('end', () => {
+    stream.close();
+    if (document.activeElement?.closest('form') && !document.activeElement.closest('#controls')) { refreshControls(); return; }
+    keepOpen();
+    location.replace(location.pathname);
+  });
 }
 
 // Which buttons there are depends on the visitor's own page, so they are fetched, not broadcast.
@@ -77,5 +94,5 @@ async function refreshControls() {
   shape.innerHTML = await answer.text();
   place.replaceChildren(shape.content);
   if (focused) place.querySelector('button, a')?.focus();
-  if (!place.querySelector('#do-stop')) document.getElementById('dial-form')?.remove();
+  if (!place.querySelector('#do-stop')) document.getElementById('by-hand')?.remove();
 }

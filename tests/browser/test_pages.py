@@ -1,0 +1,138 @@
+"""Every page in a real Chromium: hostile text, phone and desk, light and dark, and what axe-core says of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from helpers import arg, make_case, script, seat, settings, turn, write
+from maci.case.case import Document
+from maci.controller.inputs import Intervened
+from maci.evidence.citation import Citation
+from stage import Stage, start
+
+pytestmark = pytest.mark.system
+OWNED = "document.documentElement.dataset.owned='yes'"
+HOSTILE = f'<script>{OWNED}</script><img src=x onerror="{OWNED}">"\'&</li></details><h1>big\u202e'
+WIDTHS = {"phone": {"width": 390, "height": 844}, "desk": {"width": 1280, "height": 900}}
+
+
+@pytest.fixture(scope="session")
+def hostile(stage: Stage) -> str:
+    """A finished debate in which everybody says what browsers would run."""
+    labels = ("dengue", "zika", HOSTILE)
+    case = make_case(
+        labels, question=HOSTILE, context=HOSTILE, title=HOSTILE,
+        evidence=(Document(HOSTILE, HOSTILE, "e1"), Document(HOSTILE + " fever", "x", "e4")),
+    )  # fmt: skip
+    said = arg(HOSTILE, Citation("e1", HOSTILE), Citation(HOSTILE), "e4", outcome=HOSTILE)
+    beliefs = {"ada <b>": (0.7, 0.2, 0.1), "bob": (0.1, 0.2, 0.7)}
+    agents = [script(name, turn(*p, args=(said,), labels=labels)) for name, p in beliefs.items()]
+    path = stage.runs / "hostile" / "transcript.jsonl"
+    with ThreadPoolExecutor(1) as elsewhere:  # the browser's event loop runs in this thread
+        hand = [Intervened(cl=0.4, by=HOSTILE)]
+        elsewhere.submit(write, path, seat(agents, case=case), settings("max_rounds=2"), case, hand=hand).result()
+    return f"{stage.url}/debates/hostile"
+
+
+@pytest.fixture(scope="session")
+def finished(browser: Any, stage: Stage) -> str:
+    """A debate of the readers, over."""
+    page = browser.new_page()
+    page.goto(f"{stage.url}/new?builtin=dengue")
+    page.click("#start")
+    page.wait_for_selector("#p-state >> text=finished", timeout=90_000)
+    address = str(page.url)
+    page.close()
+    return address
+
+
+def test_hostile_text_is_shown_as_text_on_every_page(page: Any, stage: Stage, hostile: str) -> None:
+    pages = (
+        hostile, stage.url, f"{stage.url}/compare?a=hostile&b=hostile", f"{hostile}/replay?profile=paper", f"{hostile}/report.html",
+        f"{stage.url}/?q=%3Cscript%3Ealert(1)%3C/script%3E", f"{stage.url}/debates/%3Cimg%20src=x%20onerror=alert(1)%3E",
+    )  # fmt: skip
+    for address in pages:
+        page.goto(address)
+        for folded in page.query_selector_all("details:not([open])"):
+            folded.evaluate("d => { d.open = true; }")
+        page.wait_for_timeout(100)
+        assert page.evaluate("document.documentElement.dataset.owned") is None, address
+        assert page.query_selector_all("img, h1 h1, li h1, main script") == [], address
+        assert "\u202e" not in page.content(), address
+    page.goto(hostile)
+    assert f"<script>{OWNED}</script>" in page.inner_text("main")
+
+
+def every_page(stage: Stage, finished: str) -> Iterator[str]:
+    id = finished.rpartition("/")[2]
+    yield from (
+        stage.url, f"{stage.url}/?q=nothing+fits+this", f"{stage.url}/new", finished, f"{stage.url}/compare",
+        f"{finished}/replay?profile=paper", f"{stage.url}/compare?a={id}&b={id}", f"{stage.url}/studies", f"{stage.url}/no-such-page",
+        f"{finished}/report.html", f"{finished}/replay?settings=nonsense", f"{stage.url}/debates/hostile",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_page_has_a_serious_fault_for_assistive_technology_or_scrolls_sideways(
+    browser: Any, stage: Stage, finished: str, hostile: str, scheme: str, width: str
+) -> None:
+    context = browser.new_context(viewport=WIDTHS[width], color_scheme=scheme, reduced_motion="reduce")
+    context.set_default_timeout(60_000)
+    page = context.new_page()
+    for address in every_page(stage, finished):
+        page.goto(address)
+        check(page, address)
+    start(page, stage, f"Is it safe in the {scheme} on a {width}?")
+    page.wait_for_selector("#p-round-1 details.round")
+    check(page, "a debate under way")
+    page.click("#do-stop")
+    page.goto(f"{stage.url}/new")
+    page.click("#start")  # nothing was filled in
+    page.wait_for_selector("[role=alert]")
+    check(page, "a form with an error")
+    context.close()
+
+
+def check(page: Any, address: str) -> None:
+    found = Axe().run(page).response["violations"]
+    serious = [fault for fault in found if fault["impact"] in {"serious", "critical"}]
+    told = [{"id": f["id"], "help": f["help"], "at": [n["target"] for n in f["nodes"][:3]]} for f in serious]
+    assert serious == [], f"{address}: {json.dumps(told, indent=1)}"
+    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert wide <= 0, f"{address} scrolls sideways by {wide} px"
+
+
+def test_dark_is_dark_and_the_button_changes_it(browser: Any, stage: Stage) -> None:
+    def brightness(page: Any) -> int:
+        colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        return sum(int(part) for part in re.findall(r"\d+", colour)[:3])
+
+    context = browser.new_context(color_scheme="dark")
+    page = context.new_page()
+    page.goto(stage.url)
+    assert brightness(page) < 150
+    page.click("button.theme")
+    assert brightness(page) > 600
+    page.goto(f"{stage.url}/new")  # it is remembered
+    page.wait_for_selector("html[data-theme=light]", state="attached")
+    context.close()
+
+
+def test_the_slider_steps_through_the_rounds(page: Any, finished: str) -> None:
+    def unfolded() -> list[str]:
+        return page.evaluate("[...document.querySelectorAll('details.round')].filter(d => d.open).map(d => d.id)")
+
+    page.goto(finished)
+    slider = page.locator(".stepper input")
+    slider.fill("1")
+    assert unfolded() == ["round-1"]
+    slider.press("ArrowRight")
+    assert unfolded() == ["round-2"]
