@@ -111,13 +111,8 @@ def _bar(share: float, width: int, look: Look) -> str:
 
 def _spending(story: Story, look: Look) -> Text:
     budget, spent = story.opened.config.budget, story.spent
-    parts = []
-    if budget.tokens:
-        share = spent.tokens / budget.tokens
-        room = 10 if look.width >= 60 else 5
-        parts.append(f"{_bar(share, room, look)} {spent.tokens:,} of {budget.tokens:,} tokens")
-    else:
-        parts.append(plural(spent.tokens, "token"))
+    share, room = spent.tokens / max(1, budget.tokens), 10 if look.width >= 60 else 5
+    parts = [f"{_bar(share, room, look)} {spent.tokens:,} of {budget.tokens:,} tokens"]
     if spent.usd or budget.usd:
         limit = f" of {dollars(budget.usd)}" if budget.usd else ""
         parts.append(f"{dollars(spent.usd)}{limit}")

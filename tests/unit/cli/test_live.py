@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
@@ -155,14 +154,6 @@ def test_without_colour_there_are_no_colours():
     for line in frame(story, Look()):
         screen.print(line)
     assert "\x1b[3" not in out.getvalue()
-
-
-def test_a_debate_without_a_budget_counts_only():
-    happened = events()
-    config = happened[0].config
-    free = config.model_copy(update={"budget": config.budget.model_copy(update={"tokens": None})})
-    story = Story.of([replace(happened[0], config=free), *happened[1:-1]])
-    assert lines(story)[1] == f"{story.spent.tokens:,} tokens"
 
 
 def test_a_complaint_that_was_not_printed_counts_as_new() -> None:
