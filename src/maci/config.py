@@ -362,10 +362,11 @@ class Plan(_Section):
         0.005, "G/c", "bits that a unit of cost must bring for an item to be on the plan", ge=0, le=10
     )
     acquire: int = _param(
-        0, "N", "most items that are asked of a source during the debate (`--acquire`)", ge=0, le=1000
+        0, "N", "most answers that are had from a source during the debate (`--acquire`)", ge=0, le=1000
     )
     batch: int = _param(1, "k", "items asked at once before the debate goes on", ge=1, le=10)
     worth: float = _param(0.02, "G/c", "bits that a unit of cost must bring for an item to be asked", ge=0, le=10)
+    gate: bool = _param(True, "τ_Q", "passages that a source looked up must reach τ_Q, as cited evidence must")
     costs: _ByAgent = _by_agent(
         "c",
         "what items cost, as kind=number,…; else question, history and retrieval 1, test and monitoring 3",

@@ -76,6 +76,8 @@ def opening(
         table=spec,
         prompts={p.name: p.hash for seat in (*table.agents, *table.judges) for p in getattr(seat, "prompts", ())},
         learned=learned,
+        source="" if table.source is None else table.source.name,
+        answers=() if table.source is None else table.source.kinds,
     )
 
 

@@ -21,14 +21,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.belief import Vector
+from maci.agents.reader.findings import rate
 from maci.case.outcomes import normal
 from maci.evidence.lexical import terms
 from maci.evidence.span import Span
 
-__all__ = ["SMOOTHING", "Feature", "Features", "rate"]
+__all__ = ["SMOOTHING", "Feature", "Features"]
 
-SMOOTHING = 1.0
+SMOOTHING = 0.3
 """m; chosen on development cases (`benchmarks/bench_acquisition.py --tune`)."""
 _ENTRY = re.compile(r"[,;:.!?()\[\]\n“”\"]+|\s(?:and|or|with|but)\s", re.IGNORECASE)
 _WORDS = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
@@ -43,15 +43,6 @@ rather
 """
 _GENERAL = frozenset(_FILLERS.split())
 """Words that say little of anything; a phrase of prose does not begin or end with one, nor consist of one."""
-
-
-def rate(counts: Vector, sizes: Vector, base: Vector, smoothing: float = SMOOTHING) -> Vector:
-    """P(present | y), smoothed towards the shared rate.
-
-    >>> rate(np.array([3.0, 0.0]), np.array([3.0, 3.0]), np.array(0.5), 1.0).tolist()
-    [0.875, 0.125]
-    """
-    return np.asarray((counts + smoothing * base) / (sizes + smoothing), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +66,7 @@ class Features:
         outcomes: Sequence[str],
         *,
         names: Iterable[str] = (),
-        smoothing: float = SMOOTHING,
+        smoothing: float | None = None,
     ) -> None:
         self.spans, self.outcomes = spans, tuple(outcomes)
         written: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
@@ -107,7 +98,7 @@ class Features:
         base = (counts.sum(axis=1) + 0.5) / (self._size.sum() + 1.0)
         self.base = base
         """The share of all texts in which each stands."""
-        self.present = rate(counts, self._size, base[:, None], smoothing)
+        self.present = rate(counts, self._size, base[:, None], SMOOTHING if smoothing is None else smoothing)
         """P(present | y): a row for each phrase."""
 
     def open(self, text: str, asked: Sequence[str] = ()) -> NDArray[np.bool_]:

@@ -66,7 +66,7 @@ class Question:
     def told(self) -> str:
         """The case's text with everything found to be there; what was found to be absent is not in it."""
         more = (f.text if f.present is None else f.subject for f in self.findings if f.present is not False)
-        return "\n".join((self.context or self.question, *more))
+        return "\n".join((self.context or self.question, *filter(None, more)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,6 +67,15 @@ def debate(
     sets: Sets = None,
     budget_tokens: Annotated[int | None, typer.Option(help="Most tokens, all calls together.", min=0)] = None,
     budget_usd: Annotated[float | None, typer.Option(help="Most dollars, all calls together.", min=0)] = None,
+    acquire: Annotated[
+        int | None, typer.Option(help="Find out up to N things during the debate; see --source.", min=0, metavar="N")
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            help="Who answers: hidden, hidden:closed, corpus:PATH, ask (you), http://…, python:module:function."
+        ),
+    ] = None,
     risk: Annotated[
         float | None,
         typer.Option(help="Risk of a wrong answer you accept, such as 0.1: above it none is given.", min=0, max=1),
@@ -101,11 +110,13 @@ def debate(
         raise InputError("give --cache or --no-cache, not both")
     if task is not None and resume:
         raise InputError("--resume goes on with the recorded task: leave out --task")
-    own = {"budget.tokens": budget_tokens, "budget.usd": budget_usd, "answer.risk": risk}
+    if resume and (source is not None or acquire is not None):
+        raise InputError("--resume goes on with the recorded source: leave out --acquire and --source")
+    own = {"budget.tokens": budget_tokens, "budget.usd": budget_usd, "answer.risk": risk, "plan.acquire": acquire}
     choice = Choice(
         panel=panel, agents=agents, judges=judges, corpus=corpus, profile=profile, config=config,
         sets=(*(sets or ()), *(f"{key}={value}" for key, value in own.items() if value is not None)),
-        seed=seed, cache=cache, no_cache=no_cache, offline=offline, quiet=json or quiet,
+        seed=seed, cache=cache, no_cache=no_cache, offline=offline, source=source, quiet=json or quiet,
     )  # fmt: skip
     run(
         Options(

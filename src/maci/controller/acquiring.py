@@ -16,11 +16,15 @@ from maci.controller.ending import finish, forfeit
 from maci.controller.inputs import Acquired, Surveyed, unpack
 from maci.controller.state import Closing, Stake, State
 from maci.controller.stopping import StopReason
+from maci.evidence.span import Span
+from maci.moderator.signals import evidence_qualities
 
 __all__ = ["USED", "conclude", "enter", "make", "question", "realised", "residual"]
 
 _NO_MORE = frozenset({"error", "budget", "stopped_by_user"})
 """Ends after which nothing more is asked."""
+_TRIES, _PATIENCE = 3, 3
+"""Questions asked for each answer that is wanted; failures in a row after which nobody is asked any more."""
 USED = frozenset({"present", "absent", "told"})
 """Verdicts that are findings."""
 
@@ -87,8 +91,9 @@ def make(state: State, survey: Surveyed) -> tuple[State, tuple[Decision, ...]]:
 def _worth_asking(state: State, items: tuple[Item, ...]) -> tuple[Item, ...]:
     assert state.closing is not None
     rules, kinds = state.config.plan, state.opened.answers
-    left = rules.acquire - len(state.acquired)
-    enough = any(answer.verdict == "stopped" for _, answer in state.acquired)
+    verdicts = [answer.verdict for _, answer in state.acquired]
+    left = min(rules.acquire - sum(v in USED for v in verdicts), _TRIES * rules.acquire - len(verdicts))
+    enough = "stopped" in verdicts or verdicts[-_PATIENCE:] == ["failed"] * _PATIENCE
     if left <= 0 or enough or state.closing.reason in _NO_MORE:
         return ()
     worth = [i for i in items if (not kinds or i.kind in kinds) and i.added_gain >= rules.worth * i.cost]
@@ -101,13 +106,19 @@ def enter(state: State, item: Acquired) -> tuple[State, bool | None]:
     warnings = tuple(f"{item.source or 'the source'} on “{asked.subject}”: {remark}" for remark in item.remarks)
     rest = tuple(i for i in state.acquiring if i.id != item.item)
     stake = state.stake or Stake(entropy(calibrated(state)), _leader(state), (), 0.0)
-    if item.verdict in USED:
+    spans, rejected = _through_the_gate(state, asked, item)
+    if rejected:
+        warnings += (
+            f"{len(rejected)} of {len(item.spans)} passages found for “{asked.subject}” do not fit the case (τ_Q)",
+        )
+    if item.verdict in USED and (spans or not rejected):
         present = {"present": True, "absent": False}.get(item.verdict)
-        found = Finding(asked.subject, item.text, present, state.round, tuple(span.id for span in item.spans))
+        text = "" if asked.kind == "retrieval" and spans else item.text
+        found = Finding(asked.subject, text, present, state.round, tuple(span.id for span in spans))
         stake = Stake(stake.entropy, stake.leader, (*stake.items, item.item), stake.predicted + asked.added_gain)
         state = state.but(
             findings=(*state.findings, found),
-            spans={**state.spans, **{span.id: span for span in item.spans}},
+            spans={**state.spans, **{span.id: span for span in spans}},
             vectors={**state.vectors, **{i: unpack(v) for i, v in item.vectors.items()}},
             stake=stake,
         )
@@ -119,6 +130,18 @@ def enter(state: State, item: Acquired) -> tuple[State, bool | None]:
     if stake.items:
         return state, True
     return state, None  # nothing came of it: the next best is looked for
+
+
+def _through_the_gate(state: State, asked: Item, item: Acquired) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
+    """(Admitted, rejected) spans of an answer: passages that were looked up must fit the case as cited evidence must."""
+    if asked.kind != "retrieval" or not state.config.plan.gate or state.theta is None:
+        return item.spans, ()
+    fit = evidence_qualities([[unpack(item.vectors[span.id])] for span in item.spans], state.theta)
+    passed = [q is not None and q >= state.dials.tau_q for q in fit]
+    return (
+        tuple(span for span, ok in zip(item.spans, passed, strict=True) if ok),
+        tuple(span for span, ok in zip(item.spans, passed, strict=True) if not ok),
+    )
 
 
 def go_on(state: State) -> State:

@@ -9,7 +9,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from maci.case.case import Case
 from maci.config import Config, load
 from maci.controller.fold import start
 from maci.controller.inputs import Opened
-from maci.errors import ModelError, WrongKey
+from maci.errors import ConfigError, ModelError, WrongKey
 from maci.evidence.encode import load_encoder
 from maci.llm.keys import SERVICES, Key, find_key, key_help
 from maci.llm.weights import WEIGHTS, status
@@ -66,6 +66,8 @@ class Choice:
     no_cache: bool = False
     offline: bool = False
     """Fetch no weights."""
+    source: str | None = None
+    """Who answers what the plan asks (:mod:`maci.acquisition.sources.named`)."""
     quiet: bool = False
 
     def settled(self) -> tuple[PanelSpec | str, Config]:
@@ -133,6 +135,7 @@ def seat_case(case: Case, choice: Choice, models: Models | None = None, *, fetch
     where = "" if choice.corpus is None else str(choice.corpus.resolve())
     if isinstance(panel, str):
         table = build_table(panel, case, encoder, seed=choice.seed, corpus=choice.corpus)
+        table = _with_source(table, choice.source, case, config)
         return Seated(opening(case, table, config, seed=choice.seed, panel=panel, corpus=where), table)
     house = open_house(panel, choice) if models is None else None
     with _closing(house):
@@ -140,6 +143,7 @@ def seat_case(case: Case, choice: Choice, models: Models | None = None, *, fetch
         at_hand = models or house
         assert at_hand is not None
         spec, table = seat(panel, case, encoder, at_hand, config, seed=choice.seed, corpus=choice.corpus)
+        table = _with_source(table, choice.source, case, config)
         name = panel.name or "--agents"
         opened = opening(case, table, config, seed=choice.seed, panel=name, corpus=where, spec=spec.record())
         start(opened)  # a table that cannot debate is refused before anything is written
@@ -149,6 +153,24 @@ def seat_case(case: Case, choice: Choice, models: Models | None = None, *, fetch
             "No judges were named (--judges): the three reader judges score. They compare texts and are no models.",
         )
     return Seated(opened, table, house, notes)
+
+
+def _with_source(table: Table, name: str | None, case: Case, config: Config) -> Table:
+    """The table with somebody who answers; asked for and not named is refused before anything is written."""
+    if name is None:
+        if config.plan.acquire:
+            raise ConfigError(
+                f"--acquire {config.plan.acquire} needs somebody to ask: --source hidden, corpus:PATH, ask, http://… or "
+                "python:module:function"
+            )
+        return table
+    if not config.plan.acquire:
+        raise ConfigError(f"--source {name} is asked nothing: say how often it may be asked, as in --acquire 3")
+    if not config.plan.enabled:
+        raise ConfigError(f"--source {name} answers what the plan asks, and plan.enabled is false")
+    from maci.acquisition.sources.named import load_source
+
+    return replace(table, source=load_source(name, case, table.encoder))
 
 
 def check_models(spec: PanelSpec, house: House | None, fetch: Fetch) -> None:
@@ -192,10 +214,12 @@ def reseat(opened: Opened, choice: Choice, *, fetch: Fetch = not_here) -> Seated
     encoder = load_encoder(opened.config.evidence.encoder, offline=choice.offline)
     corpus = Path(opened.corpus) if opened.corpus else None
     if opened.table is None:
-        return Seated(opened, build_table(opened.panel, opened.case, encoder, seed=opened.seed, corpus=corpus))
+        table = build_table(opened.panel, opened.case, encoder, seed=opened.seed, corpus=corpus)
+        return Seated(opened, _with_source(table, opened.source or None, opened.case, opened.config))
     spec = PanelSpec.model_validate(opened.table)
     house = open_house(spec, choice)
     with _closing(house):
         check_models(spec, house, fetch)
         _, table = seat(spec, opened.case, encoder, house, opened.config, seed=opened.seed, corpus=corpus)
+        table = _with_source(table, opened.source or None, opened.case, opened.config)
     return Seated(opened, table, house)

@@ -22,8 +22,8 @@ from maci.evidence.encode import Encoder
 __all__ = ["load_source"]
 
 
-def load_source(name: str, case: Case, encoder: Encoder, *, gate: float | None = None) -> Source:
-    """The source of this name; ``gate``: what a passage of a corpus must reach."""
+def load_source(name: str, case: Case, encoder: Encoder) -> Source:
+    """The source of this name."""
     scheme, _, rest = name.partition(":")
     if name == "hidden" or name == "hidden:closed":
         from maci.acquisition.sources.hidden import Hidden
@@ -41,7 +41,7 @@ def load_source(name: str, case: Case, encoder: Encoder, *, gate: float | None =
         from maci.acquisition.sources.corpus import CorpusSource
         from maci.evidence.corpus import Corpus
 
-        return CorpusSource(Corpus.open(Path(rest)), encoder, query=case.query, gate=gate, name=name)
+        return CorpusSource(Corpus.open(Path(rest)), encoder, name=name)
     if scheme == "python" and rest.count(":") == 1:
         from maci.acquisition.sources.called import Called, load_function
 

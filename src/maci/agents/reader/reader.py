@@ -20,10 +20,12 @@ from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Argument, Turn, Usage
 from maci.agents.contentiousness import stance
 from maci.agents.reader.families import Family, Rows
+from maci.agents.reader.findings import weigh
 from maci.agents.reader.library import Library, View, surface_words
 from maci.belief import Vector
 from maci.evidence.citation import Citation
 from maci.evidence.retrieve import estimate_tokens
+from maci.evidence.source import ACQUIRED
 
 __all__ = ["Conduct", "Reader"]
 
@@ -48,6 +50,12 @@ class Conduct:
     """A runner-up with at least this share of the lead's probability is argued for too."""
     confront: float = 0.6
     """From this CL on rivals are countered; below they are conceded what is theirs."""
+    present: float = 1.0
+    """How much of the likelihood of a finding that is there counts, beside its words in the case."""
+    absent: float = 1.0
+    """The same of one that is not there."""
+    smoothing: float = 0.3
+    """How many texts the shared rate of a finding is worth."""
 
 
 class Reader:
@@ -90,10 +98,15 @@ class _Reading:
 
     def __init__(self, rule: Family, library: Library, hand: Rows, conduct: Conduct, request: TurnRequest) -> None:
         self.rule, self.library, self.conduct, self.request = rule, library, conduct, request
-        self.text = request.question.told
+        self.findings = request.question.findings
+        rows = library.row
+        found = {i for finding in self.findings for i in finding.spans}
+        more = (s.text for s in request.evidence if s.id in found and s.id not in rows and s.source != ACQUIRED)
+        self.text = "\n".join((request.question.told, *more))
         self.view: View = library.view(self.text)
         self.hand = set(hand.tolist())
         shown = {row for round in range(1, request.round) for row in self.shown_in(round)}
+        shown |= {rows[i] for i in found if i in rows}
         self.visible = np.array(sorted([*hand.tolist(), *(shown - self.hand)]), dtype=np.intp)
 
     def shown_in(self, round: int) -> set[int]:
@@ -120,6 +133,15 @@ class _Reading:
     def belief(self) -> Vector:
         """p_u: the reading, with resistance and integration."""
         p, request, conduct = self.read[0], self.request, self.conduct
+        p = weigh(
+            p,
+            self.findings,
+            self.library,
+            self.visible,
+            present=conduct.present,
+            absent=conduct.absent,
+            smoothing=conduct.smoothing,
+        )
         if request.belief is None or request.round < 1:
             return p
         leads = self.backed_leads()

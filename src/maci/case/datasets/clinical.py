@@ -67,7 +67,7 @@ def symptom2disease(folder: Path, seed: int = 0, *, per_label: int = 9, open: bo
 def kaggle_symptom_disease(
     folder: Path, seed: int = 0, *, shown: int = 2, per_label: int = 3, open: bool = False, tune: bool = False
 ) -> Task:
-    """Symptom lists, distinct cases; evidence shows all symptoms, cases only ``shown`` of them at random."""
+    """Symptom lists, distinct cases; evidence shows all symptoms, cases only ``shown`` of them at random, the others as findings."""
     if shown < 1:
         raise InputError(f"shown is {shown}: show at least 1 symptom")
     rng = np.random.default_rng(seed)
@@ -81,7 +81,8 @@ def kaggle_symptom_disease(
     def mask(example: Example) -> Item:
         symptoms = example.text.split(", ")
         keep = rng.permutation(len(symptoms))[:shown]
-        return _item(", ".join(symptoms[i] for i in sorted(keep)), example, space)
+        withheld = {symptom: "yes" for i, symptom in enumerate(symptoms) if i not in keep}
+        return _item(", ".join(symptoms[i] for i in sorted(keep)), example, space, withheld)
 
     return Task(
         name="kaggle_symptom_disease",
@@ -96,9 +97,9 @@ def _documents(examples: Iterable[Example]) -> tuple[Document, ...]:
     return tuple(Document(e.text, "evidence", label=e.label) for e in examples)
 
 
-def _item(context: str, example: Example, space: OutcomeSpace) -> Item:
+def _item(context: str, example: Example, space: OutcomeSpace, hidden: Mapping[str, str] | None = None) -> Item:
     name = text_id(example.text)
-    case = Case(question=COMPLAINT, context=context, outcomes=space, gold=example.label, id=name)
+    case = Case(question=COMPLAINT, context=context, outcomes=space, gold=example.label, hidden=hidden or {}, id=name)
     return Item(id=name, case=case)
 
 

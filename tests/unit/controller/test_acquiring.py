@@ -1,0 +1,263 @@
+"""The closed loop: a debate pauses, something is found out, it goes on where it stood."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from helpers import LABELS, arg, play, seat, settings, turn
+from maci.acquisition.plan import Candidate
+from maci.acquisition.residual import Residual, Survey
+from maci.acquisition.sources.called import Called
+from maci.acquisition.sources.source import Reply
+from maci.agents.anchor import TurnRequest
+from maci.agents.argument import Request
+from maci.agents.fake import FunctionAgent
+from maci.controller.decisions import Finished, Gained, Measured, Planned
+from maci.controller.inputs import Acquired, Intervened, Surveyed, TurnTaken
+from maci.errors import ConfigError
+from maci.evidence.span import Span
+from maci.record.replay import replay, replay_with
+
+
+class Menu:
+    """Proposes what is on a list and was not asked."""
+
+    def __init__(self, *subjects: str, kind: str = "question") -> None:
+        self.subjects, self.kind, self.seen = subjects, kind, list[Residual]()
+
+    def survey(self, residual: Residual) -> Survey:
+        self.seen.append(residual)
+        left = [subject for subject in self.subjects if subject not in residual.asked]
+        return Survey(candidates=tuple(_ask(s, i, self.kind) for i, s in enumerate(left)), considered=len(left))
+
+
+def _ask(subject: str, n: int, kind: str) -> Candidate:
+    share = 0.9 - 0.05 * n
+    return Candidate(
+        id=f"q-{subject}", kind=kind, text=f"Any {subject}?", subject=subject,  # type: ignore[arg-type]
+        table={"dengue": (share, 1 - share)}, otherwise=(0.1, 0.9), query=subject,
+    )  # fmt: skip
+
+
+def agent(name: str) -> FunctionAgent:
+    """Unsure, until something is found out."""
+
+    def reply(request: TurnRequest) -> Any:
+        known = len(request.question.findings)
+        p = min(0.9, 0.5 + 0.2 * known)
+        return turn(p, 0.9 - p, 0.1, args=[arg("It fits.", "e4", outcome="dengue")])
+
+    return FunctionAgent(name, reply, family=f"family-{name}")
+
+
+def table(answer: Any, *subjects: str, **more: Any) -> Any:
+    source = Called(answer, "test") if callable(answer) else answer
+    own = {
+        "proposer": Menu(*(subjects or ("rash", "cough", "chills")), kind=more.pop("kind", "question")),
+        "source": source,
+    }
+    return replace(seat([agent("a"), agent("b")]), **own, **more)
+
+
+def of(events: list, kind: type) -> list:
+    return [event for event in events if isinstance(event, kind)]
+
+
+def test_without_acquisitions_a_debate_ends_with_a_plan():
+    events = play(table(lambda item: True))
+    assert [type(e).__name__ for e in events[-3:]] == ["Surveyed", "Planned", "Finished"]
+    (planned,) = of(events, Planned)
+    assert planned.stop == events[-1].stop_reason
+    assert planned.acquire == ()
+    assert planned.items[0].text == "Any rash?"
+    assert replay(events).complete
+
+
+def test_what_is_found_out_reaches_the_agents_and_its_gain_is_measured():
+    set_ = table(lambda item: item.subject == "rash")
+    events = play(set_, settings("plan.acquire=2"))
+    answers = of(events, Acquired)
+    assert [(a.item, a.verdict) for a in answers] == [("q-rash", "present"), ("q-cough", "absent")]
+    last = set_.agents[0].history[-1]
+    assert [f.subject for f in last.question.findings] == ["rash", "cough"]
+    assert "rash" in last.question.told
+    assert "cough" not in last.question.told
+    assert [span.text for span in last.evidence if span.source == "acquired"] == [
+        "Any rash? present.",
+        "Any cough? absent.",
+    ]
+    pauses, gains = of(events, Planned), of(events, Gained)
+    assert len(gains) == 2
+    assert gains[0].predicted == pauses[0].items[0].added_gain
+    after = next(e for e in of(events, Measured) if e.round == gains[0].round)
+    assert gains[0].realised == pytest.approx(pauses[0].entropy - after.entropy)
+    assert gains[0].realised > 0
+    assert of(events, Finished)[0].rounds == max(e.round for e in of(events, Measured))
+    assert replay(events).complete
+
+
+def test_rounds_go_on_counting_and_each_stretch_has_its_own_limit():
+    events = play(table(lambda item: True), settings("plan.acquire=1", "max_rounds=2", "consensus=false"))
+    assert [e.stop for e in of(events, Planned)] == ["max_rounds", "max_rounds"]
+    assert [e.round for e in of(events, Measured)] == [1, 2, 3, 4]
+
+
+def test_the_record_of_a_debate_that_broke_off_at_a_pause_is_taken_up_again():
+    whole = play(table(lambda item: True), settings("plan.acquire=2"))
+    for kind in (Surveyed, Planned, Acquired):
+        cut = whole.index(of(whole, kind)[0]) + 1
+        again = play(table(lambda item: True), settings("plan.acquire=2"), recorded=whole[:cut])
+        assert again[-1] == whole[-1]
+
+
+def test_a_source_that_fails_is_on_record_and_given_up_after_three_times():
+    def broken(item: Any) -> None:
+        raise OSError("no line")
+
+    events = play(table(broken, "rash", "cough", "chills", "pain"), settings("plan.acquire=3"))
+    answers = of(events, Acquired)
+    assert [a.verdict for a in answers] == ["failed"] * 3
+    assert "no line" in answers[0].remarks[0]
+    assert of(events, Gained) == []
+    assert sum("no line" in w for w in events[-1].warnings) == 3
+    assert replay(events).complete
+
+
+def test_unknown_leads_to_the_next_question_without_another_round():
+    events = play(table(lambda item: None if item.subject == "rash" else True), settings("plan.acquire=1"))
+    assert [a.verdict for a in of(events, Acquired)] == ["unknown", "present"]
+    assert len({a.round for a in of(events, Acquired)}) == 1
+    assert [g.items for g in of(events, Gained)] == [("q-cough",)]
+
+
+def test_a_source_that_never_knows_is_asked_three_times_as_often_as_wanted():
+    subjects = [f"sign {n}" for n in range(9)]
+    events = play(table(lambda item: None, *subjects), settings("plan.acquire=2"))
+    assert len(of(events, Acquired)) == 6
+
+
+def test_a_person_may_stop_the_questions():
+    events = play(table(lambda item: Reply(verdict="stopped")), settings("plan.acquire=5"))
+    assert len(of(events, Acquired)) == 1
+    assert events[-1].stop_reason == of(events, Planned)[0].stop
+
+
+def test_a_debate_stopped_by_a_person_asks_nothing_more_but_has_a_plan():
+    def watch(event: Any, queue: asyncio.Queue[Intervened]) -> None:
+        if isinstance(event, TurnTaken) and event.round == 1:
+            queue.put_nowait(Intervened(stop=True, by="me"))
+
+    events = play(table(lambda item: True), settings("plan.acquire=3"), watch=watch)
+    assert events[-1].stop_reason == "stopped_by_user"
+    assert of(events, Acquired) == []
+    assert len(of(events, Planned)) == 1
+    assert replay(events).complete
+
+
+def test_nothing_is_asked_that_is_not_worth_its_cost():
+    events = play(table(lambda item: True), settings("plan.acquire=3", "plan.worth=0.9"))
+    assert of(events, Acquired) == []
+    assert of(events, Planned)[0].items
+
+
+def test_several_at_once_are_one_pause():
+    events = play(table(lambda item: True), settings("plan.acquire=2", "plan.batch=2"))
+    (gained,) = of(events, Gained)
+    assert gained.items == ("q-rash", "q-cough")
+    first = of(events, Planned)[0]
+    assert gained.predicted == pytest.approx(sum(item.added_gain for item in first.items[:2]))
+
+
+def test_only_what_the_source_can_answer_is_asked():
+    set_ = table(lambda item: True)
+    set_.source.kinds = ("test",)
+    opened = play(set_, settings("plan.acquire=2"))
+    assert of(opened, Acquired)  # helpers open without the source's kinds: all
+    from helpers import open_debate
+
+    async def go() -> list:
+        from maci.debate import debate
+
+        first = open_debate(set_, settings("plan.acquire=2"), answers=("test",))
+        return [event async for event in debate(first, set_)]
+
+    assert of(asyncio.run(go()), Acquired) == []
+
+
+def test_passages_must_fit_the_case_unless_the_gate_is_off():
+    fits = Span.of("Which diagnosis fits fever and rash in a traveller, again?", "web")
+    strange = Span.of("Error 403", "web")
+
+    def look_up(item: Any) -> Reply:
+        return Reply(verdict="told", text="found", spans=(fits, strange))
+
+    def shown(*sets: str) -> set[str]:
+        set_ = table(look_up, "fever", kind="retrieval")
+        events = play(set_, settings("plan.acquire=1", "gate.tau_q=0.5", *sets))
+        assert replay(events).complete
+        return {span.text for span in set_.agents[0].history[-1].evidence if span.source == "web"}
+
+    assert shown() == {fits.text}
+    assert shown("plan.gate=false") == {fits.text, strange.text}
+
+
+def test_acquiring_without_a_source_is_refused():
+    with pytest.raises(ConfigError, match="nobody to ask"):
+        play(replace(table(None), source=None), settings("plan.acquire=1"))
+
+
+def test_other_rules_over_the_record_end_at_their_first_stop():
+    events = play(table(lambda item: True), settings("plan.acquire=2"))
+    other = replay_with(events, events[0].config)
+    assert other.decided
+    assert other.state.finished.rounds == of(events, Planned)[0].round  # type: ignore[union-attr]
+
+
+def test_requests_of_agents_come_to_the_plan_with_the_arguments_that_asked():
+    wish = Request(text="Was NS1 positive?", expected={"dengue": True, "zika": False})
+    said = replace(turn(0.5, 0.3, 0.2, args=[arg("It fits.", "e4", outcome="dengue")]), requests=(wish,))
+    events = play(seat([FunctionAgent(n, lambda r: said, family=f"f-{n}") for n in "ab"]))
+    (planned,) = of(events, Planned)
+    item = next(i for i in planned.items if i.text == wish.text)
+    assert item.origin == ("agents",)
+    assert "1A1" in item.asked_for_by
+    assert item.assumed
+
+
+def test_a_proposer_that_fails_does_not_take_the_answer_with_it():
+    class Broken:
+        def survey(self, residual: Residual) -> Survey:
+            raise RuntimeError("no idea")
+
+    events = play(replace(seat([agent("a"), agent("b")]), proposer=Broken()))
+    assert events[-1].answer == "dengue"
+    assert "no idea" in of(events, Surveyed)[0].note
+    assert any("no idea" in note for note in of(events, Planned)[0].notes)
+
+
+def test_a_decided_case_has_nothing_to_ask():
+    sure = turn(1.0, 0.0, 0.0, args=[arg("It fits.", "e4", outcome="dengue")])
+    events = play(
+        replace(seat([FunctionAgent(n, lambda r: sure, family=f"f-{n}") for n in "ab"]), proposer=Menu("rash"))
+    )
+    (planned,) = of(events, Planned)
+    assert planned.items == ()
+    assert "all but certain" in planned.notes[0]
+
+
+def test_older_formats_end_without_a_plan():
+    from helpers import open_debate
+    from maci.debate import debate
+
+    set_ = table(lambda item: True)
+
+    async def go() -> list:
+        return [event async for event in debate(open_debate(set_, format=3), set_)]
+
+    events = asyncio.run(go())
+    assert of(events, Surveyed) == of(events, Planned) == []
+    assert events[-1].answer == LABELS[0]
