@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from maci.case.case import Case
 from maci.llm.budget import Ledger
@@ -78,6 +81,11 @@ def _inline(value: Any) -> str:
 
 def _tables(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+
+
+def letters(texts: Sequence[str]) -> NDArray[np.float32]:
+    """An encoder of one's own: how often each letter is there."""
+    return np.array([[text.casefold().count(c) for c in "abcdefghijklmnopqrstuvwxyz"] for text in texts], np.float32)
 
 
 class FakeMethod:

@@ -230,7 +230,9 @@ class Agents(_Section):
 class Evidence(_Section):
     """Retrieval and citations (SPEC 2, 4)."""
 
-    encoder: str = _param("wordllama", "φ", "wordllama, minilm (extra `dense`), st:MODEL or module:function")
+    encoder: str = _param(
+        "wordllama", "φ", "wordllama, minilm or minilm-last (extra `dense`), st:MODEL or module:function"
+    )
     k_ret: int = _param(32, "k_ret", "spans retrieved for a case", ge=1, le=1000)
     context_tokens: int = _param(4000, "context", "most tokens of evidence an agent is shown", ge=100, le=1_000_000)
     theta: Literal["frozen", "moving"] = _param(

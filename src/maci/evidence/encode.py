@@ -5,6 +5,7 @@ name                   encoder
 =====================  ======================================================================================
 ``wordllama``          static token vectors, mean-pooled; part of every install
 ``minilm``             all-MiniLM-L6-v2, int8, by onnxruntime (extra ``dense``; weights on first use)
+``minilm-last``        the same, but the vector of the last word piece instead of the mean of all
 ``st:MODEL``           any sentence-transformers model, if that package is installed
 ``module:attribute``   your own: a function from a list of texts to vectors, or an object with name and encode
 =====================  ======================================================================================
@@ -13,7 +14,7 @@ name                   encoder
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from maci.errors import ConfigError
 from maci.evidence.encoders.cache import CachedEncoder
@@ -55,10 +56,11 @@ def load_encoder(
         from maci.evidence.encoders.static import WordLlamaEncoder
 
         return WordLlamaEncoder()
-    if name == "minilm":
+    if name in ("minilm", "minilm-last"):
         from maci.evidence.encoders.minilm import MiniLMEncoder
 
-        return MiniLMEncoder(offline=offline, threads=threads, progress=progress)
+        pooling: Literal["mean", "last"] = "last" if name.endswith("-last") else "mean"
+        return MiniLMEncoder(offline=offline, threads=threads, progress=progress, pooling=pooling)
     scheme, colon, rest = name.partition(":")
     if scheme == "st" and rest:
         from maci.evidence.encoders.plugin import SentenceTransformerEncoder
@@ -68,4 +70,4 @@ def load_encoder(
         from maci.evidence.encoders.plugin import load_plugin
 
         return load_plugin(scheme, rest)
-    raise ConfigError(f"encoder {name!r} is not known: use wordllama, minilm, st:MODEL or module:function")
+    raise ConfigError(f"encoder {name!r} is not known: use wordllama, minilm, minilm-last, st:MODEL or module:function")

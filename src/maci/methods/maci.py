@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 from maci.case.case import Case
 from maci.config import Config, build, parameters, unplanned
@@ -19,6 +19,8 @@ from maci.record.events import Event
 from maci.run import opening
 
 __all__ = ["Maci", "NoModel", "changed", "played", "summary"]
+
+Scores: TypeAlias = Mapping[str, tuple[Mapping[str, float], ...]]
 
 
 class NoModel(ModelError):
@@ -68,6 +70,8 @@ def summary(events: list[Event]) -> Answer:
     start: Initialized | None = None
     weighed: Weighed | None = None
     cl: float | None = None
+    given: dict[str, dict[str, float]] = {}
+    scores: dict[str, tuple[dict[str, float], ...]] = {}
     for event in events:
         if getattr(event, "fatal", False):  # a wrong key or the like: nobody's answer
             raise NoModel(result.detail)
@@ -78,15 +82,19 @@ def summary(events: list[Event]) -> Answer:
                 usage, calls = usage + event.usage, calls + 1
             case Scored() | JudgeAbstention():
                 judge_usage, judge_calls = judge_usage + event.usage, judge_calls + 1
+                if isinstance(event, Scored):
+                    given.setdefault(event.argument, {})[event.slot] = event.score.composite
             case Initialized():
                 start = event
                 course.append(Step(belief=event.mixture, beliefs=event.beliefs, q=event.q, d=event.d, o=event.o))
             case Gated():
-                cl = event.dials.cl
+                cl, scores = event.dials.cl, {}
+                for one in event.admissions:
+                    scores[one.agent] = (*scores.get(one.agent, ()), given.get(one.argument, {}))
             case Weighed():
                 weighed = event
             case Measured() if weighed is not None:
-                course.append(_step(event, weighed, cl))
+                course.append(_step(event, weighed, cl, scores if given else {}))
             case _:
                 pass
     return Answer(
@@ -105,7 +113,7 @@ def summary(events: list[Event]) -> Answer:
     )
 
 
-def _step(measured: Measured, weighed: Weighed, cl: float | None) -> Step:
+def _step(measured: Measured, weighed: Weighed, cl: float | None, scores: Scores) -> Step:
     return Step(
         belief=weighed.mixture,
         beliefs=weighed.beliefs,
@@ -115,4 +123,5 @@ def _step(measured: Measured, weighed: Weighed, cl: float | None) -> Step:
         o=measured.o,
         crit=measured.crit,
         cl=cl,
+        scores=scores,
     )

@@ -51,6 +51,8 @@ class Step:
     o: float | None = None
     crit: float | None = None
     cl: float | None = None
+    scores: Mapping[str, tuple[Mapping[str, float], ...]] = field(default_factory=dict)
+    """Agent → for each of its arguments what each judge gave it, composite CRIT; who abstained is left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

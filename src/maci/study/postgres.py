@@ -111,7 +111,8 @@ class PostgresStore:
                 old = None if found is None else Meta.model_validate_json(found[0])
                 settled = meta if old is None else admit(old, meta, self.where)
                 db.execute(
-                    "INSERT INTO maci_study VALUES (%s, %s, %s) ON CONFLICT (name) DO UPDATE SET meta = excluded.meta",
+                    "INSERT INTO maci_study VALUES (%s, %s, %s) ON CONFLICT (name) DO UPDATE "
+                    "SET meta = excluded.meta, format = excluded.format",
                     (self.name, FORMAT, settled.model_dump_json()),
                 )
             return settled

@@ -40,6 +40,8 @@ class Round(BaseModel):
     """Contentiousness in force."""
     beliefs: Mapping[str, Mapping[str, float]] = {}
     """Of each agent, by name."""
+    scores: Mapping[str, tuple[Mapping[str, float], ...]] = {}
+    """Agent → for each of its arguments what each judge gave it; one that abstained is not there. Not in rows of format 1."""
 
 
 class Row(BaseModel):

@@ -42,7 +42,8 @@ __all__ = [
     "within",
 ]
 
-FORMAT = 1
+FORMAT = 2
+"""2: rows may have the judges' scores. Folders of format 1 are read and gone on with as they are."""
 FILE = "results.sqlite"
 
 Status = Literal["done", "failed", "budget"]
@@ -281,6 +282,7 @@ class SqliteStore:
             old = self._meta()
             settled = meta if old is None else admit(old, meta, self.where)
             self._do("INSERT OR REPLACE INTO meta VALUES ('study', ?)", (settled.model_dump_json(),))
+            self._do(f"PRAGMA user_version = {FORMAT}")  # from now on rows of this format may come
         return settled
 
     def meta(self) -> Meta | None:

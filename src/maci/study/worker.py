@@ -125,6 +125,8 @@ class _Group:
     methods: Mapping[str, tuple[store.Method, Method]]
     courses: dict[str, Course | None] = field(default_factory=dict)
     """Of methods that were asked: how their schedule is taught, where it learns."""
+    panels: dict[str, Setting] = field(default_factory=dict)
+    """Of methods with an encoder of their own."""
 
 
 class _Panels:
@@ -173,7 +175,7 @@ class Worker:
         self.study, self._ledger, self._config = study, ledger, study.config
         self._entries = {entry.name: entry for entry in study.spec.data}
         self._groups: OrderedDict[tuple[str, int], _Group] = OrderedDict()
-        self._encoder: Encoder | None = None
+        self._encoders: dict[str, Encoder] = {}
         self._house: House | None = None
 
     # --- what there is to do --------------------------------------------------------------------------------------------------
@@ -317,15 +319,26 @@ class Worker:
         """The agents' names, from a table that is set to see that it can be."""
         return tuple(agent.name for agent in panel.table(case, seed=seed).agents)
 
-    def _panel(self, task: Task) -> Setting:
-        if self._encoder is None:
-            self._encoder = remembering(load_encoder(self._config.evidence.encoder, offline=self.study.offline), None)
+    def _bench(self, group: _Group, method: Method) -> Bench:
+        """What a method answers with: the group's, or with another encoder where its settings name one."""
+        own = changed(group.bench.config, getattr(method, "settings", {})).evidence.encoder
+        if own == group.bench.config.evidence.encoder:
+            return group.bench
+        if own not in group.panels:
+            group.panels[own] = self._panel(group.task, own)
+        return replace(group.bench, panel=group.panels[own])
+
+    def _panel(self, task: Task, encoder: str | None = None) -> Setting:
+        name = encoder or self._config.evidence.encoder
+        if name not in self._encoders:
+            self._encoders[name] = remembering(load_encoder(name, offline=self.study.offline), None)
+        phi = self._encoders[name]
         if recorded := self.study.spec.panel.recorded:
             from maci.study.recorded import RecordedPanel
 
             chosen = recorded if isinstance(recorded, tuple) else None
-            return RecordedPanel((*task.dev, *task.test), self._encoder, models=chosen)
-        return _Panels(self.study, _spans(task.evidence), self._encoder, self._models(), self._config)
+            return RecordedPanel((*task.dev, *task.test), phi, models=chosen)
+        return _Panels(self.study, _spans(task.evidence), phi, self._models(), self._config)
 
     def _models(self) -> House | None:
         if self.study.panel is None:
@@ -354,14 +367,15 @@ class Worker:
         _, method = group.methods[key.method]
         began = monotonic()
         try:
+            bench = self._bench(group, method)
             if key.method not in group.courses:
                 dev = limited(group.task.dev, LESSONS, key.seed)
-                group.courses[key.method] = course(method, group.bench, dev, key.seed)
+                group.courses[key.method] = course(method, bench, dev, key.seed)
             if (taught := group.courses[key.method]) is not None:
                 answer = await taught.answer(item, key.part)
             else:
                 case = replace(item.case, gold=None, hidden={})
-                answer = await method.answer(case, group.bench, key.seed)
+                answer = await method.answer(case, bench, key.seed)
         except Exception as error:
             if _ends_all(error):
                 raise
@@ -439,7 +453,10 @@ def _row(key: Key, item: Item, answer: Answer, seconds: float) -> Row:
 
 def _round(step: Step) -> Round:
     signals = {name: _known(getattr(step, name)) for name in ("q", "d", "i", "o", "crit", "cl")}
-    return Round(belief=step.belief, beliefs=step.beliefs, **signals)
+    scores = {
+        agent: tuple({j: round(x, 6) for j, x in one.items()} for one in some) for agent, some in step.scores.items()
+    }
+    return Round(belief=step.belief, beliefs=step.beliefs, scores=scores, **signals)
 
 
 def _known(value: float | None) -> float | None:

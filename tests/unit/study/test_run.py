@@ -495,6 +495,33 @@ def test_of_a_method_that_is_added_only_its_own_rows_are_computed(tmp_path):
     assert kept(tmp_path / "at once") == after
 
 
+def test_a_method_may_have_an_encoder_of_its_own_and_changes_no_other(tmp_path):
+    methods = [
+        {"use": "maci"},
+        {"use": "maci", "name": "letters", "set": {"evidence.encoder": "study_helpers:letters"}},
+    ]
+    run(make_study(tmp_path, methods=methods, seeds=[0]), tmp_path)
+    run(make_study(tmp_path, methods=methods[:1], seeds=[0]), tmp_path / "alone")
+    rows = kept(tmp_path)
+    assert {k: r for k, r in rows.items() if k.method == "maci"} == kept(tmp_path / "alone")
+    q0 = {m: [r["q0"] for k, r in sorted(rows.items()) if k.method == m] for m in ("maci", "letters")}
+    assert len(q0["maci"]) == 12 and all(a != b for a, b in zip(q0["maci"], q0["letters"], strict=True))
+
+
+def test_rows_keep_what_every_judge_gave_every_argument(tmp_path):
+    run(make_study(tmp_path, methods=[{"use": "maci"}, {"use": "crit_free"}], seeds=[0]), tmp_path)
+    for key, one in kept(tmp_path).items():
+        scored = [step["scores"] for step in one["course"][1:]]
+        if key.method == "crit_free":
+            assert not any(scored)
+            continue
+        given = [x for step in scored for some in step.values() for a in some for x in a.values()]
+        assert one["course"][0]["scores"] == {} and 0 < len(given) <= one["judge_calls"]  # some abstain
+        first = [list(a.values()) for some in scored[0].values() for a in some]
+        if all(len(a) == 3 for a in first):
+            assert one["course"][1]["crit"] == pytest.approx(sum(map(sum, first)) / (3 * len(first)), abs=1e-5)
+
+
 def test_rows_outside_the_plan_are_kept_and_not_counted(tmp_path, fakes):
     asked = fakes()
     whole = make_study(tmp_path, **FAKES)

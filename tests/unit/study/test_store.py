@@ -44,7 +44,7 @@ def test_a_newer_format_is_refused(tmp_path):
     with sqlite3.connect(path) as db:
         db.execute("PRAGMA user_version = 99")
     db.close()
-    with pytest.raises(StoreBroken, match=r"written by a newer MACI \(format 99, this one reads 1\): upgrade"):
+    with pytest.raises(StoreBroken, match=r"written by a newer MACI \(format 99, this one reads 2\): upgrade"):
         SqliteStore(path)
 
 

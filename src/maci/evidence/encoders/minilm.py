@@ -1,6 +1,6 @@
 """all-MiniLM-L6-v2 with int8 weights through onnxruntime:
 
-    φ(text) = v / ‖v‖,   v = Σ_j m_j h_j / Σ_j m_j
+    φ(text) = v / ‖v‖,   v = Σ_j m_j h_j / Σ_j m_j      (``pooling="last"``: h of the last word piece instead)
 
 where h are the last hidden states of the first 256 word pieces and m is the attention mask.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,17 @@ class MiniLMEncoder:
 
     name = f"{_WEIGHTS}/1"
 
-    def __init__(self, *, offline: bool = False, threads: int = 1, progress: weights.Progress | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        offline: bool = False,
+        threads: int = 1,
+        progress: weights.Progress | None = None,
+        pooling: Literal["mean", "last"] = "mean",
+    ) -> None:
+        self._pooling = pooling
+        if pooling == "last":
+            self.name = f"{_WEIGHTS}/1/last"
         os.environ["ORT_DISABLE_TELEMETRY"] = "1"
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         onnxruntime, tokenizers = _need("onnxruntime"), _need("tokenizers")
@@ -76,6 +86,9 @@ class MiniLMEncoder:
             mask[row, : len(own)] = 1
         feed = {"input_ids": pieces, "attention_mask": mask, "token_type_ids": np.zeros_like(pieces)}
         hidden: NDArray[np.float32] = self._session.run(None, feed)[0]
+        if self._pooling == "last":
+            last: NDArray[np.float32] = hidden[np.arange(len(ids)), mask.sum(axis=1) - 1]
+            return last
         weight = mask[:, :, None].astype(np.float32)
         pooled: NDArray[np.float32] = (hidden * weight).sum(axis=1) / weight.sum(axis=1)
         return pooled

@@ -17,19 +17,26 @@ from maci.study.report.arena import BEST, WITHOUT_DEBATE, Arena, arenas
 from maci.study.report.compare import Comparison, adjusted, compare_all, in_words, worth_it
 from maci.study.report.compute import compute_table
 from maci.study.report.course import flip_table, round_table, signal_tables
+from maci.study.report.crit import crit_table
 from maci.study.report.differences import difference_table
+from maci.study.report.distances import article_table, distance_table
 from maci.study.report.estimates import Estimates
+from maci.study.report.free import free_table
 from maci.study.report.gather import Gathered
 from maci.study.report.glossary import GLOSSARY
+from maci.study.report.groups import group_table
 from maci.study.report.harm import harm_table, hollow_table, rollback_table, seat_table
 from maci.study.report.lessons import lessons_table
 from maci.study.report.main import main_table, overview
+from maci.study.report.mitigation import mitigation_table
 from maci.study.report.model import Column, Line, Report, Section, Table, count, number, text
 from maci.study.report.ordered import ordered_table, ordered_words
 from maci.study.report.parts import ablation_table, members_table
 from maci.study.report.reliability import reliability_table
 from maci.study.report.selective import conformal_table, selective_table
 from maci.study.report.strata import agreement_table, quality_table
+from maci.study.report.trends import trend_table
+from maci.study.report.variants import variant_table
 from maci.study.statistics import RESAMPLES
 
 __all__ = ["REFERENCE", "Settings", "build_report"]
@@ -88,6 +95,7 @@ def build_report(
     missing = [_missing(study) for study in studies]
     tables = [
         overview(sections),
+        free_table([(study, arena) for study, arena, _ in fought], estimates),
         *(table for some in missing for table in some),
         *_failures(studies),
         lessons_table(studies),
@@ -148,7 +156,9 @@ def _section(study: Gathered, arena: Arena, found: Sequence[Comparison], estimat
         ordered = ordered_table(arena, estimates)
         if ordered is not None:
             verdicts.append(ordered_words(ordered, arena.reference))
-        tables += [members_table(arena, found, main), ordered, quality_table(arena, estimates), agreement_table(arena)]
+        tables += [members_table(arena, found, main), variant_table(study, arena, found, estimates), ordered]
+        tables += [distance_table(arena, estimates), article_table(arena), mitigation_table(study, arena, estimates)]
+        tables += [quality_table(arena, estimates), agreement_table(arena), group_table(arena, estimates)]
     rounds = round_table(arena, estimates)
     if rounds is not None:
         tables.append(rounds[0])
@@ -159,6 +169,7 @@ def _section(study: Gathered, arena: Arena, found: Sequence[Comparison], estimat
         signals, drawn = signal_tables(arena, estimates)
         tables += signals
         charts += drawn
+        tables += [trend_table(arena, estimates), crit_table(arena, estimates)]
     reliability, diagram = reliability_table(arena)
     tables.append(reliability)
     charts.append(diagram)
@@ -171,6 +182,7 @@ def _section(study: Gathered, arena: Arena, found: Sequence[Comparison], estimat
     seeds = sorted({place.seed for place in arena.places})
     notes = [f"{arena.cases} test cases under {len(seeds)} seed{'s' if len(seeds) > 1 else ''}."]
     notes += [note for data in arena.data for note in study.meta.notes.get(data, ())]
+    notes += [] if whole else _left_out(arena, [table.key for table in tables if table is not None])
     return Section(
         key=arena.key,
         title=arena.title,
@@ -179,6 +191,21 @@ def _section(study: Gathered, arena: Arena, found: Sequence[Comparison], estimat
         tables=tuple(table for table in tables if table is not None),
         charts=tuple(chart for chart in charts if any(series.points for series in chart.series)),
     )
+
+
+def _left_out(arena: Arena, there: Sequence[str]) -> list[str]:
+    """Tables such data might have, and why they are not there."""
+    found = []
+    if "ordered" in there and "distances" not in there:
+        found.append("No distances DR, DS, SR: they need two raters of each case.")
+    if "ordered" in there and "mitigation" not in there:
+        found.append("No table of agents brought together: no method here keeps the beliefs of two agents over rounds.")
+    judged = any(a.row.judge_calls for e in arena.entrants if e.use == "maci" for a in e.answers.values())
+    if judged and "crit" not in there:
+        found.append(
+            "No table of CRIT reliability: these rows were made before scores were kept; `maci audit judges` asks anew."
+        )
+    return found
 
 
 def _question(

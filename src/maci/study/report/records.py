@@ -14,7 +14,21 @@ from maci.study.report.model import Line, Report, Table
 __all__ = ["CSV_COLUMNS", "to_csv", "to_json"]
 
 CSV_COLUMNS = ("section", "method", "metric", "value", "low", "high", "n")
-_METHOD_TABLES = ("main", "ordered", "differences", "compute", "quality", "agreement", "rounds", "flips")
+_METHOD_TABLES = (
+    "main",
+    "ordered",
+    "differences",
+    "compute",
+    "quality",
+    "agreement",
+    "rounds",
+    "flips",
+    "distances",
+    "mitigation",
+    "groups",
+    "trends",
+    "crit",
+)
 """Tables whose lines are methods; a metric that two of them have is taken from the first."""
 
 

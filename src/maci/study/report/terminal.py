@@ -20,7 +20,8 @@ __all__ = ["to_text"]
 MOST = 20
 """Lines of a list that are shown; HTML and JSON have all."""
 MORE = (
-    "More tables (equal compute, ablations, members, evidence quality, rounds, flips, signals, reliability, calibration): --format md, "
+    "More tables (equal compute, ablations, members, evidence quality, groups, rounds, flips, signals, contentiousness, raters and "
+    "articles, judges' agreement, reliability, calibration): --full, --format md, "
     "or --format html --out report.html with charts."
 )
 _FIRST: Mapping[str, frozenset[str]] = {
@@ -29,6 +30,10 @@ _FIRST: Mapping[str, frozenset[str]] = {
         {"verdict", "cases", "acc1_difference", "p_mcnemar_adjusted", "brier_difference", "token_ratio"}
     ),
     "overview": frozenset(),
+    "free": frozenset(),
+    "variants": frozenset(),
+    "distances": frozenset(),
+    "trends": frozenset(),
     "missing": frozenset(),
     "failure_counts": frozenset(),
     "failures": frozenset(),
