@@ -772,6 +772,22 @@ def audit_contentiousness(
     out: Annotated[Path, typer.Option(help="Folder for the debates and the report.", file_okay=False)] = Path(
         "maci-audit/contentiousness"
     ),
+    transcript: Annotated[
+        Path | None, typer.Option(help="Instead: observable patterns of one debate, by round.", metavar="TRANSCRIPT")
+    ] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option(help="Write models' turns for people to guess, blind (.csv or .jsonl).", dir_okay=False),
+    ] = None,
+    import_: Annotated[
+        Path | None, typer.Option("--import", help="People's guesses: the exported file, filled in.", dir_okay=False)
+    ] = None,
+    self_summaries: Annotated[
+        str | None,
+        typer.Option(
+            help="Models describe their own manner; this one, of another family, sums up blind.", metavar="MODEL"
+        ),
+    ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit 1 where the dial does not move them as meant.")
     ] = False,
@@ -794,7 +810,8 @@ def audit_contentiousness(
     run(
         Options(
             choice=choice, levels=levels, topics=tuple(topics or ()), seeds=seeds, rounds=rounds, placebo=placebo,
-            budget_tokens=budget_tokens, out=out, strict=strict, seed=seed, json=json, plain=plain, quiet=quiet,
+            budget_tokens=budget_tokens, out=out, strict=strict, transcript=transcript, export=export, people=import_,
+            summaries=self_summaries, seed=seed, json=json, plain=plain, quiet=quiet,
         )
     )  # fmt: skip
 

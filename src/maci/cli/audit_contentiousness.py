@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json as jsonlib
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from maci.audit.contentiousness.findings import findings
+from maci.audit.contentiousness.patterns import patterns, table
+from maci.audit.contentiousness.people import blind, guesses, read_guesses, write
 from maci.audit.contentiousness.plan import Plan, Sitting, topics_of
 from maci.audit.contentiousness.play import play, recorded
-from maci.audit.contentiousness.report import as_json, html, markdown, text
-from maci.audit.contentiousness.sample import held
+from maci.audit.contentiousness.report import as_json, html, markdown, plain, said, text
+from maci.audit.contentiousness.sample import Spoken, held
+from maci.audit.contentiousness.summaries import Summaries, summarise
 from maci.audit.contentiousness.verdict import judge
 from maci.calls import Table
 from maci.cli.seating import Choice, checked_house, seat_case
@@ -27,6 +31,7 @@ from maci.controller.inputs import Opened
 from maci.errors import CheckFailed, EnvironmentError_, InputError
 from maci.panel.spec import PanelSpec, is_reader
 from maci.record.events import Event
+from maci.record.transcript import read
 
 __all__ = ["Options", "run"]
 
@@ -47,6 +52,10 @@ class Options:
     budget_tokens: int | None
     out: Path
     strict: bool
+    transcript: Path | None = None
+    export: Path | None = None
+    people: Path | None = None
+    summaries: str | None = None
     seed: int
     json: bool
     plain: bool
@@ -54,7 +63,10 @@ class Options:
 
 
 def run(options: Options) -> None:
-    """Hold the debates that are not there yet, then say what they show."""
+    """Hold the debates that are not there yet, then say what they show; or read one transcript."""
+    if options.transcript is not None:
+        _show_patterns(options.transcript, json=options.json)
+        return
     panel, _ = options.choice.settled()
     if isinstance(panel, str) and panel != "readers":
         raise InputError(f"--panel {panel} plays a script, which no dial can move: name readers or models")
@@ -70,6 +82,8 @@ def _report(options: Options, plan: Plan, panel: PanelSpec | str, folder: Path) 
     debates = [held(sitting, events) for sitting, events in recorded(folder, plan.sittings)]
     found = findings(debates, plan.levels, np.random.default_rng(options.seed))
     verdict, name = judge(found), _name(panel)
+    spoken = [turn for debate in debates if debate.whole for turn in debate.spoken if turn.sitting.words == "stance"]
+    extra = _others(options, plan, panel, spoken)
     try:
         for target, written in (("report.md", markdown), ("report.html", html)):
             (options.out / target).write_text(written(found, verdict, name), encoding="utf-8")
@@ -77,12 +91,91 @@ def _report(options: Options, plan: Plan, panel: PanelSpec | str, folder: Path) 
         raise EnvironmentError_(f"cannot write to {options.out}: {error.strerror}; name another with --out") from error
     if options.json:
         page = str(options.out / "report.html")
-        typer.echo(jsonlib.dumps({**as_json(found, verdict), "panel": name, "page": page}, ensure_ascii=False))
+        typer.echo(jsonlib.dumps({**as_json(found, verdict), "panel": name, "page": page, **extra}, ensure_ascii=False))
     else:
         typer.echo(text(found, verdict, name, full=not options.quiet))
+        _print_others(extra)
         typer.echo(f"\nwritten: {options.out / 'report.html'}, report.md; debates in {folder}")
     if options.strict and not verdict.good:
         raise CheckFailed(verdict.says)
+
+
+def _others(options: Options, plan: Plan, panel: PanelSpec | str, spoken: Sequence[Spoken]) -> dict[str, Any]:
+    """What was asked for besides: a blind file for people, their guesses, agents' own words."""
+    extra: dict[str, Any] = {}
+    if (options.export or options.people or options.summaries) and not spoken:
+        raise InputError(
+            "no language model debated here: readers' sentences were written for them, nothing is to be guessed"
+        )
+    if options.export is not None:
+        write(blind(spoken, options.seed), options.export)
+        extra["exported"] = {"path": str(options.export), "items": len(spoken), "guess": f"1 to {len(plan.levels)}"}
+    if options.people is not None:
+        given = read_guesses(options.people, len(plan.levels))
+        extra["people"] = plain(asdict(guesses(spoken, plan.levels, given, np.random.default_rng(options.seed))))
+    if options.summaries is not None:
+        assert isinstance(panel, PanelSpec)
+        extra["self_summaries"] = plain(asdict(_summarised(options, plan, panel, spoken, options.summaries)))
+    return extra
+
+
+def _summarised(options: Options, plan: Plan, panel: PanelSpec, spoken: Sequence[Spoken], aggregator: str) -> Summaries:
+    from maci.panel.spec import JudgeSpec, judges_of, names
+
+    agents, _ = names(panel.agents, ())
+    asked = panel.model_copy(update={"judges": judges_of([JudgeSpec(model=aggregator)], "--self-summaries")})
+    house = checked_house(asked, options.choice)
+
+    async def work() -> Summaries:
+        try:
+            models = {seat.name: house.model(seat.model) for seat in agents if not is_reader(seat.model)}
+            return await summarise(spoken, plan.levels, models, house.model(aggregator), seed=options.seed)
+        finally:
+            await house.aclose()
+
+    return asyncio.run(work())
+
+
+def _print_others(extra: Mapping[str, Any]) -> None:
+    if exported := extra.get("exported"):
+        typer.echo(
+            f"\n{exported['items']} turns for people: {exported['path']}; column `guess`: {exported['guess']}, 1 is the most "
+            "cooperative; then the same command with --import FILE"
+        )
+    if people := extra.get("people"):
+        typer.echo(
+            f"\nPeople: {people['n']} guesses ({people['empty']} left open, {people['unknown']} unknown); "
+            f"right {said(people['right'])}, "
+            f"by chance {people['chance']:.2f}; ρ with CL {said(people['rho'])}; AUC {said(people['auc'])}"
+        )
+    if summed := extra.get("self_summaries"):
+        rho = "undefined" if summed["rho"] is None else f"{summed['rho']:.2f}"
+        typer.echo(
+            f"\nAgents on their own manner, summed up blind by {summed['by']}; ρ of its judgement with CL {rho}:"
+        )
+        for manner in summed["manners"]:
+            typer.echo(
+                f"  CL {manner['level']:g}: confrontational {manner['confrontational']:.0f} of 100. {manner['tone']} "
+                f"Stresses: {manner['emphasis']} Phrases: {manner['patterns']}"
+            )
+
+
+def _show_patterns(path: Path, *, json: bool) -> None:
+    """The observable patterns of one debate, by round."""
+    events = read(path / "transcript.jsonl" if path.is_dir() else path).events
+    found = patterns(events)
+    if not found:
+        raise InputError(f"{path}: no round was closed, there is nothing to see yet")
+    if json:
+        typer.echo(jsonlib.dumps({"transcript": str(path), "rounds": [asdict(one) for one in found]}))
+        return
+    rows = table(found)
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        typer.echo(
+            "  ".join([f"{row[0]:<{widths[0]}}", *(f"{c:>{w}}" for c, w in zip(row[1:], widths[1:], strict=True))])
+        )
+    typer.echo("\nCounted by lists of words (docs/audits.md): compare rounds, or debates of one kind.")
 
 
 def _name(panel: PanelSpec | str) -> str:

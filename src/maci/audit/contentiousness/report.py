@@ -17,7 +17,7 @@ from maci.page.markup import Markup, el
 from maci.page.svg import figure as drawn
 from maci.study.statistics import Interval
 
-__all__ = ["Grid", "as_json", "grids", "html", "markdown", "text"]
+__all__ = ["Grid", "as_json", "grids", "html", "markdown", "plain", "said", "text"]
 
 PAPER = {"auc": 0.83, "placebo": 0.52, "d": 0.82, "o": -0.71}
 """What the paper reports (SPEC 8), for comparison; its Î peaks near CL 0.5."""
@@ -62,10 +62,14 @@ def _order(found: Findings) -> Grid:
         said = "–" if trend.peak is None else f"{trend.peak:g} ({100 * (trend.peak_share or 0):.0f} %)"
         paper = f"{PAPER[name]:.2f}" if name in PAPER else "–"
         step = figure(trend.step, 0 if name == "written" else 2)
-        rows.append((SIGNALS[name][0], figure(trend.rho), figure(placebo.rho) if placebo else "–", paper, step, said))
-    head = ("signal", "ρ with CL", "under the placebo", "paper", "highest − lowest level", "highest at CL (share)")
+        p = "–" if trend.p is None else f"{trend.p:.3f}"
+        rows.append(
+            (SIGNALS[name][0], figure(trend.rho), p, figure(placebo.rho) if placebo else "–", paper, step, said)
+        )
+    head = ("signal", "ρ with CL", "p", "under the placebo", "paper", "highest − lowest level", "highest at CL (share)")
     note = (
-        "ρ: Spearman's over all debates; intervals draw whole topics × seeds anew. The share says how often that level is highest "
+        "ρ: Spearman's over all debates; intervals draw whole topics × seeds anew; p exchanges levels within them. "
+        "The share says how often that level is highest "
         "when they are drawn anew; the paper's Î is highest at 0.5."
     )
     return Grid("Does it follow the dial?", head, tuple(rows), note)
@@ -239,6 +243,7 @@ def _number(interval: Interval | None) -> dict[str, Any] | None:
 def _trend(trend: Trend) -> dict[str, Any]:
     return {
         "rho": _number(trend.rho),
+        "p": trend.p,
         "step": _number(trend.step),
         "means": [_number(mean) for mean in trend.means],
         "peak": trend.peak,
@@ -251,6 +256,7 @@ def _wording(wording: Wording | None) -> dict[str, Any] | None:
         return None
     return {
         "auc": _number(wording.auc),
+        "p": wording.p,
         "alone": {name: _number(auc) for name, auc in wording.alone.items()},
         "turns": wording.turns,
         "topics": wording.topics,
@@ -260,3 +266,23 @@ def _wording(wording: Wording | None) -> dict[str, Any] | None:
         "adjacent": _number(wording.confusion.adjacent),
         "adjacent_by_chance": wording.confusion.chance if isfinite(wording.confusion.chance) else None,
     }
+
+
+def plain(value: Any) -> Any:
+    """Numbers as JSON has them: null for what is undefined.
+
+    >>> plain({"rho": float("nan"), "n": (1, 2)})
+    {'rho': None, 'n': [1, 2]}
+    """
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def said(interval: Mapping[str, Any]) -> str:
+    """An interval of :func:`plain` as a person reads it."""
+    if interval["value"] is None:
+        return "undefined"
+    return f"{interval['value']:.2f} [{interval['low']:.2f}, {interval['high']:.2f}]"

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from maci.audit.contentiousness.ranking import spearman_of
+from maci.audit.contentiousness.ranking import permuted, spearman_of
 from maci.audit.contentiousness.sample import Held
 from maci.study.statistics import RESAMPLES, Interval, bootstrap, bootstrap_mean
 
-__all__ = ["SIGNALS", "Trend", "trend", "trends"]
+__all__ = ["PERMUTATIONS", "SIGNALS", "Trend", "trend", "trends"]
 
+PERMUTATIONS = 999
 SIGNALS: dict[str, tuple[str, Callable[[Held], float | None]]] = {
     "d": ("disagreement D in round 1", lambda held: held.d_first),
     "o": ("shared evidence O in the last round", lambda held: held.o_last),
@@ -33,6 +34,8 @@ class Trend:
     name: str
     rho: Interval
     """Spearman's, over all debates."""
+    p: float | None
+    """Chance of a ρ at least as far from 0 if levels were exchanged within topics × seeds."""
     step: Interval
     """Mean difference, highest level − lowest, of the same topic and seed."""
     means: tuple[Interval, ...]
@@ -61,6 +64,10 @@ def trend(
     level = np.array([sitting.level for sitting, _ in known])
     value = np.array([found for _, found in known], dtype=float)  # what rounding leaves between equals is no order
     rho = bootstrap(spearman_of(level, value), len(known), rng, groups=blocks, method="percentile", resamples=resamples)
+    everywhere = np.arange(len(known))
+    p = permuted(
+        lambda x: float(spearman_of(x, value)(everywhere[None])[0]), level, everywhere, blocks, rng, PERMUTATIONS
+    )
     by_block: dict[tuple[str, int], dict[float, float]] = {}
     for sitting, found in known:
         by_block.setdefault(sitting.block, {})[sitting.level] = found
@@ -76,7 +83,7 @@ def trend(
         for at in levels
     )
     peak, share = _peak(by_block, levels, rng, min(resamples, 2000))
-    return Trend(name, rho, bootstrap_mean(steps, rng, resamples=resamples), means, peak, share)
+    return Trend(name, rho, p, bootstrap_mean(steps, rng, resamples=resamples), means, peak, share)
 
 
 def _peak(

@@ -2,8 +2,9 @@
 
 Three questions, one answer each: is the wording another (AUC beyond the placebo's), do beliefs part more at high contentiousness
 (ρ of CL with D of round 1 above 0), is less evidence shared (ρ of CL with O of the last round below 0). *Moves* needs an interval
-that excludes no effect. Readers are not asked the first: their sentences were written for them, one set for each level, so that telling
-them apart would prove nothing.
+that excludes no effect and, since intervals from few debates are too narrow, p < 0.05 when levels are exchanged within topics ×
+seeds. Readers are not asked the first: their sentences were written for them, one set for each level, so that telling them apart
+would prove nothing.
 """
 
 from __future__ import annotations
@@ -80,11 +81,15 @@ def _wording(found: Findings) -> Aspect:
         )
     if found.wording is None:
         return Aspect("wording", "no effect shown", "there are not two topics with turns at every level")
-    auc = f"a classifier that never saw the topic tells the levels apart with AUC {figure(found.wording.auc)}"
+    told = found.wording.auc.low > 0.5 and _unlikely(found.wording.p)
+    auc = (
+        f"a classifier that never saw the topic tells the levels apart with AUC {figure(found.wording.auc)} "
+        f"({_chance(found.wording.p)})"
+    )
     if found.placebo is None or found.beyond is None:
-        answer: Answer = "moves" if found.wording.auc.low > 0.5 else "no effect shown"
+        answer: Answer = "moves" if told else "no effect shown"
         return Aspect("wording", answer, f"{auc}; 0.5 is guessing; there was no placebo to compare with")
-    answer = "moves" if found.beyond.low > 0 and found.wording.auc.low > 0.5 else "no effect shown"
+    answer = "moves" if told and found.beyond.low > 0 else "no effect shown"
     why = f"{auc}, under the placebo {figure(found.placebo.auc)}: {figure(found.beyond)} more"
     return Aspect("wording", answer, why)
 
@@ -104,7 +109,17 @@ def _answer(trend: Trend | None, meant: int) -> Answer:
     if trend is None or trend.rho.value != trend.rho.value:
         return "no effect shown"
     low, high = sorted((meant * trend.rho.low, meant * trend.rho.high))
+    if not _unlikely(trend.p):
+        return "no effect shown"
     return "moves" if low > 0 else "moves the wrong way" if high < 0 else "no effect shown"
+
+
+def _unlikely(p: float | None) -> bool:
+    return p is not None and p < 0.05
+
+
+def _chance(p: float | None) -> str:
+    return "p undefined" if p is None else f"p {'<' if p < 0.001 else '='} {max(p, 0.001):.3f}"
 
 
 def _trend(trend: Trend | None, name: str, found: Findings) -> str:
@@ -112,7 +127,8 @@ def _trend(trend: Trend | None, name: str, found: Findings) -> str:
         return f"{name} is undefined, or never varies"
     high, low = found.levels[0], found.levels[-1]
     return (
-        f"{name} follows CL with ρ {figure(trend.rho)}; from CL {low:g} to {high:g} it changes by {figure(trend.step)} "
+        f"{name} follows CL with ρ {figure(trend.rho)} ({_chance(trend.p)}); "
+        f"from CL {low:g} to {high:g} it changes by {figure(trend.step)} "
         f"(means {trend.means[-1].value:.2f} and {trend.means[0].value:.2f})"
     )
 

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from maci.agents.style import ngrams
 from maci.audit.contentiousness.classifier import fit
-from maci.audit.contentiousness.ranking import Weighted, difference, macro_auc, resampled
+from maci.audit.contentiousness.ranking import Weighted, difference, macro_auc, permuted, resampled
 from maci.audit.contentiousness.sample import Spoken
+from maci.audit.contentiousness.trends import PERMUTATIONS
 from maci.belief import Vector
 from maci.study.statistics import RESAMPLES, Interval, bootstrap, ratio_of
 
@@ -70,6 +71,8 @@ class Wording:
     """How well levels are told apart."""
 
     auc: Interval
+    p: float | None
+    """Chance of an AUC at least as far from ½ if levels were exchanged between debates of one topic and seed."""
     levels: tuple[float, ...]
     turns: int
     topics: int
@@ -127,6 +130,7 @@ def measure(
     }
     return Wording(
         auc(guessed),
+        _chance(guessed, rng),
         tuple(levels),
         len(turns),
         len({turn.sitting.topic for turn in turns}),
@@ -136,6 +140,16 @@ def measure(
         _confusion(guessed, rng, resamples),
         guessed,
     )
+
+
+def _chance(guessed: Guessed, rng: np.random.Generator) -> float | None:
+    ones = np.ones((1, len(guessed.turns)))
+    places = [turn.sitting.place for turn in guessed.turns]
+
+    def away(classes: Vector) -> float:
+        return float(macro_auc(guessed.scores, classes, guessed.folds)(ones)[0]) - 0.5
+
+    return permuted(away, guessed.classes.astype(float), places, guessed.blocks, rng, PERMUTATIONS)
 
 
 def beyond(wording: Wording, placebo: Wording, rng: np.random.Generator, *, resamples: int = RESAMPLES) -> Interval:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 
 import numpy as np
 import pytest
 
 from maci.audit.contentiousness.classifier import fit
-from maci.audit.contentiousness.ranking import difference, macro_auc, resampled, spearman_of
+from maci.audit.contentiousness.ranking import difference, macro_auc, permuted, resampled, spearman_of
 
 stats = pytest.importorskip("scipy.stats", reason="needs the extra eval: pip install '.[eval]'")
 linear = pytest.importorskip("sklearn.linear_model", reason="needs the extra eval: pip install '.[eval]'")
@@ -73,3 +74,35 @@ def test_spearman_is_scipys_with_ties(seed: int) -> None:
         warnings.simplefilter("ignore")
         expected = [stats.spearmanr(level[i], value[i]).statistic for i in drawn]
     assert spearman_of(level, value)(drawn) == pytest.approx(expected)
+
+
+def test_exchanging_levels_within_blocks_is_the_count_over_all_exchanges() -> None:
+    rng = np.random.default_rng(5)
+    level, value, blocks = np.tile([0.1, 0.5, 0.9], 4), rng.normal(size=12), np.repeat(np.arange(4), 3)
+    value += level
+    # the sum of level × value has, within blocks, the same order as any covariance; all 6⁴ exchanges, counted by hand
+    middle = np.repeat(level.reshape(4, 3).mean(axis=1), 3)
+
+    def statistic(x: np.ndarray) -> float:
+        return float(((x - middle) * value).sum())
+
+    orders = list(itertools.permutations(range(3)))
+    reached = [
+        abs(statistic(np.concatenate([level[3 * b + np.array(o)] for b, o in enumerate(chosen)])))
+        >= abs(statistic(level)) - 1e-12
+        for chosen in itertools.product(orders, repeat=4)
+    ]
+    found = permuted(statistic, level, np.arange(12), blocks.tolist(), rng, 4000)
+    assert found == pytest.approx(np.mean(reached), abs=0.03)
+
+
+def test_rows_of_one_debate_keep_one_level_when_levels_are_exchanged() -> None:
+    seen: set[tuple[float, ...]] = set()
+
+    def statistic(x: np.ndarray) -> float:
+        seen.add(tuple(x.tolist()))
+        return 1.0
+
+    labels, debates = np.array([0.1, 0.1, 0.9, 0.9]), ["one", "one", "two", "two"]
+    assert permuted(statistic, labels, debates, ["a"] * 4, np.random.default_rng(0), 50) == 1.0
+    assert seen == {(0.1, 0.1, 0.9, 0.9), (0.9, 0.9, 0.1, 0.1)}

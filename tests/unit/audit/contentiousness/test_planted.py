@@ -146,3 +146,10 @@ def test_reports_say_the_same_in_every_form(moved: Findings) -> None:
     for written in (text(moved, verdict, "planted"), markdown(moved, verdict, "planted"), page):
         assert verdict.says in written and "guessed 0.9" in written
     assert page.count("<figure") == 3
+
+
+def test_two_debates_a_level_are_too_few_to_show_anything(tmp_path: Path) -> None:
+    plan = planned(seeds=1, topics=dict(list(planned().topics.items())[:2]), levels=(0.9, 0.1), rounds=1)
+    found = findings(audited(plan, tmp_path, deaf), plan.levels, np.random.default_rng(0), resamples=200)
+    assert {aspect.answer for aspect in judge(found).aspects} == {"no effect shown"}
+    assert any("Only 2" in warning for warning in judge(found).warnings)
