@@ -34,6 +34,7 @@ def main() -> None:
     found = {"controller": figures("bench_controller.py"), "retrieval": figures("bench_retrieval.py")}
     found["bandit"] = figures("bench_bandit.py")
     found["throughput"] = figures("bench_throughput.py", *(["--quick"] if quick else []))
+    found["viewers"] = figures("bench_viewers.py", *(["--seconds", "8"] if quick else []))
     data = os.environ.get("MACI_DATA")
     if data and Path(data).is_dir():
         found["readers"] = figures("bench_readers.py", "--data", data, *(["--limit", "100"] if quick else []))

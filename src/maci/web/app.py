@@ -32,8 +32,8 @@ class _Pages:
     def line(self, seq: int, event: Event) -> Markup:
         return line(seq, event)
 
-    def panels(self, story: Story, state: str) -> Mapping[str, str]:
-        return panels(story, state)
+    def panels(self, story: Story, state: str, question: str) -> Mapping[str, str]:
+        return panels(story, state, question)
 
 
 def create_app(settings: Settings) -> Guard:

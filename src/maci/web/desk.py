@@ -15,6 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
+from maci.acquisition.plan import Item
 from maci.case.case import Case
 from maci.controller.decisions import Finished
 from maci.controller.inputs import Intervened, Opened
@@ -46,7 +47,7 @@ class Show(Protocol):
     def line(self, seq: int, event: Event) -> str:
         """One event, for the log."""
 
-    def panels(self, story: Story, state: str) -> Mapping[str, str]:
+    def panels(self, story: Story, state: str, question: str) -> Mapping[str, str]:
         """What is true now."""
 
 
@@ -62,6 +63,8 @@ class Run:
     """Why it broke off, where we know."""
     elsewhere: bool = False
     """Another process is writing it."""
+    question: str = ""
+    """What it asks whoever looks at it."""
     over: asyncio.Event = field(default_factory=asyncio.Event)
     _story: Story | None = None
 
@@ -190,6 +193,7 @@ class Desk:
                 prepare,
                 begun=lambda prepared: self._begun(run, prepared),
                 hear=lambda event: self._hear(run, event),
+                asked=lambda item: self._asked(run, item),
                 over=lambda error: self._over(run, error),
             )
             await run.live.begin()
@@ -204,6 +208,8 @@ class Desk:
             for seq, event in enumerate(run.events, 1):
                 run.broadcast.event(event.type, self._show.line(seq, event))
             run.broadcast.end()
+        elif run.live is not None:
+            self._draw(run)
         return run.broadcast
 
     def intervene(self, id: str, item: Intervened) -> None:
@@ -212,6 +218,13 @@ class Desk:
         if run is None or run.live is None:
             raise InputError("this debate is not under way here: there is nothing to steer")
         run.live.intervene(item)
+
+    def answer(self, id: str, text: str) -> None:
+        """A person's answer to what a debate asks."""
+        run = self._running.get(id)
+        if run is None or run.live is None or not run.question:
+            raise InputError("this debate asks nothing now: somebody may have answered already")
+        run.live.answer(text)
 
     async def close(self) -> None:
         """Break off what is under way; it can be gone on with."""
@@ -232,9 +245,13 @@ class Desk:
         if isinstance(event, Opened) and run.events:
             return  # published already
         self._publish(run, event)
-        if run.id not in self._drawing:
+        if run.broadcast.viewers and run.id not in self._drawing:  # nobody looks: nothing is drawn
             loop = asyncio.get_running_loop()
             self._drawing[run.id] = loop.call_later(_RENDER, self._draw, run)
+
+    def _asked(self, run: Run, item: Item | None) -> None:
+        run.question = "" if item is None else item.text
+        self._draw(run)
 
     def _publish(self, run: Run, event: Event) -> None:
         run.events.append(event)
@@ -242,10 +259,10 @@ class Desk:
 
     def _draw(self, run: Run) -> None:
         self._drawing.pop(run.id, None)
-        run.broadcast.panels(self._show.panels(run.story, run.state))
+        run.broadcast.panels(self._show.panels(run.story, run.state, run.question))
 
     def _over(self, run: Run, error: str) -> None:
-        run.live, run.error = None, error
+        run.live, run.error, run.question = None, error, ""
         self._running.pop(run.id, None)
         if (timer := self._drawing.pop(run.id, None)) is not None:
             timer.cancel()

@@ -195,8 +195,13 @@ def choice_of(form: Mapping[str, str]) -> Choice:
     for field, key in (("budget_tokens", "budget.tokens"), ("budget_usd", "budget.usd")):
         if value := form.get(field, "").strip().replace(",", ""):
             sets.append(f"{key}={value}")
+    questions = form.get("questions", "").strip()
+    if questions not in {"", "0"}:
+        sets.append(f"plan.acquire={questions}")
     profile = form.get("profile", "").strip() or None
+    source = "ask" if questions not in {"", "0"} else None
     return Choice(
+        source=source,
         panel=panel,
         agents=agents,
         judges=judges,

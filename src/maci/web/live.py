@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from maci.acquisition.plan import Item
+from maci.acquisition.sources.person import Person
 from maci.controller.decisions import Finished
 from maci.controller.inputs import Intervened
 from maci.debate import debate
@@ -39,9 +41,12 @@ class Live:
         *,
         begun: Callable[[Prepared], None],
         hear: Callable[[Event], None],
+        asked: Callable[[Item | None], None],
         over: Callable[[str], None],
     ) -> None:
-        self._prepare, self._begun, self._hear, self._over = prepare, begun, hear, over
+        self._prepare, self._begun, self._hear, self._asked, self._over = prepare, begun, hear, asked, over
+        self._answer: asyncio.Future[str | None] | None = None
+        """Of the question that is open, in the debate's own loop."""
         self._home = asyncio.get_running_loop()
         self._ready: asyncio.Future[Prepared] = self._home.create_future()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -58,6 +63,26 @@ class Live:
         """Put a hand on the dials, pause, or stop."""
         if self._loop is not None and self._hand is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._hand.put_nowait, item)
+
+    def answer(self, text: str) -> None:
+        """Answer the question that is open; one that is not open any more needs no answer."""
+
+        def settle() -> None:
+            if self._answer is not None and not self._answer.done():
+                self._answer.set_result(text)
+
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(settle)
+
+    async def _ask(self, item: Item) -> str | None:
+        """Put a question of the plan to whoever looks at the page, and wait."""
+        self._answer = asyncio.get_running_loop().create_future()
+        self._tell(self._asked, item)
+        try:
+            return await self._answer
+        finally:
+            self._answer = None
+            self._tell(self._asked, None)
 
     async def close(self) -> None:
         """Break off; what was recorded stays, and can be gone on with."""
@@ -86,9 +111,12 @@ class Live:
             raise
         self._tell(self._start, prepared)
         seated, last = prepared.seated, None
+        table = seated.table
+        if table.source is not None and table.source.name == Person.name:
+            table = replace(table, source=Person(self._ask))  # not the person at the server's terminal
         try:
             async with prepared.transcript as record:
-                stream = debate(seated.opened, seated.table, record=record, recorded=prepared.recorded, hand=self._hand)
+                stream = debate(seated.opened, table, record=record, recorded=prepared.recorded, hand=self._hand)
                 async for last in stream:
                     self._tell(self._hear, last)
         finally:

@@ -78,7 +78,15 @@ async def debate(request: Request, id: str, said: str = "") -> HTMLResponse:
     run = await desk_of(request).run(id)
     notice = _SAID.get(said, "")
     html = debate_page(
-        id, run.story, run.events, run.state, visit_of(request), error=run.error, notice=notice, elsewhere=run.elsewhere
+        id,
+        run.story,
+        run.events,
+        run.state,
+        visit_of(request),
+        error=run.error,
+        notice=notice,
+        elsewhere=run.elsewhere,
+        question=run.question,
     )
     return HTMLResponse(html)
 
@@ -89,6 +97,7 @@ _SAID = {
     "go": "It goes on.",
     "stop": "A stop was asked for.",
     "nothing": "No dial was ticked, so nothing was changed.",
+    "answer": "Thank you: the debate goes on with that.",
     "late": "It was over before that could be done.",
 }
 
@@ -97,7 +106,7 @@ _SAID = {
 async def control_buttons(request: Request, id: str) -> HTMLResponse:
     """What can be done with it now, as a part of its page."""
     run = await desk_of(request).run(id)
-    return HTMLResponse(controls(id, run.state, visit_of(request), elsewhere=run.elsewhere))
+    return HTMLResponse(controls(id, run.state, visit_of(request), elsewhere=run.elsewhere, question=run.question))
 
 
 @router.get("/debates/{id}/events")

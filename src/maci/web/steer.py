@@ -113,6 +113,17 @@ def _dial(fields: Mapping[str, str], name: str) -> float | None:
         raise InputError(f"{name} is {fields.get(name)!r}: give a number between 0 and 1") from error
 
 
+@router.post("/debates/{id}/answer")
+async def answer(request: Request, id: str) -> Response:
+    """Answer what a debate asks: in words, or by one of the buttons."""
+    fields, _ = await _form(request)
+    desk = desk_of(request)
+    run = await desk.run(id)
+    desk.answer(id, fields.get("answer", "").strip()[:2000] or fields.get("quick", "unknown"))
+    await _seen(run.broadcast, len(run.events))
+    return RedirectResponse(link(id, "answer"), 303)
+
+
 @router.post("/debates/{id}/resume")
 async def resume(request: Request, id: str) -> Response:
     """Go on with a debate that broke off."""

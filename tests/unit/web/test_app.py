@@ -13,7 +13,7 @@ import pytest
 from maci.controller.inputs import Intervened
 from maci.errors import EnvironmentError_
 from maci.record.replay import replay
-from maci.record.transcript import read
+from maci.record.transcript import Transcript, read
 from maci.web.pages.layout import STATIC, static
 from maci.web.settings import Limits
 from web_helpers import Browser, Held, entries, tables, visit
@@ -267,3 +267,51 @@ def test_pages_that_do_not_exist_say_so(tmp_path: Path) -> None:
         assert (await browser.get("/compare?a=nothing&b=nothing")).status_code == 404
 
     visit(tmp_path, walk)
+
+
+def test_a_debate_asks_and_goes_on_with_the_answer(tmp_path: Path) -> None:
+    async def walk(browser: Browser) -> str:
+        answer = await browser.post("/debates", {"builtin": "dengue", "panel": "readers", "questions": "2"})
+        assert answer.status_code == 200, answer.text
+        id = answer.url.path.rpartition("/")[2]
+        for said in ({"answer": "Yes, since Monday"}, {"quick": "stop"}):
+            run = browser.desk._running[id]
+            async with asyncio.timeout(60):
+                while not run.question:  # noqa: ASYNC110
+                    await asyncio.sleep(0.02)
+            page = (await browser.get(f"/debates/{id}")).text
+            assert "It asks: " in page and 'id="answer-form"' in page
+            again = await browser.post(f"/debates/{id}/answer", said)
+            assert again.status_code == 200 and "goes on with that" in again.text
+        await browser.end(id)
+        assert (await browser.post(f"/debates/{id}/answer", {"answer": "late"})).status_code == 422
+        return id
+
+    id = visit(tmp_path, walk)
+    acquired = [event for event in transcript(tmp_path, id) if event.type == "acquired"]
+    assert acquired[0].text == "Yes, since Monday" and acquired[0].source == "ask"
+    assert acquired[1].verdict == "stopped"
+    assert replay(transcript(tmp_path, id)).complete
+
+
+def test_a_debate_that_another_process_writes_is_shown_and_not_steered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def walk(browser: Browser) -> None:
+        id = await browser.start(settings="max_rounds=2")
+        await browser.end(id)
+        path = tmp_path / id / "transcript.jsonl"
+        lines = path.read_bytes().splitlines(keepends=True)
+        path.write_bytes(b"".join(lines[:-1]))
+        other, _ = Transcript.resume(path)
+        try:
+            page = (await browser.get(f"/debates/{id}")).text
+            assert "Another process runs this debate" in page and "do-stop" not in page and "do-resume" not in page
+            assert (await browser.post(f"/debates/{id}/hand", {"action": "stop"})).status_code == 422
+            assert (await browser.post(f"/debates/{id}/resume", {})).status_code == 503
+        finally:
+            other.close()
+        assert "Go on with it" in (await browser.get(f"/debates/{id}")).text
+
+    with tables(monkeypatch):
+        visit(tmp_path, walk)

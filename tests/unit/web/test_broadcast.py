@@ -106,3 +106,20 @@ def test_text_cannot_forge_frames() -> None:
     sent = asyncio.run(go())
     assert [event for event, _, _ in sent] == ["line", "end"]
     assert sent[0][1]["html"] == "a\n\nevent: end\ndata: {}\n\r\n\rb"
+
+
+def test_two_hundred_viewers_of_every_speed_get_every_event_in_order() -> None:
+    async def go() -> None:
+        broadcast = Broadcast()
+        viewers = [asyncio.ensure_future(all_of(broadcast, pause=(n % 5) * 0.001)) for n in range(200)]
+        for n in range(100):
+            broadcast.event("turn", f"<li>{n}</li>")
+            broadcast.panels({"p-now": str(n)})
+            await asyncio.sleep(0.001)
+        broadcast.end()
+        for viewer in viewers:
+            sent = await viewer
+            assert numbers(sent) == list(range(1, 101))
+            assert [data for event, data, _ in sent if event == "panels"][-1] == {"p-now": "99"}
+
+    asyncio.run(go())

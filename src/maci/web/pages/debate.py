@@ -28,16 +28,17 @@ def debate_page(
     error: str = "",
     notice: str = "",
     elsewhere: bool = False,
+    question: str = "",
 ) -> str:
     """The whole page; ``elsewhere``: another process runs the debate, and only that one can steer it."""
-    parts, case = panels(story, state), story.opened.case
+    parts, case = panels(story, state, question), story.opened.case
     place = {name: el("div", html, id=name) for name, html in parts.items()}
     live = state in {"running", "paused"} and not elsewhere
     head = el(
         "div",
         el("h1", title_of(case.title, case.question)),
         el("p", el("span", parts["p-state"], id="p-state"), " ", el("span", _who(story), class_="soft")),
-        el("div", controls(id, state, visit, elsewhere=elsewhere), id="controls", data_state=state),
+        el("div", controls(id, state, visit, elsewhere=elsewhere, question=question), id="controls", data_state=state),
         class_="head",
     )
     said = el("p", notice, class_="notice", role="status") if notice else None
@@ -53,6 +54,7 @@ def debate_page(
             el("div", rounds, id="rounds"),
             aria_labelledby="h-rounds",
         ),
+        el("section", el("h2", "What to find out next", id="h-plan"), place["p-plan"], aria_labelledby="h-plan"),
         _case(story),
         el(
             "details",
@@ -80,14 +82,14 @@ def debate_page(
     )
     link = f"/debates/{quote(id)}"
     body = el(
-        "div", head, said, place["p-verdict"], place["p-now"], broke, el("div", main, side, class_="columns"),
+        "div", head, said, place["p-question"], place["p-verdict"], place["p-now"], broke, el("div", main, side, class_="columns"),
         el("p", parts["p-said"], id="p-said", class_="unseen", aria_live="polite"),
         id="debate", data_live="yes" if live else None, data_events=f"{link}/events", data_last=len(events),
     )  # fmt: skip
     return page(title_of(case.title, case.question, 60), body, live=True, refresh=5 if live else None)
 
 
-def controls(id: str, state: str, visit: Visit, *, elsewhere: bool = False) -> Markup:
+def controls(id: str, state: str, visit: Visit, *, elsewhere: bool = False, question: str = "") -> Markup:
     """What can be done with the debate now."""
     link = f"/debates/{quote(id)}"
 
@@ -99,7 +101,8 @@ def controls(id: str, state: str, visit: Visit, *, elsewhere: bool = False) -> M
         words = "Another process runs this debate: it is steered there. Load the page again to see how far it is."
         return el("p", words, class_="soft")
     if state == "running":
-        return el("div", act("pause", "Pause"), act("stop", "Stop"), class_="buttons")
+        asked = _answer_form(link, visit) if question else None
+        return join(asked, el("div", act("pause", "Pause"), act("stop", "Stop"), class_="buttons"))
     if state == "paused":
         return el("div", act("go", "Go on", "home"), act("stop", "Stop"), class_="buttons")
     if state == "broken":
@@ -115,6 +118,24 @@ def controls(id: str, state: str, visit: Visit, *, elsewhere: bool = False) -> M
     ]
     compare = el("a", "Compare …", href=f"/compare?a={quote(id)}", class_="button")
     return el("div", links, compare, class_="buttons")
+
+
+def _answer_form(link: str, visit: Visit) -> Markup:
+    """Where a question of the plan is answered."""
+    words = (("yes", "Yes"), ("no", "No"), ("unknown", "I do not know"), ("stop", "Ask no more"))
+    buttons = [el("button", label, type="submit", name="quick", value=value) for value, label in words]
+    return el(
+        "form",
+        hidden(visit),
+        el("label", "Your answer", for_="answer"),
+        el("input", type="text", name="answer", id="answer", maxlength=2000, autocomplete="off"),
+        el("button", "Answer", type="submit", class_="home", id="do-answer"),
+        el("div", buttons, class_="buttons"),
+        method="post",
+        action=f"{link}/answer",
+        class_="stack wide",
+        id="answer-form",
+    )
 
 
 def _who(story: Story) -> Markup:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from textwrap import shorten
 
-from maci.controller.decisions import Dialled, Finished, Gated, Initialized, Measured, Weighed
+from maci.controller.caution import Watched
+from maci.controller.decisions import Dialled, Finished, Gained, Gated, Initialized, Measured, Planned, Weighed
 from maci.controller.inputs import (
+    Acquired,
     Exhausted,
     Intervened,
     JudgeAbstention,
@@ -15,11 +17,13 @@ from maci.controller.inputs import (
     Retrieved,
     Scored,
     Sent,
+    Surveyed,
     TurnFailed,
     TurnTaken,
 )
 from maci.page.markup import Markup, el
 from maci.record.events import Event
+from maci.story.caution import watched
 from maci.story.words import figure as whole_figure
 from maci.web.pages.words import count, percent, stop_words
 
@@ -63,6 +67,10 @@ def words(event: Event) -> str:
             return _hand(event)
         case Exhausted():
             return f"out of {event.resource}: {event.detail}"
+        case Surveyed():
+            return f"{event.considered} things that could be found out, {len(event.candidates)} worth a look"
+        case Acquired():
+            return f"{event.source or 'a source'} on {event.item}: {shorten(event.text, 120, placeholder=' …') or event.verdict}"
         case _:
             return _decision(event)
 
@@ -109,9 +117,15 @@ def _decision(event: Event) -> str:
                 else f"{event.answer} {percent(event.distribution.get(event.answer))}"
             )
             return f"{what}. {stop_words(event.stop_reason)} {count(event.tokens)} tokens"
+        case Planned():
+            now = f", {len(event.acquire)} asked now" if event.acquire else ""
+            return f"{len(event.items)} things to find out, {event.joint_gain:.2f} of {event.entropy:.2f} bits{now}"
+        case Gained():
+            return f"expected {event.predicted:.2f} bits, got {event.realised:.2f}"
+        case Watched():
+            return f"round {event.round}: {'; '.join(watched(event)) or 'nothing that may be harm'}"
         case _:
-            text = getattr(event, "detail", "") or getattr(event, "text", "")
-            return shorten(str(text), 160, placeholder=" …")
+            return ""
 
 
 def _lead(mixture: object) -> str:

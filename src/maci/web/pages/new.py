@@ -176,6 +176,7 @@ def _limits(given: Mapping[str, str]) -> Markup:
             "div",
             _text("budget_tokens", given, "Most tokens", type="number", min=0, step=1, placeholder="100000"),
             _text("budget_usd", given, "Most dollars", type="number", min=0, step="any"),
+            _text("questions", given, "Questions to you", type="number", min=0, max=20, step=1, placeholder="0"),
             _text("seed", given, "Seed", type="number", step=1, placeholder="0"),
             class_="grid",
         ),

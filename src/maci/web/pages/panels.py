@@ -8,6 +8,7 @@ from maci.page.markup import Markup, el, join
 from maci.page.strips import bar, key, ranked, stack
 from maci.report.evidence import evidence
 from maci.report.parts import anchors, distribution, signals
+from maci.report.plan import plan
 from maci.report.rounds import round_box
 from maci.story import Story
 from maci.story.model import Round
@@ -17,7 +18,7 @@ from maci.web.pages.words import count, money, percent, state_tag
 __all__ = ["panels", "round_name", "said_aloud"]
 
 
-def panels(story: Story, state: str) -> dict[str, Markup]:
+def panels(story: Story, state: str, question: str = "") -> dict[str, Markup]:
     """Every part by the id of its place on the page."""
     none = el("p", "Nothing is measured before the openings are in.", class_="soft")
     parts = {
@@ -25,6 +26,8 @@ def panels(story: Story, state: str) -> dict[str, Markup]:
         "p-now": _now(story, state),
         "p-verdict": _verdict(story),
         "p-signals": signals(story) or none,
+        "p-question": el("p", f"It asks: {question}", class_="notice", dir="auto") if question else Markup(""),
+        "p-plan": plan(story) or el("p", "What to find out next is worked out at the end.", class_="soft"),
         "p-beliefs": _beliefs(story),
         "p-dials": _dials(story),
         "p-spend": _spend(story),

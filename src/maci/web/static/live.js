@@ -75,7 +75,7 @@ if (root?.dataset.live) {
     const panels = JSON.parse(event.data), state = panels['p-state'];
     for (const [id, html] of Object.entries(panels)) put(id, html);
     dials();
-    if (state !== undefined) refreshControls();
+    if (state !== undefined || 'p-question' in panels) refreshControls();
   });
   stream.addEventListener('end', () => {
     stream.close();
