@@ -16,7 +16,7 @@ from typing import Annotated
 import typer
 
 from maci._version import __version__
-from maci.cli.asking import ask
+from maci.cli.asking import ask, batch
 from maci.cli.options import Agents, ConfigFile, Json, Judges, Panel, Plain, Profile, Quiet, Seed, Sets
 from maci.errors import InputError, MaciError, exit_code
 
@@ -127,6 +127,7 @@ def debate(
 
 
 app.command()(ask)
+app.command()(batch)
 
 
 @app.command()

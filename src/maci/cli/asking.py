@@ -1,4 +1,4 @@
-"""``maci ask``: its options."""
+"""``maci ask`` and ``maci batch``: their options."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from maci.cli.options import (
 )
 from maci.errors import InputError
 
-__all__ = ["ask"]
+__all__ = ["ask", "batch"]
 
 
 def ask(
@@ -91,5 +91,60 @@ def ask(
         Options(
             case=case, question=question, outcomes=outcomes, context=context, choice=choice, ask=True, explain=explain,
             out=out, resume=resume, dry_run=dry_run, json=json, plain=plain, quiet=quiet,
+        )
+    )  # fmt: skip
+
+
+def batch(
+    cases: Annotated[
+        Path, typer.Argument(help="Cases, one JSON object a line.", metavar="CASES.jsonl", dir_okay=False)
+    ],
+    ask: Annotated[bool, typer.Option("--ask", help="One agent, a vote or a debate, as far as it pays.")] = False,
+    panel: Panel = None,
+    agents: Agents = None,
+    judges: Judges = None,
+    corpus: Corpus = None,
+    profile: Profile = None,
+    config: ConfigFile = None,
+    sets: Sets = None,
+    budget_tokens: Annotated[
+        int | None,
+        typer.Option(help="Most tokens of the whole run; `--set budget.tokens=` is of one case.", min=0),
+    ] = None,
+    budget_usd: Annotated[float | None, typer.Option(help="Most dollars of the whole run.", min=0)] = None,
+    jobs: Annotated[int, typer.Option(help="Cases under way at once.", min=1, max=256)] = 4,
+    cache: Cache = None,
+    no_cache: NoCache = False,
+    offline: Offline = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="A folder for each case, and results.json and .csv (default: maci-runs/…).", file_okay=False),
+    ] = None,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Also cases that ended with an error.")] = False,
+    seed: Seed = 0,
+    json: Annotated[
+        bool, typer.Option("--json", help="One JSON object a case on standard output, in the order of the file.")
+    ] = False,
+    plain: Plain = False,
+    quiet: Quiet = False,
+) -> None:
+    """Debate many cases, or ask about them, under one budget.
+
+    The same command with the same --out goes on where a run broke off: finished cases are kept, open ones go on from their record.
+    """
+    from maci.cli.batch import Options, run
+    from maci.cli.seating import Choice
+
+    if cache is not None and no_cache:
+        raise InputError("give --cache or --no-cache, not both")
+    choice = Choice(
+        panel=panel, agents=agents, judges=judges, corpus=corpus, profile=profile, config=config,
+        sets=(*(sets or ()), *(("triage.enabled=true",) if ask else ())),
+        seed=seed, cache=cache, no_cache=no_cache, offline=offline, quiet=json or quiet,
+    )  # fmt: skip
+    run(
+        Options(
+            cases=cases, choice=choice, tokens=budget_tokens, usd=budget_usd, jobs=jobs, out=out,
+            retry_failed=retry_failed, json=json, plain=plain, quiet=quiet,
         )
     )  # fmt: skip

@@ -1,0 +1,258 @@
+"""``maci batch``: many cases, one budget, one folder."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import json as jsonlib
+import os
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from maci.batch import Batch, Done, Entry, entries
+from maci.case.case import Case
+from maci.cli.calibrate import read_cases
+from maci.cli.learned import begin, keep
+from maci.cli.seating import Choice, Seated, open_house, seat_case, unpriced
+from maci.controller.inputs import Opened
+from maci.errors import BudgetError, EnvironmentError_, InputError
+from maci.llm.usage import dollars
+from maci.panel.seating import check_models
+from maci.panel.spec import PanelSpec
+from maci.record.result import AskResult, Result, stage_of
+from maci.story.words import plural
+
+__all__ = ["Options", "run"]
+
+_COLUMNS = (
+    "number", "case", "status", "answer", "p", "gold", "correct", "stage", "stop_reason", "rounds", "tokens", "usd", "folder", "error",
+)  # fmt: skip
+_EVERY = 30.0
+"""Seconds between two lines where there is no terminal."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The command's options as given."""
+
+    cases: Path
+    choice: Choice
+    tokens: int | None
+    usd: float | None
+    jobs: int
+    out: Path | None
+    retry_failed: bool
+    json: bool
+    plain: bool
+    quiet: bool
+
+
+def run(options: Options) -> None:
+    """Debate or ask about every case; print or write what came of it."""
+    cases = list(read_cases(options.cases))
+    if not cases:
+        raise InputError(f"{options.cases} holds no case: write one JSON object a line, with `question` and `outcomes`")
+    out = options.out or Path("maci-runs") / f"{datetime.now().astimezone():%Y%m%d-%H%M%S-%f}-batch"
+    todo = entries(cases, out)
+    told: dict[int, Done] = {}
+    view = _View(len(todo), silent=options.quiet or options.json, plain=options.plain)
+    interrupted = False
+    try:
+        batch = asyncio.run(_play(options, todo, told, view))
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        view.close()
+    rows = [_row(told.get(entry.number) or Done(entry=entry, status="waiting")) for entry in todo]
+    _write(out, rows)
+    if interrupted:
+        again = f"the same command with --out {shlex.quote(str(out))}"
+        typer.echo(f"\ninterrupted; nothing that was recorded is lost. Go on with {again}", err=True)
+        raise typer.Exit(130)
+    _conclude(rows, batch, out, options)
+
+
+async def _play(options: Options, todo: Sequence[Entry], told: dict[int, Done], view: _View) -> Batch:
+    panel, _ = options.choice.settled()
+    house = None
+    if isinstance(panel, PanelSpec):
+        from maci.cli.models import fetch
+
+        house = open_house(panel, options.choice)
+        check_models(panel, house, lambda name: fetch(name, offline=options.choice.offline, quiet=options.choice.quiet))
+
+    def seat(case: Case) -> Seated:
+        return begin(seat_case(case, options.choice, house), None)
+
+    batch = Batch(
+        todo, seat, tokens=options.tokens, usd=options.usd, jobs=options.jobs, retry_failed=options.retry_failed,
+        keep=keep,
+    )  # fmt: skip
+    printed = 0
+    try:
+        async with aclosing(batch.run()) as results:  # type: ignore[type-var]
+            async for done in results:
+                told[done.entry.number] = done
+                view.told(done, batch)
+                while options.json and printed < len(todo) and (next_ := told.get(todo[printed].number)) is not None:
+                    typer.echo(jsonlib.dumps(_full(next_), ensure_ascii=False))
+                    printed += 1
+    finally:
+        if house is not None:
+            await house.aclose()
+    return batch
+
+
+def _full(done: Done) -> dict[str, Any]:
+    """One line of ``--json``: the result's keys, beside which case it is of and what became of it."""
+    head: dict[str, Any] = {"number": done.entry.number, "case": done.entry.name, "status": done.status}
+    if done.error:
+        head["error"] = done.error
+    if done.result is None:
+        return {**head, "answer": None}
+    opened = done.events[0]
+    assert isinstance(opened, Opened)
+    path, priced = _path(done), not unpriced(opened)
+    asked = opened.config.triage.enabled
+    page = AskResult.of_ask(done.events, path, priced=priced) if asked else Result.of(done.result, path, priced=priced)
+    return {**head, **page.model_dump(mode="json")}
+
+
+def _path(done: Done) -> Path:
+    return done.entry.folder / "transcript.jsonl" if done.path is None else done.path
+
+
+def _row(done: Done) -> dict[str, Any]:
+    """One line of the results file."""
+    result, gold = done.result, done.entry.case.gold
+    answer = None if result is None else result.answer
+    return {
+        "number": done.entry.number,
+        "case": done.entry.name,
+        "status": done.status,
+        "answer": answer,
+        "p": None if result is None or answer is None else result.distribution[answer],
+        "gold": gold,
+        "correct": None if gold is None or answer is None else answer == gold,
+        "stage": stage_of(done.events) if result is not None else None,
+        "stop_reason": None if result is None else result.stop_reason,
+        "rounds": None if result is None else result.rounds,
+        "tokens": None if result is None else result.tokens,
+        "usd": None if result is None else result.usd,
+        "folder": _path(done).parent.name,
+        "error": done.error,
+    }
+
+
+def _write(out: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """results.json and results.csv, each whole or as it was before."""
+    page = io.StringIO()
+    table = csv.DictWriter(page, _COLUMNS)
+    table.writeheader()
+    table.writerows(rows)
+    summary = {
+        status: sum(row["status"] == status for row in rows) for status in ("done", "failed", "budget", "waiting")
+    }
+    texts = {
+        "results.csv": page.getvalue(),
+        "results.json": jsonlib.dumps({**summary, "results": list(rows)}, ensure_ascii=False, indent=1) + "\n",
+    }
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            part = out / f".{name}.{os.getpid()}"
+            part.write_text(text, encoding="utf-8")
+            part.replace(out / name)
+    except OSError as error:
+        raise EnvironmentError_(
+            f"cannot write the results to {out}: {error.strerror}; the transcripts are kept"
+        ) from error
+
+
+def _conclude(rows: Sequence[Mapping[str, Any]], batch: Batch, out: Path, options: Options) -> None:
+    """Say how it went, and exit as it went."""
+    by = {
+        status: [row for row in rows if row["status"] == status] for status in ("done", "failed", "budget", "waiting")
+    }
+    known = [row for row in by["done"] if row["correct"] is not None]
+    if not options.json:
+        spent = plural(batch.spent.tokens, "token") + (f", {dollars(batch.spent.usd)}" if batch.spent.usd else "")
+        right = f", {sum(row['correct'] for row in known)} of {len(known)} with a known answer right" if known else ""
+        typer.echo(f"{plural(len(by['done']), 'answer')} to {plural(len(rows), 'case')}{right}; {spent}.")
+        stages = [row["stage"] for row in by["done"]]
+        if any("triage.enabled" in each for each in options.choice.sets):
+            typer.echo(
+                "Answered by " + ", ".join(f"{s}: {stages.count(s)}" for s in ("single", "vote", "debate")) + "."
+            )
+        typer.echo(f"Results: {out / 'results.json'} and results.csv; a transcript for each case beside them.")
+    for row in by["failed"][:20]:
+        typer.echo(f"failed: {row['case']}: {row['error']}", err=True)
+    if len(by["failed"]) > 20:
+        typer.echo(f"and {len(by['failed']) - 20} more, see {out / 'results.csv'}", err=True)
+    if by["failed"]:
+        raise EnvironmentError_(
+            f"{plural(len(by['failed']), 'case')} failed, {plural(len(by['waiting']), 'case')} not begun; once that is mended, the "
+            f"same command with --out {shlex.quote(str(out))} --retry-failed goes on"
+        )
+    if by["budget"] or by["waiting"]:
+        raise BudgetError(
+            f"the budget ended before {plural(len(by['budget']) + len(by['waiting']), 'case')} had an answer: raise --budget-tokens or "
+            f"--budget-usd; with --out {shlex.quote(str(out))} --retry-failed what is answered is kept"
+        )
+
+
+class _View:
+    """How far it is, on standard error: a bar on a terminal, a line now and then elsewhere."""
+
+    def __init__(self, total: int, *, silent: bool, plain: bool) -> None:
+        self._console = Console(stderr=True, highlight=False, no_color=plain)
+        self._total, self._silent, self._done, self._kept, self._failed = total, silent, 0, 0, 0
+        self._began = self._said = time.monotonic()
+        self._bar: Progress | None = None
+        if not silent and not plain and self._console.is_terminal:
+            columns = (
+                TextColumn("cases"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeRemainingColumn(),
+                TextColumn("{task.description}"),
+            )
+            self._bar = Progress(*columns, console=self._console, transient=True)
+            self._bar.add_task("", total=total)
+            self._bar.start()
+
+    def told(self, done: Done, batch: Batch) -> None:
+        """Another case."""
+        self._done += 1
+        self._kept += done.kept
+        self._failed += done.status == "failed"
+        if self._silent:
+            return
+        words = plural(batch.spent.tokens, "token") + (f", {dollars(batch.spent.usd)}" if batch.spent.usd else "")
+        words += f", {self._failed} failed" if self._failed else ""
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=self._done, description=words)
+            return
+        now, tenth = time.monotonic(), max(1, self._total // 10)
+        if (self._done % tenth and now - self._said < _EVERY) or (done.kept and self._done < self._total):
+            return
+        self._said, new = now, self._done - self._kept
+        left = (now - self._began) / max(1, new) * (self._total - self._done)
+        eta = f" · about {left:.0f} s left" if new and self._done < self._total else ""
+        self._console.print(f"{self._done}/{self._total}{eta} · {words}", markup=False, soft_wrap=True)
+
+    def close(self) -> None:
+        """Leave nothing half drawn."""
+        if self._bar is not None:
+            self._bar.stop()
