@@ -1,7 +1,8 @@
 """Calibration: what a development split teaches about a task and an encoder (SPEC 4, 6).
 
 Runs the panel on cases with known answers and reads off: the temperature that makes the reported p fit the truth, the P30/P70 bins
-of Q₀ and D₀, the starting gates, the plateau and judge thresholds, the overlap floor, and how well a vote is calibrated. The
+of Q₀ and D₀, the starting gates, the plateau and judge thresholds, the overlap floor, and how well a vote is calibrated; then, from
+debates of other cases under what was learnt, the thresholds of prediction sets (:mod:`maci.moderator.conformal`). The
 result is a TOML file for ``--config``; it names the encoder it was made for and is refused for another.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from maci.controller.decisions import Finished, Gated, Initialized, Measured
 from maci.controller.inputs import Opened
 from maci.errors import InputError
 from maci.escalate import learn_triage, trial
+from maci.moderator.conformal import COVERAGES, Score, nonconformity, quantile, smallest
 from maci.record.events import Event
 from maci.record.replay import replay_with
 
@@ -29,9 +31,11 @@ __all__ = [
     "Outcome",
     "binned_gaps",
     "calibrate",
+    "conformalise",
     "ece",
     "equal_width",
     "fit_temperature",
+    "nonconformity_of",
     "observe",
     "to_toml",
 ]
@@ -146,6 +150,8 @@ class Calibration:
     accuracy: float
     triage: tuple[str, ...] = ()
     """What the cases say about one agent, vote and debate, in words."""
+    held: int = 0
+    """Cases that taught nothing but the thresholds of prediction sets."""
 
 
 def _percentile(values: Sequence[float | None], q: float, default: float) -> float:
@@ -230,12 +236,46 @@ def calibrate(outcomes: Sequence[Outcome]) -> Calibration:
     )
 
 
+def nonconformity_of(events: Sequence[Event], score: Score) -> float | None:
+    """How far from the reported p the truth was in one debate: infinite where nobody named it, ``None`` without an answer."""
+    opened, result = events[0], events[-1]
+    if not isinstance(opened, Opened) or not isinstance(result, Finished) or result.answer is None:
+        return None
+    labels = list(result.distribution)
+    if opened.case.gold not in labels:
+        return math.inf
+    p = np.array(list(result.distribution.values()))
+    return float(nonconformity(p, score)[labels.index(opened.case.gold)])
+
+
+def conformalise(found: Calibration, fitted: Sequence[Outcome], held: Sequence[Sequence[Event]]) -> Calibration:
+    """The calibration with thresholds of prediction sets, from debates (``held``) of other cases under what was learnt.
+
+    The score is the one whose sets are smaller on the cases fitted on. A coverage for which there are too few cases, or too many
+    truths that nobody named, has no threshold.
+    """
+    t = float(found.settings["calibration.temperature"])
+    score = smallest([temper(o.p, t) for o in fitted], [o.gold for o in fitted])
+    scores = [s for events in held if (s := nonconformity_of(events, score)) is not None]
+    limits = {c: q for c in COVERAGES if math.isfinite(q := quantile(scores, c))}
+    rounded = {c: min(1.0, math.ceil(q * 1e6) / 1e6) for c, q in limits.items()}  # upwards: what was in stays in
+    settings = {
+        **found.settings,
+        "calibration.score": score,
+        "calibration.conformal": ",".join(f"{c:g}={q:g}" for c, q in rounded.items()),
+        "calibration.conformal_n": len(scores),
+    }
+    return replace(found, settings=settings, held=len(scores))
+
+
 def to_toml(found: Calibration, made: str) -> str:
     """The calibration as a config file."""
     lines = [
         f"# Calibration from {found.n} cases ({made}). Use it with --config; it is refused for another encoder.",
         f"# Accuracy {found.accuracy:.3f}; calibration error {found.ece_before:.3f} before, {found.ece_after:.3f} after (in-sample).",
     ]
+    if found.held:
+        lines.append(f"# Prediction sets rest on {found.held} other cases; their promise is about cases like these.")
     section = ""
     for key in sorted(found.settings, key=lambda k: (full_key(k).split(".")[0], k)):
         table, name = full_key(key).split(".")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from maci.belief import temper
-from maci.calibrate import calibrate, ece, fit_temperature, observe, to_toml
+from maci.calibrate import calibrate, conformalise, ece, fit_temperature, nonconformity_of, observe, to_toml
 from maci.case.case import builtin_cases
 from maci.cli.app import app
 from maci.config import Config, load
@@ -18,6 +20,7 @@ from maci.debate import debate
 from maci.errors import ConfigError, InputError
 from maci.evidence.fake import HashEncoder
 from maci.evidence.knowledge import builtin_spans
+from maci.moderator.conformal import COVERAGES
 from maci.panel.readers import ReaderPanel
 from maci.run import opening
 
@@ -89,5 +92,75 @@ def test_the_command_writes_the_file_and_says_what_it_learnt(tmp_path: Path):
     out = tmp_path / "c.toml"
     done = CliRunner().invoke(app, ["calibrate", str(tmp_path / "dev.jsonl"), "--out", str(out), "--json"])
     assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["n"] == len(lines)
+    said = json.loads(done.stdout)
+    assert said["held_out"] == round(0.33 * len(lines)) and said["n"] + said["held_out"] == len(lines)
     assert "made_for" in out.read_text(encoding="utf-8")
+
+
+# --- prediction sets --------------------------------------------------------------------------------------------------------------
+
+
+def test_thresholds_are_the_corrected_quantiles_of_the_held_out_cases(outcomes, tmp_path: Path):
+    found = calibrate(outcomes)
+    learnt = conformalise(found, outcomes, [o.events for o in outcomes])
+    score, n = learnt.settings["calibration.score"], len(outcomes)
+    by_hand = []
+    for o in outcomes:
+        p = np.array(list(o.events[-1].distribution.values()))
+        by_hand.append(1 - p[o.gold] if score == "lac" else p[p >= p[o.gold] - 1e-9].sum())
+    by_hand.sort()
+    file = tmp_path / "c.toml"
+    file.write_text(to_toml(learnt, "built-in"), encoding="utf-8")
+    known = load(file=file, environ={}).calibration
+    assert (known.conformal_n, known.score, learnt.held) == (n, score, n)
+    for level, limit in known.conformal.items():
+        assert limit == pytest.approx(by_hand[math.ceil((n + 1) * float(level)) - 1], abs=1e-6)
+    assert max(map(float, known.conformal)) <= n / (n + 1) < min(c for c in COVERAGES if c > n / (n + 1))
+
+
+def test_a_truth_nobody_named_is_infinitely_far_and_a_debate_without_an_answer_says_nothing(outcomes):
+    opened, *rest, end = outcomes[0].events
+    strange = dataclasses.replace(opened, case=dataclasses.replace(opened.case, gold=None))
+    assert nonconformity_of([strange, *rest, end], "lac") == math.inf
+    silent = dataclasses.replace(end, answer=None, distribution={})
+    assert nonconformity_of([opened, *rest, silent], "lac") is None
+
+
+def dev_file(path: Path, n: int) -> Path:
+    cases = [
+        case for case in builtin_cases().values() if case.outcomes.kind == "closed" and not case.id.startswith("paper")
+    ]
+    lines = []
+    for i in range(n):
+        c = cases[i % len(cases)]
+        context = f"{c.context} {'Seen today.' if i >= len(cases) else ''}".strip()
+        lines.append(
+            json.dumps(
+                {"question": c.question, "context": context, "outcomes": list(c.outcomes.labels), "gold": c.gold}
+            )
+        )
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def test_the_command_holds_cases_out_for_prediction_sets_and_a_debate_then_has_one(tmp_path: Path):
+    from typer.testing import CliRunner
+
+    out, runner = tmp_path / "c.toml", CliRunner()
+    dev = dev_file(tmp_path / "dev.jsonl", 44)
+    done = runner.invoke(app, ["calibrate", str(dev), "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert (
+        "from 29 cases" in done.stdout
+        and "Prediction sets from 15 cases held out, of a coverage up to 0.9" in done.stdout
+    )
+    said = runner.invoke(app, ["debate", "dengue", "--config", str(out), "--out", str(tmp_path / "run"), "--json"])
+    held = json.loads(said.stdout)["prediction_set"]
+    assert held["coverage"] == 0.9 and held["n"] == 15 and held["outcomes"][0] == json.loads(said.stdout)["answer"]
+    none = runner.invoke(app, ["calibrate", str(dev), "--out", str(out), "--held-out", "0"])
+    assert "from 44 cases" in none.stdout and "No prediction sets: nothing was held out" in none.stdout
+    few = runner.invoke(app, ["calibrate", str(dev_file(tmp_path / "few.jsonl", 24)), "--out", str(out)])
+    assert (
+        "from 24 cases" in few.stdout
+        and "No prediction sets: of 24 cases none can be held out; give at least 30" in few.stdout
+    )

@@ -297,15 +297,19 @@ def calibrate(
     ],
     out: Annotated[Path, typer.Option(help="Where to write the settings.", dir_okay=False)] = Path("calibration.toml"),
     corpus: Annotated[Path | None, typer.Option(help="Evidence: a folder made by `maci index`.", exists=True)] = None,
+    held_out: Annotated[
+        float,
+        typer.Option(help="Share of the cases that only prediction sets are learnt from; 0: none.", min=0, max=0.9),
+    ] = 0.33,
     sets: Sets = None,
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Learn thresholds and the temperature of reported probabilities from cases with known answers."""
+    """Learn thresholds, the temperature of reported probabilities, and prediction sets from cases with known answers."""
     from maci.cli.calibrate import run
 
-    run(cases, out=out, corpus=corpus, sets=sets or [], seed=seed, json=json, quiet=quiet)
+    run(cases, out=out, corpus=corpus, sets=sets or [], held_out=held_out, seed=seed, json=json, quiet=quiet)
 
 
 models = typer.Typer(help="List, pull, verify and remove model weights.", no_args_is_help=False)
