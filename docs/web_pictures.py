@@ -1,4 +1,7 @@
-"""Pictures of the web page for docs/images, made by `python docs/screenshots.py`: the real server, a real debate, a real browser."""
+"""Pictures of the web page for docs/images: the real server, a real debate, a real browser.
+
+python docs/web_pictures.py [NAME…]
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 NAMES = (
     "web-home", "web-empty", "web-new", "web-live", "web-finished", "web-compare", "web-replay", "web-error",
-    "web-live-phone", "web-finished-phone", "web-live-dark", "web-home-dark", "web-studies",
+    "web-live-phone", "web-finished-phone", "web-live-dark",
 )  # fmt: skip
 
 
@@ -97,3 +100,20 @@ def _bridge(page: Any, stage: Any) -> str:
     page.click("#start")
     page.wait_for_url("**/debates/*")
     return str(page.url)
+
+
+def main() -> None:
+    """The pictures of the web page alone."""
+    from stage import chromium
+
+    images = Path(__file__).parent / "images"
+    images.mkdir(exist_ok=True)
+    wanted = set(sys.argv[1:]) or set(NAMES)
+    with chromium() as browser:
+        make(browser, images, wanted)
+    for name in sorted(wanted):
+        print(f"docs/images/{name}.png: {(images / f'{name}.png').stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -162,3 +162,16 @@ def test_without_scripts_a_debate_is_started_watched_and_stopped(browser: Any, s
     page.click("#do-stop")
     assert "finished" in page.inner_text("#p-state")
     context.close()
+
+
+def test_a_debate_asks_its_reader_and_goes_on_with_the_answer(page: Any, stage: Stage) -> None:
+    page.goto(f"{stage.url}/new?builtin=dengue")
+    page.fill("#questions", "1")
+    page.click("#start")
+    page.wait_for_selector("#answer-form")  # the page shows it by itself
+    assert page.inner_text("#p-question").startswith("It asks: ")
+    page.fill("#answer", "Yes, since Monday")
+    page.click("#do-answer")
+    page.wait_for_selector("#p-state >> text=finished")
+    acquired = [event for event in events_of(stage, page.url.partition("?")[0]) if event.type == "acquired"]
+    assert [event.text for event in acquired] == ["Yes, since Monday"]

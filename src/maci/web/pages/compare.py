@@ -165,6 +165,9 @@ def _round(side: Side, at: int) -> Markup:
     return el("section", el("h3", round_name(item)), el("p", lead, class_="soft"), el("ul", said, class_="said"))
 
 
+_RULES = (("Rules", None), ("Stops", "words"), ("Rounds", None), ("Answer", "words"), ("p", None))
+
+
 def replay_page(id: str, title: str, found: Otherwise | None, asked: str, wrong: str = "") -> str:
     """What other rules would have made of a record."""
     link = f"/debates/{quote(id)}"
@@ -173,7 +176,7 @@ def replay_page(id: str, title: str, found: Otherwise | None, asked: str, wrong:
         return page(
             "What if?", el("h1", "What if?"), el("div", el("p", wrong), class_="verdict wrong", role="alert"), back
         )
-    head = el("tr", (el("th", name, scope="col") for name in ("Rules", "Stops", "Rounds", "Answer", "p")))
+    head = el("tr", (el("th", name, scope="col", class_=kind) for name, kind in _RULES))
     lines = (
         el("tr", el("th", r.rules, scope="row"), el("td", stop_words(r.stop_reason) if r.stop_reason else r.lacking, class_="words"),
            el("td", count(r.rounds)), el("td", r.answer or "–", class_="words"), el("td", percent(r.p)))
