@@ -129,3 +129,15 @@ def events_of(stage: Stage, address: str) -> tuple[Any, ...]:
 def log_numbers(page: Any) -> list[int]:
     """The numbers of the events in the page's log."""
     return [int(n) for n in page.eval_on_selector_all("#log > li", "rows => rows.map(row => row.value)")]
+
+
+def check(page: Any, address: str) -> None:
+    """No serious fault for assistive technology, and nothing beyond the width of the window."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page).response["violations"]
+    serious = [fault for fault in found if fault["impact"] in {"serious", "critical"}]
+    told = [{"id": f["id"], "help": f["help"], "at": [n["target"] for n in f["nodes"][:3]]} for f in serious]
+    assert serious == [], f"{address}: {json.dumps(told, indent=1)}"
+    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert wide <= 0, f"{address} scrolls sideways by {wide} px"

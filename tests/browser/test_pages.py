@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
 from helpers import arg, make_case, script, seat, settings, turn, write
 from maci.case.case import Document
 from maci.controller.inputs import Intervened
 from maci.evidence.citation import Citation
-from stage import Stage, start
+from stage import Stage, check, start
 
 pytestmark = pytest.mark.system
 OWNED = "document.documentElement.dataset.owned='yes'"
@@ -99,15 +97,6 @@ def test_no_page_has_a_serious_fault_for_assistive_technology_or_scrolls_sideway
     page.wait_for_selector("[role=alert]")
     check(page, "a form with an error")
     context.close()
-
-
-def check(page: Any, address: str) -> None:
-    found = Axe().run(page).response["violations"]
-    serious = [fault for fault in found if fault["impact"] in {"serious", "critical"}]
-    told = [{"id": f["id"], "help": f["help"], "at": [n["target"] for n in f["nodes"][:3]]} for f in serious]
-    assert serious == [], f"{address}: {json.dumps(told, indent=1)}"
-    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-    assert wide <= 0, f"{address} scrolls sideways by {wide} px"
 
 
 def test_dark_is_dark_and_the_button_changes_it(browser: Any, stage: Stage) -> None:

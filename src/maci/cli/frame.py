@@ -187,8 +187,8 @@ def _argument(item: Said, story: Story, look: Look) -> Text:
     mark, style = _FATES[item.fate]
     if not look.blocks:
         mark = {"✓": "+", "✗": "x", "…": "?"}.get(mark, "-")
-    line = Text(f"{mark} {item.id} {clean(item.agent)}: ", style=style)
-    line.append(clean(" ".join(item.argument.claim.split())), style="")
+    line = Text().append(f"{mark} {item.id} {clean(item.agent)}: ", style=style)
+    line.append(clean(" ".join(item.argument.claim.split())))
     if item.admission is not None and item.admission.reason:
         line = Text(f"{mark} {item.id} {clean(item.agent)}: {clean(item.admission.reason)}", style=style)
     elif item.fate == "open" and (slots := max(1, len(story.opened.judges))) and item.scores:
