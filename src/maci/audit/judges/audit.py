@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maci._version import __version__
 from maci.audit.judges import agreement, bias
 from maci.audit.judges.asking import Ask, Asked, ask_all, is_stateless
-from maci.audit.judges.estimate import Estimate, share
+from maci.audit.judges.estimate import Estimate, Sampling, share
 from maci.audit.judges.findings import Finding, Level, findings, verdict
 from maci.audit.judges.items import Batch, Item
 from maci.audit.judges.pairs import PairJudge, Pairs, pairs_of, presented_both_ways
@@ -102,7 +103,7 @@ class Audit:
 
 def planned(
     batches: Sequence[Batch], seats: Callable[[Batch], Sequence[Judge]], plan: Plan
-) -> tuple[list[Ask], list[Item], np.typing.NDArray[np.float64]]:
+) -> tuple[list[Ask], list[Item], NDArray[np.float64]]:
     """Every question in the order it is put, the items, and the place of each item in its batch (judges, items).
 
     The plain scores come first: if the ceiling ends the work, they are there.
@@ -157,11 +158,11 @@ def rated(
     asked: Asked,
     items: Sequence[Item],
     judges: Sequence[Seat],
-    place: np.typing.NDArray[np.float64],
+    place: NDArray[np.float64],
 ) -> Ratings:
     """Answers as a table."""
     shape = (len(judges), len(items))
-    found: dict[tuple[str, int], np.typing.NDArray[np.float64]] = {}
+    found: dict[tuple[str, int], NDArray[np.float64]] = {}
     for number, ask in enumerate(asks):
         table = found.setdefault((ask.probe, ask.sample), np.full(shape, np.nan))
         answer = asked.answers.get(number)
@@ -182,42 +183,8 @@ def rated(
 def figures(ratings: Ratings, plan: Plan, pairs: Mapping[str, Pairs] | None = None) -> Audit:
     """Every figure that scores alone decide."""
     sampling = ratings.sampling(plan.seed, plan.resamples)
-    plain = ratings.plain
-    nothing = np.full(plain.shape, np.nan)
-    turned = ratings.variants.get("turned", nothing)
-    batch = ratings.variants.get("batch", nothing)
+    plain, turned = ratings.plain, _variant(ratings, "turned")
     both = np.where(np.isfinite(turned), plain, np.nan)
-    found = []
-    for j, seat in enumerate(ratings.judges):
-        own = plain[j][np.isfinite(plain[j])]
-        rest = np.delete(plain, j, axis=0)
-        without = agreement.alpha_of(rest)(np.arange(plain.shape[1])[None])[0] if len(rest) > 1 else np.nan
-        variants = {name: ratings.variants.get(name, nothing)[j] for name in ("padded", "signed")}
-        found.append(
-            JudgeFigures(
-                name=seat.name,
-                family=seat.family,
-                mean=float(own.mean()) if len(own) else None,
-                sd=float(own.std(ddof=1)) if len(own) > 1 else None,
-                constant=bool(len(own) > 1 and np.ptp(own) < 1e-9),
-                abstained=share(plain.shape[1] - len(own), plain.shape[1], "arguments"),
-                with_rest=agreement.with_rest(plain, j, sampling),
-                alpha_without=float(without) if np.isfinite(without) else None,
-                order=order_swap(plain[j], turned[j], sampling),
-                batch=order_swap(plain[j], batch[j], sampling),
-                position=bias.position(ratings, j, sampling),
-                pairs=(pairs or {}).get(seat.name),
-                own_family=bias.own_family(ratings, j, sampling),
-                length=bias.length(ratings, j, sampling),
-                padded=bias.shift(plain[j], variants["padded"], sampling),
-                signed=bias.shift(plain[j], variants["signed"], sampling),
-                signed_by_family=bias.shift_by_family(ratings, j, "signed", sampling)
-                if "signed" in ratings.variants
-                else {},
-                within=bias.within(ratings, j, sampling),
-                noise=bias.noise(ratings, j, sampling),
-            )
-        )
     result = Audit(
         verdict="unknown",
         findings=(),
@@ -232,7 +199,9 @@ def figures(ratings: Ratings, plan: Plan, pairs: Mapping[str, Pairs] | None = No
         swap_counted=swap_rate(ratings, sampling, counted=True),
         swaps=judge_swap(ratings),
         order=order_swap(panel_mean(both), panel_mean(turned), sampling),
-        judges=tuple(found),
+        judges=tuple(
+            _figures(ratings, j, sampling, (pairs or {}).get(seat.name)) for j, seat in enumerate(ratings.judges)
+        ),
         notes=(),
         calls=0,
         tokens=0,
@@ -243,6 +212,39 @@ def figures(ratings: Ratings, plan: Plan, pairs: Mapping[str, Pairs] | None = No
     )
     checks = findings(result)
     return replace(result, findings=checks, verdict=verdict(checks))
+
+
+def _variant(ratings: Ratings, probe: str) -> NDArray[np.float64]:
+    """The scores of a probe; all undefined where it was not asked."""
+    return ratings.variants.get(probe, np.full(ratings.plain.shape, np.nan))
+
+
+def _figures(ratings: Ratings, j: int, sampling: Sampling, pairs: Pairs | None) -> JudgeFigures:
+    plain, seat = ratings.plain, ratings.judges[j]
+    own = plain[j][np.isfinite(plain[j])]
+    rest = np.delete(plain, j, axis=0)
+    without = agreement.alpha_of(rest)(np.arange(plain.shape[1])[None])[0] if len(rest) > 1 else np.nan
+    return JudgeFigures(
+        name=seat.name,
+        family=seat.family,
+        mean=float(own.mean()) if len(own) else None,
+        sd=float(own.std(ddof=1)) if len(own) > 1 else None,
+        constant=bool(len(own) > 1 and np.ptp(own) < 1e-9),
+        abstained=share(plain.shape[1] - len(own), plain.shape[1], "arguments"),
+        with_rest=agreement.with_rest(plain, j, sampling),
+        alpha_without=float(without) if np.isfinite(without) else None,
+        order=order_swap(plain[j], _variant(ratings, "turned")[j], sampling),
+        batch=order_swap(plain[j], _variant(ratings, "batch")[j], sampling),
+        position=bias.position(ratings, j, sampling),
+        pairs=pairs,
+        own_family=bias.own_family(ratings, j, sampling),
+        length=bias.length(ratings, j, sampling),
+        padded=bias.shift(plain[j], _variant(ratings, "padded")[j], sampling),
+        signed=bias.shift(plain[j], _variant(ratings, "signed")[j], sampling),
+        signed_by_family=bias.shift_by_family(ratings, j, "signed", sampling) if "signed" in ratings.variants else {},
+        within=bias.within(ratings, j, sampling),
+        noise=bias.noise(ratings, j, sampling),
+    )
 
 
 @dataclass(slots=True)

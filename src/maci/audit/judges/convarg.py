@@ -20,7 +20,7 @@ from maci.agents.anchor import Question
 from maci.agents.argument import Argument
 from maci.audit.judges.asking import Ask, Asked, ask_all
 from maci.audit.judges.correlation import Rows
-from maci.audit.judges.estimate import Estimate, Indices
+from maci.audit.judges.estimate import Estimate, Indices, share
 from maci.audit.judges.people import hit, hits_by_group, pair_accuracy
 from maci.belief import Vector
 from maci.case.datasets import load
@@ -59,8 +59,8 @@ class Versus:
     """Accuracy minus that of "the longer one wins"."""
     with_length: Estimate
     """Length and score together, minus length alone, each fitted on the other topic sides."""
-    by_side: dict[str, tuple[float, int]]
-    """Topic side → (accuracy, pairs)."""
+    by_side: dict[str, Estimate]
+    """Topic side → accuracy; Wilson, as if its pairs were independent, which they are not quite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ class Comparison:
     sides: int
     longer: Estimate
     longer_test: Estimate
-    longer_by_side: dict[str, tuple[float, int]]
+    longer_by_side: dict[str, Estimate]
     judges: tuple[Versus, ...]
     abstained: int
     tokens: int
@@ -186,8 +186,9 @@ def _hits(ahead: Vector, chosen: Sequence[Pair]) -> list[float]:
     return [hit(x, 1 if pair.first_wins else -1) for x, pair in zip(ahead.tolist(), chosen, strict=True)]
 
 
-def _by_side(hits: Sequence[float], sides: Sequence[str]) -> dict[str, tuple[float, int]]:
-    return {str(side): (above / below, below) for side, (above, below) in hits_by_group(hits, sides).items()}
+def _by_side(hits: Sequence[float], sides: Sequence[str]) -> dict[str, Estimate]:
+    """Two ties count as one hit; a single one left over counts as none."""
+    return {str(side): share(int(above), below, "pairs") for side, (above, below) in hits_by_group(hits, sides).items()}
 
 
 def _on_test(hits: Sequence[float], chosen: Sequence[Pair], seed: int, resamples: int) -> Estimate:

@@ -201,7 +201,7 @@ def _length(f: JudgeFigures) -> Finding:
         _effect(f.length, "length"),
         f"rank correlation with length at equal scores of the others: {_say(f.length, sign=True)}",
     )
-    if level == "bad" and f.padded.value is not None and _effect(f.padded) == "good":
+    if level in ("watch", "bad") and f.padded.value is not None and _effect(f.padded) == "good":
         level, says = "watch", f"{says}; but padding does not move it, so length stands for something else here"
         return _made(
             "length", f.name, level, f.length, says, "compare arguments of one kind before drawing conclusions"

@@ -69,19 +69,7 @@ def tables(audit: Audit) -> Iterator[Table]:
         ),
         note=f"95 % intervals; {audit.alpha.how}, {audit.resamples:,} resamples, ranks by Fisher's z.",
     )
-    yield Table(
-        title="Would another judge, or order, have changed it?",
-        head=("", "here", "n", "paper"),
-        rows=(
-            ("winner flips, ties forgiven", number(audit.swap_forgiven, percent=True), _n(audit.swap_forgiven), "2.0 % [0.55, 7.00]"),
-            ("winner flips, ties counted", number(audit.swap_counted, percent=True), _n(audit.swap_counted), "3.0 % [1.03, 8.45]"),
-            *_each_swap(audit),
-            ("order turned: mean |Δ| of the panel", number(audit.order.mean), _n(audit.order.mean), "0.038"),
-            (f"order turned: |Δ| < {CLOSE}", number(audit.order.close, percent=True), _n(audit.order.close), "94 %"),
-            ("order turned: Spearman", number(audit.order.rho), _n(audit.order.rho), "0.92 [0.87, 0.95]"),
-        ),
-        note="Winner: highest mean CRIT; a lead of 0.02 or less is a tie. Order: cited pieces and reasons of an argument in reverse.",
-    )  # fmt: skip
+    yield _swaps(audit)
     yield Table(
         title="Each judge",
         head=("judge", "family", "mean (SD)", "with the others, ρ", "α without it", "abstained"),
@@ -94,6 +82,26 @@ def tables(audit: Audit) -> Iterator[Table]:
             for f in audit.judges
         ),
     )  # fmt: skip
+    yield _effects(audit)
+
+
+def _swaps(audit: Audit) -> Table:
+    return Table(
+        title="Would another judge, or order, have changed it?",
+        head=("", "here", "n", "paper"),
+        rows=(
+            ("winner flips, ties forgiven", number(audit.swap_forgiven, percent=True), _n(audit.swap_forgiven), "2.0 % [0.55, 7.00]"),
+            ("winner flips, ties counted", number(audit.swap_counted, percent=True), _n(audit.swap_counted), "3.0 % [1.03, 8.45]"),
+            *_each_swap(audit),
+            ("order turned: mean |Δ| of the panel", number(audit.order.mean), _n(audit.order.mean), "0.038"),
+            (f"order turned: |Δ| < {CLOSE}", number(audit.order.close, percent=True), _n(audit.order.close), "94 %"),
+            ("order turned: Spearman", number(audit.order.rho), _n(audit.order.rho), "0.92 [0.87, 0.95]"),
+        ),
+        note="Winner: highest mean CRIT; a lead of 0.02 or less is a tie. Order: cited pieces and reasons of an argument in reverse.",
+    )  # fmt: skip
+
+
+def _effects(audit: Audit) -> Table:
     rows = [
         ("own family", [number(f.own_family, sign=True, short=True) for f in audit.judges]),
         ("length, rank correlation", [number(f.length, sign=True, short=True) for f in audit.judges]),
@@ -111,7 +119,7 @@ def tables(audit: Audit) -> Iterator[Table]:
                 [number(f.pairs.bias, sign=True, short=True) if f.pairs else "" for f in audit.judges],
             )
         )
-    yield Table(
+    return Table(
         title="What besides the argument moves a score (points of CRIT)",
         head=("", *(f.name for f in audit.judges)),
         rows=tuple((name, *cells) for name, cells in rows),
@@ -173,8 +181,8 @@ def compared(found: Comparison) -> list[Table]:
     ]  # fmt: skip
     last = found.judges[-1]
     sides = tuple(
-        (side, f"{n}", f"{100 * accuracy:.1f} %", f"{100 * found.longer_by_side[side][0]:.1f} %")
-        for side, (accuracy, n) in sorted(last.by_side.items())
+        (side, f"{x.n}", number(x, percent=True), number(found.longer_by_side[side], percent=True))
+        for side, x in sorted(last.by_side.items())
     )
     return [
         Table(
