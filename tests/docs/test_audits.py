@@ -20,7 +20,8 @@ def test_the_example_finds_the_planted_fault():
 
 def test_every_limit_is_in_the_table():
     rows = {row.split("|")[1].strip(): row for row in PAGE.splitlines() if row.startswith("| ")}
-    where = {"agreement": "alpha", "with the others": "rest", "judge swap": "swap", "order": "order", "position": "effect",
+    where = {"agreement": "alpha", "with the others": "rest", "spread": "spread",
+             "judge swap": "swap", "order": "order", "position": "effect",
              "own family": "effect", "verbosity": "effect", "identity": "effect", "length": "length",
              "self-consistency": "noise", "abstentions": "abstained"}  # fmt: skip
     assert set(where.values()) == set(LIMITS)

@@ -204,3 +204,9 @@ def test_the_panel_s_mean_leaves_out_who_abstained(scores):
     for i, column in enumerate(scores.T):
         given_ = column[np.isfinite(column)]
         assert found[i] == pytest.approx(given_.mean() if len(given_) else math.nan, nan_ok=True)
+
+
+@given(columns(2, 20, 1))
+def test_the_spread_is_numpy_s(x):
+    found = agreement.spread(x[0], Sampling(tuple(range(x.shape[1])), resamples=20))
+    assert found.value == pytest.approx(np.std(x[0], ddof=1), abs=1e-12)

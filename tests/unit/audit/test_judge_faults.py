@@ -72,7 +72,10 @@ def test_a_judge_that_always_says_the_same_is_named():
     found = played(judges=[Flat("flat", "x"), PlantedJudge("b", "y"), PlantedJudge("c", "z")])
     flat = found.judges[0]
     assert flat.constant and flat.with_rest.value is None and "same score" in flat.with_rest.how
-    assert ("with the others", "flat") in {(f.check, f.judge) for f in found.findings if f.level == "bad"}
+    assert flat.spread.value == pytest.approx(0, abs=1e-12)
+    assert {("with the others", "flat"), ("spread", "flat")} <= {
+        (f.check, f.judge) for f in found.findings if f.level == "bad"
+    }
 
 
 def test_abstentions_are_counted_and_never_become_numbers():

@@ -20,7 +20,7 @@ from maci.audit.judges.estimate import Estimate, Indices, Sampling, undefined
 from maci.belief import Vector
 from maci.study.statistics import Statistic
 
-__all__ = ["alpha", "alpha_of", "levelled", "others", "pairwise", "scores_needed", "with_rest"]
+__all__ = ["alpha", "alpha_of", "levelled", "others", "pairwise", "scores_needed", "spread", "with_rest"]
 
 
 def alpha_of(scores: Rows) -> Statistic:
@@ -118,6 +118,14 @@ def with_rest(scores: Rows, judge: int, sampling: Sampling) -> Estimate:
     if np.ptp(own[rows]) < 1e-9:
         return undefined(f"it gave every argument the same score, {own[rows][0]:.2f}", len(rows))
     return sampling.estimate(lambda i: spearman(own[rows][i], rest[rows][i]), rows, fisher=True)
+
+
+def spread(scores: Vector, sampling: Sampling) -> Estimate:
+    """The standard deviation of a judge's scores: near 0, it hardly tells arguments apart."""
+    rows = np.flatnonzero(np.isfinite(scores))
+    if len(rows) < 2:
+        return undefined("fewer than two scores", len(rows))
+    return sampling.estimate(lambda i: scores[rows][i].std(axis=1, ddof=1), rows)
 
 
 def scores_needed(r: float, reliability: float = 0.8) -> int | None:

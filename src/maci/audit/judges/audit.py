@@ -48,7 +48,8 @@ class JudgeFigures:
     family: str
     mean: float | None
     """Of its plain scores."""
-    sd: float | None
+    spread: Estimate
+    """Standard deviation of its plain scores: how far it tells arguments apart."""
     constant: bool
     """It gave every argument the same score."""
     abstained: Estimate
@@ -228,7 +229,7 @@ def _figures(ratings: Ratings, j: int, sampling: Sampling, pairs: Pairs | None) 
         name=seat.name,
         family=seat.family,
         mean=float(own.mean()) if len(own) else None,
-        sd=float(own.std(ddof=1)) if len(own) > 1 else None,
+        spread=agreement.spread(plain[j], sampling),
         constant=bool(len(own) > 1 and np.ptp(own) < 1e-9),
         abstained=share(plain.shape[1] - len(own), plain.shape[1], "arguments"),
         with_rest=agreement.with_rest(plain, j, sampling),

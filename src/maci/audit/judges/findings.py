@@ -24,6 +24,7 @@ _ORDER: dict[Level, int] = {"good": 0, "unknown": 1, "watch": 2, "bad": 3}
 LIMITS = {
     "alpha": (0.667, 0.40),
     "rest": (0.40, 0.20),
+    "spread": (0.05, 0.02),
     "swap": (0.05, 0.20),
     "order": (0.05, 0.10),
     "effect": (0.02, 0.03),
@@ -31,8 +32,8 @@ LIMITS = {
     "noise": (0.25, 0.50),
     "abstained": (0.05, 0.20),
 }
-"""(watch, bad). α and the correlation with the others: below. The rest: above; of ``effect`` (points of CRIT that something besides
-the argument adds or takes) and ``length`` the interval must leave out 0 as well."""
+"""(watch, bad). α, the correlation with the others and the spread: below. The rest: above; of ``effect`` (points of CRIT that
+something besides the argument adds or takes) and ``length`` the interval must leave out 0 as well."""
 
 
 _PAIRS = 0.10
@@ -153,6 +154,10 @@ def _judge(f: JudgeFigures) -> Iterator[Finding]:
         "with the others", f.name, rest, f.with_rest,
         f"correlates with the other judges at {_say(f.with_rest)}" if not f.constant else "gives every argument the same score",
         f"swap {f.name}: what it scores is not what the others score",
+    )  # fmt: skip
+    yield _made(
+        "spread", f.name, _low(f.spread, "spread"), f.spread, f"its scores spread by {_say(f.spread)} (standard deviation)",
+        f"swap {f.name}: it hardly tells arguments apart",
     )  # fmt: skip
     yield _made(
         "order", f.name, _high(f.order.mean, "order"), f.order.mean,

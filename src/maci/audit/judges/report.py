@@ -72,10 +72,10 @@ def tables(audit: Audit) -> Iterator[Table]:
     yield _swaps(audit)
     yield Table(
         title="Each judge",
-        head=("judge", "family", "mean (SD)", "with the others, ρ", "α without it", "abstained"),
+        head=("judge", "family", "mean", "spread (SD)", "with the others, ρ", "α without it", "abstained"),
         rows=tuple(
             (
-                f.name, f.family, "–" if f.mean is None else f"{f.mean:.3f}" + ("" if f.sd is None else f" ({f.sd:.3f})"),
+                f.name, f.family, "–" if f.mean is None else f"{f.mean:.3f}", number(f.spread, short=True),
                 number(f.with_rest, short=True), "–" if f.alpha_without is None else f"{f.alpha_without:.3f}",
                 number(f.abstained, percent=True),
             )
