@@ -518,6 +518,9 @@ def study_run(
         typer.Option(help="Keep rows in PostgreSQL instead: postgresql://… (extra `postgres`).", metavar="URL"),
     ] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try failed answers again.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what there is to do and what it would cost; send and write nothing.")
+    ] = False,
     budget_tokens: Annotated[int | None, typer.Option(help="Most tokens of all runs together.", min=0)] = None,
     budget_usd: Annotated[float | None, typer.Option(help="Most dollars of all runs together.", min=0)] = None,
     cache: Annotated[
@@ -543,7 +546,7 @@ def study_run(
         Options(
             spec=spec, data=data, limit=limit, quick=quick, engine=engine, jobs=jobs, address=address, out=out,
             store=store, retry_failed=retry_failed, budget_tokens=budget_tokens, budget_usd=budget_usd, cache=cache,
-            no_cache=no_cache, offline=offline, json=json, plain=plain, quiet=quiet,
+            no_cache=no_cache, offline=offline, dry_run=dry_run, json=json, plain=plain, quiet=quiet,
         )
     )  # fmt: skip
 

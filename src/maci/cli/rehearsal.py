@@ -27,7 +27,9 @@ class StandIns:
     """The models of a house, each with a stand-in before it: same name, family, price and bounds."""
 
     def __init__(self, models: Models, labels: Sequence[str]) -> None:
-        self._models, self._labels = models, labels or ("an outcome", "another outcome")
+        self._models = models
+        self.labels: Sequence[str] = labels
+        """What a bare answer may be."""
         self.unpriced: list[str] = []
 
     def model(self, name: str) -> Model:
@@ -41,7 +43,11 @@ class StandIns:
     def _answer(self, name: str, request: Request) -> Reply:
         """Filler, counted as if the model had written it."""
         rng, form = Random(f"{request.seed}/{request.sample}/{name}"), request.schema
-        text = rng.choice(self._labels) if form is None else dumps(fill(form.json, rng))
+        text = (
+            rng.choice(self.labels or ("an outcome", "another outcome"))
+            if form is None
+            else dumps(fill(form.json, rng))
+        )
         read = sum(estimate_tokens(message.content) for message in request.messages)
         read += 0 if form is None else estimate_tokens(schema_json(form))
         usage = Usage(prompt=read, generated=min(request.max_tokens, estimate_tokens(text)))

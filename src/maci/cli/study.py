@@ -47,6 +47,7 @@ class Options:
     cache: Path | None
     no_cache: bool
     offline: bool
+    dry_run: bool
     json: bool
     plain: bool
     quiet: bool
@@ -62,8 +63,13 @@ def run(options: Options) -> None:
     if options.quick and spec.quick == Quick() and not (options.json or options.quiet):
         what = "nothing" if options.out else f"only the results folder, {spec.name}-quick"
         typer.echo(f"{options.spec} has no [quick]: --quick changes {what}", err=True)
-    study = _study(spec, options)
     out = options.out or OUT / (f"{spec.name}-quick" if options.quick else spec.name)
+    if options.dry_run:
+        from maci.cli.study_plan import show
+
+        show(_study(spec, options, ready=False), out, options.store, json=options.json)
+        return
+    study = _study(spec, options)
     where = out if options.store is None else None
     store = open_store(out, options.store, name=out.name)
     view = StudyView(plain=options.plain, silent=options.json or options.quiet)
@@ -100,12 +106,12 @@ def _with_budget(spec: StudySpec, options: Options) -> StudySpec:
     return spec.model_copy(update={"budget": Budget(**chosen)})
 
 
-def _study(spec: StudySpec, options: Options) -> Study:
-    """The study with its panel; names, keys and weights of models are looked at before anything is sent."""
+def _study(spec: StudySpec, options: Options, *, ready: bool = True) -> Study:
+    """The study with its panel; names, keys and weights of models are looked at before anything is sent, if it is to be ``ready``."""
     from maci.llm.cache import default_path
 
     panel = resolve(spec)
-    if panel is not None:
+    if panel is not None and ready:
         for name in panel.seated:
             key_for(name, panel.options(name))
             _fetch(name, options)

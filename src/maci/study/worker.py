@@ -29,7 +29,7 @@ from maci.methods import registry
 from maci.methods.maci import changed
 from maci.methods.method import Answer, Bench, Method, Setting, Step, Unfit
 from maci.panel import choose
-from maci.panel.models import ModelPanel
+from maci.panel.models import ModelPanel, Models
 from maci.panel.readers import ReaderPanel
 from maci.panel.shelf import Sources, lacking, remembering
 from maci.panel.spec import AgentSpec, PanelSpec, agents_of, judges_of
@@ -133,7 +133,7 @@ class _Panels:
     """Sets tables over the task's evidence, and over a case's own documents where it has some."""
 
     def __init__(
-        self, study: Study, spans: tuple[Span, ...], encoder: Encoder, house: House | None, config: Config
+        self, study: Study, spans: tuple[Span, ...], encoder: Encoder, house: Models | None, config: Config
     ) -> None:
         self._study, self._spans, self._encoder, self._house, self._config = study, spans, encoder, house, config
         self._made: OrderedDict[tuple[Any, ...], Setting] = OrderedDict()
@@ -171,7 +171,9 @@ def limited(items: Sequence[Item], limit: int | None, seed: int) -> tuple[Item, 
 class Worker:
     """Answers keys; nothing it does depends on which, or in what order."""
 
-    def __init__(self, study: Study, ledger: RunLedger | None = None) -> None:
+    def __init__(self, study: Study, ledger: RunLedger | None = None, models: Models | None = None) -> None:
+        """``models`` instead of the providers': a rehearsal's."""
+        self._given = models
         self.study, self._ledger, self._config = study, ledger, study.config
         self._entries = {entry.name: entry for entry in study.spec.data}
         self._groups: OrderedDict[tuple[str, int], _Group] = OrderedDict()
@@ -340,9 +342,9 @@ class Worker:
             return RecordedPanel((*task.dev, *task.test), phi, models=chosen)
         return _Panels(self.study, _spans(task.evidence), phi, self._models(), self._config)
 
-    def _models(self) -> House | None:
-        if self.study.panel is None:
-            return None
+    def _models(self) -> Models | None:
+        if self.study.panel is None or self._given is not None:
+            return self._given
         if self._house is None:
             from maci.llm.cache import ResponseCache
             from maci.llm.house import House
@@ -387,6 +389,18 @@ class Worker:
         if answer.out_of_budget and self._ledger is not None and self._ledger.reached is not None:
             return None
         return _row(key, item, answer, monotonic() - began)
+
+    def bench(self, data: str, seed: int) -> Bench:
+        """What methods answer with on a data set."""
+        return self._group(data, seed).bench
+
+    def dev(self, data: str, seed: int) -> tuple[Item, ...]:
+        """All development items of a data set."""
+        return self._group(data, seed).task.dev
+
+    def labels(self, data: str) -> tuple[str, ...]:
+        """The outcomes of its first case."""
+        return next(iter(self._group(data, self.study.spec.seeds[0]).items.values())).case.outcomes.labels
 
     async def aclose(self) -> None:
         """Let go of the models."""
