@@ -76,8 +76,11 @@ def study(folder: Path) -> None:
     for row in open_store(folder, make=False).rows():
         if row.part == "test":
             rows[(row.data, row.seed, row.item)][row.method] = row
+    methods = sorted({method for some in rows.values() for method in some})
     whole = {
-        key: some for key, some in rows.items() if ALWAYS in some and all(r.status == "done" for r in some.values())
+        key: some
+        for key, some in rows.items()
+        if len(some) == len(methods) and all(r.status == "done" for r in some.values())
     }
     print(f"{len(whole)} of {len(rows)} test answers have all methods")
     parts: dict[str, Callable[[tuple[str, int, str], Mapping[str, Row]], str]] = {
@@ -93,9 +96,9 @@ def study(folder: Path) -> None:
         for key, some in whole.items():
             groups[split(key, some)].append(key)
         for name, keys in sorted(groups.items()):
-            for method in next(iter(whole.values())):
+            for method in methods:
                 _line(name, method, [(f"{k[0]}/{k[2]}", whole[k][method], whole[k][ALWAYS]) for k in keys])
-    for method in (m for m in next(iter(whole.values())) if m.startswith("ask")):
+    for method in (m for m in methods if m.startswith("ask")):
         print(f"\n{method}, by where it stopped")
         by: dict[str, list[tuple[str, Row, Row]]] = defaultdict(list)
         for key, some in whole.items():
@@ -103,6 +106,11 @@ def study(folder: Path) -> None:
             by[f"{key[0]}: {stage}"].append((f"{key[0]}/{key[2]}", some[method], some[ALWAYS]))
         for name, some in sorted(by.items()):
             _line(name, "", some)
+    if (meta := open_store(folder, make=False).meta()) is not None:
+        print("\nlearnt on dev")
+        for data, lessons in meta.learnt.items():
+            for seed, lesson in lessons.items():
+                print(f"{data}, seed {seed}: " + "; ".join(lesson.debates))
 
 
 def _line(name: str, method: str, pairs: Sequence[tuple[str, Row, Row]]) -> None:
