@@ -3,7 +3,7 @@
 | pattern of the paper | here |
 |---|---|
 | specificity of outcomes | 1 − H(p_u)/log₂ of the number of outcomes, mean over agents; and how far agents differ in it |
-| cross-agent reference | share of arguments that name another agent, speak of another's leading outcome, or set an opposing reason |
+| cross-agent reference | share of arguments that name another agent, or speak of or against another's leading outcome |
 | justification depth | words of reasons and opposing reasons an argument; and how far agents differ in it |
 | uncertainty handling | hedging words in 100 words |
 | recommendations | share of arguments with a sentence that says what should be done, tested or found out next |
@@ -119,12 +119,15 @@ def _words(argument: Argument) -> int:
 
 
 def _answers(argument: Argument, others: Sequence[str]) -> bool:
-    """Whether an argument is about somebody else's view: it says so, is against it, or weighs it."""
+    """Whether an argument is about somebody else's view: it says so, names what another leads with, or is against that.
+
+    An opposing reason alone is none: models are asked for one in every turn, also in the opening.
+    """
     text = " ".join((argument.claim, *argument.reasons, *argument.opposing))
     mine = argument.outcome
     named = any(y != mine and re.search(rf"\b{re.escape(y)}\b", text, re.IGNORECASE) for y in others)
     against = argument.against and mine in others
-    return bool(argument.opposing) or named or against or _OTHERS.search(text) is not None
+    return named or against or _OTHERS.search(text) is not None
 
 
 def _recommends(argument: Argument) -> bool:

@@ -68,7 +68,7 @@ def judge(found: Findings) -> Verdict:
     moved = [aspect.name for aspect in aspects if aspect.answer == "moves"]
     asked = [aspect for aspect in aspects if aspect.answer != "withheld"]
     overall: Overall = "does not move" if not moved else "moves" if len(moved) == len(asked) else "moves in part"
-    return Verdict(overall, _says(aspects), aspects, _advice(found, aspects), _warnings(found))
+    return Verdict(overall, _says(aspects), aspects, _advice(found, aspects), _warnings(found, aspects))
 
 
 def _wording(found: Findings) -> Aspect:
@@ -163,7 +163,7 @@ def _list(names: Sequence[str], last: str) -> str:
 def _advice(found: Findings, aspects: Sequence[Aspect]) -> tuple[str, ...]:
     by = {aspect.name: aspect.answer for aspect in aspects}
     advice = []
-    if by["wording"] == "no effect shown" and found.speak:
+    if by["wording"] == "no effect shown" and found.speak and found.blocks >= FEW:
         advice.append(
             "This model hardly hears the tone it is told: do not read anything into CL with it; a schedule costs nothing but does "
             "nothing. Try a larger model, or put the tone into its persona."
@@ -180,7 +180,7 @@ def _advice(found: Findings, aspects: Sequence[Aspect]) -> tuple[str, ...]:
     return tuple(advice)
 
 
-def _warnings(found: Findings) -> tuple[str, ...]:
+def _warnings(found: Findings, aspects: Sequence[Aspect]) -> tuple[str, ...]:
     warnings = []
     if found.blocks < FEW:
         warnings.append(
@@ -196,7 +196,7 @@ def _warnings(found: Findings) -> tuple[str, ...]:
             "Under the placebo the levels are told apart too: something other than the stance differs between them."
         )
     length = found.wording.alone.get("length") if found.wording else None
-    if length is not None and length.low > 0.5:
+    if length is not None and length.low > 0.5 and aspects[0].answer == "moves":
         warnings.append(
             f"Length alone tells levels apart with AUC {figure(length)}: part of the effect is saying more or less."
         )

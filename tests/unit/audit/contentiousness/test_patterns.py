@@ -9,7 +9,7 @@ from maci.audit.contentiousness.patterns import NAMES, patterns, table
 
 
 def test_patterns_of_two_rounds_by_hand() -> None:
-    broad, sure = (0.5, 0.5, 0.0), (1.0, 0.0, 0.0)
+    broad, sure = (0.0, 0.5, 0.5), (1.0, 0.0, 0.0)
     first = script(
         "first",
         turn(*broad),
@@ -32,11 +32,12 @@ def test_patterns_of_two_rounds_by_hand() -> None:
     assert one.specificity == pytest.approx(((1 - 1 / log3) + 1) / 2)
     assert one.specificity_gap == pytest.approx(1 / log3)
     assert two.specificity == pytest.approx(1.0) and two.specificity_gap == pytest.approx(0.0)
-    assert one.reference == 0.5  # the second sets an opposing reason
+    assert one.reference == 0.5  # the second speaks of chikungunya, with which the first leads
     assert two.reference == 0.5  # the first names an analyst
     assert one.depth == pytest.approx((1 + 6) / 2) and one.depth_gap == 5.0
     assert one.recommendations == 0.5 and two.recommendations == 0.0
     assert two.hedging == pytest.approx(100 * 1 / (8 + 1 + 3 + 1))  # `may`, in 13 words
+    assert opening.reference == 0.0
     rows = table((opening, one, two))
     assert rows[0] == ("", "round 0", "round 1", "round 2") and len(rows) == 1 + len(NAMES)
 
