@@ -1,12 +1,14 @@
 """Does finding things out by plan pay? Closed-loop debates of the embedded readers on public data.
 
-    python benchmarks/bench_acquisition.py kaggle [--data DIR] [--seeds 0,1,2] [--questions 12] [--tune] [--limit N] [--json]
+    python benchmarks/bench_acquisition.py kaggle [--data DIR] [--seeds 0,1,2] [--questions 12] [--jobs 2] [--plot FILE.svg]
+                                                  [--tune] [--limit N] [--json]
 
-kaggle: symptom lists, distinct cases; 2 symptoms are shown, the rest is withheld and answers questions ("present" if withheld or shown,
-"absent" if not in the case's list). Lines: *plan* asks the best item of the plan; *random* one drawn from all symptoms not yet asked;
-*oracle* always reveals one that is present. Everybody debates in the same loop; only who proposes differs. *full* debates with all
-symptoms shown. A debate that asks no more keeps its last answer. Intervals: 95 % percentile bootstrap over distinct test cases (a
-case's seeds are averaged first), 10,000 resamples, seed 0. ``--tune``: development texts only, other seeds.
+kaggle: symptom lists, distinct cases; 2 symptoms are shown, the rest is withheld and answers questions ("present" if it is withheld,
+"absent" if it is not in the case's list). Lines: *plan* asks the best item of the plan; *random* one drawn from all symptoms not yet
+asked; *oracle* always reveals one that is present. Everybody debates in the same loop; only who proposes differs. *full* debates with
+all symptoms shown. T of the calibrated mixture is fitted to the development cases of each seed. A debate that asks no more keeps its
+last answer. Intervals: 95 % percentile bootstrap over distinct test cases (a case's seeds averaged first), 10,000 resamples, seed 0.
+``--tune``: development texts only, other seeds.
 """
 
 from __future__ import annotations
@@ -14,8 +16,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-from collections import defaultdict
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -27,15 +29,15 @@ from maci.acquisition.proposals import candidate_id
 from maci.acquisition.residual import Residual, Survey
 from maci.acquisition.sources.hidden import Hidden
 from maci.agents.reader.reader import Conduct
+from maci.calibrate import fit_temperature
 from maci.case.case import Case
 from maci.case.datasets import Item, Task, data_folder, load
-from maci.config import Config, build
+from maci.config import Config, build, unplanned
 from maci.controller.decisions import Finished, Gained, Planned, Weighed
 from maci.debate import debate
 from maci.evidence.encode import CachedEncoder, load_encoder
 from maci.evidence.lexical import terms
 from maci.evidence.span import Span
-from maci.llm.weights import cache_dir
 from maci.panel.readers import ReaderPanel
 from maci.run import opening
 
@@ -111,71 +113,113 @@ def loop(questions: int, forced: bool, more: dict[str, str]) -> Config:
     return build("default", {**sets, **more})
 
 
-def kaggle(options: argparse.Namespace, encoder: CachedEncoder, conduct: Conduct) -> dict[str, object]:
-    folder, n = data_folder(options.data), options.questions
-    seeds = [int(s) + (100 if options.tune else 0) for s in options.seeds.split(",")]
-    more = dict(item.split("=", 1) for item in options.set)
-    lines: dict[str, dict[str, list[list[float]]]] = {name: defaultdict(list) for name in ("plan", "random", "oracle")}
-    full: dict[str, list[float]] = defaultdict(list)
-    gains: list[tuple[float, float]] = []
+@dataclass
+class Told:
+    """What came of one case under one seed."""
 
-    async def one(item: Item, panel: ReaderPanel, vocabulary: Sequence[str], seed: int) -> None:
+    case: str
+    lines: dict[str, list[float]]
+    """Line → right or not after 0, 1, 2, … questions."""
+    full: float
+    gains: list[tuple[float, float]]
+
+
+def temperature(panel: ReaderPanel, items: Sequence[Item], seed: int, more: dict[str, str]) -> float:
+    """T of the calibrated mixture, from development cases as they are shown."""
+    config = unplanned(build("default", more))
+
+    async def ends() -> list[tuple[np.ndarray, int]]:
+        found = []
+        for item in items:
+            table = panel.table(item.case, seed=seed)
+            *_, last = [e async for e in debate(opening(item.case, table, config, seed=seed), table)]
+            labels = item.case.outcomes.labels
+            found.append((np.array([last.raw[y] for y in labels]), labels.index(item.case.gold)))
+        return found
+
+    pairs = asyncio.run(ends())
+    return fit_temperature([p for p, _ in pairs], [gold for _, gold in pairs])
+
+
+def kaggle_seed(options: argparse.Namespace, seed: int) -> tuple[float, list[Told]]:
+    """All cases of one seed."""
+    n, folder = options.questions, data_folder(options.data)
+    encoder, more = readied(options)
+    task = load("kaggle_symptom_disease", folder, seed=seed, options={"tune": options.tune})
+    panel = panel_for(task, encoder, conduct_of(options))
+    lists = [d.text for d in task.evidence]
+    lists += [", ".join((i.case.context, *i.case.hidden)) for i in (*task.dev, *task.test)]
+    vocabulary = sorted({symptom for text in lists for symptom in text.split(", ")})
+    t = temperature(panel, task.dev, seed, more)
+    more = {"calibration.temperature": str(t), **more}
+
+    async def one(item: Item) -> Told:
         case = item.case
         source = Hidden(case.hidden, panel.table(case, seed=seed).encoder, closed=True)
         rng = np.random.default_rng([seed, int(case.id.encode().hex()[:12], 16)])
-        runs = {
-            "plan": play(panel, case, loop(n, False, more), seed, source=source),
-            "random": play(panel, case, loop(n, True, more), seed, source=source, proposer=Drawn(vocabulary, rng)),
-            "oracle": play(
-                panel, case, loop(n, True, more), seed, source=source, proposer=Drawn(list(case.hidden), rng)
-            ),
+        proposers = {
+            "plan": {},
+            "random": {"proposer": Drawn(vocabulary, rng)},
+            "oracle": {"proposer": Drawn([*case.hidden], rng)},
         }
-        for name, run in runs.items():
-            if name not in options.lines.split(","):
-                run.close()
-                continue
-            course = await run
-            lines[name][case.id].append([float(course.after(q)) for q in range(n + 1)])
-            if name == "plan":
-                gains.extend(course.gains)
-        told = replace(case, context=", ".join((case.context, *case.hidden)), hidden={})
-        full[case.id].append(
-            float((await play(panel, told, build("default", {"plan.enabled": False, **more}), seed)).right[-1])
-        )
+        told = Told(case.id, {}, 0.0, [])
+        for name in options.lines.split(","):
+            course = await play(panel, case, loop(n, name != "plan", more), seed, source=source, **proposers[name])
+            told.lines[name] = [float(course.after(q)) for q in range(n + 1)]
+            told.gains += course.gains if name == "plan" else []
+        whole = replace(case, context=", ".join((case.context, *case.hidden)), hidden={})
+        told.full = float((await play(panel, whole, unplanned(build("default", more)), seed)).right[-1])
+        return told
 
-    async def everything() -> None:
-        for seed in seeds:
-            task = load("kaggle_symptom_disease", folder, seed=seed, options={"tune": options.tune})
-            panel = panel_for(task, encoder, conduct)
-            lists = [d.text for d in task.evidence] + [
-                ", ".join((i.case.context, *i.case.hidden)) for i in (*task.dev, *task.test)
-            ]
-            vocabulary = sorted({symptom for text in lists for symptom in text.split(", ")})
-            for item in (task.dev if options.tune else task.test)[: options.limit]:
-                await one(item, panel, vocabulary, seed)
+    async def everything() -> list[Told]:
+        return [await one(item) for item in (task.dev if options.tune else task.test)[: options.limit]]
 
-    asyncio.run(everything())
-    per_case = {name: np.array([np.mean(rows, axis=0) for rows in by.values()]) for name, by in lines.items() if by}
-    whole = np.array([np.mean(rows) for rows in full.values()])
+    return t, asyncio.run(everything())
+
+
+def kaggle(options: argparse.Namespace) -> dict[str, object]:
+    seeds = [int(s) + (100 if options.tune else 0) for s in options.seeds.split(",")]
+    with ProcessPoolExecutor(options.jobs) as pool:
+        done = list(pool.map(kaggle_seed, [options] * len(seeds), seeds))
+    rows = [told for _, part in done for told in part]
+    n, cases = options.questions, sorted({told.case for told in rows})
+    per_case = {
+        name: np.array([np.mean([t.lines[name] for t in rows if t.case == case], axis=0) for case in cases])
+        for name in options.lines.split(",")
+    }
+    whole = np.array([np.mean([t.full for t in rows if t.case == case]) for case in cases])
     goal = whole.mean() - 0.03
-    curves = {name: rows.mean(axis=0) for name, rows in per_case.items()}
     found: dict[str, object] = {
-        "cases": len(whole),
-        "debates_per_line": sum(map(len, full.values())),
+        "cases": len(cases),
+        "debates_per_line": len(rows),
+        "temperature": [t for t, _ in done],
         "full_information": interval(whole),
-        "accuracy": {name: [interval(rows[:, q]) for q in range(n + 1)] for name, rows in per_case.items()},
+        "accuracy": {name: [interval(a[:, q]) for q in range(n + 1)] for name, a in per_case.items()},
         "questions_to_within_3_points": {
-            name: next((q for q, a in enumerate(curve) if a >= goal), None) for name, curve in curves.items()
+            name: next((q for q, a in enumerate(a.mean(axis=0)) if a >= goal), None) for name, a in per_case.items()
         },
     }
-    if {"plan", "random"} <= curves.keys():
-        rise = {name: rows - rows[:, :1] for name, rows in per_case.items()}
-        found["rise_minus_twice_random"] = [
+    if {"plan", "random"} <= per_case.keys():
+        rise = {name: a - a[:, :1] for name, a in per_case.items()}
+        found["rise_minus_twice_random_after_1_2_3"] = [
             interval(rise["plan"][:, q] - 2 * rise["random"][:, q]) for q in (1, 2, 3) if q <= n
         ]
-    if gains:
+    if gains := [pair for told in rows for pair in told.gains]:
         found["gain"] = calibration(gains)
+        if options.plot:
+            options.plot.write_text(chart(gains), encoding="utf-8")
     return found
+
+
+def readied(options: argparse.Namespace) -> tuple[CachedEncoder, dict[str, str]]:
+    if options.smoothing is not None:
+        features.SMOOTHING = options.smoothing
+    return CachedEncoder(load_encoder(), None), dict(item.split("=", 1) for item in options.set)
+
+
+def conduct_of(options: argparse.Namespace) -> Conduct:
+    numbers = dict(item.split("=", 1) for item in options.conduct)
+    return Conduct(**{key: type(getattr(Conduct(), key))(value) for key, value in numbers.items()})
 
 
 def calibration(gains: Sequence[tuple[float, float]]) -> dict[str, object]:
@@ -195,6 +239,38 @@ def calibration(gains: Sequence[tuple[float, float]]) -> dict[str, object]:
         "mean_realised": float(y.mean()),
         "fifths": [(float(x[f].mean()), float(y[f].mean())) for f in fifths],
     }
+
+
+def chart(gains: Sequence[tuple[float, float]]) -> str:
+    """Realised against predicted gain, every question a dot, tenths of the predicted gain as circles, the diagonal."""
+    x, y = np.array(gains).T
+    low, high = float(min(0.0, y.min())), float(max(x.max(), y.max()))
+    wide, tall, edge = 640, 420, 48
+
+    def at(px: float, py: float) -> tuple[float, float]:
+        return edge + (wide - 2 * edge) * px / max(float(x.max()), 1e-9), tall - edge - (tall - 2 * edge) * (
+            py - low
+        ) / (high - low)
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {tall}" font-family="sans-serif" font-size="12">',
+        f'<rect width="{wide}" height="{tall}" fill="#fff"/>',
+    ]
+    for a, b in zip(x, y, strict=True):
+        u, v = at(a, b)
+        parts.append(f'<circle cx="{u:.1f}" cy="{v:.1f}" r="1.5" fill="#3a6ea5" fill-opacity="0.25"/>')
+    for part in np.array_split(np.argsort(x, kind="stable"), 10):
+        u, v = at(float(x[part].mean()), float(y[part].mean()))
+        parts.append(f'<circle cx="{u:.1f}" cy="{v:.1f}" r="5" fill="none" stroke="#b3261e" stroke-width="2"/>')
+    (a, b), (c, d) = at(0, 0), at(float(x.max()), float(x.max()))
+    parts += [
+        f'<line x1="{a:.1f}" y1="{b:.1f}" x2="{c:.1f}" y2="{d:.1f}" stroke="#555" stroke-dasharray="4"/>',
+        f'<line x1="{edge}" y1="{b:.1f}" x2="{wide - edge}" y2="{b:.1f}" stroke="#999"/>',
+        f'<text x="{edge}" y="20">realised gain, {low:.1f} to {high:.1f} bits (circles: means of tenths; dashed: equal)</text>',
+        f'<text x="{wide - edge}" y="{tall - 12}" text-anchor="end">predicted gain, 0 to {x.max():.2f} bits</text>',
+        "</svg>",
+    ]
+    return "\n".join(parts) + "\n"
 
 
 def show(found: dict[str, object], indent: int = 0) -> None:
@@ -227,13 +303,10 @@ def main() -> None:
     parser.add_argument("--conduct", action="append", default=[], help="key=number: another conduct of the readers")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--smoothing", type=float, help="another m for the plan's tables")
+    parser.add_argument("--jobs", type=int, default=1, help="seeds at once")
+    parser.add_argument("--plot", type=Path, help="an SVG of realised against predicted gain")
     options = parser.parse_args()
-    if options.smoothing is not None:
-        features.SMOOTHING = options.smoothing
-    encoder = CachedEncoder(load_encoder(), cache_dir() / "bench-embeddings.sqlite")
-    numbers = dict(item.split("=", 1) for item in options.conduct)
-    conduct = Conduct(**{key: type(getattr(Conduct(), key))(value) for key, value in numbers.items()})
-    found = kaggle(options, encoder, conduct)
+    found = kaggle(options)
     if options.json:
         print(json.dumps(found))
     else:

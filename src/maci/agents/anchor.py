@@ -89,6 +89,8 @@ class TurnRequest:
     """Neutral name → leading outcome of every other agent, as of the round before."""
     heard: tuple[tuple[str, tuple[Argument, ...]], ...] = ()
     """In sequential order: what others have argued in this round already, not yet judged."""
+    asks: bool = False
+    """Whether somebody will read what the agent would like to know."""
     seed: int = 0
 
 

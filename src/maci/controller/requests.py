@@ -113,6 +113,7 @@ def turn_request(state: State, agent: str) -> TurnRequest:
             if other != agent
         },
         heard=heard,
+        asks=state.round > 0 and state.opened.format >= 4 and state.config.plan.enabled,
         seed=call_seed(state.opened.seed, state.round, agent),
     )
 

@@ -8,13 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from maci.agents.anchor import Admitted, Anchor, Question
+from maci.agents.anchor import Admitted, Anchor, Finding, Question
 from maci.agents.argument import Argument
 from maci.agents.contentiousness import STANCES, stance
 from maci.agents.fake import request_stub
 from maci.agents.reader.families import FAMILIES, Bayesian
+from maci.agents.reader.findings import weigh
 from maci.agents.reader.library import Library, about
-from maci.agents.reader.reader import Reader
+from maci.agents.reader.reader import Conduct, Reader
 from maci.evidence.citation import Citation
 from maci.evidence.fake import HashEncoder
 from maci.evidence.span import Span
@@ -134,3 +135,47 @@ def test_a_case_in_another_language_leaves_the_word_counters_undecided(library):
 def test_stances_cover_the_dial_and_every_frame_names_what_it_is_about():
     assert [s.cl for s in STANCES] == [0.9, 0.7, 0.5, 0.3, 0.1]
     assert all("{mine}" in s.support and "{other}" in s.counter and "{other}" in s.concede and s.tone for s in STANCES)
+
+
+def belief_with(library, *findings, **conduct):
+    reader = Reader(FAMILIES[2], library, everything(library), Conduct(**conduct))
+    return turn(reader, question=replace(QUESTION, findings=findings)).belief
+
+
+def test_a_present_finding_joins_the_case_and_an_absent_one_speaks_against_texts_that_mention_it(library):
+    plain = belief_with(library)
+    cough = belief_with(library, Finding("cough", "yes", True, 1))
+    without = belief_with(library, Finding("rash", "no", False, 1))
+    assert cough["Measles"] > plain["Measles"]
+    assert without["Gout"] > plain["Gout"]  # the only outcome whose texts mention no rash
+    assert without["Measles"] < plain["Measles"]
+
+
+def test_the_weight_of_an_absent_finding_by_hand(library):
+    """Spans that mention "rash": 1 of 2 about Dengue, 1 of 1 about Measles, 0 of 1 about Gout; shared rate 2.5 / 5, smoothing 1."""
+    p = weigh(
+        np.full(3, 1 / 3),
+        [Finding("rash", "", False, 1)],
+        library,
+        everything(library),
+        present=1,
+        absent=1,
+        smoothing=1,
+    )
+    left = np.array([1 - 1.5 / 3, 1 - 1.5 / 2, 1 - 0.5 / 2])
+    assert p.tolist() == pytest.approx((left / left.sum()).tolist())
+
+
+def test_a_finding_that_no_text_mentions_says_nothing(library):
+    assert belief_with(library, Finding("antlers", "no", False, 1)) == belief_with(library)
+
+
+def test_passages_that_were_looked_up_are_read_with_the_case_or_as_evidence(library):
+    outside = Span("x-1", "cough, red eyes", "web")
+    found = Finding("what it is", "", None, 1, ("x-1",))
+    reader = Reader(FAMILIES[0], library, everything(library))
+    asked = {"question": replace(QUESTION, findings=(found,)), "evidence": (outside,)}
+    assert turn(reader, **asked).belief["Measles"] > turn(reader).belief["Measles"]
+    blind = Reader(FAMILIES[0], library, np.array([0]))
+    shown = replace(QUESTION, findings=(Finding("what", "", None, 1, (SPANS[3].id,)),))
+    assert turn(blind, question=shown, evidence=(SPANS[3],)).belief != turn(blind).belief

@@ -92,6 +92,7 @@ class Debater:
         return Turn(
             belief=belief,
             arguments=said.arguments,
+            requests=said.requests,
             raw=answer.text[:_KEPT],
             prompt=fingerprint(asked.messages),
             note=note,
@@ -107,6 +108,7 @@ class Debater:
             pieces=numbered(request.evidence),
             arguments=self._arguments,
             verbalised=verbalised,
+            asks=request.asks,
         )
         asked = Request(
             messages=messages(

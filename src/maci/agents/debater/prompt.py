@@ -12,12 +12,13 @@ Pieces of evidence are numbered E1, E2, … in the order in which this agent cam
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import groupby
 
-from maci.agents.anchor import Admitted, Question, TurnRequest
+from maci.agents.anchor import Admitted, Finding, Question, TurnRequest
 from maci.agents.contentiousness import Words, tone
-from maci.evidence.source import CASE
+from maci.evidence.source import ACQUIRED, CASE
 from maci.evidence.span import Span
 from maci.llm.model import Message
 from maci.llm.prompts import load
@@ -25,8 +26,8 @@ from maci.llm.prompts import load
 __all__ = ["PROMPTS", "fenced", "messages", "numbered", "piece"]
 
 _PACKAGE = "maci.agents"
-PROMPTS = tuple(load(_PACKAGE, name) for name in ("system", "case", "opening", "turn", "choose"))
-_SYSTEM, _CASE, _OPENING, _TURN, _CHOOSE = PROMPTS
+PROMPTS = tuple(load(_PACKAGE, name) for name in ("system", "case", "opening", "turn", "choose", "request"))
+_SYSTEM, _CASE, _OPENING, _TURN, _CHOOSE, _REQUEST = PROMPTS
 
 
 def numbered(spans: Sequence[Span]) -> dict[str, Span]:
@@ -49,7 +50,7 @@ def fenced(text: str) -> str:
 
 def piece(number: str, span: Span) -> str:
     """A piece of evidence on a line of its own."""
-    source = "the case" if span.source == CASE else span.source
+    source = {CASE: "the case", ACQUIRED: "found out"}.get(span.source, span.source)
     return f"[{number}] {f'({fenced(source)}) ' if source else ''}{fenced(' '.join(span.text.split()))}"
 
 
@@ -76,6 +77,8 @@ def messages(
             arguments=arguments,
             belief=belief,
         )
+    if request.asks:
+        task += "\n" + _REQUEST.text
     return _system(persona), Message("user", _known(request)), Message("user", task)
 
 
@@ -91,13 +94,15 @@ def choice() -> Message:
 
 def _known(request: TurnRequest) -> str:
     """Case, outcomes, evidence and record: everything that is only ever added to."""
-    text = _case(request.question, request.evidence[: request.retrieved])
-    if not request.anchor.record:
+    text = _case(replace(request.question, findings=()), request.evidence[: request.retrieved])
+    if not request.anchor.record and not request.question.findings:
         return text
     pieces = numbered(request.evidence)
     number_of = {span.id: number for number, span in pieces.items()}
     shown = set(list(pieces)[: request.retrieved])
+    later = list(request.question.findings)
     for round, entries in groupby(request.anchor.record, key=lambda entry: entry.round):
+        text += _found_out(later, round - 1, pieces, number_of, shown)
         lines: list[str] = []
         for entry in entries:
             cited = [number_of[c.span] for c in entry.argument.citations if c.span in number_of]
@@ -105,7 +110,19 @@ def _known(request: TurnRequest) -> str:
             shown.update(cited)
             lines.append(_said(entry, request.seat, cited))
         text += f"\n\n# Record of round {round}\n{_data(lines)}"
-    return text
+    return text + _found_out(later, request.round, pieces, number_of, shown)
+
+
+def _found_out(
+    later: list[Finding], until: int, pieces: Mapping[str, Span], number_of: Mapping[str, str], shown: set[str]
+) -> str:
+    """What was found out after rounds up to one of them; it is taken from the list of what comes later."""
+    now = [finding for finding in later if finding.round <= until]
+    later[:] = [finding for finding in later if finding.round > until]
+    new = [number_of[i] for finding in now for i in finding.spans if i in number_of]
+    lines = [piece(number, pieces[number]) for number in dict.fromkeys(new) if number not in shown]
+    shown.update(new)
+    return f"\n\n# Found out after round {now[-1].round}\n{_data(lines)}" if lines else ""
 
 
 @lru_cache(maxsize=64)

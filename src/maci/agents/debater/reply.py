@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from maci.agents.argument import Argument
+from maci.agents.argument import Argument, Request
 from maci.case.outcomes import normal
 from maci.evidence.citation import Citation, quote_score
 from maci.evidence.span import Span
@@ -53,8 +53,25 @@ def _listed(belief: Any) -> Any:
     return [{"outcome": name, "percent": p} for name, p in belief.items()] if isinstance(belief, dict) else belief
 
 
+class _Request(_Part):
+    question: str = ""
+    yes: str = ""
+    no: str = ""
+
+
+def _first(request: Any) -> Any:
+    """One request, however it was written; what cannot be read is none: nobody has to ask."""
+    if isinstance(request, list):
+        request = request[0] if request else None
+    if isinstance(request, str):
+        return {"question": request}
+    known = isinstance(request, dict) and all(isinstance(v, str) for v in request.values())
+    return request if known else None
+
+
 class _Reply(_Part):
     arguments: tuple[_Argument, ...] = ()
+    request: Annotated[_Request | None, BeforeValidator(_first)] = None
     belief: Annotated[tuple[_Share, ...], BeforeValidator(_listed)] = ()
 
 
@@ -67,6 +84,7 @@ class Said:
     """``None`` where it is asked for separately."""
     note: str = ""
     """What had to be done to the belief."""
+    requests: tuple[Request, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,10 +97,12 @@ class Form:
     arguments: int
     verbalised: bool
     tolerance: float = 0.1
+    asks: bool = False
+    """Whether there is a place for what the debater would like to know."""
 
     def schema(self) -> Schema:
         """The JSON Schema of the answer."""
-        return _schema(self.kind, self.labels, tuple(self.pieces), self.arguments, self.verbalised)
+        return _schema(self.kind, self.labels, tuple(self.pieces), self.arguments, self.verbalised, self.asks)
 
     def read(self, data: Any) -> Said:
         """The answer, or :class:`Unusable` with what is wrong."""
@@ -96,7 +116,18 @@ class Form:
             raise Unusable("it has no arguments")
         numbers = {number.casefold(): span.id for number, span in self.pieces.items()}
         arguments = tuple(self._argument(argument, numbers) for argument in reply.arguments[: self.arguments])
-        return Said(arguments, *(self._belief(reply.belief) if self.verbalised else (None, "")))
+        belief, note = self._belief(reply.belief) if self.verbalised else (None, "")
+        return Said(arguments, belief, note, self._requests(reply.request))
+
+    def _requests(self, asked: _Request | None) -> tuple[Request, ...]:
+        if asked is None or not normal(asked.question):
+            return ()
+        known = {normal(label): label for label in self.labels}
+        sides = ((asked.yes, True), (asked.no, False))
+        expected = {known.get(normal(name), name.strip()): side for name, side in sides if normal(name)}
+        if len(expected) < 2 and normal(asked.yes) == normal(asked.no):  # it favours nothing
+            expected = {}
+        return (Request(text=asked.question.strip()[:300], expected=expected),) if expected else ()
 
     def _argument(self, said: _Argument, numbers: Mapping[str, str]) -> Argument:
         citations = {}
@@ -150,7 +181,9 @@ class Form:
 
 
 @lru_cache(maxsize=256)
-def _schema(kind: str, labels: tuple[str, ...], pieces: tuple[str, ...], arguments: int, verbalised: bool) -> Schema:
+def _schema(
+    kind: str, labels: tuple[str, ...], pieces: tuple[str, ...], arguments: int, verbalised: bool, asks: bool = False
+) -> Schema:
     """The same object for the same form: whoever works something out for a schema then does so once."""
     outcome = _text(120) if kind == "open" or not labels else {"type": "string", "enum": list(labels)}
     citation = _object(quote=_text(100), span={"type": "string", "enum": list(pieces)} if pieces else _text(20))
@@ -168,6 +201,9 @@ def _schema(kind: str, labels: tuple[str, ...], pieces: tuple[str, ...], argumen
         fields["belief"] = _object(**dict.fromkeys(labels, percent))  # none twice, none left out
     elif verbalised:
         fields["belief"] = _list(_object(outcome=outcome, percent=percent), 1, 6)
+    if asks:
+        side = {"type": "string", "enum": [*labels, ""]} if "enum" in outcome else _text(120)
+        fields["request"] = _object(question=_text(160), yes=side, no=side)
     return Schema("turn", _object(**fields))
 
 

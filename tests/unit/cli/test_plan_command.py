@@ -1,0 +1,112 @@
+"""`maci plan` and the closed loop as a person types them."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+CASE = """
+question: Which animal left these tracks?
+context: Round tracks in the snow along the garden wall.
+outcomes: [cat, dog, fox]
+evidence:
+  - {text: "small round tracks, hidden claws, short steps", label: cat}
+  - {text: "small round tracks, hidden claws, soft pads", label: cat}
+  - {text: "large tracks, clear claw marks, long steps", label: dog}
+  - {text: "large tracks, clear claw marks, deep prints", label: dog}
+  - {text: "narrow tracks, clear claw marks, one straight line", label: fox}
+  - {text: "narrow tracks, bushy tail marks, one straight line", label: fox}
+hidden: {clear claw marks: "no", one straight line: "no", hidden claws: "yes"}
+gold: cat
+"""
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("MACI_")]:
+        monkeypatch.delenv(name)
+    (tmp_path / "case.yaml").write_text(CASE, encoding="utf-8")
+
+
+def test_a_debate_ends_with_a_plan_that_can_be_read_again(maci, tmp_path):
+    done = maci("debate", "case.yaml", "--out", "run", "--plain")
+    assert done.code == 0
+    assert "To find out next" in done.out
+    read = maci("plan", "run")
+    assert read.code == 0
+    assert "bits of doubt are left" in read.out
+    assert "changes the decision to" in read.out or "the lead stays with" in read.out
+    assert all(len(line) <= 80 for line in read.out.splitlines())
+    page = json.loads(maci("plan", "run", "--json").out)
+    first = page["items"][0]
+    assert {"kind", "text", "separates", "expected_information_gain", "cost"} <= first.keys()
+    assert page["items"] == sorted(
+        page["items"], key=lambda i: -i["added_gain"] / i["cost"] * (0.5 if i["assumed"] else 1)
+    )
+    assert maci("replay", "run").code == 0
+
+
+def test_a_batch_utilities_and_queries(maci, tmp_path):
+    maci("debate", "case.yaml", "--out", "run", "--quiet")
+    assert len(json.loads(maci("plan", "run", "--batch", "2", "--json").out)["items"]) == 2
+    (tmp_path / "u.yaml").write_text("shoo: {dog: 5, otherwise: -1}\nwait: {dog: -5, otherwise: 0}\n", encoding="utf-8")
+    valued = json.loads(maci("plan", "run", "--utilities", "u.yaml", "--json").out)["items"]
+    assert valued
+    assert all(item["value"] > 0 for item in valued)
+    maci("plan", "run", "--export", "queries.json")
+    queries = json.loads((tmp_path / "queries.json").read_text(encoding="utf-8"))
+    assert {"query", "filters", "decision"} <= queries[0].keys()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("a: {dog: 1}", "at least two actions"), ("a: {dog: x, otherwise: 0}\nb: {otherwise: 0}", "not a number"),
+     ("a: {cow: 1, otherwise: 0}\nb: {otherwise: 0}", "cow is not an outcome"), ("a: {dog: 1}\nb: {otherwise: 0}", "add it, or")],
+)  # fmt: skip
+def test_utilities_that_cannot_be_used_say_why(maci, tmp_path, text, says):
+    maci("debate", "case.yaml", "--out", "run", "--quiet")
+    (tmp_path / "u.yaml").write_text(text, encoding="utf-8")
+    done = maci("plan", "run", "--utilities", "u.yaml")
+    assert done.code == 2
+    assert says in done.err
+
+
+def test_a_debate_finds_out_what_is_hidden(maci):
+    done = maci("debate", "case.yaml", "--acquire", "2", "--source", "hidden", "--out", "run", "--plain")
+    assert done.code == 0
+    assert "Pause (" in done.out
+    assert "were expected" in done.out
+    assert "Answer: cat" in done.out
+    assert maci("replay", "run").code == 0
+
+
+def test_a_person_is_asked_at_the_terminal_and_may_stop(maci, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("unknown\nno\nstop\n"))
+    done = maci("debate", "case.yaml", "--acquire", "5", "--source", "ask", "--out", "run", "--plain")
+    assert done.code == 0
+    assert done.err.count("yes / no / unknown / stop") == 3
+    assert "ask: unknown" in done.out
+    assert "ask: absent" in done.out
+    assert "ask: stopped" in done.out
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--acquire", "2"], "needs somebody to ask"),
+        (["--source", "hidden"], "is asked nothing"),
+        (["--acquire", "2", "--source", "oracle"], "is not known"),
+        (["--acquire", "2", "--source", "hidden", "--set", "plan.enabled=false"], "plan.enabled is false"),
+    ],
+)
+def test_half_of_the_options_says_what_is_missing(maci, options, says):
+    done = maci("debate", "case.yaml", "--out", "run", *options)
+    assert done.code == 2
+    assert says in done.err
+    assert not Path("run").exists()
