@@ -231,7 +231,7 @@ def _settle(state: State, reading: Reading, backed: set[str]) -> _Settled:
     now = reading.beliefs
     both = [agent for agent in now if agent in before]
     d = spread(now, state)
-    if len(both) < 2:
+    if len(both) < 2 or state.stake is not None:  # what was found out since is new evidence to everybody
         return _Settled(before, now, {}, d)
     rule = state.config.dispersion
     everyone = len(both) == len(before) == len(now)

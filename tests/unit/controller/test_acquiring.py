@@ -16,7 +16,7 @@ from maci.acquisition.sources.source import Reply
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Request
 from maci.agents.fake import FunctionAgent
-from maci.controller.decisions import Finished, Gained, Measured, Planned
+from maci.controller.decisions import Finished, Gained, Measured, Planned, Weighed
 from maci.controller.inputs import Acquired, Intervened, Surveyed, TurnTaken
 from maci.errors import ConfigError
 from maci.evidence.span import Span
@@ -261,3 +261,21 @@ def test_older_formats_end_without_a_plan():
     events = asyncio.run(go())
     assert of(events, Surveyed) == of(events, Planned) == []
     assert events[-1].answer == LABELS[0]
+
+
+def test_the_dispersion_gate_does_not_take_back_what_a_finding_moved():
+    """D rises in the round after the finding: two agents read it differently. Without new evidence they would be reverted."""
+
+    def reader(name: str, moved: float) -> FunctionAgent:
+        def reply(request: TurnRequest) -> Any:
+            p = moved if request.question.findings else 0.5
+            return turn(p, 0.9 - p, 0.1, args=[arg("It fits.", "e4", outcome="dengue")])
+
+        return FunctionAgent(name, reply, family=f"family-{name}")
+
+    set_ = replace(table(lambda item: True, "rash"), agents=[reader("a", 0.9), reader("b", 0.6)])
+    events = play(set_, settings("plan.acquire=1", "dispersion.gate=all"))
+    (gained,) = of(events, Gained)
+    weighed = next(e for e in of(events, Weighed) if e.round == gained.round)
+    assert weighed.reverted == {}
+    assert weighed.beliefs["a"]["dengue"] == pytest.approx(0.9)
