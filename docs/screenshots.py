@@ -1,4 +1,4 @@
-"""Makes the pictures of docs/images: a debate of the readers, its report, the live terminal. Needs Chromium (tests/system/install.sh).
+"""Makes the pictures of docs/images: a debate of the readers, its report, the live terminal, the web page. Needs Chromium.
 
 python docs/screenshots.py [NAME…]
 """
@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import web_pictures
 from rich.console import Console
 
 from maci.case.case import load_case
@@ -107,17 +108,24 @@ PICTURES: dict[str, Callable[[Any, Path], None]] = {
 def main() -> None:
     from playwright.sync_api import sync_playwright
 
-    wanted = sys.argv[1:] or list(PICTURES)
+    wanted = sys.argv[1:] or [*PICTURES, *web_pictures.NAMES]
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None or set(wanted) - set(PICTURES):
-        sys.exit("no Chromium: tests/system/install.sh" if chromium is None else f"choose from {', '.join(PICTURES)}")
+    if chromium is None or set(wanted) - {*PICTURES, *web_pictures.NAMES}:
+        sys.exit(
+            "no Chromium: tests/system/install.sh"
+            if chromium is None
+            else f"choose from {', '.join([*PICTURES, *web_pictures.NAMES])}"
+        )
     IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         path = recorded(Path(folder))
         with sync_playwright() as play:
             browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+            if web := {*wanted} & {*web_pictures.NAMES}:
+                web_pictures.make(browser, IMAGES, web)
             for name in wanted:
-                PICTURES[name](browser, path)
+                if name in PICTURES:
+                    PICTURES[name](browser, path)
                 size = (IMAGES / f"{name}.png").stat().st_size
                 print(f"docs/images/{name}.png: {size:,} bytes" + (", too large" if size > LARGEST else ""))
             browser.close()

@@ -1,6 +1,6 @@
 """Pictures of the web page for docs/images: the real server, a real debate, a real browser.
 
-python docs/web_pictures.py [NAME…]
+python docs/screenshots.py web-live web-home …
 """
 
 from __future__ import annotations
@@ -100,20 +100,3 @@ def _bridge(page: Any, stage: Any) -> str:
     page.click("#start")
     page.wait_for_url("**/debates/*")
     return str(page.url)
-
-
-def main() -> None:
-    """The pictures of the web page alone."""
-    from stage import chromium
-
-    images = Path(__file__).parent / "images"
-    images.mkdir(exist_ok=True)
-    wanted = set(sys.argv[1:]) or set(NAMES)
-    with chromium() as browser:
-        make(browser, images, wanted)
-    for name in sorted(wanted):
-        print(f"docs/images/{name}.png: {(images / f'{name}.png').stat().st_size:,} bytes")
-
-
-if __name__ == "__main__":
-    main()
