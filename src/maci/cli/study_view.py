@@ -26,6 +26,10 @@ _EVERY = 30.0
 """Seconds between two lines where there is no terminal; every tenth of the answers makes one too."""
 
 
+_NARROW = 60
+"""Columns below which headings are short."""
+
+
 class StudyView:
     """Follows a run; all of it on standard error."""
 
@@ -124,14 +128,33 @@ class StudyView:
     def _drawn(self) -> Group:
         progress = self._progress
         assert progress is not None and self._bar is not None
-        table = Table("method", "right so far", "test items", "failed", box=None, pad_edge=False)
-        for name, tally in list(progress.methods.items())[: max(4, self._console.height - 8)]:
+        failed = any(tally.failed for tally in progress.methods.values())
+        heads = ["method", "right so far", "test items", *(["failed"] if failed else [])]
+        if self._console.width < _NARROW:
+            heads = ["method", "right", "n", *heads[3:]]
+        table = Table(*heads, box=None, pad_edge=False)
+        shown = list(progress.methods.items())[: max(4, self._console.height - 8)]
+        room = self._console.width - sum(len(head) + 2 for head in heads[1:]) - 4
+        for name, tally in shown:
             right = "" if tally.accuracy is None else f"{tally.accuracy:.3f}"
-            table.add_row(name, right, str(tally.n), str(tally.failed or ""))
+            table.add_row(_cut(name, room), right, str(tally.n), *([str(tally.failed or "")] if failed else []))
+        if len(shown) < len(progress.methods):
+            table.add_row(f"… {len(progress.methods) - len(shown)} more", "", "")
         return Group(self._bar, table, f"{self._spent(progress)}, {len(progress.failures)} failed")
 
     def _line(self, text: str) -> None:
         self._console.print(text, markup=False, soft_wrap=True)
+
+
+def _cut(name: str, room: int) -> str:
+    """A name that fits: its middle left out, since names of one method differ at their ends.
+
+    >>> _cut("self_consistency/lexical", 16), _cut("maci", 16)
+    ('self_co…/lexical', 'maci')
+    """
+    if len(name) <= room or room < 5:
+        return name
+    return f"{name[: (room - 1) // 2]}…{name[len(name) - room // 2 :]}"
 
 
 def _minutes(seconds: float) -> str:
