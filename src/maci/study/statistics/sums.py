@@ -31,6 +31,8 @@ _KEPT = 2**27
 """Cells of W that are kept, a byte each: 128 MB. What is beyond is drawn again each time."""
 _AT_ONCE = 2**18
 """Cells that are multiplied at once: few enough to stay near the processor."""
+_FEW = 4
+"""Columns up to which that pays; a product with more is faster in large pieces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,8 @@ class Draws:
         """(n, k) → (B, k): W X, a few resamples at a time."""
         found = np.empty((self.resamples, cases.shape[1]))
         first = 0
-        step = max(1, _AT_ONCE // max(1, len(cases)))
+        few = cases.shape[1] <= _FEW
+        step = max(1, (_AT_ONCE if few else resampling.CELLS) // max(1, len(cases)))
         for counts in self._blocks(len(cases)):
             for start in range(0, len(counts), step):
                 some = counts[start : start + step].astype(np.float64)
