@@ -94,6 +94,8 @@ class View:
         """What was done to read the turns of the round."""
         self._gold: str | None = None
         self._plan: Planned | None = None
+        self._person = False
+        """Somebody at this terminal is asked."""
         self._remarks = Remarks()
         live = self._fold and not silent and not full and not self._out.is_dumb_terminal
         self._live = LiveArea(self._out) if live else None
@@ -195,6 +197,8 @@ class View:
             self._say(f"Pause ({event.stop}): {event.entropy:.2f} bits of doubt are left", "bold cyan")
         for item in asked:
             self._say(f"  asks: {item.text}  (expected: {item.added_gain:.2f} bits)")
+        if asked and self._person:
+            self.close()  # the terminal is theirs until they have answered
 
     def _acquired(self, event: Acquired) -> None:
         said = event.text if event.verdict == "told" else event.verdict.replace("_", " ")
@@ -209,6 +213,7 @@ class View:
     def _opened(self, event: Opened) -> None:
         self._seats = [seat.name for seat in event.agents]
         self._gold = event.case.gold
+        self._person = event.source == "ask"
         title = event.case.title or event.case.id
         self._say(f"{title + ': ' if title else ''}{event.case.question}", "bold")
         if event.case.context:

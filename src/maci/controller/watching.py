@@ -95,8 +95,9 @@ def _watched(
     shown = {agent: _shown(agent, before, grounds, labels) for agent in are}
     shift = {agent: total_variation(p, old[agent]) for agent, p in after.beliefs.items() if agent in old}
     held = stubborn(were, are, shown, shift, rule.still)
-    went = conformed(were, are, shown)
-    new = len(after.admitted_spans) - len(before.admitted_spans)
+    told = 0 if before.stake is None else len(before.stake.items)  # found out since the round before: new to everybody
+    went = {} if told else conformed(were, are, shown)
+    new = len(after.admitted_spans) - len(before.admitted_spans) + told
     lately = memory.watched[-1].new_spans if memory.watched else 0
     last = before.history[-1] if before.history else None
     gold = gold_index(after, labels)

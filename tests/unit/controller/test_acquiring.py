@@ -16,7 +16,7 @@ from maci.acquisition.sources.source import Reply
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Request
 from maci.agents.fake import FunctionAgent
-from maci.controller.decisions import Finished, Gained, Measured, Planned, Weighed
+from maci.controller.decisions import Finished, Gained, Measured, Planned, Watched, Weighed
 from maci.controller.inputs import Acquired, Intervened, Surveyed, TurnTaken
 from maci.errors import ConfigError
 from maci.evidence.span import Span
@@ -279,3 +279,12 @@ def test_the_dispersion_gate_does_not_take_back_what_a_finding_moved():
     weighed = next(e for e in of(events, Weighed) if e.round == gained.round)
     assert weighed.reverted == {}
     assert weighed.beliefs["a"]["dengue"] == pytest.approx(0.9)
+
+
+def test_what_was_found_out_is_new_evidence_to_the_watch():
+    events = play(table(lambda item: True, "rash"), settings("plan.acquire=1", "harm.collapse=0.01"))
+    (gained,) = of(events, Gained)
+    watched = next(e for e in of(events, Watched) if e.round == gained.round)
+    assert watched.new_spans >= 1
+    assert not watched.collapsed
+    assert watched.conformed == ()
