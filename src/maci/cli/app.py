@@ -17,7 +17,7 @@ import typer
 
 from maci._version import __version__
 from maci.cli.asking import ask, batch
-from maci.cli.options import Agents, ConfigFile, Json, Judges, Panel, Plain, Profile, Quiet, Seed, Sets
+from maci.cli.options import Agents, ConfigFile, Json, Judges, Panel, Plain, Profile, Quiet, Risk, Seed, Sets
 from maci.errors import InputError, MaciError, exit_code
 
 __all__ = ["app", "main"]
@@ -76,10 +76,7 @@ def debate(
             help="Who answers: hidden, hidden:closed, corpus:PATH, ask (you), http://…, python:module:function."
         ),
     ] = None,
-    risk: Annotated[
-        float | None,
-        typer.Option(help="Risk of a wrong answer you accept, such as 0.1: above it none is given.", min=0, max=1),
-    ] = None,
+    risk: Risk = None,
     cache: Annotated[
         Path | None,
         typer.Option(help="Where models' replies are kept and found again.", dir_okay=False, metavar="FILE"),

@@ -27,6 +27,7 @@ from maci.cli.options import (
     Profile,
     Question,
     Quiet,
+    Risk,
     Seed,
     Sets,
 )
@@ -58,6 +59,7 @@ def ask(
     explain: Annotated[
         bool, typer.Option("--explain", help="Every test with its threshold; what each step was to gain and cost.")
     ] = False,
+    risk: Risk = None,
     cache: Cache = None,
     no_cache: NoCache = False,
     offline: Offline = False,
@@ -81,7 +83,7 @@ def ask(
 
     if cache is not None and no_cache:
         raise InputError("give --cache or --no-cache, not both")
-    given = {"budget.tokens": budget_tokens, "budget.usd": budget_usd, "triage.worth": worth}
+    given = {"budget.tokens": budget_tokens, "budget.usd": budget_usd, "triage.worth": worth, "answer.risk": risk}
     choice = Choice(
         panel=panel, agents=agents, judges=judges, corpus=corpus, profile=profile, config=config,
         sets=(*(sets or ()), *(f"{key}={value}" for key, value in given.items() if value is not None)),

@@ -9,7 +9,7 @@ import typer
 
 __all__ = [
     "Agents", "BudgetTokens", "BudgetUsd", "Cache", "CaseName", "ConfigFile", "Context", "Corpus", "DryRun", "Json", "Judges",
-    "NoCache", "Offline", "Outcomes", "Panel", "Plain", "Profile", "Question", "Quiet", "Seed", "Sets",
+    "NoCache", "Offline", "Outcomes", "Panel", "Plain", "Profile", "Question", "Quiet", "Risk", "Seed", "Sets",
 ]  # fmt: skip
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")]
@@ -49,3 +49,7 @@ Cache = Annotated[
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Keep no replies, ask models every time.")]
 Offline = Annotated[bool, typer.Option("--offline", help="Fetch no weights: use those that are here.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Send nothing: estimate tokens and dollars.")]
+Risk = Annotated[
+    float | None,
+    typer.Option(help="Risk of a wrong answer you accept, such as 0.1: above it none is given.", min=0, max=1),
+]

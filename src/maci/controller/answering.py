@@ -32,7 +32,10 @@ def restored(state: State, answer: str, found: Harm | None) -> Vector | None:
 
 
 def abstention(state: State, answer: str, p: Mapping[str, float]) -> str | None:
-    """Why no answer is given at the risk level asked for; ``None`` where one is."""
+    """Why no answer is given at the risk level asked for; ``None`` where one is.
+
+    Evidence is admitted in rounds: where none was held (`maci ask` stopped before), confidence alone decides.
+    """
     asked = state.config.answer
     least = max(
         (x for x in (asked.min_confidence, None if asked.risk is None else 1 - asked.risk) if x is not None),
@@ -43,7 +46,7 @@ def abstention(state: State, answer: str, p: Mapping[str, float]) -> str | None:
     if least is not None and p[answer] < least - 1e-9:
         raw = "" if state.config.calibration.made_for else ", not calibrated"
         return f"p of {answer} is {p[answer]:.2f}{raw}, below {least:.2f}"
-    if asked.need_evidence and not support(state.memory.grounds.values(), answer):
+    if asked.need_evidence and state.history and not support(state.memory.grounds.values(), answer):
         return f"no admitted evidence speaks for {answer}"
     if asked.min_q is not None:
         q = state.history[-1].q if state.history else None

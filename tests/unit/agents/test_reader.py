@@ -82,6 +82,25 @@ def test_high_contentiousness_counters_and_resists_and_low_concedes_and_integrat
     assert stance(0.1).support.format(mine="Dengue") == cold.arguments[0].claim
 
 
+def test_before_anything_is_admitted_only_a_cooperative_reader_takes_up_a_lead_and_only_as_its_own_evidence_allows(
+    library,
+):
+    reader = Reader(FAMILIES[0], library, everything(library))
+    alone = turn(reader, round=1, anchor=Anchor((), 0.3, 0, 0), belief={"Dengue": 1.0}).belief
+
+    def told(cl, lead):
+        leading = {"B": lead}
+        return turn(reader, round=1, anchor=Anchor((), cl, 0, 0), belief=alone, leading=leading).belief
+
+    # pull = 0.3 · (1 − CL) · p(lead) / max p, of which the lead had its share already
+    pull = 0.3 * 0.7 * alone["Measles"] / alone["Dengue"]
+    assert 0 < alone["Measles"] < alone["Dengue"]
+    assert told(0.3, "Measles")["Measles"] == pytest.approx(alone["Measles"] * (1 - pull) + pull)
+    assert told(0.1, "Measles")["Measles"] > told(0.3, "Measles")["Measles"]
+    assert told(0.5, "Measles") == alone
+    assert told(0.3, "Dengue") == alone  # it leads already
+
+
 def test_a_reader_without_evidence_is_undecided_and_silent(library):
     said = turn(Reader(FAMILIES[1], library, np.array([], dtype=np.intp)))
     assert said.arguments == ()

@@ -73,6 +73,13 @@ def test_explain_shows_tests_thresholds_gains_and_costs() -> None:
     assert "Triage after the vote of all openings" in said
 
 
+def test_before_a_debate_a_risk_level_asks_for_confidence_alone() -> None:
+    for risk, withheld in (("0.1", False), ("0.01", True)):  # x says 0.98
+        _, said = ask("case.yaml", "--panel", "sure.yaml", "--json", "--risk", risk)
+        found = AskResult.model_validate_json(said)
+        assert (found.stage, found.abstained is not None) == ("single", withheld)
+
+
 def test_worth_nothing_never_goes_on_where_it_costs() -> None:
     code, said = ask("dengue", "--worth", "0", "--json")
     found = json.loads(said)

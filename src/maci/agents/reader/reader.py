@@ -2,7 +2,8 @@
 
 Belief. p is read from the reader's own hand and every span that admitted arguments have shown (ψ). At high contentiousness the
 reader resists: it keeps a share of its last belief. At low contentiousness it integrates: another reader's lead pulls, in
-proportion to what *this* reader's evidence gives it, and only if an admitted argument backs it.
+proportion to what *this* reader's evidence gives it, and only if an admitted argument backs it; in round 1, when nothing can have
+been admitted yet, a cooperative reader (CL < 0.5) gives it the benefit of the doubt.
 
 Arguments. For its leading outcome, from its best spans. Against the others' leads, at high contentiousness, by setting their
 best evidence beside its own; at low contentiousness it names what speaks for them.
@@ -32,6 +33,8 @@ __all__ = ["Conduct", "Reader"]
 
 _LONGEST = 400
 """Tokens no single argument of a reader exceeds."""
+_COOPERATIVE = 0.5
+"""Below this CL a reader takes others' leads up before they are backed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,8 +147,7 @@ class _Reading:
         )
         if request.belief is None or request.round < 1:
             return p
-        leads = self.backed_leads()
-        for lead in leads:
+        for lead in self.heard_leads():
             if lead != int(p.argmax()):
                 pull = conduct.integrate * (1 - request.anchor.cl) * p[lead] / p.max() / max(1, len(request.leading))
                 p = p * (1 - pull)
@@ -156,9 +158,11 @@ class _Reading:
             p = (1 - kept) * p + kept * last / last.sum()
         return p
 
-    def backed_leads(self) -> list[int]:
-        """Leads of the others that an argument admitted in the last round speaks for."""
+    def heard_leads(self) -> list[int]:
+        """Leads of the others that an argument admitted in the last round speaks for; before there can be one, see above."""
         place = {outcome: i for i, outcome in enumerate(self.library.outcomes)}
+        if self.request.round == 1 and not self.request.anchor.record and self.request.anchor.cl < _COOPERATIVE:
+            return [place[lead] for lead in self.request.leading.values() if lead in place]
         recent = {(e.seat, e.argument.outcome) for e in self.request.anchor.record if e.round == self.request.round - 1}
         return [place[lead] for seat, lead in self.request.leading.items() if (seat, lead) in recent and lead in place]
 
