@@ -28,7 +28,7 @@ FOLDS = 5
 FEATURES = ("length", "hedging", "imperatives", "citations")
 """The features that have names, in the order of their column."""
 _C = 10.0
-"""Inverse of the penalty, a fixed choice, not tuned (tests), not on any model's."""
+"""Inverse of the penalty: a fixed choice, not tuned on anything."""
 
 
 @dataclass(frozen=True, slots=True)
