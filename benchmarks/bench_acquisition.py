@@ -256,9 +256,8 @@ def chart(gains: Sequence[tuple[float, float]]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {tall}" font-family="sans-serif" font-size="12">',
         f'<rect width="{wide}" height="{tall}" fill="#fff"/>',
     ]
-    for a, b in zip(x, y, strict=True):
-        u, v = at(a, b)
-        parts.append(f'<circle cx="{u:.1f}" cy="{v:.1f}" r="1.5" fill="#3a6ea5" fill-opacity="0.25"/>')
+    dots = "".join(f"M{u:.0f} {v:.0f}h0" for u, v in (at(a, b) for a, b in zip(x, y, strict=True)))
+    parts.append(f'<path d="{dots}" stroke="#3a6ea5" stroke-opacity="0.3" stroke-width="3" stroke-linecap="round"/>')
     for part in np.array_split(np.argsort(x, kind="stable"), 10):
         u, v = at(float(x[part].mean()), float(y[part].mean()))
         parts.append(f'<circle cx="{u:.1f}" cy="{v:.1f}" r="5" fill="none" stroke="#b3261e" stroke-width="2"/>')
