@@ -14,6 +14,7 @@ import numpy as np
 from maci.acquisition.dedupe import distinct
 from maci.acquisition.features import Features
 from maci.acquisition.gain import gain, gains
+from maci.acquisition.mentioned import Mentioned
 from maci.acquisition.plan import COSTS, Candidate, Kind, table_of
 from maci.acquisition.residual import Residual, Survey
 from maci.agents.reader.library import Library
@@ -156,20 +157,18 @@ def known(residual: Residual, aliases: Mapping[str, str]) -> list[Candidate]:
         label = next((label for label in residual.labels if normal(label) == name), to_label.get(name))
         if label is not None and p.get(label, 0.0) >= _LISTED:
             about.setdefault(label, condition)
-    mentioned = set(terms(residual.text))
+    case = Mentioned(residual.text)
     rates: dict[str, dict[str, float]] = defaultdict(dict)
     for label, condition in about.items():
         for symptom, share in condition.symptoms.items():
             rates[symptom][label] = share
-    found = [
-        _symptom(symptom, listed, about)
-        for symptom, listed in rates.items()
-        if not mentioned.issuperset(terms(symptom))
-    ]
+    found = [_symptom(symptom, listed, about) for symptom, listed in rates.items() if not case.says(symptom)]
     tests: dict[str, dict[str, str]] = defaultdict(dict)
     kinds: dict[str, Kind] = {}
     for label, condition in about.items():
         for test in condition.tests:
+            if test.kind == "history" and case.says(test.ask):
+                continue
             tests[test.ask][label] = test.expect
             kinds[test.ask] = "history" if test.kind == "history" else "test"
     return found + [_test(ask, expects, about, kinds[ask]) for ask, expects in tests.items()]

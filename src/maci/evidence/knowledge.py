@@ -13,7 +13,7 @@ from typing import Any
 from maci.case.case import parse_text
 from maci.evidence.span import Span
 
-__all__ = ["Condition", "Test", "builtin_spans", "builtin_tone", "conditions"]
+__all__ = ["Condition", "Test", "builtin_spans", "builtin_tone", "conditions", "wordings"]
 
 _FOLDER = Path(__file__).parent / "builtin"
 
@@ -72,6 +72,19 @@ def conditions() -> tuple[Condition, ...]:
         )
         for entry in _load("conditions.yaml")
     )
+
+
+@cache
+def wordings() -> Mapping[str, tuple[str, ...]]:
+    """Symptom → other ways to say it.
+
+    >>> wordings()["retro-orbital pain"][0]
+    'pain behind the eyes'
+    """
+    table: dict[str, list[str]] = parse_text(
+        (_FOLDER / "wordings.yaml").read_text(encoding="utf-8"), ".yaml", "wordings.yaml"
+    )
+    return {symptom: tuple(ways) for symptom, ways in table.items()}
 
 
 @cache

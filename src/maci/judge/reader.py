@@ -121,7 +121,7 @@ class ReaderJudge:
         against = max((near[s.id] for s in rivals), default=0.0)
         support = max(backing, default=0.0)
         if rivals:
-            logic = support / (support + against) if backing else 0.0
+            logic = support / (support + against) if support else 0.0  # nothing of the case in either: no support
         else:
             logic = min(1.0, sum(backing) / len(backing) / support) if support else 0.0  # a mean may round above
         standing = len(spans) / (len(spans) + request.unverified)

@@ -74,3 +74,12 @@ def test_a_mean_that_rounds_above_its_terms_is_no_abstention():
             )
             score, _ = asyncio.run(judge.score(request))
             assert score.logic <= 1
+
+
+def test_a_rebuttal_that_shares_nothing_with_the_case_has_no_support_and_is_no_abstention():
+    judge = ReaderJudge("words", LIBRARY)
+    question = Question("What is it?", "zzz", "closed", ("Dengue", "Gout"))
+    argument = Argument(claim="It is Dengue.", reasons=("Look.",), outcome="Dengue")
+    request = ScoreRequest(question=question, argument=argument, spans=(NEAR, FAR), unverified=0)
+    scored = asyncio.run(judge.score(request))[0]
+    assert scored.evidence == scored.logic == scored.relevance == 0.0
