@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from maci.llm.usage import Usage
 from maci.study.report.gather import Gathered, join
 from maci.study.rows import Row
 from maci.study.spec import Data
-from maci.study.store import Meta, Method
+from maci.study.store import Meta, Method, SqliteStore
 from study_helpers import make_meta
 
 LABELS = ("a", "b", "c", "d")
@@ -84,3 +85,16 @@ def meta_of(
             "version": "0.0.0",
         }
     )
+
+
+def keep(folder: Path) -> None:
+    """A study of two methods on ten cases, in a folder."""
+    rows = [
+        *answers("maci", "++++++++-+"), *answers("single", "++-+-++--+"),
+        *answers("maci", "++++", part="dev"), *answers("single", "+-+-", part="dev"),
+    ]  # fmt: skip
+    folder.mkdir(parents=True)
+    with SqliteStore(folder / "results.sqlite") as store:
+        store.begin(meta_of(rows, ["maci", "single"], name="made"))
+        for row in rows:
+            store.put(row)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,11 +15,13 @@ from helpers import arg, make_case, script, seat, settings, turn, write
 from maci.case.case import Document
 from maci.controller.inputs import Intervened
 from maci.evidence.citation import Citation
-from stage import Stage, check, start
+from report_helpers import keep
+from stage import Stage, check, serving, start
 
 pytestmark = pytest.mark.system
 OWNED = "document.documentElement.dataset.owned='yes'"
 HOSTILE = f'<script>{OWNED}</script><img src=x onerror="{OWNED}">"\'&</li></details><h1>big\u202e'
+TOKEN = "a-token-of-the-tests"
 WIDTHS = {"phone": {"width": 390, "height": 844}, "desk": {"width": 1280, "height": 900}}
 
 
@@ -68,6 +72,20 @@ def test_hostile_text_is_shown_as_text_on_every_page(page: Any, stage: Stage, ho
     assert f"<script>{OWNED}</script>" in page.inner_text("main")
 
 
+@pytest.fixture(scope="session")
+def door(panels: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """A server that asks for a token."""
+    with serving(tmp_path_factory.mktemp("behind"), panels, "--token", TOKEN) as running:
+        yield replace(running, url=running.url.partition("/?")[0])
+
+
+@pytest.fixture(scope="session")
+def study(stage: Stage) -> str:
+    """A study with answers."""
+    keep(stage.runs / ".studies" / "made")
+    return f"{stage.url}/studies/made"
+
+
 def every_page(stage: Stage, finished: str) -> Iterator[str]:
     id = finished.rpartition("/")[2]
     yield from (
@@ -99,6 +117,52 @@ def test_no_page_has_a_serious_fault_for_assistive_technology_or_scrolls_sideway
     context.close()
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_study_and_a_question_have_no_serious_fault_and_a_way_back(
+    browser: Any, stage: Stage, study: str, finished: str, scheme: str, width: str
+) -> None:
+    context = browser.new_context(viewport=WIDTHS[width], color_scheme=scheme, reduced_motion="reduce")
+    context.set_default_timeout(60_000)
+    page = context.new_page()
+    page.goto(f"{stage.url}/studies")
+    page.click("text=made")
+    check(page, study)
+    page.click("text=All studies")
+    assert page.url == f"{stage.url}/studies"
+    page.goto(f"{finished}/report.html")
+    page.click("text=Back to the debate")
+    assert page.url == finished
+    page.goto(f"{stage.url}/new?builtin=dengue")
+    page.fill("#questions", "1")
+    page.click("#start")
+    page.wait_for_selector("#answer-form")
+    page.wait_for_selector("#p-state >> text=waits for your answer")
+    asked, form = page.locator("#p-question").bounding_box(), page.locator("#answer-form").bounding_box()
+    assert asked["y"] + asked["height"] <= form["y"]  # one reads the question first
+    check(page, "a question")
+    page.click("text=Ask no more")
+    page.wait_for_selector("#p-state >> text=finished")
+    context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_door_has_no_serious_fault(browser: Any, door: Stage, scheme: str, width: str) -> None:
+    context = browser.new_context(viewport=WIDTHS[width], color_scheme=scheme, reduced_motion="reduce")
+    page = context.new_page()
+    page.goto(door.url)
+    check(page, "the door")
+    page.fill("#token", "not the token at all")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("[role=alert]")
+    check(page, "the door, shut")
+    page.fill("#token", TOKEN)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("h1:has-text('Debates')")
+    context.close()
+
+
 def test_dark_is_dark_and_the_button_changes_it(browser: Any, stage: Stage) -> None:
     def brightness(page: Any) -> int:
         colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -121,6 +185,7 @@ def test_the_slider_steps_through_the_rounds(page: Any, finished: str) -> None:
 
     page.goto(finished)
     slider = page.locator(".stepper input")
+    assert unfolded() == [f"round-{slider.input_value()}"]  # it begins where the page is open
     slider.fill("1")
     assert unfolded() == ["round-1"]
     slider.press("ArrowRight")

@@ -10,7 +10,7 @@ import typer
 
 from maci.errors import MissingExtra
 from maci.web.server import address, serve, with_token
-from maci.web.settings import Settings
+from maci.web.settings import Settings, is_loopback_host
 
 __all__ = ["run"]
 
@@ -38,7 +38,7 @@ def run(
                 typer.echo(
                     f"Debates are kept in {runs}. Ctrl-C ends the server; debates under way can be resumed.", err=True
                 )
-                if now.token:
+                if now.token and not is_loopback_host(now.host):
                     typer.echo(
                         "Others can reach this server. The link above lets them in; it is not encrypted.", err=True
                     )

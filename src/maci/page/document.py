@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from maci.page.markup import Child, Markup, el, join
 from maci.page.style import hash_of, script, sheet
 
@@ -16,8 +18,8 @@ def policy() -> str:
     )
 
 
-def document(title: str, *body: Child, lang: str = "en") -> str:
-    """One self-contained HTML file."""
+def document(title: str, *body: Child, lang: str = "en", back: Sequence[tuple[str, str]] = ()) -> str:
+    """One self-contained HTML file. ``back``: links and their names, where it is a page among others."""
     head = el(
         "head",
         el("meta", charset="utf-8"),
@@ -28,7 +30,13 @@ def document(title: str, *body: Child, lang: str = "en") -> str:
         el("style", Markup(sheet())),
     )
     theme = el("button", "Dark", type="button", class_="theme", hidden=True)
+    links = el("ul", (el("li", el("a", name, href=link)) for link, name in back))
     page = el(
-        "body", el("a", "To the content", href="#main", class_="skip"), theme, *body, el("script", Markup(script()))
+        "body",
+        el("a", "To the content", href="#main", class_="skip"),
+        theme,
+        el("nav", links, aria_label="Main", class_="back") if back else None,
+        *body,
+        el("script", Markup(script())),
     )
     return join(Markup("<!doctype html>\n"), el("html", head, Markup("\n"), page, lang=lang), Markup("\n"))

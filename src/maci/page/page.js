@@ -20,7 +20,9 @@ for (const stepper of document.querySelectorAll('.stepper')) {
     rounds.forEach((round, k) => { round.open = k === i; });
     slider.value = i; said.textContent = rounds[i].dataset.name;
   };
+  const open = rounds.findIndex(r => r.open);
   stepper.hidden = rounds.length < 2; slider.max = rounds.length - 1;
+  if (open >= 0 && rounds.filter(r => r.open).length === 1) { slider.value = open; said.textContent = rounds[open].dataset.name; }
   slider.oninput = () => go(+slider.value);
   const [back, on, all] = stepper.querySelectorAll('button');
   back.onclick = () => go(+slider.value - 1); on.onclick = () => go(+slider.value + 1);

@@ -14,7 +14,7 @@ from maci.page.style import COLOURS, drawing_sheet
 __all__ = ["draw", "figure", "standalone"]
 
 WIDTH = 470.0
-_LEFT, _RIGHT, _TOP = 46.0, 282.0, 18.0
+_LEFT, _RIGHT, _TOP = 46.0, 282.0, 26.0
 
 
 def draw(chart: Chart, id: str) -> Markup:
@@ -95,7 +95,7 @@ def _x_axis(low: float, high: float, at: Scale, bottom: float, *, log: bool, who
 def _names(chart: Chart, bottom: float) -> list[Markup]:
     return [
         words((_LEFT + _RIGHT) / 2, bottom + 34, chart.x, anchor="middle", kind="axis"),
-        words(2, _TOP - 7, chart.y, kind="axis"),
+        words(2, _TOP - 14, chart.y, kind="axis"),
     ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from maci.page.document import document
 from maci.page.markup import Child, Markup, el
 from maci.report.audit import audit
@@ -15,8 +17,8 @@ from maci.story.story import Story
 __all__ = ["to_html"]
 
 
-def to_html(story: Story, source: Provenance | None = None) -> str:
-    """The report: verdict, course, rounds, evidence, audit."""
+def to_html(story: Story, source: Provenance | None = None, *, back: Sequence[tuple[str, str]] = ()) -> str:
+    """The report: verdict, course, rounds, evidence, audit. ``back``: links to where it was opened from."""
     source = source or Provenance()
     sections = [
         ("course", "How it went", charts(story)),
@@ -32,6 +34,7 @@ def to_html(story: Story, source: Provenance | None = None) -> str:
         el("header", el("h1", story.title, dir="auto"), el("nav", links, aria_label="Sections")),
         el("main", verdict(story, source), (_section(id, title, body) for id, title, body in present), id="main"),
         el("footer", el("p", f"Made by maci from {source.transcript or 'the events of a debate'}.")),
+        back=back,
     )
 
 

@@ -172,6 +172,15 @@ def distribution(belief: Mapping[str, float], most: int = 8) -> Markup:
     )
 
 
+def _step(by: float) -> str:
+    """How far a probability moved.
+
+    >>> _step(0.031), _step(-0.2), _step(-0.001)
+    ('+0.03', '−0.20', '0.00')
+    """
+    return f"{by:+.2f}".replace("-", "−") if abs(by) >= 0.005 else "0.00"
+
+
 def beliefs(now: Round, before: Round | None) -> Markup | None:
     """Who believes what: weight, leading outcomes, and how the leading one moved."""
     if not now.beliefs:
@@ -181,7 +190,7 @@ def beliefs(now: Round, before: Round | None) -> Markup | None:
         top = leading(belief)
         weight = now.weights.get(name)
         was = (before.mixture if name == "mixture" else before.beliefs.get(name)) if before else None
-        moved = "" if was is None or not top else f"{top[0][1] - was.get(top[0][0], 0.0):+.2f}".replace("-", "−")
+        moved = "" if was is None or not top else _step(top[0][1] - was.get(top[0][0], 0.0))
         said = ", ".join(f"{label} {p:.2f}" for label, p in top)
         cells = el("td", figure(weight, 2)), el("td", moved or "–"), el("td", said, class_="words", dir="auto")
         rows.append(el("tr", el("th", name, scope="row"), cells, class_="reference" if name == "mixture" else None))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from maci.acquisition.plan import Item
 from maci.case.case import Case
@@ -105,6 +105,13 @@ class Run:
             return "paused" if self.paused else "running"
         return "broken"
 
+    @property
+    def now(self) -> Literal["running", "paused", "asking"]:
+        """What one that is under way does: its own work, or it waits for a person."""
+        if self.events and self.paused:
+            return "paused"
+        return "asking" if self.question else "running"
+
 
 class Desk:
     """All debates of one server."""
@@ -121,7 +128,7 @@ class Desk:
     def summaries(self, query: str = "") -> list[Summary]:
         """The debates of the folder, those under way as such."""
         found = (summary for summary in self.history.summaries() if summary.fits(query))
-        return [replace(s, state="running") if s.id in self._running else s for s in found]
+        return [replace(s, state=self._running[s.id].now) if s.id in self._running else s for s in found]
 
     async def run(self, id: str) -> Run:
         """A debate, under way or from its record."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from urllib.parse import quote
 
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, Response
@@ -31,7 +33,8 @@ router = APIRouter()
 async def report(request: Request, id: str) -> HTMLResponse:
     """The report: one file that needs nothing else. It brings its own style, so it has a policy of its own."""
     path = desk_of(request).history.path(id)
-    page = await asyncio.to_thread(_report, path, to_html)
+    back = ((f"/debates/{quote(id)}", "‹ Back to the debate"), ("/", "All debates"))
+    page = await asyncio.to_thread(_report, path, partial(to_html, back=back))
     return HTMLResponse(page, headers={"content-security-policy": policy()})
 
 

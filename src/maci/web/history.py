@@ -28,7 +28,7 @@ class Summary:
     created: str
     panel: str
     agents: tuple[str, ...]
-    state: Literal["finished", "broken", "running", "unreadable"]
+    state: Literal["finished", "broken", "running", "paused", "asking", "unreadable"]
     stop_reason: str = ""
     answer: str | None = None
     p: float | None = None

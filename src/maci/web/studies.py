@@ -11,7 +11,8 @@ from fastapi.responses import HTMLResponse
 
 from maci.errors import MaciError
 from maci.page.document import policy
-from maci.study.report import Settings, build_report, gather, render
+from maci.study.report import Settings, build_report, gather
+from maci.study.report.html import to_html
 from maci.study.store import FILE, SqliteStore
 from maci.web.desk import NotHere
 from maci.web.pages.others import studies_page
@@ -21,6 +22,7 @@ __all__ = ["router"]
 
 router = APIRouter()
 _MADE: OrderedDict[tuple[str, int, int], str] = OrderedDict()
+_BACK = (("/studies", "‹ All studies"), ("/", "Debates"))
 _RESAMPLES = 1000
 """For a page that somebody waits for; `maci study report` takes 10,000."""
 
@@ -65,7 +67,7 @@ def _page(folder: Path) -> str:
     now = (folder / FILE).stat()
     key = (str(folder), now.st_mtime_ns, now.st_size)
     if key not in _MADE:
-        _MADE[key] = render(build_report(gather([folder], None), Settings(resamples=_RESAMPLES)), "html")
+        _MADE[key] = to_html(build_report(gather([folder], None), Settings(resamples=_RESAMPLES)), back=_BACK)
         while len(_MADE) > 4:
             _MADE.popitem(last=False)
     return _MADE[key]

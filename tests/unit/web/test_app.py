@@ -281,6 +281,8 @@ def test_a_debate_asks_and_goes_on_with_the_answer(tmp_path: Path) -> None:
                     await asyncio.sleep(0.02)
             page = (await browser.get(f"/debates/{id}")).text
             assert "It asks: " in page and 'id="answer-form"' in page
+            assert page.index("It asks: ") < page.index('id="answer-form"')
+            assert "waits for your answer" in (await browser.get("/")).text
             again = await browser.post(f"/debates/{id}/answer", said)
             assert again.status_code == 200 and "goes on with that" in again.text
         await browser.end(id)

@@ -4,22 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from maci.study.store import SqliteStore
-from report_helpers import answers, meta_of
+from report_helpers import keep
 from web_helpers import Browser, visit
-
-
-def keep(folder: Path) -> None:
-    """A study of two methods on ten cases, in a folder."""
-    rows = [
-        *answers("maci", "++++++++-+"), *answers("single", "++-+-++--+"),
-        *answers("maci", "++++", part="dev"), *answers("single", "+-+-", part="dev"),
-    ]  # fmt: skip
-    folder.mkdir(parents=True)
-    with SqliteStore(folder / "results.sqlite") as store:
-        store.begin(meta_of(rows, ["maci", "single"], name="made"))
-        for row in rows:
-            store.put(row)
 
 
 def test_a_study_is_listed_and_shown_with_tables_and_diagrams(tmp_path: Path) -> None:
@@ -33,6 +19,7 @@ def test_a_study_is_listed_and_shown_with_tables_and_diagrams(tmp_path: Path) ->
         assert "broken" in listed and "cannot be read" in listed
         page = await browser.get("/studies/one")
         assert page.status_code == 200 and 'class="sortable"' in page.text and "<svg" in page.text
+        assert '<a href="/studies">‹ All studies</a>' in page.text
         assert "unsafe" not in page.headers["content-security-policy"]
         assert (await browser.get("/studies/..")).status_code in {200, 404}
         assert (await browser.get("/studies/%2e%2e%2fone")).status_code == 404

@@ -72,7 +72,7 @@ def difference_table(arena: Arena, found: Sequence[Comparison], tests: int) -> t
     chart = Chart(
         key="forest",
         kind="forest",
-        title=f"{arena.reference} less each other method",
+        title=f"{arena.reference} minus each other method",
         about="Differences of accuracy in points with 95 % intervals; to the right of 0 the reference is better. Coloured: beat or "
         "lost after adjusting for all tests of the study; grey: no difference shown.",
         x="Δ Acc@1, points",

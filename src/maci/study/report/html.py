@@ -16,8 +16,8 @@ _ARROWS = {"more": " ↑", "less": " ↓", "": ""}
 _MEANING = {"more": "more is better", "less": "less is better", "": ""}
 
 
-def to_html(report: Report) -> str:
-    """A whole page. Tables can be sorted where scripts run."""
+def to_html(report: Report, *, back: Sequence[tuple[str, str]] = ()) -> str:
+    """A whole page. Tables can be sorted where scripts run. ``back``: links to where it was opened from."""
     links = [(f"s{i}", s.title) for i, s in enumerate(report.sections)]
     sections = [_section(section, f"s{i}") for i, section in enumerate(report.sections)]
     if report.tables:
@@ -36,6 +36,7 @@ def to_html(report: Report) -> str:
         ),
         el("main", sections, id="main"),
         el("footer", _named(report.facts), _named(report.glossary)),
+        back=back,
     )
 
 

@@ -124,8 +124,8 @@ def main_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart]:
     notes = [
         "Intervals: 95 %, cases resampled whole over all seeds (BCa; Wilson where all answers are alike). Probabilities after the "
         "calibration learnt on dev; accuracy and ranks are those of the answers as given.",
-        "ECE of a finite sample is above 0 even for a perfect method, and its interval does not cover: read it against `ECE if "
-        "calibrated`.",
+        "ECE of a finite sample is above 0 even for a perfect method, and its interval does not cover: read it against ECE if "
+        "calibrated.",
     ]
     ece = 1 + next(i for i, (key, *_) in enumerate(_QUALITY) if key == "ece")
     notes += widened("ECE", [(line.name, line.cells[ece].how) for line in lines])

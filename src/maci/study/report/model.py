@@ -110,6 +110,8 @@ def show_value(cell: Cell) -> str:
 
     >>> show_value(Cell(value=0.7333, low=0.6, high=0.9, kind="share"))
     '73'
+    >>> show_value(Cell(value=1.333, kind="ratio")), show_value(Cell(value=20.82, kind="ratio"))
+    ('1.33 ×', '21 ×')
     """
     if cell.value is None:
         return DASH
@@ -129,6 +131,8 @@ def _write(value: float, kind: Kind, digits: int) -> str:
     if kind == "p":
         return "< 0.001" if value < 0.001 else f"{value:.3f}"
     scaled = value * _SCALE.get(kind, 1.0)
+    if kind == "ratio" and scaled >= 10:
+        digits = 0
     written = f"{scaled:+.{digits}f}" if kind in ("points", "signed") else f"{scaled:,.{digits}f}"
     if float(written.replace(",", "")) == 0:  # no minus sign before a zero
         written = written.lstrip("+-")

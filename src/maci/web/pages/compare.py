@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from maci.page.markup import Child, Markup, el
-from maci.page.strips import ranked, stack
+from maci.page.strips import key, ranked, stack
 from maci.record.otherwise import CAUTION, Otherwise
 from maci.report.parts import tag
 from maci.story import Story
@@ -15,7 +15,7 @@ from maci.story.words import figure
 from maci.web.history import Summary
 from maci.web.pages.layout import page
 from maci.web.pages.panels import round_name
-from maci.web.pages.words import count, money, percent, state_tag, stop_words, title_of
+from maci.web.pages.words import count, money, percent, state_tag, stop_words, title_of, when
 
 __all__ = ["Side", "compare_page", "replay_page"]
 
@@ -62,7 +62,7 @@ def _both(a: Side, b: Side, step: int | None) -> Markup:
     head = el(
         "tr",
         el("th", "", scope="col"),
-        (el("th", el("a", s.id, href=f"/debates/{quote(s.id)}"), scope="col", class_="words") for s in (a, b)),
+        (el("th", el("a", _name(s), href=f"/debates/{quote(s.id)}"), scope="col", class_="words") for s in (a, b)),
     )
     lines = (
         el("tr", el("th", name, scope="row"), el("td", x, class_="words"), el("td", y, class_="words"))
@@ -76,6 +76,7 @@ def _both(a: Side, b: Side, step: int | None) -> Markup:
         "div",
         el("div", facts, class_="scroll", role="region", tabindex=0, aria_label="What the two came to"),
         el("h2", "Beliefs, round by round"),
+        key(labels, "all others") if labels else None,
         el("div", (_mixtures(s, labels, f"mix-{n}") for n, s in zip("ab", (a, b), strict=True)), class_="side-by-side"),
         el("h2", "What was said", id="said"),
         _steps(a.id, b.id, at, last),
@@ -85,7 +86,7 @@ def _both(a: Side, b: Side, step: int | None) -> Markup:
 
 _FACTS = (
     "Answer",
-    "p",
+    "Probability",
     "State",
     "Why it stopped",
     "Rounds",
@@ -93,8 +94,8 @@ _FACTS = (
     "Dollars",
     "Panel",
     "Profile",
-    "Last D",
-    "Last Q",
+    "D, disagreement at the end",
+    "Q, evidence quality at the end",
     "Known answer",
 )
 
@@ -107,7 +108,7 @@ def _value(side: Side, name: str) -> Child:
     match name:
         case "Answer":
             return answer or "–"
-        case "p":
+        case "Probability":
             return percent(None if answer is None else shares.get(answer))
         case "State":
             return state_tag(side.state)
@@ -123,12 +124,18 @@ def _value(side: Side, name: str) -> Child:
             return story.opened.panel or "–"
         case "Profile":
             return story.opened.config.profile
-        case "Last D":
+        case "D, disagreement at the end":
             return figure(last.d if last else None, 2)
-        case "Last Q":
+        case "Q, evidence quality at the end":
             return figure(last.q if last else None, 2)
         case _:
             return story.opened.case.gold or "–"
+
+
+def _name(side: Side) -> Markup:
+    """What a debate is called, and when it was held: two may have the same name."""
+    opened = side.story.opened
+    return el("span", title_of(opened.case.title, opened.case.question, 60), " · ", when(opened.created))
 
 
 def _mixtures(side: Side, labels: Sequence[str], id: str) -> Markup:

@@ -38,6 +38,7 @@ def debate_page(
         "div",
         el("h1", title_of(case.title, case.question)),
         el("p", el("span", parts["p-state"], id="p-state"), " ", el("span", _who(story), class_="soft")),
+        place["p-question"],
         el("div", controls(id, state, visit, elsewhere=elsewhere, question=question), id="controls", data_state=state),
         class_="head",
     )
@@ -82,7 +83,7 @@ def debate_page(
     )
     link = f"/debates/{quote(id)}"
     body = el(
-        "div", head, said, place["p-question"], place["p-verdict"], place["p-now"], broke, el("div", main, side, class_="columns"),
+        "div", head, said, place["p-verdict"], place["p-now"], broke, el("div", main, side, class_="columns"),
         el("p", parts["p-said"], id="p-said", class_="unseen", aria_live="polite"),
         id="debate", data_live="yes" if live else None, data_events=f"{link}/events", data_last=len(events),
     )  # fmt: skip
@@ -127,10 +128,9 @@ def _answer_form(link: str, visit: Visit) -> Markup:
     return el(
         "form",
         hidden(visit),
-        el("label", "Your answer", for_="answer"),
+        el("label", "Your answer, in words", for_="answer"),
         el("input", type="text", name="answer", id="answer", maxlength=2000, autocomplete="off"),
-        el("button", "Answer", type="submit", class_="home", id="do-answer"),
-        el("div", buttons, class_="buttons"),
+        el("div", el("button", "Answer", type="submit", class_="home", id="do-answer"), buttons, class_="buttons"),
         method="post",
         action=f"{link}/answer",
         class_="stack wide",
@@ -183,7 +183,7 @@ def _dial_form(id: str, story: Story, visit: Visit) -> Markup:
 
 
 def _replay_form(id: str) -> Markup:
-    profiles = [el("option", name, value=name) for name in ("", *PROFILES)]
+    profiles = [el("option", name or "– as it was –", value=name) for name in ("", *PROFILES)]
     return el(
         "section",
         el("h2", "What if?", id="h-replay"),

@@ -55,7 +55,7 @@ def page(title: str, *body: Child, here: str = "", refresh: int | None = None, l
     theme = el("button", "Dark", type="button", class_="theme", hidden=True)
     foot = el(
         "footer",
-        el("p", f"MACI {__version__}. Everything on this page comes from the record of a debate on this machine."),
+        el("p", f"MACI {__version__}. Every figure comes from the records of debates and studies on this machine."),
     )
     content = el(
         "body",

@@ -22,12 +22,12 @@ def panels(story: Story, state: str, question: str = "") -> dict[str, Markup]:
     """Every part by the id of its place on the page."""
     none = el("p", "Nothing is measured before the openings are in.", class_="soft")
     parts = {
-        "p-state": state_tag(state),
+        "p-state": state_tag("asking" if question and state == "running" else state),
         "p-now": _now(story, state),
         "p-verdict": _verdict(story),
         "p-signals": signals(story) or none,
         "p-question": el("p", f"It asks: {question}", class_="notice", dir="auto") if question else Markup(""),
-        "p-plan": plan(story) or el("p", "What to find out next is worked out at the end.", class_="soft"),
+        "p-plan": plan(story) or el("p", _no_plan(story), class_="soft"),
         "p-beliefs": _beliefs(story),
         "p-dials": _dials(story),
         "p-spend": _spend(story),
@@ -41,6 +41,15 @@ def panels(story: Story, state: str, question: str = "") -> dict[str, Markup]:
         for before, now in zip(befores, story.rounds, strict=False)
     }
     return parts | rounds
+
+
+def _no_plan(story: Story) -> str:
+    """Why there is no plan."""
+    if story.result is None:
+        return "What to find out next is worked out at the end."
+    if story.closed:
+        return "No question was found that would tell more."
+    return "Nobody has stated a belief, so there is nothing to plan from."
 
 
 def said_aloud(story: Story) -> str:
@@ -62,7 +71,8 @@ def round_name(item: Round) -> str:
 def _now(story: Story, state: str) -> Markup:
     """What is going on."""
     if story.result is not None:
-        detail = f" ({story.result.detail})" if story.result.detail else ""
+        told = story.result.answer is None  # the verdict says it already
+        detail = f" ({story.result.detail})" if story.result.detail and not told else ""
         return el("p", STOPS[story.result.stop_reason], detail, class_="soft")
     if state == "paused":
         return el("p", "Paused: nothing new is sent. Calls that were out come in.", class_="warn")
@@ -96,6 +106,7 @@ def _verdict(story: Story) -> Markup:
     if result.answer is None:
         return el("div", el("p", "No answer"), el("p", result.detail), class_="verdict wrong")
     p = result.distribution.get(result.answer, 0.0)
+    kind = "calibrated probability" if story.opened.config.calibration.made_for else "probability, not calibrated"
     why = None
     if result.abstained:
         why = el(
@@ -107,7 +118,7 @@ def _verdict(story: Story) -> Markup:
     return el(
         "div",
         el("p", result.answer, class_="answer", dir="auto"),
-        el("p", el("b", percent(p)), f": {how_sure(p)}."),
+        el("p", el("b", percent(p)), f" {kind}: {how_sure(p)}."),
         why,
         distribution(result.distribution, 5),
         el("details", el("summary", "What would change it"), el("ul", (el("li", line) for line in hangs)))

@@ -13,6 +13,7 @@ __all__ = ["STATES", "count", "money", "percent", "state_tag", "stop_words", "ti
 
 STATES = {
     "running": ("under way", "live"),
+    "asking": ("waits for your answer", "warn"),
     "paused": ("paused", "warn"),
     "finished": ("finished", "good"),
     "broken": ("broke off", "bad"),
