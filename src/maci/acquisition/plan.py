@@ -15,11 +15,25 @@ import numpy as np
 from maci.acquisition.gain import choose, gain, posterior, value
 from maci.belief import Vector, entropy
 
-__all__ = ["COSTS", "Candidate", "Item", "Kind", "Plan", "Rules", "Shift", "Utilities", "make_plan", "table_of"]
+__all__ = [
+    "COSTS",
+    "NONE_OF_THESE",
+    "Candidate",
+    "Item",
+    "Kind",
+    "Plan",
+    "Rules",
+    "Shift",
+    "Utilities",
+    "make_plan",
+    "table_of",
+]
 
 Kind = Literal["question", "test", "history", "monitoring", "retrieval"]
 COSTS: Mapping[str, float] = {"question": 1.0, "history": 1.0, "retrieval": 1.0, "monitoring": 3.0, "test": 3.0}
 """What finding something out costs, in units of a question, unless `plan.costs` says otherwise."""
+NONE_OF_THESE = "none of these"
+"""The answer of a test that shows nothing it was expected to."""
 _SHOWN = 0.02
 """An outcome below this probability is not named as one that an item separates."""
 _PART = 0.1

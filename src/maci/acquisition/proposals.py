@@ -11,11 +11,12 @@ from typing import Protocol
 
 import numpy as np
 
+from maci.acquisition.answers import is_order
 from maci.acquisition.dedupe import distinct
 from maci.acquisition.features import Features
 from maci.acquisition.gain import gain, gains
 from maci.acquisition.mentioned import Mentioned
-from maci.acquisition.plan import COSTS, Candidate, Kind, table_of
+from maci.acquisition.plan import COSTS, NONE_OF_THESE, Candidate, Kind, table_of
 from maci.acquisition.residual import Residual, Survey
 from maci.agents.reader.library import Library
 from maci.case.outcomes import normal
@@ -63,6 +64,7 @@ class Surveyor:
         if library is not None:
             own = [i for i, span in enumerate(library.spans) if not span.source.startswith("built-in")]
             self._known = len(own) < len(library.spans)
+            own = [i for i in own if not is_order(library.spans[i].text)]  # nothing to ask a person about
             if own:
                 spans = [library.spans[i] for i in own]
                 self._features = Features(spans, library.subject[own], library.outcomes, names=self._aliases)
@@ -203,7 +205,7 @@ def _test(ask: str, expects: Mapping[str, str], about: Iterable[str], kind: Kind
         kind=kind,
         text=ask if ask.endswith("?") else f"{ask}: what does it show?",
         subject=ask.rstrip("?"),
-        answers=(*answers, "none of these"),
+        answers=(*answers, NONE_OF_THESE),
         table=table,
         otherwise=none,
         expected=dict(expects),

@@ -118,6 +118,14 @@ def _labels(value: Any) -> Any:
     return [label_text(item) for item in value] if isinstance(value, list) else value
 
 
+def _findings(value: Any) -> Any:
+    """YAML reads ``rash: no`` as false and ``pulse: 110`` as a number; both are what was found."""
+    if not isinstance(value, Mapping):
+        return value
+    said = {name: {True: "yes", False: "no"}[v] if isinstance(v, bool) else v for name, v in value.items()}
+    return {name: str(v) if isinstance(v, int | float) else v for name, v in said.items()}
+
+
 class CaseFile(BaseModel):
     """The file format of a case (its JSON Schema is published by `maci cases --schema`)."""
 
@@ -129,7 +137,7 @@ class CaseFile(BaseModel):
     """A list of labels, `open`, or a table with kind, labels, positions, aliases, declared, metric."""
     evidence: Annotated[list[str | _EvidenceItem], BeforeValidator(_text_list)] = []
     gold: _Label | None = None
-    hidden: dict[str, str] = {}
+    hidden: Annotated[dict[str, str], BeforeValidator(_findings)] = {}
     id: str = ""
     title: str = ""
 

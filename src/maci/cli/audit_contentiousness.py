@@ -32,6 +32,7 @@ from maci.errors import CheckFailed, EnvironmentError_, InputError
 from maci.panel.spec import PanelSpec, is_reader
 from maci.record.events import Event
 from maci.record.transcript import read
+from maci.story.words import plural
 
 __all__ = ["Options", "run"]
 
@@ -303,4 +304,6 @@ class _Progress:
         self.done += 1
         self._bar.update(self._task, completed=self.done)
         if not self._live and not self._silent:
-            typer.echo(f"{self.done}/{self._total} {name}: {event.rounds} rounds, {event.stop_reason}", err=True)
+            typer.echo(
+                f"{self.done}/{self._total} {name}: {plural(event.rounds, 'round')}, {event.stop_reason}", err=True
+            )

@@ -37,7 +37,7 @@ def read_cases(path: Path) -> Iterator[Case]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {path}: {error}") from error
+        raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:

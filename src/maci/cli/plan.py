@@ -6,7 +6,7 @@ import json as jsonlib
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from textwrap import shorten, wrap
+from textwrap import wrap
 
 import typer
 
@@ -85,7 +85,9 @@ def lines(plan: Plan, *, width: int = 80, full: bool = True, batch: bool = False
     for number, item in enumerate(plan.items, 1):
         figures = f"{number:2} {item.expected_information_gain:5.2f} {item.added_gain:5.2f} {item.cost:5g} {item.gain_per_cost:5.2f}"
         figures += f" {item.value:6.2f}" if item.value is not None else ""
-        yield f"{figures}  {shorten(item.text, max(20, width - len(figures) - 2), placeholder=' …')}"
+        yield from wrap(
+            item.text, width, initial_indent=f"{figures}  ", subsequent_indent=" " * min(len(figures) + 2, width // 2)
+        )
         if full:
             yield from _details(item, width)
     if any(item.assumed for item in plan.items):

@@ -55,6 +55,10 @@ LEGEND = (
     "Q evidence quality · D disagreement · O shared evidence · CRIT argument quality · Î information gained; "
     "dials: CL contentiousness, τ what an argument must reach to be admitted"
 )
+_BAR, _SHORTEST_BAR = 30, 6
+"""Cells of the bar of a certain outcome at the end, and on the narrowest terminal."""
+_BESIDE = 11
+"""Cells of such a line that are neither bar nor label."""
 
 
 class _Out(Console):
@@ -393,9 +397,12 @@ class View:
         if result.answer is None:
             self._say("No answer", "bold red")
         else:
-            for label in sorted(result.distribution, key=lambda label: -result.distribution[label])[:5]:
+            leading = sorted(result.distribution, key=lambda label: -result.distribution[label])[:5]
+            room = self._out.width - max(map(len, leading)) - _BESIDE if self._fold else _BAR
+            most = max(_SHORTEST_BAR, min(_BAR, room))
+            for label in leading:
                 p = result.distribution[label]
-                bar = "" if self._plain else f"{'█' * round(30 * p):<30} "
+                bar = "" if self._plain else f"{'█' * round(most * p):<{most}} "
                 self._say(f"  {bar}{p:5.2f}  {label}")
             for line, style in given(result):
                 self._say(line, style)

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from helpers import make_case
 from maci.acquisition.answers import LONGEST, checked, read_answer
-from maci.acquisition.plan import Item
+from maci.acquisition.plan import NONE_OF_THESE, Item, Shift
 from maci.acquisition.sources.called import Called, as_reply, load_function
 from maci.acquisition.sources.corpus import CorpusSource
 from maci.acquisition.sources.hidden import Hidden
@@ -203,3 +203,23 @@ def test_sources_are_found_by_name(name):
 def test_unknown_sources_are_refused_with_what_there_is(name):
     with pytest.raises(InputError, match="hidden, hidden:closed, corpus:PATH, ask"):
         load_source(name, make_case(), ENCODER)
+
+
+def shifts(*answers: str) -> tuple[Shift, ...]:
+    return tuple(Shift(answer=a, probability=0.3, leader="A", before=0.5, after=0.6, changes=False) for a in answers)
+
+
+@pytest.mark.parametrize(
+    ("answers", "said", "verdict"),
+    [
+        (("low platelets", "low lymphocytes", NONE_OF_THESE), "yes", "off_question"),  # which of them?
+        (("low platelets", "low lymphocytes", NONE_OF_THESE), "none", "absent"),
+        (("low platelets", "low lymphocytes", NONE_OF_THESE), "platelets 40", "told"),
+        (("NS1 found in the blood", NONE_OF_THESE), "positive", "present"),  # there is but one
+        (("yes", "no"), "yes", "present"),
+        (("present", "absent"), "yes", "present"),
+    ],
+)
+def test_yes_is_no_answer_to_what_does_it_show(answers, said, verdict):
+    asked = item("Full blood count", "test", shifts=shifts(*answers))
+    assert checked(asked, read_answer(said), ENCODER).verdict == verdict

@@ -158,3 +158,12 @@ def test_a_misspelt_case_file_is_told_the_one_beside_it(tmp_path, monkeypatch):
         load_case("sub/othr.json")
     with pytest.raises(CaseError, match="lists the built-in ones"):
         load_case("nowhere/zzzz.yaml")
+
+
+def test_bare_yes_no_and_numbers_in_yaml_are_findings(tmp_path: Path) -> None:
+    file = tmp_path / "case.yaml"
+    text = "question: Is it so?\noutcomes: [a, b]\nhidden: {rash: no, cough: yes, pulse: 110, skin: pale}\n"
+    file.write_text(text, encoding="utf-8")
+    assert dict(load_case(str(file)).hidden) == {"rash": "no", "cough": "yes", "pulse": "110", "skin": "pale"}
+    with pytest.raises(CaseError, match=r"hidden\.rash is None"):
+        parse_case({**GOOD, "hidden": {"rash": None}}, "x")

@@ -110,3 +110,22 @@ def test_half_of_the_options_says_what_is_missing(maci, options, says):
     assert done.code == 2
     assert says in done.err
     assert not Path("run").exists()
+
+
+def test_a_question_is_shown_in_full_on_a_narrow_terminal(maci, monkeypatch):
+    maci("debate", "dengue", "--out", "run", "--quiet")
+    monkeypatch.setenv("COLUMNS", "50")
+    asked = [item["text"] for item in json.loads(maci("plan", "run", "--json").out)["items"]]
+    shown = maci("plan", "run").out
+    words = " ".join(shown.split()).replace("- ", "-")
+    assert max(map(len, asked)) > 40
+    assert all(text.replace("- ", "-") in words for text in asked)
+
+
+def test_a_person_who_says_yes_to_a_test_is_asked_what_it_shows(maci, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("yes\nlow platelets and low white cells\n"))
+    done = maci("debate", "dengue", "--acquire", "1", "--source", "ask", "--out", "run", "--quiet")
+    assert done.code == 0
+    shown = maci("show", "run").out
+    assert "asks: Full blood count: what does it show?" in shown
+    assert "ask: low platelets and low white cells" in shown

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 
-from maci.acquisition.answers import read_answer
+from maci.acquisition.answers import asks_which, read_answer
 from maci.acquisition.plan import Item
 from maci.acquisition.sources.source import Reply
 
@@ -34,10 +34,24 @@ class Person:
 async def ask_at_terminal(item: Item) -> str | None:
     """Print the question on standard error and read a line from standard input."""
     apart = " from ".join(item.separates[:2]) if len(item.separates) > 1 else item.text
-    sys.stderr.write(
-        f"\n{item.text}\n  (tells {apart}, {item.added_gain:.2f} bits; yes / no / unknown / stop / in words) > "
+    which = asks_which(item)
+    ways = (
+        f"in words, such as: {'; '.join(which[:4])}; none / unknown / stop"
+        if which
+        else "yes / no / unknown / stop / in words"
     )
+    sys.stderr.write(f"\n{item.text}\n  (tells {apart}, {item.added_gain:.2f} bits; {ways}) > ")
     sys.stderr.flush()
+    said = await _line()
+    if said is not None and which and read_answer(said).verdict == "present":
+        sys.stderr.write("  What does it show? (in words, or unknown) > ")
+        sys.stderr.flush()
+        said = await _line()
+    return said
+
+
+async def _line() -> str | None:
+    """A line of standard input; ``None`` at its end."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
     try:
