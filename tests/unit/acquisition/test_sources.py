@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import sys
 
 import pytest
 from aiohttp import web
@@ -16,7 +18,7 @@ from maci.acquisition.sources.corpus import CorpusSource
 from maci.acquisition.sources.hidden import Hidden
 from maci.acquisition.sources.http import HttpSource
 from maci.acquisition.sources.named import load_source
-from maci.acquisition.sources.person import Person
+from maci.acquisition.sources.person import Person, ask_at_terminal
 from maci.acquisition.sources.source import Reply
 from maci.errors import EnvironmentError_, InputError
 from maci.evidence.encode import load_encoder
@@ -223,3 +225,17 @@ def shifts(*answers: str) -> tuple[Shift, ...]:
 def test_yes_is_no_answer_to_what_does_it_show(answers, said, verdict):
     asked = item("Full blood count", "test", shifts=shifts(*answers))
     assert checked(asked, read_answer(said), ENCODER).verdict == verdict
+
+
+def test_lines_that_came_at_once_are_answers_one_after_the_other(monkeypatch):
+    reads, writes = os.pipe()
+    os.write(writes, "no\nürgendwo\n".encode())  # and the writer stays
+
+    async def both() -> list[str | None]:
+        return [await asyncio.wait_for(ask_at_terminal(item(subject)), 60) for subject in ("rash", "cough")]
+
+    with os.fdopen(reads, encoding="utf-8") as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert asyncio.run(both()) == ["no", "ürgendwo"]
+        os.close(writes)
+        assert asyncio.run(ask_at_terminal(item("fever"))) is None

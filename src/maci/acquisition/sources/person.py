@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Awaitable, Callable
 
@@ -63,8 +64,16 @@ async def _line() -> str | None:
             await ready
         finally:
             loop.remove_reader(sys.stdin.fileno())
-        line = sys.stdin.readline()
+        line = _unbuffered(sys.stdin.fileno())
     return line.strip() if line else None
+
+
+def _unbuffered(descriptor: int) -> str:
+    """One line and no more: what is read ahead into a buffer, the loop does not see coming."""
+    line = b""
+    while not line.endswith(b"\n") and (byte := os.read(descriptor, 1)):
+        line += byte
+    return line.decode(sys.stdin.encoding or "utf-8", errors="replace")
 
 
 def _settle(ready: asyncio.Future[None]) -> None:
