@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from maci.acquisition import features
-from maci.acquisition.plan import Candidate
+from maci.acquisition.plan import Candidate, Kind
 from maci.acquisition.proposals import candidate_id
 from maci.acquisition.residual import Residual, Survey
 from maci.acquisition.sources.hidden import Hidden
@@ -45,21 +45,22 @@ from maci.run import opening
 class Drawn:
     """Proposes one thing drawn from a list, whatever it is worth: the loop asks it."""
 
-    def __init__(self, subjects: Sequence[str], rng: np.random.Generator) -> None:
+    def __init__(self, subjects: Sequence[str], rng: np.random.Generator, kind: Kind = "question") -> None:
+        self._kind = kind
         self._left = [subjects[i] for i in rng.permutation(len(subjects))]
 
     def survey(self, residual: Residual) -> Survey:
         known = set(terms(residual.text))
         while self._left:
             subject = self._left.pop()
-            if subject not in residual.asked and not known.issuperset(terms(subject)):
+            if subject not in residual.asked and (subject in residual.menu or not known.issuperset(terms(subject))):
                 break
         else:
             return Survey(candidates=(), considered=0)
         lead = residual.labels[int(np.argmax(residual.p))]  # a table that is sure to be worth something
         one = Candidate(
             id=candidate_id(subject),
-            kind="question",
+            kind=self._kind,
             text=f"Any sign of {subject}?",
             subject=subject,
             table={lead: (0.9, 0.1)},
@@ -289,9 +290,21 @@ def show(found: dict[str, object], indent: int = 0) -> None:
             )
 
 
+def measure(options: argparse.Namespace) -> dict[str, object]:
+    if options.what == "agentclinic":
+        from acquisition_sections import agentclinic
+
+        return agentclinic(options)
+    if options.what == "covid":
+        from acquisition_claims import covid
+
+        return covid(options)
+    return kaggle(options)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["kaggle"])
+    parser.add_argument("what", choices=["kaggle", "agentclinic", "covid"])
     parser.add_argument("--data", type=Path)
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--questions", type=int, default=12)
@@ -304,8 +317,12 @@ def main() -> None:
     parser.add_argument("--smoothing", type=float, help="another m for the plan's tables")
     parser.add_argument("--jobs", type=int, default=1, help="seeds at once")
     parser.add_argument("--plot", type=Path, help="an SVG of realised against predicted gain")
+    parser.add_argument("--draws", type=int, default=8, help="agentclinic: random orders for each case")
+    parser.add_argument("--leaves", action="store_true", help="agentclinic: single findings instead of sections")
+    parser.add_argument("--stations", action="store_true", help="agentclinic: readers know the development stations")
+    parser.add_argument("--passages", type=int, default=4, help="covid: passages of a retrieval")
     options = parser.parse_args()
-    found = kaggle(options)
+    found = measure(options)
     if options.json:
         print(json.dumps(found))
     else:

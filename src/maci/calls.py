@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 from maci.acquisition.answers import checked
 from maci.acquisition.plan import Item
 from maci.acquisition.proposals import Proposer, Surveyor
-from maci.acquisition.sources.source import Reply, Source
+from maci.acquisition.sources.source import Menu, Reply, Source
 from maci.agents.agent import Agent
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Turn, Usage
@@ -63,6 +63,8 @@ class Table:
     """Who answers what the plan asks."""
 
 
+_LONGEST_MENU = 200
+"""Sections of a source's menu that are looked at."""
 _Refusal = tuple[Literal["tokens", "usd", "seconds"], str]
 """What a call did not fit into, and the figures."""
 
@@ -343,7 +345,7 @@ class Calls:
         """What could be found out; a proposer that fails is on record, and the debate ends without its proposals."""
         proposer = self._table.proposer or Surveyor(encoder=self._table.encoder)
         try:
-            found = proposer.survey(residual(state))
+            found = proposer.survey(replace(residual(state), menu=_menu(self._table.source)))
             survey = Surveyed(round=state.round, candidates=found.candidates, considered=found.considered)
             return cast(Surveyed, _recordable(survey))
         except Exception as error:
@@ -366,6 +368,11 @@ class Calls:
         for call in granted:
             if call.asking is not None:
                 self._ledger.settle(call.asking[0], Usage())
+
+
+def _menu(source: Source | None) -> tuple[str, ...]:
+    """What a source says it has; most do not."""
+    return tuple(map(str, source.menu()))[:_LONGEST_MENU] if isinstance(source, Menu) else ()
 
 
 def _bound(ceiling: int | Bound) -> Bound:

@@ -6,6 +6,7 @@ each answer would do to the decision. Items are chosen jointly, so two that woul
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -14,6 +15,7 @@ import numpy as np
 
 from maci.acquisition.gain import choose, gain, posterior, value
 from maci.belief import Vector, entropy
+from maci.case.outcomes import normal
 
 __all__ = [
     "COSTS",
@@ -25,6 +27,7 @@ __all__ = [
     "Rules",
     "Shift",
     "Utilities",
+    "candidate_id",
     "make_plan",
     "table_of",
 ]
@@ -152,6 +155,11 @@ class Utilities:
     actions: tuple[str, ...]
     table: tuple[tuple[float, ...], ...]
     """A row for each action, a column for each label of the debate."""
+
+
+def candidate_id(subject: str, kind: str = "") -> str:
+    """An id that depends on what is asked alone."""
+    return "q-" + hashlib.sha256(f"{kind}/{normal(subject)}".encode()).hexdigest()[:8]
 
 
 def make_plan(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -16,7 +15,8 @@ from maci.acquisition.dedupe import distinct
 from maci.acquisition.features import Features
 from maci.acquisition.gain import gain, gains
 from maci.acquisition.mentioned import Mentioned
-from maci.acquisition.plan import COSTS, NONE_OF_THESE, Candidate, Kind, table_of
+from maci.acquisition.menu import offered
+from maci.acquisition.plan import COSTS, NONE_OF_THESE, Candidate, Kind, candidate_id, table_of
 from maci.acquisition.residual import Residual, Survey
 from maci.agents.reader.library import Library
 from maci.case.outcomes import normal
@@ -71,6 +71,8 @@ class Surveyor:
 
     def survey(self, residual: Residual) -> Survey:
         """Everything proposed, each meaning once, the most informative first."""
+        if sections := offered(residual.menu, residual, self._library):  # who says what he has is asked for that
+            return Survey(candidates=sections, considered=len(sections))
         found: list[Candidate] = []
         considered = len(residual.requests)
         if self._features is not None:
@@ -81,7 +83,8 @@ class Surveyor:
             considered += len(listed)
             found += listed
         found += requested(residual)
-        found += unresolved(residual)
+        lookups = unresolved(residual)
+        found += lookups
         p = np.array(residual.p)
         asked = [set(terms(subject)) for subject in residual.asked]
         found = [c for c in found if c.kind == "retrieval" or set(terms(c.subject)) not in asked]
@@ -90,6 +93,8 @@ class Surveyor:
         ranked = sorted(found, key=lambda c: (-worth[c.id], c.id))
         pool = [c for c in ranked if worth[c.id] > 0][: 2 * _MOST]
         chosen = distinct(pool, self._encoder)[:_MOST]
+        # Who can only look things up must find something to look up, however many questions would tell more.
+        chosen += tuple(c for c in lookups if c in found and worth[c.id] > 0 and c.id not in {d.id for d in chosen})
         return Survey(candidates=tuple(map(self._grounded, chosen)), considered=considered)
 
     def _grounded(self, candidate: Candidate) -> Candidate:
@@ -98,11 +103,6 @@ class Surveyor:
             return candidate
         rows = np.flatnonzero(self._library.mentions(candidate.subject))[:3]
         return replace(candidate, evidence=tuple(self._library.spans[row].id for row in rows.tolist()))
-
-
-def candidate_id(subject: str, kind: str = "") -> str:
-    """An id that depends on what is asked alone."""
-    return "q-" + hashlib.sha256(f"{kind}/{normal(subject)}".encode()).hexdigest()[:8]
 
 
 def kind_of(text: str) -> Kind:

@@ -33,6 +33,8 @@ class Residual:
     requests: tuple[Asked, ...] = ()
     asked: tuple[str, ...] = ()
     """Subjects that were asked about already, whatever came of it."""
+    menu: tuple[str, ...] = ()
+    """What the source says it has, by name, where it says so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,9 @@ the debate goes on where it stood: same record, dials, beliefs and budget, at mo
 
 from __future__ import annotations
 
-from maci.acquisition.plan import Item, Rules, make_plan
+from collections.abc import Sequence
+
+from maci.acquisition.plan import Candidate, Item, Plan, Rules, make_plan
 from maci.acquisition.residual import Residual
 from maci.agents.anchor import Finding, Question
 from maci.belief import Vector, entropy, temper
@@ -64,18 +66,20 @@ def make(state: State, survey: Surveyed) -> tuple[State, tuple[Decision, ...]]:
     closing = state.closing
     assert closing is not None
     rules, p = state.config.plan, calibrated(state)
-    plan = make_plan(
-        state.labels[: len(p)],
-        p,
-        survey.candidates,
-        Rules(size=rules.size, least=rules.least, price=rules.price, costs=rules.costs),
-        backing=backing(state),
-    )
-    wanted = _worth_asking(state, plan.items)
+
+    def planned_from(candidates: Sequence[Candidate]) -> Plan:
+        limits = Rules(size=rules.size, least=rules.least, price=rules.price, costs=rules.costs)
+        return make_plan(state.labels[: len(p)], p, candidates, limits, backing=backing(state))
+
+    plan = planned_from(survey.candidates)
+    wanted, kinds = _worth_asking(state, plan.items), state.opened.answers
+    if kinds and not any(item.kind in kinds for item in plan.items):  # what the source can answer is not on the list
+        wanted = _worth_asking(state, planned_from([c for c in survey.candidates if c.kind in kinds]).items)
+    more = tuple(item for item in wanted if item.id not in {i.id for i in plan.items})
     planned = Planned(
         round=state.round,
         stop=closing.reason,
-        items=plan.items,
+        items=(*plan.items, *more),
         entropy=plan.entropy,
         joint_gain=plan.joint_gain,
         considered=survey.considered,

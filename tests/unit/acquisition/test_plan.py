@@ -168,3 +168,36 @@ def test_a_request_about_no_known_outcome_is_dropped():
 )  # fmt: skip
 def test_kinds_are_read_from_the_text(text, kind):
     assert kind_of(text) == kind
+
+
+def test_a_source_with_a_menu_is_asked_for_what_is_on_it():
+    told = library(
+        ("A shadow on the chest X-ray, high fever", "Flu"), ("sneezing", "Cold"), ("A swollen toe", "Gout")
+    )  # fmt: skip
+    menu = ("Vital Signs", "Imaging, Chest X-ray", "Skin")
+    survey = Surveyor(told, load_encoder()).survey(residual(menu=menu, asked=("Skin",)))
+    assert [c.subject for c in survey.candidates] == ["Imaging, Chest X-ray", "Vital Signs"]
+    assert all(c.assumed and c.origin == ("menu",) and c.kind == "test" for c in survey.candidates)
+    first = survey.candidates[0].table
+    assert first["Flu"][0] > first["Gout"][0]
+
+
+def test_a_section_that_no_text_tells_of_is_worth_a_little_of_the_leading_outcome():
+    only = Surveyor().survey(residual(menu=("Chart",))).candidates[0]
+    assert only.table == {"Flu": pytest.approx((0.55, 0.45)), "Cold": (0.5, 0.5), "Gout": (0.5, 0.5)}
+
+
+def test_when_the_menu_is_used_up_everything_else_is_proposed_again():
+    survey = Surveyor(LISTS, load_encoder()).survey(residual(menu=("Chart",), asked=("Chart",)))
+    assert "corpus" in {origin for c in survey.candidates for origin in c.origin}
+
+
+def test_something_to_look_up_is_proposed_however_many_questions_tell_more():
+    def lists(label: str, letters: str) -> list[tuple[str, str]]:
+        """Thirteen texts, each of which leaves one of thirteen signs out."""
+        return [(", ".join(f"{c}{c}{c} sign" for c in letters if c != without), label) for without in letters]
+
+    many = library(*lists("Flu", "abcdefghijklm"), *lists("Cold", "nopqrstuvwxyz"))
+    survey = Surveyor(many).survey(residual())
+    assert [c.kind for c in survey.candidates].count("retrieval") == 1
+    assert len(survey.candidates) == 25

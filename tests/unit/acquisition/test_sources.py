@@ -51,6 +51,14 @@ def test_hidden_findings_are_matched_by_meaning(subject, verdict):
     assert ask(Hidden(HIDDEN, ENCODER), subject).verdict == verdict
 
 
+def test_hidden_findings_offer_names_that_do_not_give_the_answer_away():
+    assert Hidden(HIDDEN, ENCODER).menu() == ("Vital signs",)
+    assert Hidden(HIDDEN, ENCODER, closed=True).menu() == ()
+    assert ask(
+        Hidden({"Skin, Inspection": "pale", "Inspection of skin": "red spots"}, ENCODER), "Inspection of skin"
+    ).text.endswith("red spots")
+
+
 def test_what_a_complete_list_does_not_name_is_absent():
     assert ask(Hidden(HIDDEN, ENCODER, closed=True), "joint pain").verdict == "absent"
     assert ask(Hidden({}, ENCODER, closed=True), "joint pain").verdict == "absent"

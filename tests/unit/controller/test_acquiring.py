@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from helpers import LABELS, arg, play, seat, settings, turn
+from helpers import LABELS, arg, open_debate, play, seat, settings, turn
 from maci.acquisition.plan import Candidate
 from maci.acquisition.residual import Residual, Survey
 from maci.acquisition.sources.called import Called
@@ -18,6 +18,7 @@ from maci.agents.argument import Request
 from maci.agents.fake import FunctionAgent
 from maci.controller.decisions import Finished, Gained, Measured, Planned, Watched, Weighed
 from maci.controller.inputs import Acquired, Intervened, Surveyed, TurnTaken
+from maci.debate import debate
 from maci.errors import ConfigError
 from maci.evidence.span import Span
 from maci.record.replay import replay, replay_with
@@ -177,11 +178,8 @@ def test_only_what_the_source_can_answer_is_asked():
     set_.source.kinds = ("test",)
     opened = play(set_, settings("plan.acquire=2"))
     assert of(opened, Acquired)  # helpers open without the source's kinds: all
-    from helpers import open_debate
 
     async def go() -> list:
-        from maci.debate import debate
-
         first = open_debate(set_, settings("plan.acquire=2"), answers=("test",))
         return [event async for event in debate(first, set_)]
 
@@ -288,3 +286,45 @@ def test_what_was_found_out_is_new_evidence_to_the_watch():
     assert watched.new_spans >= 1
     assert not watched.collapsed
     assert watched.conformed == ()
+
+
+def test_a_source_that_only_looks_up_is_asked_to_though_six_questions_tell_more():
+    class Mixed(Menu):
+        def survey(self, residual: Residual) -> Survey:
+            questions = super().survey(residual).candidates
+            weak = replace(_ask("fever", 0, "retrieval"), table={"dengue": (0.6, 0.4)}, otherwise=(0.4, 0.6))
+            left = () if "fever" in residual.asked else (weak,)
+            return Survey(candidates=(*questions, *left), considered=len(questions))
+
+    own = replace(
+        table(lambda item: Reply(verdict="told", text=f"Of {item.subject}: no fever at all")),
+        proposer=Mixed("rash", "cough", "chills", "pain", "cold", "sweat"),
+    )
+    rules = settings("plan.acquire=1", "plan.worth=0", "plan.gate=false", "plan.size=3")
+
+    async def go() -> list:
+        return [event async for event in debate(open_debate(own, rules, answers=("retrieval",)), own)]
+
+    events = asyncio.run(go())
+    first = of(events, Planned)[0]
+    assert [item.kind for item in first.items] == ["question", "question", "question", "retrieval"]
+    assert first.acquire == ("q-fever",)
+    assert [answer.item for answer in of(events, Acquired)] == ["q-fever"]
+    assert replay(events).complete
+
+
+def test_what_a_source_says_it_has_reaches_the_survey():
+    class Chart:
+        name, kinds = "chart", ()
+
+        def menu(self) -> tuple[str, ...]:
+            return ("Vital Signs", "Imaging")
+
+        async def answer(self, item: Any) -> Reply:
+            return Reply(verdict="told", text=f"{item.subject}: normal")
+
+    own = replace(seat([agent("a"), agent("b")]), source=Chart())
+    events = play(own, config=settings("plan.acquire=2", "plan.worth=0", "plan.least=0", "plan.price=0"))
+    assert {answer.text for answer in of(events, Acquired)} == {"Vital Signs: normal", "Imaging: normal"}
+    assert all(candidate.origin == ("menu",) for candidate in of(events, Surveyed)[0].candidates)
+    assert replay(events).complete

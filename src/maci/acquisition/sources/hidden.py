@@ -36,6 +36,11 @@ class Hidden:
         self._names = list(hidden)
         self._vectors = encoder.encode(self._names) if self._names else np.zeros((0, 1), np.float32)
 
+    def menu(self) -> tuple[str, ...]:
+        """Names of the findings that are told in words; of a yes or no the name alone would give the finding away."""
+        told = (name for name, text in self._hidden.items() if read_answer(text).verdict == "told")
+        return () if self._closed else tuple(told)
+
     async def answer(self, item: Item) -> Reply:
         """The finding that was asked for."""
         found = self._find(item.subject)
@@ -50,6 +55,8 @@ class Hidden:
     def _find(self, subject: str) -> str | None:
         if not self._names:
             return None
+        if subject in self._hidden:
+            return subject
         wanted = set(terms(subject))
         exact = [name for name in self._names if set(terms(name)) == wanted]
         if exact:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from maci.acquisition.plan import Item
 from maci.evidence.span import Span
 from maci.llm.usage import Usage
 
-__all__ = ["Reply", "Source"]
+__all__ = ["Menu", "Reply", "Source"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +28,16 @@ class Reply:
     remarks: tuple[str, ...] = ()
 
 
+@runtime_checkable
+class Menu(Protocol):
+    """A source that says what it has. Names only: what stands under them is what is asked for."""
+
+    def menu(self) -> tuple[str, ...]:
+        """Names of what can be asked for."""
+
+
 class Source(Protocol):
-    """Somebody who can be asked."""
+    """Somebody who can be asked; one that is a :class:`Menu` too is asked for what is on it."""
 
     @property
     def name(self) -> str:
