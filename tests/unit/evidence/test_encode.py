@@ -117,7 +117,7 @@ def test_minilm_offline_without_weights_says_what_to_run(tmp_path: Path, monkeyp
 
 @pytest.mark.parametrize("name", ["word2vec", "st:", ":f", ""])
 def test_an_unknown_name_lists_the_choices(name: str) -> None:
-    with pytest.raises(ConfigError, match="wordllama, minilm, st:MODEL or module:function"):
+    with pytest.raises(ConfigError, match="wordllama, minilm, minilm-last, st:MODEL or module:function"):
         load_encoder(name)
 
 
