@@ -7,8 +7,7 @@ beyond their names, so accuracy is told for both. ``--stations``: the developmen
 *counted*: the plan also counts names of sections in the development stations. Under ``--tune`` the cases are the development
 stations, each without its own fifth of them.
 
-With ``--panel`` or ``--agents`` models answer instead, once for each end and for the sections of `--at`, in the order in which the
-readers' debate revealed them: an opening each, no rounds.
+Models (``--panel``, ``--agents``) and what single sections are worth (``--why``): acquisition_openings.py.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from maci.config import build, unplanned
 from maci.controller.decisions import Finished, Planned, Weighed
 from maci.debate import debate
 from maci.evidence.encode import CachedEncoder, Encoder
-from maci.evidence.knowledge import builtin_spans
+from maci.evidence.knowledge import builtin_spans, conditions
 from maci.evidence.span import Span
 from maci.panel.readers import ReaderPanel
 from maci.panel.shelf import Sources
@@ -80,12 +79,12 @@ def whole_of(case: Case) -> Case:
 
 
 def by_section(case: Case) -> Case:
-    """Findings joined by the section they stand in: `Vital Signs`, `Chest X-ray`."""
+    """Findings joined by the section they stand in: `Physical Examination Findings, Vital Signs`, `Test Results, Chest X-ray`."""
     joined: dict[str, list[str]] = {}
     for name, text in case.hidden.items():
-        _, _, rest = name.partition(", ")
+        part, _, rest = name.partition(", ")
         section, _, leaf = rest.partition(", ")
-        joined.setdefault(section or name, []).append(f"{leaf}: {text}" if leaf else text)
+        joined.setdefault(f"{part}, {section}" if section else name, []).append(f"{leaf}: {text}" if leaf else text)
     return replace(case, hidden={name: "; ".join(texts) for name, texts in joined.items()})
 
 
@@ -130,7 +129,9 @@ class Bench:
         self.facts = tuple(_knows(folder, space.labels, dict(space.aliases)))
         names = {normal(label): label for label in space.labels} | {normal(a): y for a, y in space.aliases.items()}
         self.known = {s.label for s in self.facts if s.source == "knowledge"}
-        self.known |= {names[normal(s.label)] for s in builtin_spans() if normal(s.label or "") in names}
+        self.known |= {
+            names[normal(name)] for c in conditions() for name in (c.name, *c.aliases) if normal(name) in names
+        }
         self._fold = {item.id: number % _FOLDS for number, item in enumerate(self.dev)}
         self._proposers: dict[int | None, Surveyor] = {}
         self._panels: dict[int | None, ReaderPanel] = {}

@@ -291,6 +291,10 @@ def show(found: dict[str, object], indent: int = 0) -> None:
 
 
 def measure(options: argparse.Namespace) -> dict[str, object]:
+    if options.what == "agentclinic" and (options.why or options.panel or options.agents):
+        import acquisition_openings
+
+        return acquisition_openings.why(options) if options.why else acquisition_openings.models(options)
     if options.what == "agentclinic":
         from acquisition_sections import agentclinic
 
@@ -320,6 +324,10 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=8, help="agentclinic: random orders for each case")
     parser.add_argument("--leaves", action="store_true", help="agentclinic: single findings instead of sections")
     parser.add_argument("--stations", action="store_true", help="agentclinic: readers know the development stations")
+    parser.add_argument("--why", action="store_true", help="agentclinic: what single sections are worth, by openings")
+    parser.add_argument("--panel", help="agentclinic: models of a panels file answer, by openings")
+    parser.add_argument("--agents", help="agentclinic: the same, models by name")
+    parser.add_argument("--at", default="2", help="agentclinic with models: after how many sections")
     parser.add_argument("--passages", type=int, default=4, help="covid: passages of a retrieval")
     options = parser.parse_args()
     found = measure(options)

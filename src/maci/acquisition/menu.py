@@ -11,7 +11,8 @@ r̄      the same over all texts
 λ      at most ½, so that the row stays a probability; what a name tells is a guess, and marked as one
 =====  ============================================================================================
 
-A section that no text tells apart is still assumed to tell a little of the outcome that leads: nobody offers what says nothing.
+A section that no text tells apart is still assumed to tell a little of the outcome that leads: nobody offers what says nothing. The
+result of a test is assumed to tell more of it than what was said or seen.
 """
 
 from __future__ import annotations
@@ -36,9 +37,10 @@ _LISTED = 1e-3
 """Outcomes below this probability share the row ``otherwise``."""
 _STRETCH = 0.45
 """λ."""
-_LITTLE = 0.05
-"""What every section is assumed to tell of the leading outcome."""
-_EXAMINED = re.compile(r"\b(history|symptoms?|demographics|complaint)\b", re.IGNORECASE)
+_LITTLE, _DECIDES = 0.05, 0.25
+"""What a section is assumed to tell of the leading outcome: anything, and the result of a test, which is done to decide."""
+_SAID = re.compile(r"\b(history|symptoms?|demographics|complaint)\b", re.IGNORECASE)
+_SEEN = re.compile(r"\b(physical|examination|vital signs|inspection|palpation|auscultation)\b", re.IGNORECASE)
 
 
 def spoken_of(name: str, library: Library) -> Vector:
@@ -78,12 +80,13 @@ def _section(name: str, residual: Residual, library: Library | None) -> Candidat
         weights = np.array(residual.p)[inside]
         middle = float(own @ weights / weights.sum()) if weights.sum() > 0 else 0.0
         speaks[inside] += _STRETCH * (own - middle)
-    speaks[int(np.argmax(residual.p))] += _LITTLE
+    kind = _kind(name)
+    speaks[int(np.argmax(residual.p))] += _DECIDES if kind == "test" else _LITTLE
     speaks = np.clip(speaks, 0.02, 0.98)
     listed = {label: i for i, label in enumerate(residual.labels) if residual.p[i] >= _LISTED}
     return Candidate(
         id=candidate_id(name, "menu"),
-        kind=_kind(name),
+        kind=kind,
         text=f"{name}: what does it show?",
         subject=name,
         answers=("speaks for it", "does not"),
@@ -95,5 +98,7 @@ def _section(name: str, residual: Residual, library: Library | None) -> Candidat
 
 
 def _kind(name: str) -> Kind:
-    """Sections of a record: what the patient said, or what was examined."""
-    return "history" if _EXAMINED.search(name) else "test"
+    """Sections of a record: what the patient said, what was seen at the bedside, or the result of a test."""
+    if _SAID.search(name):
+        return "history"
+    return "question" if _SEEN.search(name) else "test"

@@ -177,14 +177,17 @@ def test_a_source_with_a_menu_is_asked_for_what_is_on_it():
     menu = ("Vital Signs", "Imaging, Chest X-ray", "Skin")
     survey = Surveyor(told, load_encoder()).survey(residual(menu=menu, asked=("Skin",)))
     assert [c.subject for c in survey.candidates] == ["Imaging, Chest X-ray", "Vital Signs"]
-    assert all(c.assumed and c.origin == ("menu",) and c.kind == "test" for c in survey.candidates)
+    assert all(c.assumed and c.origin == ("menu",) for c in survey.candidates)
+    assert [c.kind for c in survey.candidates] == ["test", "question"]
     first = survey.candidates[0].table
     assert first["Flu"][0] > first["Gout"][0]
 
 
 def test_a_section_that_no_text_tells_of_is_worth_a_little_of_the_leading_outcome():
-    only = Surveyor().survey(residual(menu=("Chart",))).candidates[0]
-    assert only.table == {"Flu": pytest.approx((0.55, 0.45)), "Cold": (0.5, 0.5), "Gout": (0.5, 0.5)}
+    seen = Surveyor().survey(residual(menu=("Physical Examination, Skin",))).candidates[0]
+    assert seen.table == {"Flu": pytest.approx((0.55, 0.45)), "Cold": (0.5, 0.5), "Gout": (0.5, 0.5)}
+    tested = Surveyor().survey(residual(menu=("Biopsy",))).candidates[0]
+    assert (tested.kind, tested.table["Flu"]) == ("test", pytest.approx((0.75, 0.25)))
 
 
 def test_when_the_menu_is_used_up_everything_else_is_proposed_again():
