@@ -22,7 +22,8 @@ from pathlib import Path
 import numpy as np
 
 from bench_acquisition import Drawn, conduct_of, interval, loop, readied
-from maci.acquisition.proposals import Surveyor
+from maci.acquisition.menu import offered
+from maci.acquisition.residual import Residual, Survey
 from maci.acquisition.sources.hidden import Hidden
 from maci.agents.reader.library import Library
 from maci.case.case import Case
@@ -108,6 +109,17 @@ async def play(panel: ReaderPanel, case: Case, config: object, seed: int, **othe
     return course
 
 
+class SectionsOnly:
+    """The plan's choice among the source's sections, which are all that can be revealed here; else it weighs questions too."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    def survey(self, residual: Residual) -> Survey:
+        sections = offered(residual.menu, residual, self._library)
+        return Survey(candidates=sections, considered=len(sections))
+
+
 @dataclass
 class Found:
     case: Case
@@ -133,7 +145,7 @@ class Bench:
             names[normal(name)] for c in conditions() for name in (c.name, *c.aliases) if normal(name) in names
         }
         self._fold = {item.id: number % _FOLDS for number, item in enumerate(self.dev)}
-        self._proposers: dict[int | None, Surveyor] = {}
+        self._proposers: dict[int | None, SectionsOnly] = {}
         self._panels: dict[int | None, ReaderPanel] = {}
 
     def stations(self, item: Item) -> list[Case]:
@@ -149,14 +161,14 @@ class Bench:
             self._panels[own] = ReaderPanel(sources, self.encoder, conduct=conduct_of(self.options))
         return self._panels[own]
 
-    def proposer(self, item: Item, encoder: Encoder) -> Surveyor:
+    def proposer(self, item: Item, encoder: Encoder) -> SectionsOnly:
         """One that counts names of sections in labelled stations besides."""
         own = self._fold.get(item.id)
         if own not in self._proposers:
             space = item.case.outcomes
             texts = [span for case in self.stations(item) for span in _station(case)]
             spans = (*self.facts, *texts, *builtin_spans())
-            self._proposers[own] = Surveyor(Library(spans, space.labels, encoder, space.aliases), encoder)
+            self._proposers[own] = SectionsOnly(Library(spans, space.labels, encoder, space.aliases))
         return self._proposers[own]
 
     def covered(self, item: Item) -> str:
@@ -169,7 +181,8 @@ class Bench:
         panel, n = self.panel(item), self.options.questions
         config = loop(n, True, {"plan.costs": "test=1", "budget.tokens": str(10**8), **more})
         source = Hidden(case.hidden, panel.table(case).encoder)
-        lines: dict[str, list[Course]] = {"plan": [await play(panel, case, config, 0, source=source)]}
+        menu = SectionsOnly(panel._books.about(case).library)
+        lines: dict[str, list[Course]] = {"plan": [await play(panel, case, config, 0, source=source, proposer=menu)]}
         if "counted" in self.options.lines.split(","):
             others = {"source": source, "proposer": self.proposer(item, panel.table(case).encoder)}
             lines["counted"] = [await play(panel, case, config, 0, **others)]

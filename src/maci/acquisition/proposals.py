@@ -71,8 +71,7 @@ class Surveyor:
 
     def survey(self, residual: Residual) -> Survey:
         """Everything proposed, each meaning once, the most informative first."""
-        if sections := offered(residual.menu, residual, self._library):  # who says what he has is asked for that
-            return Survey(candidates=sections, considered=len(sections))
+        sections = offered(residual.menu, residual, self._library)
         found: list[Candidate] = []
         considered = len(residual.requests)
         if self._features is not None:
@@ -95,7 +94,8 @@ class Surveyor:
         chosen = distinct(pool, self._encoder)[:_MOST]
         # Who can only look things up must find something to look up, however many questions would tell more.
         chosen += tuple(c for c in lookups if c in found and worth[c.id] > 0 and c.id not in {d.id for d in chosen})
-        return Survey(candidates=tuple(map(self._grounded, chosen)), considered=considered)
+        chosen = (*sections, *(c for c in chosen if c.subject not in residual.menu))
+        return Survey(candidates=tuple(map(self._grounded, chosen)), considered=considered + len(sections))
 
     def _grounded(self, candidate: Candidate) -> Candidate:
         """With the spans that speak of it, where the proposal came without."""
