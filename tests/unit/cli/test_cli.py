@@ -577,3 +577,8 @@ def test_toml_is_read_from_standard_input(maci, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     ran = maci("debate", "-", "--out", "o", "--json")
     assert ran.code == 0, ran.err
+
+
+def test_the_package_runs_as_a_module() -> None:
+    done = subprocess.run([sys.executable, "-m", "maci", "--version"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stdout.startswith("maci ")
