@@ -318,6 +318,7 @@ class Calls:
             if alarm is not None:
                 alarm.cancel()
             if listen is not None:
+                listen.remove_done_callback(self._ring)  # its end must not ring the next bell
                 listen.cancel()
 
     def _retrieve(self, state: State) -> Retrieved:

@@ -9,6 +9,7 @@ import pytest
 
 from helpers import open_debate, play, script, seat, settings, turn, write
 from maci.agents.argument import Turn
+from maci.calls import Calls
 from maci.controller.decisions import Finished
 from maci.controller.inputs import Intervened, TurnTaken
 from maci.debate import debate
@@ -122,3 +123,25 @@ def test_going_on_with_a_debate_that_broke_off_in_a_pause_ends_the_pause_on_reco
     assert isinstance(events[-1], Finished)
     assert replay(events).complete
     assert read(path).events == tuple(whole)
+
+
+def test_waiting_for_replies_and_for_a_hand_does_not_spin(monkeypatch: pytest.MonkeyPatch) -> None:
+    rung = 0
+    ring = Calls._ring
+
+    def counted(self: Calls, *args: object) -> None:
+        nonlocal rung
+        rung += 1
+        ring(self, *args)
+
+    monkeypatch.setattr(Calls, "_ring", counted)
+    table = seat([Counting("x", 0.05), Counting("y", 0.1)])
+
+    async def go() -> int:
+        hand: asyncio.Queue[Intervened] = asyncio.Queue()
+        return len([e async for e in debate(open_debate(table, settings("max_rounds=2")), table, hand=hand)])
+
+    events = asyncio.run(go())
+    assert (
+        rung <= 2 * events
+    )  # at most once for what happens, and once for who listens; a spinning loop rings thousands of times
