@@ -1,9 +1,7 @@
-r"""How far judges agree, as functions of sums over cases: they are bootstrapped by whole cases like everything else in a report.
+"""How far judges agree, as functions of sums over cases: they are bootstrapped by whole cases like everything else in a report.
 
-α = 1 − (n − 1) A / (n Σx² − (Σx)²),  A = Σ_u (m_u Σx² − (Σx)²)_u / (m_u − 1)
-
-Krippendorff's for interval data, over arguments u with m_u ≥ 2 scores, n scores in all (Krippendorff 2011). The mean correlation is
-that over all pairs of judges; by ranks, the ranks are those in the whole sample (Spearman), which resamples keep.
+Krippendorff's α is :mod:`maci.judge.alpha`'s. The mean correlation is that over all pairs of judges; by ranks, the ranks are those in
+the whole sample (Spearman), which resamples keep.
 `maci audit judges` asks the judges again and says more: order, length, identity.
 """
 
@@ -16,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci.belief import Vector
+from maci.judge.alpha import alpha, parts
+from maci.study.statistics.significance import mean_ranks
 from maci.study.statistics.sums import Summed
 
-__all__ = ["Scores", "alpha_sums", "correlation_sums", "mean_ranks", "pearson_sums"]
+__all__ = ["Scores", "alpha_sums", "correlation_sums", "pearson_sums"]
 
 Scores = Sequence[Mapping[str, float]]
 """Of each argument what each judge gave it; who abstained is left out."""
@@ -30,19 +30,10 @@ def alpha_sums(scores: Scores, case: NDArray[np.int64], cases: int) -> Summed:
     >>> alpha_sums([{"a": 0.0, "b": 0.0}, {"a": 1.0, "b": 1.0}], np.array([0, 1]), 2).value
     1.0
     """
+    judges = list(dict.fromkeys(judge for one in scores for judge in one))
+    table = np.array([[one.get(judge, np.nan) for one in scores] for judge in judges]).reshape(len(judges), len(scores))
     added = np.zeros((cases, 4))
-    for one, place in zip(scores, case.tolist(), strict=True):
-        x = np.array(list(one.values()))
-        if len(x) > 1:
-            within = (len(x) * (x @ x) - x.sum() ** 2) / (len(x) - 1)
-            added[place] += within, len(x), x.sum(), x @ x
-
-    def alpha(s: Vector) -> Vector:
-        a, n, total, squares = s.T
-        below = n * squares - total**2
-        found: Vector = 1 - np.divide((n - 1) * a, below, out=np.full(len(s), np.nan), where=below > 1e-12)
-        return found
-
+    np.add.at(added, case, parts(table))
     return Summed(added, alpha)
 
 
@@ -75,7 +66,7 @@ def correlation_sums(scores: Scores, case: NDArray[np.int64], cases: int, *, by_
         x, y = (np.array([scores[i][judge] for i in both]) for judge in (first, second))
         if len(both) > 1:
             if by_rank:
-                x, y = mean_ranks(x), mean_ranks(y)
+                x, y = mean_ranks(x)[0], mean_ranks(y)[0]
             parts.append(pearson_sums(x, y, case[both], cases))
     if not parts:
         return None
@@ -85,15 +76,3 @@ def correlation_sums(scores: Scores, case: NDArray[np.int64], cases: int, *, by_
         return found
 
     return Summed(np.hstack([part.cases for part in parts]), mean)
-
-
-def mean_ranks(values: Vector) -> Vector:
-    """Ranks from 1, equals share the mean of theirs.
-
-    >>> mean_ranks(np.array([3.0, 1.0, 3.0])).tolist()
-    [2.5, 1.0, 2.5]
-    """
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    found: Vector = ((2 * last - counts + 1) / 2)[inverse]
-    return found

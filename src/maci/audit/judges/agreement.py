@@ -1,11 +1,7 @@
-r"""Do judges agree? Krippendorff's α, correlations between pairs of judges, each judge against the rest.
+"""Do judges agree? Krippendorff's α, correlations between pairs of judges, each judge against the rest.
 
-.. math:: \alpha = 1 - \frac{D_o}{D_e},\quad
-          D_o = \frac1n \sum_u \frac{1}{m_u - 1}\sum_{i\ne j}(x_{ui}-x_{uj})^2,\quad
-          D_e = \frac{1}{n(n-1)}\sum_{a \ne b}(x_a-x_b)^2
-
-over arguments u with m_u ≥ 2 scores, n = Σ m_u (interval metric; Krippendorff 2004, *Content Analysis*, ch. 11). Both are made of
-sums over arguments, so that all resamples are computed at once. Undefined scores (a judge abstained) are left out.
+α is :mod:`maci.judge.alpha`'s; it is made of sums over arguments, so that all resamples are computed at once. Scores that were not
+given (a judge abstained) are left out.
 """
 
 from __future__ import annotations
@@ -18,6 +14,8 @@ from numpy.typing import NDArray
 from maci.audit.judges.correlation import Rows, pearson, spearman
 from maci.audit.judges.estimate import Estimate, Indices, Sampling, undefined
 from maci.belief import Vector
+from maci.judge.alpha import alpha as alpha_from
+from maci.judge.alpha import parts
 from maci.study.statistics import Statistic
 
 __all__ = ["alpha", "alpha_of", "levelled", "others", "pairwise", "scores_needed", "spread", "with_rest"]
@@ -30,21 +28,10 @@ def alpha_of(scores: Rows) -> Statistic:
     >>> alpha_of(scores)(np.arange(3)[None]).round(4).tolist()
     [0.9412]
     """
-    m = np.isfinite(scores).sum(axis=0).astype(float)
-    paired = m >= 2
-    middle = np.nanmean(scores) if np.isfinite(scores).any() else 0.0  # of no effect, but for rounding
-    x = np.where(np.isfinite(scores) & paired, scores - middle, 0.0)
-    m = np.where(paired, m, 0.0)
-    one, two = x.sum(axis=0), (x * x).sum(axis=0)
-    within = np.where(paired, 2 * (m * two - one * one) / np.maximum(m - 1, 1), 0.0)
+    added = parts(scores)
 
     def statistic(i: Indices) -> Vector:
-        n = m[i].sum(axis=1)
-        total, squares = one[i].sum(axis=1), two[i].sum(axis=1)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            expected = 2 * (n * squares - total * total) / (n * (n - 1))
-            found = 1 - within[i].sum(axis=1) / n / expected
-        return np.where((n >= 2) & (expected > 1e-18), found, np.nan)
+        return alpha_from(added[i].sum(axis=1))
 
     return statistic
 

@@ -12,9 +12,10 @@ from maci.study.report.arena import Arena, Case, Entrant
 from maci.study.report.estimates import Estimates
 from maci.study.report.model import Cell, Column, Line, Table, estimate, number, text
 from maci.study.rows import Round
-from maci.study.scores import mean_ranks, pearson_sums
+from maci.study.scores import pearson_sums
 from maci.study.statistics import Interval, bootstrap_sums
 from maci.study.statistics.clusters import numbered
+from maci.study.statistics.significance import mean_ranks
 
 __all__ = ["trend_table"]
 
@@ -85,7 +86,7 @@ def _correlations(seen: Sequence[tuple[float, list[Case], list[list[float]]]], e
         if len(known) < 3:
             cells.append(Cell(kind="signed", n=len(known)))
             continue
-        x, y = (mean_ranks(np.array([row[i] for row in known], dtype=float)) for i in (0, 1))
+        x, y = (mean_ranks(np.array([row[i] for row in known], dtype=float))[0] for i in (0, 1))
         place, size = numbered([case for _, _, case in known])
         found: Interval = bootstrap_sums(pearson_sums(x, y, place, size), estimates.draws, rows=len(known))
         cells.append(estimate(found, "signed"))

@@ -13,7 +13,7 @@ from maci.belief import Vector
 from maci.errors import InputError
 from maci.study.statistics.clusters import Groups, Indices, difference_of, per_group
 
-__all__ = ["FDR", "Significance", "benjamini_hochberg", "mcnemar", "wilcoxon"]
+__all__ = ["FDR", "Significance", "benjamini_hochberg", "mcnemar", "mean_ranks", "wilcoxon"]
 
 FDR = 0.05
 """q of Benjamini–Hochberg."""
@@ -122,9 +122,9 @@ def wilcoxon(
         d, m = d[d != 0], 0
     if m == len(d):
         return Significance(0.0, 1.0, cases, "Wilcoxon: no differences")
-    ranks, _ = _ranks(np.abs(d))
+    ranks, _ = mean_ranks(np.abs(d))
     plus = float(ranks[d > 0].sum())
-    _, ties = _ranks(np.abs(d[d != 0]))
+    _, ties = mean_ranks(np.abs(d[d != 0]))
     n, plain = len(d), m == 0 and bool((ties == 1).all())
     if method == "exact" and not plain:
         raise InputError("method is exact, but there are ties or zeros among the differences: use auto or normal")
@@ -172,8 +172,12 @@ def _signed_sums(sizes: Indices) -> tuple[Vector, int]:
     return chance, reach
 
 
-def _ranks(values: Vector) -> tuple[Vector, Indices]:
-    """Ranks from 1, ties by their mean, and how many share each distinct value."""
+def mean_ranks(values: Vector) -> tuple[Vector, Indices]:
+    """Ranks from 1, ties by their mean, and how many share each distinct value.
+
+    >>> mean_ranks(np.array([3.0, 1.0, 3.0]))[0].tolist()
+    [2.5, 1.0, 2.5]
+    """
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     return ((last - counts + 1 + last) / 2)[inverse], counts
