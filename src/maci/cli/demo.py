@@ -8,7 +8,8 @@ from pathlib import Path
 
 import typer
 
-from maci.cli import app as cli
+from maci.cli.commands.debate import debate
+from maci.cli.commands.reading import replay
 from maci.errors import MaciError, exit_code
 
 MACI = ".venv/bin/maci"
@@ -18,9 +19,9 @@ def main() -> None:
     """Debate, then recompute everything from the transcript."""
     out = Path("maci-runs") / f"demo-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
     typer.echo(f"$ {MACI} debate dengue\n")
-    cli.debate(case="dengue", panel="readers", out=out)
+    debate(case="dengue", panel="readers", out=out)
     typer.echo(f"\n$ {MACI} replay {out}")
-    cli.replay(out)
+    replay(out)
     typer.echo(f"\nNext: {MACI} show {out}   ·   {MACI} cases   ·   {MACI} debate --help")
 
 

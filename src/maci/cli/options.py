@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 __all__ = [
-    "Agents", "BudgetTokens", "BudgetUsd", "Cache", "CaseName", "ConfigFile", "Context", "Corpus", "DryRun", "Json", "Judges",
-    "NoCache", "Offline", "Outcomes", "Panel", "Plain", "Profile", "Question", "Quiet", "Risk", "Seed", "Sets",
+    "Agents", "BudgetTokens", "BudgetUsd", "Cache", "CaseName", "ConfigFile", "Context", "Corpus", "DataDir", "DryRun", "Json",
+    "Judges", "NoCache", "Offline", "Outcomes", "Panel", "Plain", "Profile", "Question", "Quiet", "Risk", "Seed", "Sets",
+    "TranscriptPath",
 ]  # fmt: skip
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")]
@@ -52,4 +53,10 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Send nothing: estimate 
 Risk = Annotated[
     float | None,
     typer.Option(help="Risk of a wrong answer you accept, such as 0.1: above it none is given.", min=0, max=1),
+]
+TranscriptPath = Annotated[
+    Path, typer.Argument(help="A transcript.jsonl, or the folder that holds it.", metavar="TRANSCRIPT")
+]
+DataDir = Annotated[
+    Path | None, typer.Option("--data", help="Folder of the data sets (default: MACI_DATA).", metavar="DIR")
 ]

@@ -1,0 +1,103 @@
+"""``maci debate``: its options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from maci.cli.options import (
+    Agents,
+    BudgetTokens,
+    BudgetUsd,
+    Cache,
+    CaseName,
+    ConfigFile,
+    Context,
+    Corpus,
+    DryRun,
+    Json,
+    Judges,
+    NoCache,
+    Offline,
+    Outcomes,
+    Panel,
+    Plain,
+    Profile,
+    Question,
+    Quiet,
+    Risk,
+    Seed,
+    Sets,
+)
+from maci.errors import InputError
+
+__all__ = ["debate"]
+
+
+def debate(
+    case: CaseName = None,
+    question: Question = None,
+    outcomes: Outcomes = None,
+    context: Context = "",
+    panel: Panel = None,
+    agents: Agents = None,
+    judges: Judges = None,
+    corpus: Corpus = None,
+    profile: Profile = None,
+    config: ConfigFile = None,
+    sets: Sets = None,
+    budget_tokens: BudgetTokens = None,
+    budget_usd: BudgetUsd = None,
+    acquire: Annotated[
+        int | None, typer.Option(help="Find out up to N things during the debate; see --source.", min=0, metavar="N")
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            help="Who answers: hidden, hidden:closed, corpus:PATH, ask (you), http://…, python:module:function."
+        ),
+    ] = None,
+    risk: Risk = None,
+    cache: Cache = None,
+    no_cache: NoCache = False,
+    offline: Offline = False,
+    dry_run: DryRun = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for transcript.jsonl (default: maci-runs/…).", file_okay=False)
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the broken debate in --out.")] = False,
+    task: Annotated[
+        str | None,
+        typer.Option(
+            help="With --set schedule=ucb or linucb: the task that is learned (default: panel/kind of outcomes)."
+        ),
+    ] = None,
+    seed: Seed = 0,
+    json: Json = False,
+    plain: Plain = False,
+    quiet: Quiet = False,
+) -> None:
+    """Debate one case."""
+    from maci.cli.debate import Options, run
+    from maci.cli.seating import Choice
+
+    if cache is not None and no_cache:
+        raise InputError("give --cache or --no-cache, not both")
+    if task is not None and resume:
+        raise InputError("--resume goes on with the recorded task: leave out --task")
+    if resume and (source is not None or acquire is not None):
+        raise InputError("--resume goes on with the recorded source: leave out --acquire and --source")
+    own = {"budget.tokens": budget_tokens, "budget.usd": budget_usd, "answer.risk": risk, "plan.acquire": acquire}
+    choice = Choice(
+        panel=panel, agents=agents, judges=judges, corpus=corpus, profile=profile, config=config,
+        sets=(*(sets or ()), *(f"{key}={value}" for key, value in own.items() if value is not None)),
+        seed=seed, cache=cache, no_cache=no_cache, offline=offline, source=source, quiet=json or quiet,
+    )  # fmt: skip
+    run(
+        Options(
+            case=case, question=question, outcomes=outcomes, context=context, choice=choice,
+            out=out, resume=resume, dry_run=dry_run, json=json, plain=plain, quiet=quiet, task=task,
+        )
+    )  # fmt: skip
