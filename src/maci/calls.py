@@ -147,7 +147,7 @@ class Calls:
         if self._held:
             self._held = False
             return Intervened(pause=False, by="going on with it")
-        self._stop_the_clock(state.paused)
+        self._stop_the_clock(state.paused or self._with_a_person())
         if state.closing is not None and not state.acquiring:
             self._unsent = []
             await self.close()  # what is under way when a debate ends is not waited for
@@ -161,7 +161,7 @@ class Calls:
             if state.paused:  # nothing new is sent; what is under way may come in
                 await self._wait()
                 continue
-            if self._deadline is not None and monotonic() >= self._deadline:
+            if self._deadline is not None and self._paused_at is None and monotonic() >= self._deadline:
                 return await self._late(state)
             local = self._local(state)
             if local is not None:
@@ -175,13 +175,20 @@ class Calls:
             asking = [call for call in self._calls.values() if call.asking is not None]
             if asking and (self._ruin or len(asking) == len(self._calls)):
                 self._answer(asking[0], False)  # nothing under way can make room for it any more
+            self._stop_the_clock(self._with_a_person())
             await self._wait()
 
-    def _stop_the_clock(self, paused: bool) -> None:
-        """The seconds of a pause are not the budget's."""
-        if paused and self._paused_at is None:
+    def _with_a_person(self) -> bool:
+        """Whether a question lies before a person: how long people think is not the machines' time."""
+        source = self._table.source
+        asked = (call.want.kind == "acquire" for call in self._calls.values())
+        return bool(getattr(source, "person", False)) and any(asked)
+
+    def _stop_the_clock(self, stopped: bool) -> None:
+        """The seconds of a pause, and those a person takes to answer, are not the budget's."""
+        if stopped and self._paused_at is None:
             self._paused_at = monotonic()
-        elif not paused and self._paused_at is not None:
+        elif not stopped and self._paused_at is not None:
             if self._deadline is not None:
                 self._deadline += monotonic() - self._paused_at
             self._paused_at = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -32,10 +33,10 @@ def replan(
         raise InputError("there is no belief on record yet: a plan needs at least the openings of a debate")
     surveys = [event for event in events if isinstance(event, Surveyed)]
     if surveys:
-        candidates, considered = surveys[-1].candidates, surveys[-1].considered
+        candidates, considered, remark = surveys[-1].candidates, surveys[-1].considered, surveys[-1].note
     else:
         found = _surveyor(state).survey(residual(state))
-        candidates, considered = found.candidates, found.considered
+        candidates, considered, remark = found.candidates, found.considered, ""
     p, own = calibrated(state), state.config.plan
     labels = state.labels[: len(p)]
     plan = make_plan(
@@ -46,9 +47,8 @@ def replan(
         backing=backing(state),
         utilities=None if utilities is None else _utilities(utilities, labels),
     )
-    return Plan(
-        items=plan.items, entropy=plan.entropy, joint_gain=plan.joint_gain, considered=considered, note=plan.note
-    ), state
+    note = "; ".join(text for text in (plan.note, remark) if text)
+    return replace(plan, considered=considered, note=note), state
 
 
 def _surveyor(state: State) -> Surveyor:

@@ -30,7 +30,7 @@ from maci.errors import BudgetError, EnvironmentError_, InputError
 from maci.llm.usage import dollars
 from maci.panel.seating import check_models
 from maci.panel.spec import PanelSpec
-from maci.record.result import AskResult, Result, stage_of
+from maci.record.result import AskResult, Result, last_plan, stage_of
 from maci.story.words import plural
 
 __all__ = ["Options", "run"]
@@ -124,8 +124,10 @@ def _full(done: Done) -> dict[str, Any]:
     opened = done.events[0]
     assert isinstance(opened, Opened)
     path, priced = _path(done), not unpriced(opened)
-    asked = opened.config.triage.enabled
-    page = AskResult.of_ask(done.events, path, priced=priced) if asked else Result.of(done.result, path, priced=priced)
+    if opened.config.triage.enabled:
+        page: Result = AskResult.of_ask(done.events, path, priced=priced)
+    else:
+        page = Result.of(done.result, path, planned=last_plan(done.events), priced=priced)
     return {**head, **page.model_dump(mode="json")}
 
 

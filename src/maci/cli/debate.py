@@ -16,6 +16,7 @@ import typer
 
 from maci.case.case import Case, load_case, parse_case
 from maci.cli.learned import begin, keep
+from maci.cli.resuming import check_same
 from maci.cli.seating import Choice, Seated, reseat, seat_case, unpriced
 from maci.cli.view import View
 from maci.controller.decisions import Finished
@@ -23,7 +24,7 @@ from maci.controller.inputs import Opened
 from maci.debate import debate
 from maci.errors import BudgetError, EnvironmentError_, InputError
 from maci.record.events import Event
-from maci.record.result import AskResult, Result
+from maci.record.result import AskResult, Result, last_plan
 from maci.record.transcript import Transcript
 
 __all__ = ["Options", "run"]
@@ -94,7 +95,7 @@ def _print(events: Sequence[Event], path: Path, opened: Opened, view: View, opti
         typer.echo(AskResult.of_ask(events, path, priced=priced).model_dump_json())
         return
     if options.json:
-        typer.echo(Result.of(result, path, priced=priced).model_dump_json())
+        typer.echo(Result.of(result, path, planned=last_plan(events), priced=priced).model_dump_json())
         return
     said_elsewhere = result.stop_reason == "error" or result.answer is None
     view.result(result, path, why=not said_elsewhere, priced=priced)
@@ -204,15 +205,6 @@ def _folder(options: Options, case: Case) -> Path:
 def _reopen(options: Options) -> tuple[Transcript, Sequence[Event], Opened]:
     if options.out is None:
         raise InputError("--resume needs --out, the folder of the broken debate")
-    given = options.choice
-    if options.case or options.question or given.sets or given.profile or given.config:
-        raise InputError(
-            "--resume goes on with the recorded case and settings: leave out CASE, --set, --risk, --budget-…, --profile and --config"
-        )
-    if given.panel or given.agents or given.judges or given.corpus:
-        raise InputError(
-            "--resume goes on with the recorded panel and evidence: leave out --panel, --agents, --judges and --corpus"
-        )
     transcript, recording = Transcript.resume(options.out / "transcript.jsonl")
     if recording.torn:
         sys.stderr.write(
@@ -223,4 +215,10 @@ def _reopen(options: Options) -> tuple[Transcript, Sequence[Event], Opened]:
         raise InputError(
             f"{transcript.path} was not made by `maci debate`: go on with it from Python, debate(…, recorded=…)"
         )
+    try:
+        case = _case(options) if options.case is not None or options.question is not None else None
+        check_same(recording.opened, case, options.choice, options.task)
+    except BaseException:
+        transcript.close()
+        raise
     return transcript, recording.events, recording.opened

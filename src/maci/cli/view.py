@@ -208,7 +208,8 @@ class View:
         said = event.text if event.verdict == "told" else event.verdict.replace("_", " ")
         self._say(f"  {event.source or 'source'}: {shorten(said, 300, placeholder=' …')}", "magenta")
         for remark in event.remarks:
-            self._say(f"  note: {remark}", "yellow")
+            new = self._remarks.new(event.source or "source", remark, printed=not self._out.quiet)
+            self._say(f"  note: {remark if new else 'as before'}", "yellow")
 
     def _gained(self, event: Gained) -> None:
         turned = "" if event.before == event.after else f"; the lead went from {event.before} to {event.after}"

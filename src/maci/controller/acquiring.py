@@ -107,12 +107,12 @@ def _worth_asking(state: State, items: tuple[Item, ...]) -> tuple[Item, ...]:
 def enter(state: State, item: Acquired) -> tuple[State, bool | None]:
     """The state with an answer in it, and what then: ``True`` go on debating, ``False`` the end, ``None`` ask on."""
     asked = next(i for i in state.acquiring if i.id == item.item)
-    warnings = tuple(f"{item.source or 'the source'} on “{asked.subject}”: {remark}" for remark in item.remarks)
     rest = tuple(i for i in state.acquiring if i.id != item.item)
     stake = state.stake or Stake(entropy(calibrated(state)), _leader(state), (), 0.0)
     spans, rejected = _through_the_gate(state, asked, item)
+    warnings: tuple[str, ...] = ()
     if rejected:
-        warnings += (
+        warnings = (
             f"{len(rejected)} of {len(item.spans)} passages found for “{asked.subject}” do not fit the case (τ_Q)",
         )
     if item.verdict in USED and (spans or not rejected):

@@ -9,6 +9,7 @@ from maci.agents.argument import Argument, Usage
 from maci.belief import Vector, temper
 from maci.controller.answering import abstention, predicted, restored
 from maci.controller.caution import Harm, PredictionSet, RolledBack
+from maci.controller.complaints import complaints
 from maci.controller.decisions import Decision, Finished, Minority, Spent
 from maci.controller.dissent import dissent
 from maci.controller.state import State, as_mapping, place
@@ -45,7 +46,7 @@ def finish(
         minority=() if given is None else _minority(state, given.answer),
         tokens=state.usage.tokens,
         usd=state.usage.usd,
-        warnings=(*state.warnings, *(() if given is None else given.warnings)),
+        warnings=(*state.warnings, *complaints(state.acquired), *(() if given is None else given.warnings)),
         spent=_spent(state) if state.opened.format >= 2 else None,
         harm=None if given is None else given.harm,
         rolled_back=None if given is None else given.rolled_back,

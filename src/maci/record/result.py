@@ -10,14 +10,15 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from maci.controller.caution import Dissent, PredictionSet, RolledBack
-from maci.controller.decisions import Finished, Initialized, Triaged
+from maci.controller.decisions import Finished, Initialized, Planned, Triaged
 from maci.controller.regime import Regime
 from maci.controller.stopping import StopReason
 from maci.controller.triage import Check, Prospect, Stage
 from maci.record.events import Event
+from maci.record.plan import PlanPage, plan_of
 
 __all__ = [
-    "AskResult", "DissentView", "MinorityView", "PredictionSetView", "Result", "RolledBackView", "Verdict", "stage_of",
+    "AskResult", "DissentView", "MinorityView", "PredictionSetView", "Result", "RolledBackView", "Verdict", "last_plan", "stage_of",
 ]  # fmt: skip
 
 
@@ -101,10 +102,13 @@ class Result(BaseModel):
     dissent: DissentView | None = Field(None, description="the minority report; null where nothing speaks for another")
     prediction_set: PredictionSetView | None = Field(None, description="null without a calibration that has one")
     rolled_back: RolledBackView | None = Field(None, description="null where the answer is the debate's own")
+    plan: PlanPage | None = Field(
+        None, description="what to find out next, as `maci plan --json`; null where none was made"
+    )
 
     @classmethod
-    def of(cls, finished: Finished, transcript: Path, *, priced: bool = True) -> Result:
-        """The result of a finished debate; ``priced`` where every model's price is known."""
+    def of(cls, finished: Finished, transcript: Path, *, planned: Planned | None = None, priced: bool = True) -> Result:
+        """The result of a finished debate with its last plan; ``priced`` where every model's price is known."""
         spent = finished.spent
         split = (
             {}
@@ -138,6 +142,9 @@ class Result(BaseModel):
             if finished.prediction_set is None
             else PredictionSetView(**_lists(finished.prediction_set)),
             rolled_back=None if finished.rolled_back is None else RolledBackView(**_lists(finished.rolled_back)),
+            plan=None
+            if planned is None
+            else PlanPage.of(plan_of(planned), stop_reason=finished.stop_reason, transcript=str(transcript)),
             **split,
         )
 
@@ -175,9 +182,14 @@ class AskResult(Result):
         """The result of recorded events that end with one."""
         finished = events[-1]
         assert isinstance(finished, Finished)
-        plain = Result.of(finished, transcript, priced=priced)
+        plain = Result.of(finished, transcript, planned=last_plan(events), priced=priced)
         verdicts = [Verdict.model_validate(event) for event in events if isinstance(event, Triaged)]
         return cls(**plain.model_dump(), stage=stage_of(events), explain=verdicts)
+
+
+def last_plan(events: Sequence[Event]) -> Planned | None:
+    """The plan a debate ended with, if it made one."""
+    return next((event for event in reversed(events) if isinstance(event, Planned)), None)
 
 
 def stage_of(events: Sequence[Event]) -> Stage | None:

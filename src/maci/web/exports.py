@@ -73,7 +73,8 @@ def _report(path: Path, write: Callable[[Story, Provenance], str]) -> str:
 def _result(run: Run) -> Result:
     if run.finished is None:
         raise InputError("this debate has no result yet")
-    return Result.of(run.finished, Path(run.id) / FILE, priced=not unpriced(run.opened))
+    path, priced = Path(run.id) / FILE, not unpriced(run.opened)
+    return Result.of(run.finished, path, planned=run.story.plan, priced=priced)
 
 
 def _named(id: str, kind: str) -> dict[str, str]:

@@ -180,7 +180,7 @@ def test_cases_lists_them_and_gives_the_schema(maci) -> None:
         (["debate", "case.yaml", "--panel", "panel.yaml", "--config", "none.toml"], "none.toml"),
         (["debate", "case.yaml", "--panel", "panel.yaml", "--budget-tokens", "-1"], "budget-tokens"),
         (["debate", "--resume"], "--resume needs --out"),
-        (["debate", "case.yaml", "--resume", "--out", "run"], "leave out CASE"),
+        (["debate", "case.yaml", "--resume", "--out", "run"], "nothing to resume"),
         (["debate", "--resume", "--out", "nowhere"], "nothing to resume"),
         (
             ["debate", "surrogate.json", "--panel", "panel.yaml"],
@@ -382,6 +382,27 @@ def test_resuming_a_finished_debate_prints_its_result_again(maci, files) -> None
     first = maci("debate", "case.yaml", "--panel", "panel.yaml", "--out", "run", "--json")
     again = maci("debate", "--resume", "--out", "run", "--json")
     assert again.out == first.out
+
+
+def test_resume_takes_the_options_of_the_record_and_names_those_that_differ(maci, files) -> None:
+    same = ["debate", "case.yaml", "--panel", "panel.yaml", "--set", "max_rounds=5", "--budget-tokens", "9000"]
+    maci(*same, "--out", "run", "--quiet")
+    path = files / "run" / "transcript.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: whole.rindex(b"\n", 0, whole.rindex(b'"type":"scored"')) + 1])
+    (files / "other.yaml").write_text(CASE.replace("High", "Low"))
+    others = ["--seed", "3", "--source", "ask", "--set", "tau_q=0.2", "--budget-tokens", "1", "--panel", "paper"]
+    ran = maci("debate", "other.yaml", "--resume", "--out", "run", *others)
+    assert ran.code == 2
+    for words in (
+        "CASE (its context)", "--seed 3 (recorded: 0)", "--source ask (recorded: none)", "--budget-tokens 1 (recorded: 9000)",
+        "--set gate.tau_q 0.2 (recorded: 0.5)", "--panel paper (recorded: ", "another --out",
+    ):  # fmt: skip
+        assert words in ran.err
+    assert len(path.read_bytes()) < len(whole)
+    ran = maci(*same, "--out", "run", "--resume", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    assert path.read_bytes() == whole
 
 
 def test_resuming_an_edited_record_exits_1_and_touches_nothing(maci, files) -> None:

@@ -299,7 +299,9 @@ def test_a_debate_cut_short_is_resumed_from_its_own_record(maci) -> None:
         assert sum(count.requests for count in server.counts.values()) > asked
     events = read(path).events
     assert replay(events).complete
-    assert maci("debate", "--resume", "--out", "run", "--agents", "a/b,c/d").code == 2
+    ran = maci("debate", "--resume", "--out", "run", "--agents", "a/b,c/d")
+    assert ran.code == 2
+    assert "--agents a/b,c/d (recorded: --panel pair)" in ran.err
 
 
 def test_ctrl_c_says_how_to_go_on_and_the_resumed_debate_counts_what_was_under_way(tmp_path: Path) -> None:

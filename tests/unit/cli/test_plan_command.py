@@ -52,6 +52,16 @@ def test_a_debate_ends_with_a_plan_that_can_be_read_again(maci, tmp_path):
     assert maci("replay", "run").code == 0
 
 
+def test_the_result_of_a_debate_holds_its_plan(maci):
+    result = json.loads(maci("debate", "case.yaml", "--out", "run", "--json").out)
+    assert result["plan"] == json.loads(maci("plan", "run", "--json").out)
+    assert result["plan"]["items"]
+    without = json.loads(maci("debate", "case.yaml", "--out", "two", "--json", "--set", "plan.enabled=false").out)
+    assert without["plan"] is None
+    asked = json.loads(maci("ask", "case.yaml", "--out", "three", "--json").out)
+    assert "plan" in asked
+
+
 def test_a_batch_utilities_and_queries(maci, tmp_path):
     maci("debate", "case.yaml", "--out", "run", "--quiet")
     assert len(json.loads(maci("plan", "run", "--batch", "2", "--json").out)["items"]) == 2
@@ -84,6 +94,30 @@ def test_a_debate_finds_out_what_is_hidden(maci):
     assert "were expected" in done.out
     assert "Answer: cat" in done.out
     assert maci("replay", "run").code == 0
+
+
+def test_a_broken_loop_is_resumed_with_the_options_it_began_with(maci, tmp_path):
+    loop = ["debate", "case.yaml", "--acquire", "2", "--source", "hidden", "--out", "run", "--quiet"]
+    assert maci(*loop).code == 0
+    path = tmp_path / "run" / "transcript.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: whole.rindex(b"\n", 0, whole.index(b'"type":"acquired"')) + 1])
+    wrong = maci(*[{"2": "3", "hidden": "ask"}.get(word, word) for word in loop], "--resume")
+    assert wrong.code == 2
+    assert "--acquire 3 (recorded: 2)" in wrong.err
+    assert "--source ask (recorded: hidden)" in wrong.err
+    assert maci(*loop, "--resume").code == 0
+    assert path.read_bytes() == whole
+
+
+def test_a_dead_endpoint_is_complained_of_once(maci):
+    url = "http://127.0.0.1:9/ask"
+    done = maci("debate", "case.yaml", "--acquire", "3", "--source", url, "--out", "run", "--plain")
+    assert done.code == 0
+    (said,) = [line for line in done.out.splitlines() if line.startswith("Note: ") and "does not answer" in line]
+    assert said.endswith("(3 times)")
+    assert done.out.count("does not answer") == 2  # where it happened, and at the end
+    assert done.out.count("note: as before") == 2
 
 
 def test_a_person_is_asked_at_the_terminal_and_may_stop(maci, monkeypatch):

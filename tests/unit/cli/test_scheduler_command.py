@@ -71,8 +71,10 @@ def test_a_task_without_a_learner_is_refused(maci) -> None:
     assert code == 2
     assert "schedule=ucb" in err
     assert not Path("one").exists()
+    debate(maci, "one", "--task", "fevers")
     code, _, err = maci("debate", "--resume", "--task", "x", "--out", "one")
-    assert (code, "leave out --task" in err) == (2, True)
+    assert (code, "--task x (recorded: fevers)" in err) == (2, True)
+    assert maci("debate", "--resume", "--task", "fevers", "--out", "one").code == 0
 
 
 def test_rewards_of_other_weights_are_another_state(maci) -> None:

@@ -12,6 +12,7 @@ from helpers import LABELS, arg, open_debate, play, seat, settings, turn
 from maci.acquisition.plan import Candidate
 from maci.acquisition.residual import Residual, Survey
 from maci.acquisition.sources.called import Called
+from maci.acquisition.sources.person import Person
 from maci.acquisition.sources.source import Reply
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Request
@@ -124,7 +125,8 @@ def test_a_source_that_fails_is_on_record_and_given_up_after_three_times():
     assert [a.verdict for a in answers] == ["failed"] * 3
     assert "no line" in answers[0].remarks[0]
     assert of(events, Gained) == []
-    assert sum("no line" in w for w in events[-1].warnings) == 3
+    (said,) = [w for w in events[-1].warnings if "no line" in w]  # once, with how often
+    assert said == "test on “rash”, “cough” and “chills”: failed: OSError: no line (3 times)"
     assert replay(events).complete
 
 
@@ -184,6 +186,66 @@ def test_only_what_the_source_can_answer_is_asked():
         return [event async for event in debate(first, set_)]
 
     assert of(asyncio.run(go()), Acquired) == []
+
+
+def test_the_time_a_person_takes_to_answer_is_not_the_budgets(monkeypatch: pytest.MonkeyPatch):
+    """The clock says 0 until a question is asked; then the answer takes an hour, and the budget is a minute."""
+    clock = [0.0]
+    monkeypatch.setattr("maci.calls.monotonic", lambda: clock[0])
+
+    async def ask(item: Any) -> str:
+        clock[0] += 3600
+        return "yes"
+
+    slow = table(Person(ask))
+    events = play(slow, settings("plan.acquire=2", "budget.seconds=60"))
+    assert [a.verdict for a in of(events, Acquired)] == ["present", "present"]
+    assert events[-1].stop_reason != "budget"
+
+    async def machine(item: Any) -> bool:
+        clock[0] += 3600
+        return True
+
+    events = play(table(machine), settings("plan.acquire=2", "budget.seconds=60"))
+    assert (events[-1].stop_reason, events[-1].detail) == ("budget", "out of seconds: 60 s are over")
+
+
+def test_a_hand_on_the_dials_while_a_person_thinks_does_not_start_the_clock(monkeypatch: pytest.MonkeyPatch):
+    clock, queues = [0.0], list[asyncio.Queue[Intervened]]()
+    monkeypatch.setattr("maci.calls.monotonic", lambda: clock[0])
+
+    async def ask(item: Any) -> str:
+        clock[0] += 3600
+        queues[0].put_nowait(Intervened(cl=0.5, by="me"))
+        for _ in range(50):
+            await asyncio.sleep(0)
+        return "yes"
+
+    def watch(event: Any, queue: asyncio.Queue[Intervened]) -> None:
+        queues.append(queue)
+
+    events = play(table(Person(ask)), settings("plan.acquire=1", "budget.seconds=60"), watch=watch)
+    kinds = [type(e).__name__ for e in events]
+    assert kinds.index("Intervened") < kinds.index("Acquired")
+    assert events[-1].stop_reason != "budget"
+
+
+def test_machines_that_take_too_long_after_a_person_has_answered_are_still_late(monkeypatch: pytest.MonkeyPatch):
+    clock = [0.0]
+    monkeypatch.setattr("maci.calls.monotonic", lambda: clock[0])
+
+    async def ask(item: Any) -> str:
+        clock[0] += 3600
+        return "yes"
+
+    def slow(request: TurnRequest) -> Any:
+        clock[0] += 61 if request.question.findings else 0
+        return turn(0.5, 0.4, 0.1, args=[arg("It fits.", "e4", outcome="dengue")])
+
+    agents = [FunctionAgent(name, slow, family=f"family-{name}") for name in "ab"]
+    events = play(replace(table(Person(ask)), agents=agents), settings("plan.acquire=1", "budget.seconds=60"))
+    assert len(of(events, Acquired)) == 1
+    assert events[-1].stop_reason == "budget"
 
 
 def test_passages_must_fit_the_case_unless_the_gate_is_off():

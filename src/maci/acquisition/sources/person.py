@@ -21,6 +21,7 @@ class Person:
     """
 
     name = "ask"
+    person = True
     kinds = ("question", "test", "history", "monitoring")
 
     def __init__(self, ask: Callable[[Item], Awaitable[str | None]]) -> None:

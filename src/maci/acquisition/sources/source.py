@@ -37,7 +37,11 @@ class Menu(Protocol):
 
 
 class Source(Protocol):
-    """Somebody who can be asked; one that is a :class:`Menu` too is asked for what is on it."""
+    """Somebody who can be asked; one that is a :class:`Menu` too is asked for what is on it.
+
+    Two attributes are looked at where a source has them: ``person``, a person answers, so no time of the budget passes meanwhile;
+    ``sure``, whatever it is asked it answers, be it that something is not there.
+    """
 
     @property
     def name(self) -> str:

@@ -85,10 +85,6 @@ def debate(
 
     if cache is not None and no_cache:
         raise InputError("give --cache or --no-cache, not both")
-    if task is not None and resume:
-        raise InputError("--resume goes on with the recorded task: leave out --task")
-    if resume and (source is not None or acquire is not None):
-        raise InputError("--resume goes on with the recorded source: leave out --acquire and --source")
     own = {"budget.tokens": budget_tokens, "budget.usd": budget_usd, "answer.risk": risk, "plan.acquire": acquire}
     choice = Choice(
         panel=panel, agents=agents, judges=judges, corpus=corpus, profile=profile, config=config,
