@@ -25,7 +25,9 @@ def test_readers_are_audited_without_a_word_about_their_wording(maci: Callable[.
     assert found["auc"] is None and found["placebo"] is None
     assert found["aspects"][0] == {**found["aspects"][0], "name": "wording", "answer": "withheld"}
     assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
-    assert "# Does the behaviour dial" in (tmp_path / "report.md").read_text(encoding="utf-8")
+    page = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "# Does the behaviour dial" in page
+    assert "debates of 2 rounds" in page and "Î, rounds 1–2" in page and "Î of rounds 1–2" in page
     assert len(list((tmp_path / "debates").rglob("transcript.jsonl"))) == 4
 
 

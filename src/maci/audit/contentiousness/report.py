@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any
 
 from maci.audit.contentiousness.findings import Findings
+from maci.audit.contentiousness.sample import early
 from maci.audit.contentiousness.trends import SIGNALS, Trend
 from maci.audit.contentiousness.verdict import Verdict, figure
 from maci.audit.contentiousness.wording import Wording
@@ -15,6 +16,7 @@ from maci.page.chart import Chart, Point, Series
 from maci.page.document import document
 from maci.page.markup import Markup, el
 from maci.page.svg import figure as drawn
+from maci.story.words import plural
 from maci.study.statistics import Interval
 
 __all__ = ["Grid", "as_json", "grids", "html", "markdown", "plain", "said", "text"]
@@ -51,7 +53,7 @@ def _levels(title: str, found: Findings, trends: Mapping[str, Trend]) -> Grid:
         (f"{level:g}", *(figure(trend.means[i], 0 if name == "written" else 2) for name, trend in trends.items()))
         for i, level in enumerate(found.levels)
     )
-    head = ("CL", "D, round 1", "O, last round", "largest Î, rounds 1–3", "tokens written")
+    head = ("CL", "D, round 1", "O, last round", f"largest Î, {early(found.rounds)}", "tokens written")
     return Grid(title, head, rows, "Means over topics and seeds with 95 % intervals.")
 
 
@@ -63,9 +65,8 @@ def _order(found: Findings) -> Grid:
         paper = f"{PAPER[name]:.2f}" if name in PAPER else "–"
         step = figure(trend.step, 0 if name == "written" else 2)
         p = "–" if trend.p is None else f"{trend.p:.3f}"
-        rows.append(
-            (SIGNALS[name][0], figure(trend.rho), p, figure(placebo.rho) if placebo else "–", paper, step, said)
-        )
+        signal = SIGNALS[name][0].format(early=early(found.rounds))
+        rows.append((signal, figure(trend.rho), p, figure(placebo.rho) if placebo else "–", paper, step, said))
     head = ("signal", "ρ with CL", "p", "under the placebo", "paper", "highest − lowest level", "highest at CL (share)")
     note = (
         "ρ: Spearman's over all debates; intervals draw whole topics × seeds anew; p exchanges levels within them. "
@@ -135,8 +136,8 @@ def about(found: Findings, panel: str) -> str:
     """What was done, in a line."""
     levels = ", ".join(f"{level:g}" for level in found.levels)
     return (
-        f"{panel}: {found.held} debates of {found.rounds} rounds at CL {levels}, on {len(found.topics)} topics "
-        f"({', '.join(found.topics)}), {found.blocks} topics × seeds"
+        f"{panel}: {plural(found.held, 'debate')} of {plural(found.rounds, 'round')} at CL {levels}, on "
+        f"{plural(len(found.topics), 'topic')} ({', '.join(found.topics)}), {plural(found.blocks, 'pair')} of topic and seed"
         + ("; as many again under the placebo are among them" if found.placebo_trends else "")
     )
 

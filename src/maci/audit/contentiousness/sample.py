@@ -11,7 +11,19 @@ from maci.controller.decisions import Finished, Measured
 from maci.controller.inputs import Opened, TurnFailed, TurnTaken
 from maci.record.events import Event
 
-__all__ = ["Held", "Spoken", "held", "speaks"]
+__all__ = ["EARLY", "Held", "Spoken", "early", "held", "speaks"]
+
+EARLY = 3
+"""Rounds, from the first, among which the largest Î is looked for."""
+
+
+def early(rounds: int) -> str:
+    """What those rounds are called in debates of so many.
+
+    >>> early(1), early(2), early(8)
+    ('round 1', 'rounds 1–2', 'rounds 1–3')
+    """
+    return "round 1" if rounds == 1 else f"rounds 1–{min(rounds, EARLY)}"
 
 
 def speaks(family: str) -> bool:
@@ -72,8 +84,8 @@ class Held:
 
     @property
     def gain_peak(self) -> float | None:
-        """The largest Î of rounds 1 to 3, as in the paper's table."""
-        return max(self.gain[:3], default=None)
+        """The largest Î of the first rounds, as in the paper's table."""
+        return max(self.gain[:EARLY], default=None)
 
 
 def held(sitting: Sitting, events: Sequence[Event]) -> Held:

@@ -21,10 +21,10 @@ PERMUTATIONS = 999
 SIGNALS: dict[str, tuple[str, Callable[[Held], float | None]]] = {
     "d": ("disagreement D in round 1", lambda held: held.d_first),
     "o": ("shared evidence O in the last round", lambda held: held.o_last),
-    "gain": ("largest information gain Î of rounds 1–3", lambda held: held.gain_peak),
+    "gain": ("largest information gain Î of {early}", lambda held: held.gain_peak),
     "written": ("tokens agents wrote", lambda held: float(held.written)),
 }
-"""Name → what it is, and where it stands in a debate."""
+"""Name → what it is (``{early}`` stands for :func:`~maci.audit.contentiousness.sample.early`), and where it stands in a debate."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import Literal
 
 from maci.audit.contentiousness.findings import FEW, Findings
 from maci.audit.contentiousness.trends import Trend
+from maci.story.words import plural
 from maci.study.statistics import Interval
 
 __all__ = ["Answer", "Aspect", "Verdict", "figure", "judge"]
@@ -184,7 +185,7 @@ def _warnings(found: Findings, aspects: Sequence[Aspect]) -> tuple[str, ...]:
     warnings = []
     if found.blocks < FEW:
         warnings.append(
-            f"Only {found.blocks} topics × seeds: intervals from so few are too narrow, take this as a first look."
+            f"Only {plural(found.blocks, 'pair')} of topic and seed: intervals from so few are too narrow, take this as a first look."
         )
     if found.left_out:
         warnings.append(f"{found.left_out} of {found.held} debates ended early or are not over; they are in no figure.")
