@@ -1,98 +1,27 @@
-r"""Majority voting by the size of the answer space: where Condorcet helps, where agreement collapses, and what lies between.
+"""Majority voting by the size of the answer space: where Condorcet helps, where agreement collapses, and what lies between.
 
-Two models of N voters. In the first each is right with chance p, independently (Condorcet); over two outcomes a majority is right with
-
-.. math::
-   P_N = \sum_{k > N/2} \binom{N}{k} p^k (1-p)^{N-k}
-
-In the second a voter sees a score for every outcome and votes for the highest; the true outcome's has a lead ``a``, and a part ρ of the
-noise is the same for all, as when they read the same evidence:
-
-.. math::
-   s_{vy} = a\,[y = y^\star] + \sqrt\rho\, g_y + \sqrt{1-\rho}\, e_{vy}
-
-There a voter's chance falls as |𝒴| grows, as it does for diagnoses and unlike what the first model allows.
+Votes are drawn from the two models of :mod:`maci.theory.ballots`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from math import comb, log
+from math import log
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maci.config import Regime
 from maci.page.chart import Chart, Series
-from maci.study.statistics import wilson
+from maci.study.statistics import Interval, wilson
+from maci.theory.ballots import SHARED, VOTERS, Ballots, ballots, exact
 from maci.theory.verdict import Size, Verdict
 
-__all__ = ["Ballots", "ballots", "condorcet", "crossover", "exact", "voting"]
+__all__ = ["condorcet", "crossover", "voting"]
 
-VOTERS = 20
-SHARED = 0.3
 LEADS = (1.5, 2.0)
-
-
-def exact(voters: int, p: float) -> float:
-    """P_N, for an odd number of voters.
-
-    >>> round(exact(3, 0.6), 3)  # 0.6³ + 3·0.6²·0.4
-    0.648
-    """
-    return sum(comb(voters, k) * p**k * (1 - p) ** (voters - k) for k in range(voters // 2 + 1, voters + 1))
-
-
-@dataclass(frozen=True, slots=True)
-class Ballots:
-    """What N voters said of n cases; the true outcome is number 0."""
-
-    single: NDArray[np.float64]
-    """Share of the voters that are right, by case."""
-    plurality: NDArray[np.float64]
-    """Whether the leading outcome is right; a share of it where outcomes tie."""
-    majority: NDArray[np.bool_]
-    """Whether more than half agree."""
-    right: NDArray[np.bool_]
-    """Whether more than half agree on the true outcome."""
-    agreement: NDArray[np.float64]
-    """Share of pairs of voters that agree; nan of one voter."""
-    pooled: NDArray[np.bool_]
-    """Whether the highest of the summed scores is right: what they would say who shared all they saw."""
-
-
-def ballots(
-    rng: np.random.Generator, cases: int, outcomes: int, lead: float, *, voters: int = VOTERS, shared: float = SHARED
-) -> Ballots:
-    """Votes of the second model."""
-    parts = []
-    left = cases
-    while left:
-        n = min(left, max(1, 2_000_000 // (voters * outcomes)))
-        score = np.sqrt(1 - shared) * rng.standard_normal((n, voters, outcomes))
-        score += np.sqrt(shared) * rng.standard_normal((n, 1, outcomes))
-        score[:, :, 0] += lead
-        parts.append((score.argmax(axis=2), score.sum(axis=1).argmax(axis=1)))
-        left -= n
-    votes, pooled = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return _counted(votes, pooled == 0, outcomes)
-
-
-def _counted(votes: NDArray[np.int64], pooled: NDArray[np.bool_], outcomes: int) -> Ballots:
-    cases, voters = votes.shape
-    flat = (np.arange(cases)[:, None] * outcomes + votes).ravel()
-    counts = np.bincount(flat, minlength=cases * outcomes).reshape(cases, outcomes)
-    top = counts.max(axis=1)
-    ties = (counts == top[:, None]).sum(axis=1)
-    return Ballots(
-        single=counts[:, 0] / voters,
-        plurality=(counts[:, 0] == top) / ties,
-        majority=2 * top > voters,
-        right=2 * counts[:, 0] > voters,
-        agreement=(counts * (counts - 1)).sum(axis=1) / (voters * (voters - 1) if voters > 1 else np.nan),
-        pooled=pooled,
-    )
+"""Of the true outcome's score; figures are of the first."""
+UNIT = f"cases, {VOTERS} voters each"
 
 
 def crossover(spaces: tuple[int, ...], gain: list[float]) -> float | None:
@@ -135,120 +64,168 @@ def condorcet(size: Size, rng: np.random.Generator) -> list[Verdict]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class _Curves:
+    """What voters with one lead do, by |𝒴|."""
+
+    single: list[float]
+    """How often one voter is right."""
+    right: list[float]
+    """… more than half."""
+    plurality: list[float]
+    """… the most frequent answer."""
+    pooled: list[float]
+    """… those who shared all they saw."""
+    agreement: list[float]
+    """Pairs that agree."""
+    majority: list[Interval]
+    """How often more than half agree."""
+
+    @property
+    def gain(self) -> list[float]:
+        """What a majority adds to one voter."""
+        return [a - b for a, b in zip(self.right, self.single, strict=True)]
+
+    @property
+    def ahead(self) -> list[float]:
+        """What sharing all adds to the plurality."""
+        return [a - b for a, b in zip(self.pooled, self.plurality, strict=True)]
+
+
+def _curves(rows: list[Ballots], cases: int) -> _Curves:
+    return _Curves(
+        single=[float(b.single.mean()) for b in rows],
+        right=[float(b.right.mean()) for b in rows],
+        plurality=[float(b.plurality.mean()) for b in rows],
+        pooled=[float(b.pooled.mean()) for b in rows],
+        agreement=[float(b.agreement.mean()) for b in rows],
+        majority=[wilson(int(b.majority.sum()), cases) for b in rows],
+    )
+
+
 def voting(size: Size, rng: np.random.Generator) -> list[Verdict]:
     """Larger answer spaces: agreement, the majority, the plurality, and shared evidence, by |𝒴|."""
-    found = {lead: [ballots(rng, size.votes, y, lead) for y in size.spaces] for lead in LEADS}
-    agreement = {lead: [float(b.agreement.mean()) for b in rows] for lead, rows in found.items()}
-    single = {lead: [float(b.single.mean()) for b in rows] for lead, rows in found.items()}
-    right = {lead: [float(b.right.mean()) for b in rows] for lead, rows in found.items()}
-    plurality = {lead: [float(b.plurality.mean()) for b in rows] for lead, rows in found.items()}
-    pooled = {lead: [float(b.pooled.mean()) for b in rows] for lead, rows in found.items()}
-    majority = {lead: [wilson(int(b.majority.sum()), size.votes) for b in rows] for lead, rows in found.items()}
-    small = [k for k, y in enumerate(size.spaces) if y <= Regime().vote_y]
-    large = [k for k, y in enumerate(size.spaces) if y >= Regime().collapse_y]
-    gains = {lead: [a - b for a, b in zip(right[lead], single[lead], strict=True)] for lead in LEADS}
-    turns = {lead: crossover(size.spaces, gains[lead]) for lead in LEADS}
-    uniform = _uniform(size, rng)
-    helped = all(gains[lead][k] > 0 for lead in LEADS for k in small)
-    fallen = all(gains[lead][k] < 0 for lead in LEADS for k in large)
-    scattered = all(a > b for lead in LEADS for a, b in pairwise(agreement[lead]))
-    low, high = LEADS
-    last = len(size.spaces) - 1
-    spaces = [float(y) for y in size.spaces]
-    kept = all(p > s for lead in LEADS for p, s in zip(plurality[lead], single[lead], strict=True))
-    ahead = {lead: [a - b for a, b in zip(pooled[lead], plurality[lead], strict=True)] for lead in LEADS}
-    n = size.votes * len(size.spaces) * len(LEADS)
-    shown = ", ".join(f"{turns[lead]:.0f} (lead {lead:g})" for lead in LEADS if turns[lead] is not None)
-    return [
-        Verdict(
-            id="agreement-collapse",
-            claim="Agreement of independent voters collapses as the answer space grows",
-            kind="measured",
-            limit="falls with every step of |𝒴|; voters who guess agree in 1/|𝒴| of pairs (99.99 % interval)",
-            measured=f"pairs that agree: {agreement[low][0]:.2f} at |𝒴| = {size.spaces[0]}, {agreement[low][last]:.3f} at "
-            f"{size.spaces[last]}; more than half agree: {majority[low][0].value:.0%} and {majority[low][last].value:.1%}",
-            passed=scattered and uniform[0],
-            n=n,
-            unit=f"cases, {VOTERS} voters each",
-            note=f"Guessing voters: {uniform[1]}. Figures are for a lead of {low:g}; with {high:g}: "
-            f"{agreement[high][0]:.2f} and {agreement[high][last]:.3f}.",
-            figures={"spaces": size.spaces, "agreement": agreement[low], "majority": [m.value for m in majority[low]]},
-            charts=(
-                Chart(
-                    title=f"{VOTERS} voters, lead {low:g}, ρ = {SHARED:g}: do they agree?",
-                    x="|𝒴|",
-                    y="share",
-                    log_x=True,
-                    series=(
-                        Series.of(
-                            name="more than half agree",
-                            x=spaces,
-                            y=[m.value for m in majority[low]],
-                            low=[m.low for m in majority[low]],
-                            high=[m.high for m in majority[low]],
-                        ),
-                        Series.of(name="pairs that agree", x=spaces, y=agreement[low]),
-                        Series.of(name="guessing: 1/|𝒴|", x=spaces, y=[1 / y for y in spaces], bound=True),
+    low, high = (_curves([ballots(rng, size.votes, y, lead) for y in size.spaces], size.votes) for lead in LEADS)
+    return [_collapse(low, high, size, _uniform(size, rng)), _turning(low, high, size), _plurality(low, high, size)]
+
+
+def _collapse(low: _Curves, high: _Curves, size: Size, guessing: tuple[bool, str]) -> Verdict:
+    """Agreement, by |𝒴|."""
+    spaces, first, last = _spaces(size), size.spaces[0], size.spaces[-1]
+    scattered = all(a > b for curves in (low, high) for a, b in pairwise(curves.agreement))
+    return Verdict(
+        id="agreement-collapse",
+        claim="Agreement of independent voters collapses as the answer space grows",
+        kind="measured",
+        limit="falls with every step of |𝒴|; voters who guess agree in 1/|𝒴| of pairs (99.99 % interval)",
+        measured=f"pairs that agree: {low.agreement[0]:.2f} at |𝒴| = {first}, {low.agreement[-1]:.3f} at {last}; "
+        f"more than half agree: {low.majority[0].value:.0%} and {low.majority[-1].value:.1%}",
+        passed=scattered and guessing[0],
+        n=_cases(size),
+        unit=UNIT,
+        note=f"Guessing voters: {guessing[1]}. Figures are for a lead of {LEADS[0]:g}; with {LEADS[1]:g}: "
+        f"{high.agreement[0]:.2f} and {high.agreement[-1]:.3f}.",
+        figures={"spaces": size.spaces, "agreement": low.agreement, "majority": [m.value for m in low.majority]},
+        charts=(
+            Chart(
+                title=f"{VOTERS} voters, lead {LEADS[0]:g}, ρ = {SHARED:g}: do they agree?",
+                x="|𝒴|",
+                y="share",
+                log_x=True,
+                series=(
+                    Series.of(
+                        name="more than half agree",
+                        x=spaces,
+                        y=[m.value for m in low.majority],
+                        low=[m.low for m in low.majority],
+                        high=[m.high for m in low.majority],
                     ),
+                    Series.of(name="pairs that agree", x=spaces, y=low.agreement),
+                    Series.of(name="guessing: 1/|𝒴|", x=spaces, y=[1 / y for y in spaces], bound=True),
                 ),
             ),
         ),
-        Verdict(
-            id="crossover",
-            claim="A majority of more than half beats one voter in small answer spaces and loses to it in large ones",
-            kind="measured",
-            limit=f"ahead for |𝒴| ≤ {Regime().vote_y}, behind for |𝒴| ≥ {Regime().collapse_y}",
-            measured=f"changes sign at |𝒴| ≈ {shown or 'nowhere'}",
-            passed=helped and fallen,
-            n=n,
-            unit=f"cases, {VOTERS} voters each",
-            note="A case without a majority counts as not answered. The paper puts the crossover at 10 to 20; it "
-            "moves with how good voters are, so the number is one of this model, not of language models.",
-            figures={"crossover": {str(k): v for k, v in turns.items()}, "gain": gains[low], "gain_high": gains[high]},
-            charts=(
-                Chart(
-                    title="What voting adds to one voter",
-                    x="|𝒴|",
-                    y="difference in accuracy",
-                    log_x=True,
-                    series=(
-                        *(Series.of(name=f"majority, lead {lead:g}", x=spaces, y=gains[lead]) for lead in LEADS),
-                        Series.of(name="no difference", x=spaces, y=[0.0] * len(spaces), bound=True),
-                    ),
+    )
+
+
+def _turning(low: _Curves, high: _Curves, size: Size) -> Verdict:
+    """A majority against one voter, by |𝒴|."""
+    spaces, regime = _spaces(size), Regime()
+    gains = dict(zip(LEADS, (low.gain, high.gain), strict=True))
+    turns = {lead: crossover(size.spaces, gain) for lead, gain in gains.items()}
+    shown = ", ".join(f"{turn:.0f} (lead {lead:g})" for lead, turn in turns.items() if turn is not None)
+    by_size = [(y, gain) for some in gains.values() for y, gain in zip(size.spaces, some, strict=True)]
+    helped = all(gain > 0 for y, gain in by_size if y <= regime.vote_y)
+    fallen = all(gain < 0 for y, gain in by_size if y >= regime.collapse_y)
+    return Verdict(
+        id="crossover",
+        claim="A majority of more than half beats one voter in small answer spaces and loses to it in large ones",
+        kind="measured",
+        limit=f"ahead for |𝒴| ≤ {regime.vote_y}, behind for |𝒴| ≥ {regime.collapse_y}",
+        measured=f"changes sign at |𝒴| ≈ {shown or 'nowhere'}",
+        passed=helped and fallen,
+        n=_cases(size),
+        unit=UNIT,
+        note="A case without a majority counts as not answered. The paper puts the crossover at 10 to 20; it "
+        "moves with how good voters are, so the number is one of this model, not of language models.",
+        figures={"crossover": {str(k): v for k, v in turns.items()}, "gain": low.gain, "gain_high": high.gain},
+        charts=(
+            Chart(
+                title="What voting adds to one voter",
+                x="|𝒴|",
+                y="difference in accuracy",
+                log_x=True,
+                series=(
+                    *(Series.of(name=f"majority, lead {lead:g}", x=spaces, y=gain) for lead, gain in gains.items()),
+                    Series.of(name="no difference", x=spaces, y=[0.0] * len(spaces), bound=True),
                 ),
             ),
         ),
-        Verdict(
-            id="plurality",
-            claim="Collapse of agreement is not collapse of accuracy: the plurality stays ahead of one voter at every size",
-            kind="negative",
-            limit="shown if the most frequent answer is right more often than one voter at every |𝒴|",
-            measured=f"at |𝒴| = {size.spaces[last]}: one voter {single[low][last]:.3f}, plurality {plurality[low][last]:.3f}, "
-            f"shared evidence {pooled[low][last]:.3f}",
-            passed=kept,
-            n=n,
-            unit=f"cases, {VOTERS} voters each",
-            note="Errors scatter too, so the true outcome needs few votes to lead. What votes lose is what voters "
-            f"knew beside their first choice: sharing it is worth {ahead[low][0]:+.3f} at |𝒴| = {size.spaces[0]} and "
-            f"{ahead[low][last]:+.3f} at {size.spaces[last]}. That, and not the plurality's failure, is the case for "
-            "debate in large spaces.",
-            figures={"single": single[low], "plurality": plurality[low], "pooled": pooled[low]},
-            charts=(
-                Chart(
-                    title=f"Accuracy by size of the answer space, lead {low:g}",
-                    x="|𝒴|",
-                    y="accuracy",
-                    log_x=True,
-                    series=(
-                        Series.of(name="shared evidence", x=spaces, y=pooled[low]),
-                        Series.of(name="plurality", x=spaces, y=plurality[low]),
-                        Series.of(name="one voter", x=spaces, y=single[low]),
-                        Series.of(name="majority of more than half", x=spaces, y=right[low]),
-                    ),
+    )
+
+
+def _plurality(low: _Curves, high: _Curves, size: Size) -> Verdict:
+    """The most frequent answer against one voter and against shared evidence, by |𝒴|."""
+    spaces, first, last = _spaces(size), size.spaces[0], size.spaces[-1]
+    kept = all(p > s for curves in (low, high) for p, s in zip(curves.plurality, curves.single, strict=True))
+    return Verdict(
+        id="plurality",
+        claim="Collapse of agreement is not collapse of accuracy: the plurality stays ahead of one voter at every size",
+        kind="negative",
+        limit="shown if the most frequent answer is right more often than one voter at every |𝒴|",
+        measured=f"at |𝒴| = {last}: one voter {low.single[-1]:.3f}, plurality {low.plurality[-1]:.3f}, "
+        f"shared evidence {low.pooled[-1]:.3f}",
+        passed=kept,
+        n=_cases(size),
+        unit=UNIT,
+        note="Errors scatter too, so the true outcome needs few votes to lead. What votes lose is what voters "
+        f"knew beside their first choice: sharing it is worth {low.ahead[0]:+.3f} at |𝒴| = {first} and "
+        f"{low.ahead[-1]:+.3f} at {last}. That, and not the plurality's failure, is the case for debate in large spaces.",
+        figures={"single": low.single, "plurality": low.plurality, "pooled": low.pooled},
+        charts=(
+            Chart(
+                title=f"Accuracy by size of the answer space, lead {LEADS[0]:g}",
+                x="|𝒴|",
+                y="accuracy",
+                log_x=True,
+                series=(
+                    Series.of(name="shared evidence", x=spaces, y=low.pooled),
+                    Series.of(name="plurality", x=spaces, y=low.plurality),
+                    Series.of(name="one voter", x=spaces, y=low.single),
+                    Series.of(name="majority of more than half", x=spaces, y=low.right),
                 ),
             ),
         ),
-    ]
+    )
+
+
+def _spaces(size: Size) -> list[float]:
+    return [float(y) for y in size.spaces]
+
+
+def _cases(size: Size) -> int:
+    """How many a verdict rests on."""
+    return size.votes * len(size.spaces) * len(LEADS)
 
 
 def _uniform(size: Size, rng: np.random.Generator) -> tuple[bool, str]:

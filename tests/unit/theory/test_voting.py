@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from maci.theory.voting import _counted, ballots, condorcet, crossover, exact, voting
+from maci.theory.ballots import _counted, ballots, exact
+from maci.theory.voting import condorcet, crossover, voting
 from theory_helpers import verdicts
 
 
