@@ -1,0 +1,352 @@
+"""Every setting, by section, and the two profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from maci.config.fields import ByAgent, ByCoverage, Section, by_agent, by_coverage, param
+
+__all__ = [
+    "LEARNED", "PROFILES", "Agents", "Answer", "Bandit", "Beliefs", "Budget", "Calibration", "Config", "Crit", "Dials", "Dispersion",
+    "Evidence", "Gate", "Harm", "Plan", "Plateau", "Regime", "Reliability", "Stop", "Triage", "unplanned",
+]  # fmt: skip
+
+
+class Gate(Section):
+    """The information dial τ: which arguments are admitted (SPEC 3, 4, D4, D5)."""
+
+    tau_q: float = param(0.50, "τ_Q", "evidence-quality gate at round 1", ge=0, le=1)
+    tau_crit: float = param(0.30, "τ_CRIT", "argument-quality gate at round 1", ge=0, le=1)
+    tau_max: float = param(0.80, "τ_max", "no gate rises above this", ge=0, le=1)
+    gamma: float = param(0.10, "γ", "step by which both gates rise while information gain has stalled", ge=0, le=1)
+    fit_tau_q: bool = param(
+        True, "τ_Q", "without a calibration profile start at min(τ_Q, median cosine of the retrieved spans)"
+    )
+    guard: bool = param(True, "D4", "a gate rises only if enough recent candidates would still pass")
+    guard_share: float = param(0.5, "D4", "share of recent candidates that must pass both new gates", ge=0, le=1)
+    guard_rounds: int = param(3, "D4", "how many rounds count as recent", ge=1, le=100)
+    q_gate: bool = param(True, "τ_Q", "apply the evidence-quality gate")
+    crit_gate: bool = param(True, "τ_CRIT", "apply the argument-quality gate")
+
+
+class Dials(Section):
+    """The behaviour dial CL and what moves it (SPEC 4, 6, 9)."""
+
+    schedule: Literal["plateau", "ladder", "fixed", "ucb", "linucb"] = param(
+        "plateau", "CL", "what moves contentiousness; `ucb` and `linucb` learn how far, over the debates of a task"
+    )
+    alpha_i: float = param(0.2, "α_I", "fall of CL while information gain has stalled", ge=0, le=1)
+    alpha_d: float = param(0.2, "α_D", "fall of CL while disagreement has stalled", ge=0, le=1)
+    cl_min: float = param(0.1, "CL", "lowest contentiousness", ge=0, le=1)
+    cl_max: float = param(0.9, "CL", "highest contentiousness", ge=0, le=1)
+    cl_fixed: float = param(0.9, "CL", "the level held by the schedule `fixed`", ge=0, le=1)
+    q_lo: float = param(0.5, "τ_Q^lo", "Q₀ at or below this is low", ge=-1, le=1)
+    q_hi: float = param(0.7, "τ_Q^hi", "Q₀ at or above this is high", ge=-1, le=1)
+    d_lo: float = param(0.3, "τ_D^lo", "D₀ at or below this is low", ge=0, le=1)
+    d_hi: float = param(0.5, "τ_D^hi", "D₀ at or above this is high", ge=0, le=1)
+
+
+class Bandit(Section):
+    """The learned schedules (SPEC 9). Steps start at α = `dials.alpha_i` = `dials.alpha_d` and γ = `gate.gamma`."""
+
+    w_gain: float = param(0.5, "w₁", "what a rise of Î earns", ge=0, le=1)
+    w_drop: float = param(0.5, "w₂", "what a fall of D earns", ge=0, le=1)
+    cost_weight: float = param(
+        0.1, "λ_c", "what a round's tokens cost, over C_max (`regime.c_max`; else the dearest round seen)", ge=0, le=1
+    )
+    exploration: float = param(1.0, "√", "times which the bonus for the untried counts", ge=0, le=100)
+    ridge: float = param(1.0, "A⁽⁰⁾", "how much evidence the regressions of `linucb` ask for", ge=1e-6, le=1e6)
+    headroom: float = param(
+        1.5, "ĉ", "a round may cost this much more than the dearest before it, times the growth seen", ge=1, le=100
+    )
+
+
+class Plateau(Section):
+    """When progress counts as stalled (SPEC 4, D2)."""
+
+    mode: Literal["default", "relative", "absolute"] = param(
+        "default", "π", "`default` (D2), or the paper's literal `relative` or `absolute` test"
+    )
+    window: int = param(3, "w", "length of the moving averages", ge=1, le=100)
+    eta: float = param(1e-3, "η", "keeps the ratios finite", ge=1e-12, le=1)
+    epsilon_i: float = param(0.02, "ε_I", "information gain below this has stalled", ge=0, le=1)
+    epsilon_d: float = param(0.05, "ε_D", "a change of disagreement below this has stalled", ge=0, le=1)
+    tv_max: float = param(0.10, "TV", "while the mixture moves more than this, information has not stalled", ge=0, le=1)
+
+
+class Stop(Section):
+    """When the debate ends (SPEC 7, D3)."""
+
+    tau_stop: int = param(2, "τ_stop", "rounds a condition must hold in a row", ge=1, le=100)
+    tau_o: float = param(0.30, "τ_O", "overlap of cited evidence below this blocks agreement", ge=0, le=1)
+    min_rounds: int = param(2, "t_min", "no agreement is declared before this round", ge=1, le=1000)
+    max_rounds: int = param(8, "t_max", "the last round", ge=1, le=1000)
+    d_max: float = param(
+        0.3, "D", "disagreement above this is not an agreement (1 switches the clause off)", ge=0, le=1
+    )
+    consensus: bool = param(True, "D3", "stop on consensus")
+    d_once: float = param(0.02, "D3", "D at or below this once is consensus", ge=0, le=1)
+    d_twice: float = param(0.05, "D3", "D at or below this two rounds running is consensus", ge=0, le=1)
+    crit_stable: bool = param(True, "Var, Γ̄", "stop when judging has settled and progress has stalled")
+    crit_agreement: bool = param(True, "D3", "`crit_stable` also needs D, Q and O as a plateau does")
+    epsilon_v: float = param(0.01, "ε_v", "across-judge variance below this has settled", ge=0, le=1)
+    delta_v: float = param(0.02, "δ_v", "a change of mean CRIT below this has settled", ge=0, le=1)
+    impasse: bool = param(True, "impasse", "stop when progress has ended without agreement")
+    impasse_cl: float = param(0.5, "CL", "an impasse is declared only at or below this contentiousness", ge=0, le=1)
+
+
+class Reliability(Section):
+    """How much an agent's belief weighs (SPEC 4)."""
+
+    decay: float = param(0.8, "λ", "memory of an agent's argument quality", ge=0, le=1)
+    floor: float = param(1e-6, "ε", "keeps every weight positive", ge=1e-12, le=1)
+    gamma_0: float = param(0.5, "Γ⁽⁰⁾", "quality every agent starts with", ge=0, le=1)
+    weights: Literal["crit", "uniform"] = param("crit", "ω", "weights from argument quality, or equal ones")
+    prior: ByAgent = by_agent(
+        "ω⁽⁰⁾", "times which each agent's weight counts, from a development split, as agent=number,…; else 1", most=1000
+    )
+
+
+class Crit(Section):
+    """The judge panel (SPEC 5)."""
+
+    enabled: bool = param(True, "CRIT", "false is the CRIT-free controller: no scores, no CRIT gate, equal weights")
+    k: int = param(3, "K", "scores per argument", ge=1, le=25)
+    judge_temperature: float = param(0.3, "T", "sampling temperature of judges", ge=0, le=2)
+    same_family: bool = param(False, "family", "allow a judge of a debater's model family (recorded)")
+    max_tokens: int = param(600, "C", "most tokens a judge may write, reasoning included", ge=64, le=10**6)
+    aggregation: Literal["mean", "reliability"] = param(
+        "mean", "CRIT", "scores count equally (the paper), or by how well each judge has agreed with the others so far"
+    )
+
+
+class Dispersion(Section):
+    """The dispersion gate (SPEC 10, D9)."""
+
+    gate: Literal["backed", "all", "off"] = param(
+        "backed",
+        "ν",
+        "when a round raises D: `backed` keeps moves backed by newly admitted evidence and reverts the rest, "
+        "`all` reverts every belief (the paper), `off` keeps all",
+    )
+    nu: float = param(0.0, "ν", "rise of D that is tolerated", ge=0, le=1)
+
+
+class Beliefs(Section):
+    """Reading and comparing beliefs (SPEC 2, 4)."""
+
+    delta: float = param(1e-6, "δ", "smoothing inside divergences", ge=0, le=0.1)
+    tolerance: float = param(0.1, "Σp", "how far a stated belief may be from summing to 1", ge=0, le=0.5)
+    label_match: float = param(0.9, "cos", "open outcomes closer than this are one", ge=0, le=1)
+
+
+class Agents(Section):
+    """The debaters (SPEC 2, 3, D12)."""
+
+    order: Literal["simultaneous", "sequential"] = param("simultaneous", "D12", "who sees whose turn of a round")
+    temperature: float = param(0.7, "T", "sampling temperature of debaters", ge=0, le=2)
+    evidence: Literal["shared", "split"] = param(
+        "shared",
+        "ℰ",
+        "whether every debater is shown all retrieved evidence, or each a part of its own until it is cited",
+    )
+    arguments: int = param(2, "M", "most arguments a model is asked for in a turn", ge=1, le=10)
+    max_tokens: int = param(1200, "C", "most tokens a model may write in a turn, reasoning included", ge=64, le=10**6)
+    tone: Literal["stance", "placebo"] = param(
+        "stance",
+        "CL",
+        "the words in which models are told CL: those of its stance, or as many that say nothing of manner (for the audit)",
+    )
+
+
+class Evidence(Section):
+    """Retrieval and citations (SPEC 2, 4)."""
+
+    encoder: str = param(
+        "wordllama", "φ", "wordllama, minilm or minilm-last (extra `dense`), st:MODEL or module:function"
+    )
+    k_ret: int = param(32, "k_ret", "spans retrieved for a case", ge=1, le=1000)
+    context_tokens: int = param(4000, "context", "most tokens of evidence an agent is shown", ge=100, le=1_000_000)
+    theta: Literal["frozen", "moving"] = param(
+        "frozen", "θ", "the target of Q: the case, or (an ablation) half the case and half what was admitted so far"
+    )
+    quote_match: float = param(0.8, "quote", "a quote this close to its span is verified", ge=0, le=1)
+
+
+class Calibration(Section):
+    """What a development split taught (SPEC 4); written by `maci calibrate`."""
+
+    made_for: str = param("", "φ", "the encoder this calibration was made with; empty: none was made")
+    temperature: float = param(1.0, "T", "reported p is softmax(log p / T)", ge=0.01, le=100)
+    agents: ByAgent = by_agent(
+        "T_u", "each agent's own temperature, as agent=number,…; who is not named has 1", most=100
+    )
+    doubt: ByAgent = by_agent(
+        "ε_u", "share of each agent's belief that is spread over all outcomes, as agent=number,…; else 0", most=1
+    )
+    score: Literal["lac", "aps"] = param(
+        "lac", "s", "nonconformity of an outcome: 1 − p (`lac`), or the p of all that is at least as probable (`aps`)"
+    )
+    conformal: ByCoverage = by_coverage(
+        "q̂", "largest nonconformity in a prediction set, as coverage=threshold,…; none: no prediction set"
+    )
+    conformal_n: int = param(0, "n", "cases the thresholds rest on", ge=0, le=10**9)
+
+
+class Harm(Section):
+    """Watching for harm that the debate itself does: conformity, repetition, hollow consensus."""
+
+    enabled: bool = param(True, "harm", "watch every round and warn")
+    rollback: Literal["off", "worse", "unearned"] = param(
+        "off",
+        "S",
+        "give the round-0 vote where the debate left it for an answer with less admitted evidence (`worse`), or with no more of it "
+        "(`unearned`)",
+    )
+    collapse: float = param(0.3, "Î", "a gain from which growing sure without new evidence is a warning", ge=0, le=1)
+    fall: float = param(0.1, "D", "a fall of D from which a consensus may be hollow", ge=0, le=1)
+    rise: float = param(0.02, "O, Q", "a rise of O or Q from which it is not", ge=0, le=1)
+    still: float = param(0.02, "TV", "a belief that moves no further than this has not moved", ge=0, le=1)
+    stubborn_rounds: int = param(2, "t", "rounds of not listening before it is a warning", ge=1, le=100)
+    same_words: float = param(
+        0.8, "Jaccard", "share of words from which a claim is the same as an earlier one", ge=0, le=1
+    )
+    repeats: float = param(0.5, "n", "share of restated arguments from which they are a warning", ge=0, le=1)
+
+
+class Answer(Section):
+    """When an answer is given, and how many outcomes it names."""
+
+    risk: float | None = param(
+        None, "r", "risk of a wrong answer you accept: none is given where p of the top is below 1 − r", ge=0, le=1
+    )
+    min_confidence: float | None = param(None, "p", "the same, as the least p of the top", ge=0, le=1)
+    min_q: float | None = param(
+        None, "Q", "no answer is given where the last round's evidence quality is below this", ge=-1, le=1
+    )
+    need_evidence: bool = param(
+        True, "ψ", "with one of the three above: no answer is given that no admitted evidence speaks for"
+    )
+    coverage: float = param(
+        0.9, "1 − α", "how often the prediction set of a calibrated debate holds the truth", ge=0.01, le=0.999
+    )
+
+
+class Regime(Section):
+    """Is debate worth it here (SPEC 6)."""
+
+    tau_y: int = param(20, "τ_Y", "outcome spaces at least this large favour debate", ge=2, le=1_000_000)
+    vote_y: int = param(4, "|𝒴|", "up to this many outcomes a vote suffices", ge=2, le=1_000_000)
+    collapse_y: int = param(100, "|𝒴|", "from this many outcomes voting collapses", ge=2, le=1_000_000)
+    vote_ece: float | None = param(None, "ECE", "calibration error of a majority vote on development data", ge=0, le=1)
+    c_max: float | None = param(None, "C_max", "95th percentile of tokens per round on development data", ge=0, le=1e12)
+    ece_delta: float = param(0.1, "δ", "a vote's calibration error from which it is not to be trusted", ge=0, le=1)
+
+
+class Triage(Section):
+    """One agent, a vote, or a debate (SPEC 6): what `maci ask` escalates by; the rates are written by `maci calibrate`."""
+
+    enabled: bool = param(False, "triage", "escalate single → vote → debate only while it pays (what `maci ask` does)")
+    worth: float = param(2000.0, "W", "tokens that one percentage point of accuracy is worth", ge=0, le=1e12)
+    learned_from: int = param(
+        0, "n", "development cases behind the rates below; 0: none, each regime's own are used", ge=0, le=10**9
+    )
+    single_shift: float = param(0.0, "a₁", "one agent is right with logit a₁ + b₁·logit p", ge=-100, le=100)
+    single_slope: float = param(1.0, "b₁", "the same", ge=0, le=100)
+    vote_shift: float = param(0.0, "a₂", "a vote is right with logit a₂ + b₂·logit p", ge=-100, le=100)
+    vote_slope: float = param(1.0, "b₂", "the same", ge=0, le=100)
+    vote_rescue: float = param(0.0, "ρ₁", "share of one agent's wrong answers that the vote puts right", ge=0, le=1)
+    vote_harm: float = param(0.0, "χ₁", "share of one agent's right answers that the vote turns wrong", ge=0, le=1)
+    debate_rescue: float = param(
+        0.0, "ρ₂", "share of a divided vote's wrong answers that debate puts right", ge=0, le=1
+    )
+    debate_harm: float = param(0.0, "χ₂", "share of a divided vote's right answers that debate turns wrong", ge=0, le=1)
+    united_rescue: float = param(0.0, "ρ₃", "the same of a vote in which all lead with one outcome", ge=0, le=1)
+    united_harm: float = param(0.0, "χ₃", "the same of a vote in which all lead with one outcome", ge=0, le=1)
+    whole_rescue: float = param(
+        0.0, "ρ₄", "share of one agent's wrong answers that vote and debate put right", ge=0, le=1
+    )
+    whole_harm: float = param(
+        0.0, "χ₄", "share of one agent's right answers that vote and debate turn wrong", ge=0, le=1
+    )
+    debate_cost: float = param(3.0, "C_d", "tokens of a debate's rounds, as a multiple of the openings'", ge=0, le=1000)
+
+
+class Budget(Section):
+    """Ceilings that are never exceeded (SPEC 4, 7)."""
+
+    tokens: int = param(100_000, "C", "most tokens of a debate, all calls together", ge=0, le=10**12)
+    usd: float | None = param(None, "C", "most dollars of a debate, all calls together", ge=0, le=10**9)
+    seconds: float | None = param(None, "C", "most seconds of a debate", ge=0, le=10**9)
+
+
+class Plan(Section):
+    """What to find out next (SPEC 11)."""
+
+    enabled: bool = param(True, "plan", "end every debate with a plan of what to find out next")
+    size: int = param(6, "plan", "most items of a plan", ge=1, le=50)
+    least: float = param(0.01, "G", "bits an item must add to those above it", ge=0, le=10)
+    price: float = param(0.005, "G/c", "bits that a unit of cost must bring for an item to be on the plan", ge=0, le=10)
+    acquire: int = param(
+        0, "N", "most answers that are had from a source during the debate (`--acquire`)", ge=0, le=1000
+    )
+    batch: int = param(1, "k", "items asked at once before the debate goes on", ge=1, le=10)
+    worth: float = param(0.02, "G/c", "bits that a unit of cost must bring for an item to be asked", ge=0, le=10)
+    gate: bool = param(True, "τ_Q", "passages that a source looked up must reach τ_Q, as cited evidence must")
+    costs: ByAgent = by_agent(
+        "c",
+        "what items cost, as kind=number,…; else question, history and retrieval 1, test and monitoring 3",
+        most=1000,
+    )
+
+
+class Config(Section):
+    """All parameters of a debate."""
+
+    profile: str = "default"
+    gate: Gate = Gate()
+    dials: Dials = Dials()
+    bandit: Bandit = Bandit()
+    plateau: Plateau = Plateau()
+    stop: Stop = Stop()
+    reliability: Reliability = Reliability()
+    crit: Crit = Crit()
+    dispersion: Dispersion = Dispersion()
+    beliefs: Beliefs = Beliefs()
+    agents: Agents = Agents()
+    evidence: Evidence = Evidence()
+    calibration: Calibration = Calibration()
+    harm: Harm = Harm()
+    answer: Answer = Answer()
+    regime: Regime = Regime()
+    triage: Triage = Triage()
+    budget: Budget = Budget()
+    plan: Plan = Plan()
+
+
+def unplanned(config: Config) -> Config:
+    """The same without a plan at the end: for whoever only wants the answer."""
+    return config.model_copy(update={"plan": config.plan.model_copy(update={"enabled": False, "acquire": 0})})
+
+
+LEARNED = ("ucb", "linucb")
+"""Schedules that learn."""
+
+PROFILES: Mapping[str, Mapping[str, Any]] = {
+    "default": {},
+    # The paper's literal rules: its flags, its stop test, gates that only rise, every rise of D reverted.
+    "paper": {
+        "gate.fit_tau_q": False,
+        "gate.guard": False,
+        "dials.cl_min": 0.0,
+        "dials.cl_max": 1.0,
+        "plateau.mode": "relative",
+        "stop.min_rounds": 1,
+        "stop.d_max": 1.0,
+        "stop.consensus": False,
+        "stop.crit_agreement": False,
+        "stop.impasse": False,
+        "dispersion.gate": "all",
+    },
+}
