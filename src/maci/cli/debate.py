@@ -23,6 +23,7 @@ from maci.controller.decisions import Finished
 from maci.controller.inputs import Opened
 from maci.debate import debate
 from maci.errors import BudgetError, EnvironmentError_, InputError
+from maci.panel.unnamed import unnamed
 from maci.record.events import Event
 from maci.record.result import AskResult, Result, last_plan
 from maci.record.transcript import Transcript
@@ -81,6 +82,8 @@ def run(options: Options) -> None:
         if options.ask:
             choice = replace(choice, sets=(*choice.sets, "triage.enabled=true"))
         seated = begin(seat_case(case, choice), options.task)
+        if not options.quiet and (remark := unnamed(seated.opened)):
+            typer.echo(f"Note: {remark} {_NAMING}", err=True)
         transcript = Transcript.create(_folder(options, case) / "transcript.jsonl")
     view = View(plain=options.plain, silent=options.json or options.quiet, explain=options.explain)
     events = _play(seated, transcript, recorded, view, options.choice)
@@ -106,6 +109,9 @@ def _print(events: Sequence[Event], path: Path, opened: Opened, view: View, opti
         )
 
 
+_NAMING = (
+    'Name them with --outcomes "a,b,c", or as `outcomes:` in a case file; on the web page under Possible outcomes.'
+)
 _KEPT = "what was answered so far comes from the response cache and costs nothing"
 
 

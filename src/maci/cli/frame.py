@@ -15,7 +15,7 @@ from maci.llm.usage import dollars
 from maci.page.markup import clean
 from maci.story.model import Said
 from maci.story.story import Story
-from maci.story.words import figure, leading, plural
+from maci.story.words import figure, leading, plural, shown
 
 __all__ = ["Look", "frame", "spark"]
 
@@ -172,6 +172,10 @@ def _beliefs(story: Story, look: Look) -> list[Text]:
         if not top:
             continue
         said = "  ".join(f"{clean(label)} {p:.2f}" for label, p in top)
+        if story.scale and look.width >= 70:
+            mark = "▸" if look.blocks else ">"
+            placed = shown(belief, 5, story.scale)
+            said = "  ".join(f"{mark if label == top[0][0] else ''}{clean(label)} {p:.2f}" for label, p in placed)
         line = Text(set_cell_size(name, wide) + " ", style="bold" if name == "mixture" else "")
         lines.append(line.append(_bar(top[0][1], room, look), style="blue").append(f" {said}"))
     return lines

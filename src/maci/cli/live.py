@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from maci.cli.below import Below
 from maci.cli.frame import Look, frame
 from maci.controller.decisions import Finished
 from maci.controller.inputs import Opened
@@ -18,8 +19,7 @@ from maci.record.events import Event
 from maci.story.story import Story
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderResult
-    from rich.live import Live
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
 __all__ = ["LiveArea"]
 
@@ -31,7 +31,7 @@ class LiveArea:
         self._console, self._clock = console, clock
         self._began = clock()
         self._story: Story | None = None
-        self._screen: Live | None = None
+        self._screen: Below | None = None
         self._rounds: list[float] = []
         """When each round was closed that we saw."""
         self._closed = 0
@@ -58,17 +58,15 @@ class LiveArea:
         self._began, self._rounds = self._clock(), []
 
     def _start(self) -> None:
-        from rich.live import Live
+        self._screen = Below(self._console, lambda: self)
+        self._screen.start()
 
-        self._screen = Live(
-            self,
-            console=self._console,
-            transient=True,
-            refresh_per_second=6,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
-        self._screen.start(refresh=True)
+    def say(self, text: RenderableType) -> None:
+        """Print something above the area, or where it would be."""
+        if self._screen is None:
+            self._console.print(text)
+        else:
+            self._screen.say(text)
 
     def left(self) -> float | None:
         """At most so many seconds more, by the mean of the rounds so far; ``None`` before the first is closed."""

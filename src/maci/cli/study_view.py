@@ -6,13 +6,13 @@ import time
 from typing import TYPE_CHECKING
 
 from rich.console import Console, Group
-from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
+from maci.cli.below import Below
 from maci.study.rows import Row
 from maci.study.store import Meta
 from maci.study.worker import NO_EVIDENCE
@@ -36,7 +36,7 @@ class StudyView:
     def __init__(self, *, plain: bool, silent: bool) -> None:
         self._console = Console(stderr=True, highlight=False, no_color=plain)
         self._silent, self._live = silent, not plain and self._console.is_terminal
-        self._screen: Live | None = None
+        self._screen: Below | None = None
         self._waiting: Status | None = None
         self._bar: Bar | None = None
         self._progress: Progress | None = None
@@ -79,7 +79,7 @@ class StudyView:
             )
             self._bar = Bar(*columns, console=self._console)
             self._bar.add_task("", total=progress.planned, completed=progress.there)
-            self._screen = Live(console=self._console, transient=True, refresh_per_second=4, get_renderable=self._drawn)
+            self._screen = Below(self._console, self._drawn, per_second=4)
             self._screen.start()
 
     def row(self, row: Row) -> None:

@@ -45,9 +45,10 @@ from maci.controller.inputs import (
 from maci.controller.state import argument_id
 from maci.evidence.span import Span
 from maci.page.markup import clean
+from maci.page.numbers import signed, typeset
 from maci.record.events import Event
 from maci.story.caution import given, minority, watched
-from maci.story.words import cost, figure, plural
+from maci.story.words import cost, figure, leading, plural, shown
 
 __all__ = ["View"]
 
@@ -97,6 +98,8 @@ class View:
         self._read: list[str] = []
         """What was done to read the turns of the round."""
         self._gold: str | None = None
+        self._scale: tuple[str, ...] = ()
+        """The outcomes in their order, where they have one."""
         self._plan: Planned | None = None
         self._person = False
         """Somebody at this terminal is asked."""
@@ -115,7 +118,15 @@ class View:
                 subsequent_indent=margin + "  ",
                 break_long_words=False,
             )
-        self._out.print(Text(shown, style="" if self._plain else style))
+        said = Text(shown, style="" if self._plain else style)
+        if self._live is None:
+            self._out.print(said)
+        else:
+            self._live.say(said)
+
+    def _typed(self, text: str) -> str:
+        """Numbers as people write them, on a terminal; pipes and ``plain`` keep what programs read."""
+        return typeset(text) if self._fold else text.replace("−", "-")
 
     def begin(self) -> None:
         """What was shown until now is from a record; what comes next happens now."""
@@ -213,11 +224,13 @@ class View:
 
     def _gained(self, event: Gained) -> None:
         turned = "" if event.before == event.after else f"; the lead went from {event.before} to {event.after}"
-        self._say(f"  found out: {event.realised:+.2f} bits ({event.predicted:.2f} were expected){turned}", "magenta")
+        said = f"  found out: {signed(event.realised, 2)} bits ({event.predicted:.2f} were expected){turned}"
+        self._say(self._typed(said), "magenta")
 
     def _opened(self, event: Opened) -> None:
         self._seats = [seat.name for seat in event.agents]
         self._gold = event.case.gold
+        self._scale = event.case.outcomes.labels if event.case.outcomes.kind == "ordered" else ()
         self._person = event.source == "ask"
         title = event.case.title or event.case.id
         self._say(f"{title + ': ' if title else ''}{event.case.question}", "bold")
@@ -241,7 +254,8 @@ class View:
 
     def _initialized(self, event: Initialized) -> None:
         self._say()
-        self._say(f"Round 0  openings   Q₀ {figure(event.q)}  D₀ {figure(event.d)}  O₀ {figure(event.o)}", "bold cyan")
+        said = f"Round 0  openings   Q₀ {figure(event.q)}  D₀ {figure(event.d)}  O₀ {figure(event.o)}"
+        self._say(self._typed(said), "bold cyan")
         self._beliefs(event.beliefs, event.mixture)
         self._abstained(event.abstained)
         self._say(f"  is debate worth it? {event.regime.kind}: {'; '.join(event.regime.why)}")
@@ -250,10 +264,8 @@ class View:
     def _gated(self, event: Gated) -> None:
         dials = event.dials
         self._say()
-        self._say(
-            f"Round {event.round}  dials   CL {dials.cl:.2f}  τ_Q {dials.tau_q:.3f}  τ_CRIT {dials.tau_crit:.3f}",
-            "bold cyan",
-        )
+        said = f"Round {event.round}  dials   CL {dials.cl:.2f}  τ_Q {dials.tau_q:.3f}  τ_CRIT {dials.tau_crit:.3f}"
+        self._say(self._typed(said), "bold cyan")
         for a in event.admissions:
             self._argument(a)
         if silent := [item for item in self._silent if item.round == event.round]:
@@ -269,13 +281,16 @@ class View:
         mark, style = ("admitted", "green") if a.admitted else ("rejected", "red")
         said = self._said.setdefault((a.agent, argument), a.argument) if argument else a.argument
         if said != a.argument and not self._full:
-            self._say(f"  {mark} {a.argument} {a.agent}: as {said}" + (f"; {a.reason}" if a.reason else ""), style)
+            why = self._typed(f"; {a.reason}") if a.reason else ""
+            self._say(f"  {mark} {a.argument} {a.agent}: as {said}{why}", style)
             return
         self._say(f"  {mark} {a.argument} {a.agent}: {argument.claim if argument else ''}", style)
         if argument and argument.reasons:
             self._say(f"    {' '.join(argument.reasons)}")
         self._say(
-            f"    q {figure(a.q)}  CRIT {figure(a.crit)}" + (f"  rejected because {a.reason}" if a.reason else ""),
+            self._typed(
+                f"    q {figure(a.q)}  CRIT {figure(a.crit)}" + (f"  rejected because {a.reason}" if a.reason else "")
+            ),
             "dim",
         )
         shown = a.citations if self._full or not all(c.verified for c in a.citations) else a.citations[:1]
@@ -313,11 +328,11 @@ class View:
 
     def _measured(self, event: Measured) -> None:
         flags = " and ".join(name for name, on in (("information", event.pi_i), ("disagreement", event.pi_d)) if on)
-        self._say(
+        said = (
             f"  Q {figure(event.q)}  D {figure(event.d)}  O {figure(event.o)}  CRIT {figure(event.crit)}  "
-            f"Î {figure(event.gain)}  stalled: {flags or 'nothing'}",
-            "bold",
+            f"Î {figure(event.gain)}  stalled: {flags or 'nothing'}"
         )
+        self._say(self._typed(said), "bold")
 
     def _beliefs(
         self,
@@ -332,11 +347,16 @@ class View:
 
     def _leading(self, p: Mapping[str, float], used: int) -> str:
         """The leading outcomes, as many as fit the line."""
-        top = sorted(p, key=lambda label: -p[label])[:3]
-        line = "" if self._plain else "█" * round(10 * p[top[0]]) + "·" * (10 - round(10 * p[top[0]])) + "  "
-        for number, label in enumerate(top):
-            part = f"{label} {p[label]:.2f}"
-            if p[label] <= 0 or (number and self._fold and used + len(line) + len(part) + 2 > self._out.width):
+        first, most = leading(p, 1)[0]
+        bar = "" if self._plain else "█" * round(10 * most) + "·" * (10 - round(10 * most)) + "  "
+        if self._scale:
+            parts = [f"{label} {q:.2f}{' (leads)' if label == first else ''}" for label, q in shown(p, 3, self._scale)]
+            whole = bar + "  ".join(parts)
+            return f"{bar}{first} {most:.2f}" if self._fold and used + len(whole) > self._out.width else whole
+        line = bar
+        for number, (label, q) in enumerate(leading(p)):
+            part = f"{label} {q:.2f}"
+            if number and self._fold and used + len(line) + len(part) + 2 > self._out.width:
                 break
             line += ("  " if number else "") + part
         return line
@@ -398,13 +418,7 @@ class View:
         if result.answer is None:
             self._say("No answer", "bold red")
         else:
-            leading = sorted(result.distribution, key=lambda label: -result.distribution[label])[:5]
-            room = self._out.width - max(map(len, leading)) - _BESIDE if self._fold else _BAR
-            most = max(_SHORTEST_BAR, min(_BAR, room))
-            for label in leading:
-                p = result.distribution[label]
-                bar = "" if self._plain else f"{'█' * round(most * p):<{most}} "
-                self._say(f"  {bar}{p:5.2f}  {label}")
+            self._outcomes(result.distribution)
             for line, style in given(result):
                 self._say(line, style)
             if self._gold is not None:
@@ -414,6 +428,16 @@ class View:
             f"Stopped after {plural(result.rounds, 'round')}, {spent}: {result.stop_reason}"
             + (f"; {result.detail}" if why else "")
         )
+
+    def _outcomes(self, p: Mapping[str, float]) -> None:
+        """The distribution, a line for each outcome; on a scale in its order, with the one that leads marked."""
+        chosen, first = shown(p, 5, self._scale), leading(p, 1)[0][0]
+        named = [(f"{label}  (leads)" if self._scale and label == first else label, q) for label, q in chosen]
+        room = self._out.width - max(len(name) for name, _ in named) - _BESIDE if self._fold else _BAR
+        most = max(_SHORTEST_BAR, min(_BAR, room))
+        for name, q in named:
+            bar = "" if self._plain else f"{'█' * round(most * q):<{most}} "
+            self._say(f"  {bar}{q:5.2f}  {name}")
 
     def _dissent(self, result: Finished) -> None:
         """The minority report: its best argument, evidence that the answer leaves open, and what would decide."""

@@ -11,7 +11,7 @@ from maci.page.markup import Markup, el
 __all__ = ["Scale", "log_scale", "moved", "reach", "rule", "scale", "short", "spread", "svg", "ticks", "words", "write"]
 
 Scale = Callable[[float], float]
-LETTERS = 27
+LETTERS = 23
 
 
 def ticks(low: float, high: float, about: int = 5, *, log: bool = False) -> list[float]:

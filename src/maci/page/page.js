@@ -28,6 +28,19 @@ for (const stepper of document.querySelectorAll('.stepper')) {
   back.onclick = () => go(+slider.value - 1); on.onclick = () => go(+slider.value + 1);
   all.onclick = () => { const open = rounds.some(r => !r.open); rounds.forEach(r => { r.open = open; }); };
 }
+const hints = part => {
+  for (const box of part.querySelectorAll('.scroll')) {
+    const hint = document.createElement('p');
+    hint.className = 'small-print more-hint'; hint.setAttribute('aria-hidden', 'true'); hint.textContent = 'More columns: scroll sideways →'; hint.hidden = true;
+    box.before(hint);
+    const look = () => {
+      const wide = box.scrollWidth > box.clientWidth + 1;
+      hint.hidden = !wide; box.classList.toggle('more', wide && box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
+    };
+    box.addEventListener('scroll', look, { passive: true }); new ResizeObserver(look).observe(box);
+  }
+};
+hints(document); document.addEventListener('maci-drawn', event => hints(event.target));
 const reveal = () => {
   const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (!target) return;

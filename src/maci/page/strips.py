@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from maci.page.axes import rule, scale, short, svg, words
+from maci.page.axes import rule, scale, short, svg
 from maci.page.markup import Markup, el
 from maci.page.style import COLOURS
 
 __all__ = ["bar", "colour", "key", "ranked", "sparkline", "stack"]
 
-_NAME, _WIDTH, _ROW = 64.0, 470.0, 20.0
+_ROW = 18
+_NARROWEST, _LETTER = 262.0, 6.9
+"""Pixels of a belief's bar on a phone, and of a letter in it."""
 
 
 def bar(share: float, kind: str = "home") -> Markup:
@@ -59,18 +61,24 @@ def sparkline(
     return svg(title, said or "no round yet", id, width, height, marks, kind="spark")
 
 
-def ranked(beliefs: Sequence[Mapping[str, float]], most: int = 6) -> list[str]:
-    """The outcomes worth a colour: those that ever had most probability, best last belief first.
+def ranked(beliefs: Sequence[Mapping[str, float]], most: int = 6, scale: Sequence[str] = ()) -> list[str]:
+    """The outcomes worth a colour: those that ever had most probability, best last belief first; on a ``scale`` in its order.
 
     >>> ranked([{"a": 0.6, "b": 0.4}, {"a": 0.1, "b": 0.9}])
     ['b', 'a']
+    >>> ranked([{"+1": 0.7, "0": 0.2, "-1": 0.1}], scale=("-1", "0", "+1"))
+    ['-1', '0', '+1']
     """
+    if scale and len(scale) <= COLOURS:
+        return list(scale) if beliefs else []
     best: dict[str, float] = {}
     for belief in beliefs:
         for label, p in belief.items():
             best[label] = max(best.get(label, 0.0), p)
     last = beliefs[-1] if beliefs else {}
     chosen = sorted(best, key=lambda label: -best[label])[: min(most, COLOURS)]
+    if scale:
+        return [label for label in scale if label in chosen]
     return sorted(chosen, key=lambda label: -last.get(label, 0.0))
 
 
@@ -85,40 +93,38 @@ def key(names: Sequence[str], rest: str = "") -> Markup:
     return el("ul", items, el("li", rest) if rest else None, class_="key")
 
 
-def stack(rows: Sequence[tuple[str, Mapping[str, float]]], labels: Sequence[str], title: str, id: str) -> Markup:
-    """A bar for each row, cut by probability; ``labels`` have a colour, all others are one grey part."""
-    at = scale(0.0, 1.0, _NAME, _WIDTH - 2)
-    marks: list[Markup] = []
+def stack(rows: Sequence[tuple[str, Mapping[str, float]]], labels: Sequence[str], title: str) -> Markup:
+    """A bar for each row, cut by probability; ``labels`` have a colour, all others are one grey part.
+
+    Bars are as wide as there is room, and their words keep their size: what is written fits the narrowest phone.
+    """
     said = []
-    for row, (name, belief) in enumerate(rows):
-        y, done = row * _ROW + 2, 0.0
-        marks.append(words(_NAME - 6, y + 12.5, short(name, 10), anchor="end", kind="tick"))
-        for i, label in enumerate(labels):
-            p = belief.get(label, 0.0)
-            if p < 0.002:
-                continue
-            x, wide = at(done), at(done + p) - at(done)
-            marks.append(
-                el(
-                    "rect",
-                    el("title", f"{name}: {label} {p:.2f}"),
-                    x=x,
-                    y=y,
-                    width=wide,
-                    height=_ROW - 3,
-                    class_=f"part {colour(i)}",
-                )
-            )
-            fits = int((wide - 8) / 6.3)
-            if fits >= 4:
-                room = f"{short(label, fits - 5)} {p:.2f}" if fits >= 9 else f"{p:.2f}"
-                marks.append(words(x + 4, y + 12.5, room, kind="on"))
-            done += p
-        if done < 0.998:
-            rest = el("title", f"{name}: all others {1 - done:.2f}")
-            marks.append(
-                el("rect", rest, x=at(done), y=y, width=at(1.0) - at(done), height=_ROW - 3, class_="part rest")
-            )
+    for name, belief in rows:
         top = max(belief, key=lambda label: belief[label], default="")
         said.append(f"{name}: {top} {belief[top]:.2f}" if top else f"{name}: no belief")
-    return svg(title, "; ".join(said), id, _WIDTH, max(1, len(rows)) * _ROW + 2, marks)
+    drawn = ([el("span", name, class_="name", dir="auto"), _row(name, belief, labels)] for name, belief in rows)
+    return el("div", drawn, class_="beliefs", role="img", aria_label=f"{title}: {'; '.join(said)}")
+
+
+def _row(name: str, belief: Mapping[str, float], labels: Sequence[str]) -> Markup:
+    marks: list[Markup] = []
+    done, most = 0.0, max(belief.values(), default=0.0)
+    for i, label in enumerate(labels):
+        p = belief.get(label, 0.0)
+        if p < 0.002:
+            continue
+        about = el("title", f"{name}: {label} {p:.2f}")
+        marks.append(_part(done, p, f"part {colour(i)}", about))
+        fits = int((p * _NARROWEST - 6) / _LETTER)
+        if fits >= 4:
+            room = f"{short(label, fits - 5)} {p:.2f}" if fits >= 9 else f"{p:.2f}"
+            lead = "on lead" if p == most else "on"
+            marks.append(el("text", room, x=f"{100 * done:.2f}%", dx=4, y=13, class_=lead))
+        done += p
+    if done < 0.998:
+        marks.append(_part(done, 1 - done, "part rest", el("title", f"{name}: all others {1 - done:.2f}")))
+    return el("svg", marks, width="100%", height=_ROW, aria_hidden="true", class_="strip")
+
+
+def _part(start: float, share: float, kind: str, about: Markup) -> Markup:
+    return el("rect", about, x=f"{100 * start:.2f}%", y=0, width=f"{100 * share:.2f}%", height=_ROW, class_=kind)

@@ -13,8 +13,9 @@ from maci.page.style import COLOURS, drawing_sheet
 
 __all__ = ["draw", "figure", "standalone"]
 
-WIDTH = 470.0
-_LEFT, _RIGHT, _TOP = 46.0, 282.0, 26.0
+WIDTH = 400.0
+"""Little more than a phone is wide: what is written stays readable there."""
+_LEFT, _RIGHT, _TOP = 42.0, 222.0, 26.0
 
 
 def draw(chart: Chart, id: str) -> Markup:
@@ -108,7 +109,7 @@ def _scatter(chart: Chart) -> tuple[float, list[Markup]]:
     x0, x1 = min(p.x for p in points) / 1.3, max(p.x for p in points) * 1.3
     at_x, at_y = log_scale(x0, x1, _LEFT, _RIGHT), scale(y0, y1, bottom, _TOP)
     marks = _y_axis(y0, y1, at_y, percent=True) + _x_axis(x0, x1, at_x, bottom, log=True)
-    labels = spread([at_y(p.y) for p in points], 13.5, _TOP + 2, bottom)
+    labels = spread([at_y(p.y) for p in points], 14.0, _TOP + 2, bottom)
     for (series, p), label in zip(named, labels, strict=True):
         x, y = at_x(p.x), at_y(p.y)
         home = " home" if series.reference else ""
@@ -138,7 +139,7 @@ def _lines(chart: Chart) -> tuple[float, list[Markup]]:
         y0, y1 = reach(points, 0.02, 0.0 if percent else -1e300, 1.0 if percent else 1e300)
         at_y = scale(y0, y1, bottom, _TOP)
     marks += _y_axis(y0, y1, at_y, percent=percent, log=chart.log_y)
-    labels = spread([at_y(some[-1].y) for _, some in shown], 13.5, _TOP + 2, bottom)
+    labels = spread([at_y(some[-1].y) for _, some in shown], 14.0, _TOP + 2, bottom)
     for i, ((series, some), label) in enumerate(zip(shown, labels, strict=True)):
         aside = 0.0 if series.bound or series.band else (i - (len(shown) - 1) / 2) * 2.0
         crowded = len(shown) > 6 and not series.reference
@@ -200,7 +201,7 @@ def _forest(chart: Chart) -> tuple[float, list[Markup]]:
     """A row for each difference, 0 marked."""
     marked = sorted(((p, s.reference) for s in chart.series for p in s.points), key=lambda pair: pair[0].y)
     points = [p for p, _ in marked]
-    left, right, row = 178.0, WIDTH - 12.0, 20.0
+    left, right, row = 172.0, WIDTH - 12.0, 20.0
     bottom = _TOP + row * len(points)
     ends = [0.0, *(x for p in points for x in (p.x, p.low, p.high) if x is not None)]
     air = max(0.01, 0.05 * (max(ends) - min(ends)))
@@ -224,7 +225,7 @@ def _forest(chart: Chart) -> tuple[float, list[Markup]]:
 
 def _reliability(series: Series, chart: Chart, id: str) -> Markup:
     """Right over confidence, marks as large as their bins are full, the diagonal of a calibrated method."""
-    left, right, top, bottom = 30.0, 170.0, 8.0, 148.0
+    left, right, top, bottom = 25.0, 128.0, 7.0, 110.0
     at_x, at_y = scale(0, 1, left, right), scale(0, 1, bottom, top)
     colour = "home" if series.reference else "c0"
     total = sum(p.n or 0 for p in series.points) or 1
@@ -238,5 +239,5 @@ def _reliability(series: Series, chart: Chart, id: str) -> Markup:
             marks.append(rule(at_x(p.x), at_y(p.low), at_x(p.x), at_y(p.high), f"whisker thin {colour}"))
         size, name = 2 + 5 * sqrt((p.n or 0) / total), f"confidence {100 * p.x:.0f} %"
         marks.append(el("circle", _said(p, name, True), cx=at_x(p.x), cy=at_y(p.y), r=size, class_=f"mark {colour}"))
-    drawn = svg(f"{chart.title}: {series.name}", chart.said, id, 180, 166, marks)
+    drawn = svg(f"{chart.title}: {series.name}", chart.said, id, 138, 128, marks)
     return el("figure", drawn, el("figcaption", series.name), class_="small")

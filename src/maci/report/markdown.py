@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from textwrap import shorten
 
 from maci.page.markdown import escape, table
+from maci.page.numbers import typeset
 from maci.report.audit import facts
 from maci.report.provenance import Provenance
 from maci.report.rounds import summary_table
@@ -12,7 +14,7 @@ from maci.report.verdict import best, cautions
 from maci.story.caution import given, minority
 from maci.story.model import Said
 from maci.story.story import Story
-from maci.story.words import STOPS, cost, how_sure, leading, plural, would_change
+from maci.story.words import cost, how_sure, leading, plural, shown, stopped, would_change
 
 __all__ = ["to_markdown"]
 
@@ -27,7 +29,7 @@ def to_markdown(story: Story, source: Provenance | None = None) -> str:
     parts += _answer(story, source)
     if result is not None:
         spent = f"{plural(result.rounds, 'round')}, {cost(result, priced=source.priced)}"
-        parts.append(f"{STOPS[result.stop_reason]} (`{result.stop_reason}`; {escape(result.detail)}) {spent}.")
+        parts.append(f"{escape(stopped(story))} (`{result.stop_reason}`) {spent}.")
     parts += _listed("What would change it", would_change(story))
     if chosen := best(story):
         parts += ["## Why", "\n".join(_reason(item, story) for item in chosen)]
@@ -38,7 +40,7 @@ def to_markdown(story: Story, source: Provenance | None = None) -> str:
     if story.closed:
         head, rows = summary_table(story)
         parts += ["## Rounds", table(head, rows)]
-    parts += _listed("Warnings", cautions(story, source))
+    parts += _listed("Warnings", [typeset(line) for line in cautions(story, source)])
     parts += _listed("What this rests on", [f"{name}: {value}" for name, value in facts(story, source)])
     return "\n\n".join(parts) + "\n"
 
@@ -50,7 +52,7 @@ def _answer(story: Story, source: Provenance) -> list[str]:
         parts += [f"Go on with: `{source.resume}`"] if source.resume else []
         belief = story.closed[-1].mixture if story.closed else {}
     elif result.answer is None:
-        parts, belief = [f"**No answer**: {escape(result.detail)}"], {}
+        parts, belief = [f"**No answer**: {escape(typeset(result.detail))}"], {}
     else:
         belief, p = result.distribution, result.distribution[result.answer]
         kind = "" if story.opened.config.calibration.made_for else ", not calibrated"
@@ -59,8 +61,14 @@ def _answer(story: Story, source: Provenance) -> list[str]:
             parts.insert(0, f"**No answer at this risk level**: {escape(result.abstained)}. Best guess:")
         parts += [escape(line) for line, _ in given(result) if line.startswith(("This is the", "Prediction"))]
     if belief:
-        parts.append(table(["outcome", "p"], ([label, f"{p:.2f}"] for label, p in leading(belief, 5))))
+        parts.append(table(["outcome", "p"], _outcomes(belief, story.scale)))
     return parts
+
+
+def _outcomes(belief: Mapping[str, float], scale: Sequence[str]) -> list[list[str]]:
+    top = leading(belief, 1)[0][0]
+    marked = {top: f"{top} (leads)"} if scale else {}
+    return [[marked.get(label, label), f"{p:.2f}"] for label, p in shown(belief, 5, scale)]
 
 
 def _minority(story: Story) -> list[str]:

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from textwrap import shorten
 
 from maci.evidence.span import Span
-from maci.page.markup import Markup, el, join
+from maci.page.markup import Child, Markup, el, join
+from maci.page.numbers import signed, typeset
 from maci.page.strips import bar, key, ranked, sparkline, stack
 from maci.story.model import Cited, Judged, Round, Said
 from maci.story.story import Story
-from maci.story.words import figure, leading
+from maci.story.words import figure, leading, shown
 
 __all__ = ["anchors", "argument", "beliefs", "course", "distribution", "linked", "marked", "signals", "tag", "tile"]
 
@@ -30,7 +31,7 @@ def tag(fate: str) -> Markup:
     return el("span", _SAID[fate], class_=f"tag {_FATES[fate]}")
 
 
-def tile(value: str, what: str, below: Markup | None = None) -> Markup:
+def tile(value: Child, what: str, below: Markup | None = None) -> Markup:
     """A figure and its name."""
     return el("div", el("b", value), el("span", what), below, class_="figure")
 
@@ -93,7 +94,7 @@ def argument(item: Said, links: Mapping[str, str], spans: Mapping[str, Span], *,
     )
     figures = None
     if admission is not None:
-        why = el("span", f" · rejected because {admission.reason}", class_="bad") if admission.reason else None
+        why = el("span", f" · rejected because {typeset(admission.reason)}", class_="bad") if admission.reason else None
         figures = el("p", f"q {figure(admission.q)} · CRIT {figure(admission.crit)}", why, class_="small-print")
     body: list[Markup | None]
     if item.repeats:
@@ -149,16 +150,13 @@ def _scores(scores: Sequence[Judged]) -> Markup:
     return el("details", el("summary", f"{len(scores)} scores"), grid)
 
 
-def distribution(belief: Mapping[str, float], most: int = 8) -> Markup:
-    """Outcomes with their probabilities, most probable first; the rest in one line."""
-    shown = leading(belief, most)
-    rows = [
-        el("tr", el("th", label, scope="row", dir="auto"), el("td", f"{p:.2f}"), el("td", bar(p), class_="words"))
-        for label, p in shown
-    ]
-    if len(belief) > len(shown):
-        rest = max(0.0, 1 - sum(p for _, p in shown))
-        name = f"{len(belief) - len(shown)} more"
+def distribution(belief: Mapping[str, float], most: int = 8, scale: Sequence[str] = ()) -> Markup:
+    """Outcomes with their probabilities, most probable first, or in the order of their ``scale``; the rest in one line."""
+    chosen, top = shown(belief, most, scale), leading(belief, 1)
+    rows = [_outcome(label, p, leads=bool(scale) and label == top[0][0]) for label, p in chosen]
+    if len(belief) > len(chosen):
+        rest = max(0.0, 1 - sum(p for _, p in chosen))
+        name = f"{len(belief) - len(chosen)} more"
         rows.append(
             el(
                 "tr",
@@ -172,16 +170,18 @@ def distribution(belief: Mapping[str, float], most: int = 8) -> Markup:
     )
 
 
-def _step(by: float) -> str:
-    """How far a probability moved.
+def _outcome(label: str, p: float, *, leads: bool) -> Markup:
+    mark = (" ", el("span", "leads", class_="tag home")) if leads else None
+    return el(
+        "tr",
+        el("th", label, mark, scope="row", dir="auto"),
+        el("td", f"{p:.2f}"),
+        el("td", bar(p), class_="words"),
+        class_="leads" if leads else None,
+    )
 
-    >>> _step(0.031), _step(-0.2), _step(-0.001)
-    ('+0.03', '−0.20', '0.00')
-    """
-    return f"{by:+.2f}".replace("-", "−") if abs(by) >= 0.005 else "0.00"
 
-
-def beliefs(now: Round, before: Round | None) -> Markup | None:
+def beliefs(now: Round, before: Round | None, scale: Sequence[str] = ()) -> Markup | None:
     """Who believes what: weight, leading outcomes, and how the leading one moved."""
     if not now.beliefs:
         return None
@@ -190,8 +190,8 @@ def beliefs(now: Round, before: Round | None) -> Markup | None:
         top = leading(belief)
         weight = now.weights.get(name)
         was = (before.mixture if name == "mixture" else before.beliefs.get(name)) if before else None
-        moved = "" if was is None or not top else _step(top[0][1] - was.get(top[0][0], 0.0))
-        said = ", ".join(f"{label} {p:.2f}" for label, p in top)
+        moved = "" if was is None or not top else signed(top[0][1] - was.get(top[0][0], 0.0), 2)
+        said = _believes(belief, scale)
         cells = el("td", figure(weight, 2)), el("td", moved or "–"), el("td", said, class_="words", dir="auto")
         rows.append(el("tr", el("th", name, scope="row"), cells, class_="reference" if name == "mixture" else None))
     head = el(
@@ -203,21 +203,31 @@ def beliefs(now: Round, before: Round | None) -> Markup | None:
     return el("div", grid, class_="scroll", tabindex=0, role="region", aria_label=f"Beliefs after round {now.number}")
 
 
+def _believes(belief: Mapping[str, float], scale: Sequence[str]) -> Markup:
+    """The leading outcomes in a line; on a scale the one that leads is bold."""
+    top = leading(belief, 1)
+    parts = [
+        (", " if i else "", el("b", f"{label} {p:.2f}") if scale and label == top[0][0] else f"{label} {p:.2f}")
+        for i, (label, p) in enumerate(shown(belief, 3, scale))
+    ]
+    return join(*parts)
+
+
 def course(story: Story) -> Markup | None:
     """Beliefs over the rounds as stacked bars: the mixture, then every agent."""
     rounds = story.closed
     if not rounds:
         return None
     every = [belief for r in rounds for belief in (*r.beliefs.values(), r.mixture)]
-    labels = ranked(every)
+    labels = ranked(every, scale=story.scale)
 
-    def drawn(name: str, rows: Sequence[tuple[str, Mapping[str, float]]], id: str) -> Markup:
-        return el("figure", el("figcaption", name), stack(rows, labels, f"Beliefs of {name}, round by round", id))
+    def drawn(name: str, rows: Sequence[tuple[str, Mapping[str, float]]]) -> Markup:
+        return el("figure", el("figcaption", name), stack(rows, labels, f"Beliefs of {name}, round by round"))
 
-    whole = drawn("the mixture", [(f"round {r.number}", r.mixture) for r in rounds], "b-mix")
+    whole = drawn("the mixture", [(f"round {r.number}", r.mixture) for r in rounds])
     agents = [
-        drawn(agent, [(f"round {r.number}", r.beliefs[agent]) for r in rounds if agent in r.beliefs], f"b-{i}")
-        for i, agent in enumerate(story.agents)
+        drawn(agent, [(f"round {r.number}", r.beliefs[agent]) for r in rounds if agent in r.beliefs])
+        for agent in story.agents
         if any(agent in r.beliefs for r in rounds)
     ]
     more = len({label for belief in every for label in belief}) > len(labels)
@@ -234,5 +244,5 @@ def signals(story: Story) -> Markup | None:
     for field, name, meaning in SIGNALS:
         values = [getattr(r, field) for r in rounds]
         line = sparkline(values, f"{name}, {meaning}", f"sig-{field}", limit=limits.get(field))
-        tiles.append(tile(figure(values[-1]), f"{name} · {meaning}", line))
+        tiles.append(tile((el("span", name, class_="symbol"), " ", figure(values[-1])), meaning, line))
     return el("div", tiles, class_="figures")

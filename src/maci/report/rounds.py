@@ -8,6 +8,7 @@ from itertools import pairwise
 from maci.controller.bandit import ACTIONS
 from maci.page.chart import Chart, Point, Series
 from maci.page.markup import Markup, el, join
+from maci.page.numbers import signed, typeset
 from maci.page.svg import figure as drawn
 from maci.report.parts import anchors, argument, beliefs, course, signals
 from maci.story.caution import watched
@@ -138,9 +139,10 @@ def round_box(
         _dials(now),
         _found_out(story, now),
         (el("p", el("b", h.by or "A person"), f" {h.what}.", class_="warn") for h in hands),
-        el("p", f"Is debate worth it? {now.regime.kind}: {'; '.join(now.regime.why)}") if now.regime else None,
+        el("p", f"Is debate worth it? {now.regime.kind}: {typeset('; '.join(now.regime.why))}") if now.regime else None,
+        el("p", "Nobody spoke.", class_="soft") if story.result is not None and not (now.said or now.closed) else None,
         el("div", (argument(item, links, story.spans) for item in now.said), class_="arguments"),
-        [el("h4", "Beliefs after it"), beliefs(now, before)] if now.beliefs else None,
+        [el("h4", "Beliefs after it"), beliefs(now, before, story.scale)] if now.beliefs else None,
         _signals(now),
         _notes(now),
         id=f"round-{now.number}",
@@ -162,7 +164,7 @@ def _found_out(story: Story, now: Round) -> Markup | None:
         + "".join(f" ({remark})" for remark in item.remarks)
         for item in asked
     ]
-    lines += [f"This brought {g.realised:+.2f} bits; {g.predicted:.2f} were expected." for g in gains]
+    lines += [f"This brought {signed(g.realised, 2)} bits; {g.predicted:.2f} were expected." for g in gains]
     return join(
         el("p", el("b", "Found out before this round")), el("ul", (el("li", line, dir="auto") for line in lines))
     )
@@ -173,7 +175,7 @@ def _dials(now: Round) -> Markup | None:
         return None
     d = now.dials
     by = " · set by hand" if now.by_hand else ""
-    said = f"Dials: CL {d.cl:.2f} · τ_Q {d.tau_q:.3f} · τ_CRIT {d.tau_crit:.3f}{by}"
+    said = f"Dials: CL {figure(d.cl, 2)} · τ_Q {figure(d.tau_q)} · τ_CRIT {figure(d.tau_crit)}{by}"
     if now.choice is not None and now.choice.action is not None:
         steps = now.choice.steps
         said += f" · learned schedule: {ACTIONS[now.choice.action]} to α {steps.alpha:g}, γ {steps.gamma:g}"
@@ -201,5 +203,5 @@ def _notes(now: Round) -> Markup | None:
         lines.append(f"{plural(len(silent), 'score')} missing, first {slot} on {id}: {reason}")
     if now.watched is not None:
         lines += [line[:1].upper() + line[1:] for line in watched(now.watched)]
-    lines += [f"Note: {note}" for note in now.notes]
+    lines += [f"Note: {typeset(note)}" for note in now.notes]
     return el("ul", (el("li", line) for line in lines), class_="notes") if lines else None

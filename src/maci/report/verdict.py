@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from maci.controller.caution import Dissent
 from maci.controller.decisions import Finished
-from maci.page.markup import Markup, el, join
+from maci.page.markup import Child, Markup, el, join
+from maci.page.numbers import percent, typeset
 from maci.report.parts import anchors, distribution, linked, tile
 from maci.report.provenance import Provenance
 from maci.story.caution import minority
 from maci.story.model import Said
 from maci.story.story import Story
-from maci.story.words import STOPS, cost, figure, how_sure, plural, would_change
+from maci.story.words import cost, figure, how_sure, plural, stopped, would_change
 
-__all__ = ["best", "cautions", "verdict"]
+__all__ = ["answer", "best", "cautions", "minority_report", "sentence", "verdict"]
 
 
 def verdict(story: Story, source: Provenance) -> Markup:
@@ -21,12 +22,11 @@ def verdict(story: Story, source: Provenance) -> Markup:
     if result is None:
         return join(_unfinished(story, source), _case(story))
     return join(
-        _answer(story, result),
+        answer(story, result),
         _tiles(story, result, source),
         _case(story),
         el("h3", "Why it stopped"),
-        el("p", STOPS[result.stop_reason]),
-        el("p", el("code", result.stop_reason), f": {result.detail}" if result.detail else "", class_="small-print"),
+        el("p", stopped(story), " ", el("code", result.stop_reason, class_="soft")),
         _listed("What would change it", would_change(story)),
         _best(story),
         _minority(story, result),
@@ -34,41 +34,45 @@ def verdict(story: Story, source: Provenance) -> Markup:
     )
 
 
-def _sentence(text: str) -> Markup:
+def sentence(text: str) -> Markup:
     """A sentence of the record as one of the page; what stands between backticks is code."""
+    text = typeset(text)
     begins = text[:2].isalpha() and text[:2].islower()
     whole = (text[:1].upper() if begins else text[:1]) + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
     return join(*(el("code", part) if i % 2 else part for i, part in enumerate(whole.split("`"))))
 
 
-def _answer(story: Story, result: Finished) -> Markup:
+def answer(story: Story, result: Finished, *below: Child, most: int = 6) -> Markup:
+    """The answer, how sure, whether it is right where that is known, and every outcome; then what else belongs to it."""
     if result.answer is None:
-        lines = [el("p", "No answer"), el("p", f"The work ended before a first answer: {result.detail}")]
-        return el("div", lines, class_="verdict")
+        lines = [el("p", "No answer"), el("p", stopped(story), " It ended before a first answer.")]
+        return el("div", lines, below, class_="verdict wrong")
     p, calibrated = result.distribution[result.answer], bool(story.opened.config.calibration.made_for)
     kind = "calibrated probability" if calibrated else "probability, not calibrated for this task"
-    gold = story.opened.case.gold
-    known = None
-    if gold is not None:
-        right = gold == result.answer
-        known = el(
-            "p",
-            f"Known answer: {gold}. ",
-            el("span", "This is right." if right else "This is wrong.", class_="good" if right else "bad"),
-        )
     head = el("p", result.answer, class_="answer", dir="auto")
     if result.abstained is not None:
-        head = join(el("p", "No answer at this risk level", class_="answer"), el("p", _sentence(result.abstained)))
+        head = join(el("p", "No answer at this risk level", class_="answer"), el("p", sentence(result.abstained)))
         head = join(head, el("p", "Best guess: ", el("b", result.answer), dir="auto"))
     return el(
         "div",
         head,
-        el("p", el("b", f"{p:.0%}"), f" {kind}: {how_sure(p)}."),
+        el("p", el("b", percent(p)), f" {kind}: {how_sure(p)}."),
         _given(result),
-        known,
-        distribution(result.distribution, 6),
+        _known(story, result.answer),
+        distribution(result.distribution, most, story.scale),
+        below,
         class_="verdict",
     )
+
+
+def _known(story: Story, answer: str) -> Markup | None:
+    """The truth, where the case has it, and whether this is it."""
+    gold = story.opened.case.gold
+    if gold is None:
+        return None
+    right = gold == answer
+    verdict = el("span", "This is right." if right else "This is wrong.", class_="good" if right else "bad")
+    return el("p", f"Known answer: {gold}. ", verdict, dir="auto")
 
 
 def _given(result: Finished) -> list[Markup]:
@@ -91,11 +95,11 @@ def _given(result: Finished) -> list[Markup]:
 
 def _unfinished(story: Story, source: Provenance) -> Markup:
     last = story.closed[-1] if story.closed else None
-    now = [el("p", "Not finished"), el("p", _sentence(source.unfinished or f"it is in round {story.current.number}"))]
+    now = [el("p", "Not finished"), el("p", sentence(source.unfinished or f"it is in round {story.current.number}"))]
     if source.resume:
         now.append(el("p", "Go on with: ", el("code", source.resume)))
     if last is not None:
-        now += [el("p", f"So far, after round {last.number}: "), distribution(last.mixture, 6)]
+        now += [el("p", f"So far, after round {last.number}: "), distribution(last.mixture, 6, story.scale)]
     return el("div", now, class_="verdict")
 
 
@@ -165,8 +169,14 @@ def _best(story: Story) -> Markup | None:
 
 
 def _minority(story: Story, result: Finished) -> Markup | None:
+    title, body = minority_report(story, result)
+    return el("section", el("h3", title), body, class_="card", id="minority") if body else None
+
+
+def minority_report(story: Story, result: Finished) -> tuple[str, Markup | None]:
+    """What speaks against the answer: a title and the best-supported dissent with who holds what; nothing where all agree."""
     if not result.minority and result.dissent is None:
-        return None
+        return "", None
     items = []
     for m in result.minority:
         links = [[el("a", a, href=f"#a-{a}"), " "] for a in m.arguments]
@@ -177,14 +187,8 @@ def _minority(story: Story, result: Finished) -> Markup | None:
         if items
         else "what speaks against the answer"
     )
-    return el(
-        "section",
-        el("h3", f"Minority report: {who}"),
-        _dissent(story, result.dissent) if result.dissent else None,
-        el("ul", items) if items else None,
-        class_="card",
-        id="minority",
-    )
+    dissent = _dissent(story, result.dissent) if result.dissent else None
+    return f"Minority report: {who}", join(dissent, el("ul", items) if items else None)
 
 
 def _dissent(story: Story, found: Dissent) -> Markup:
@@ -216,7 +220,7 @@ def _warnings(lines: list[str]) -> Markup | None:
     return el(
         "section",
         el("h3", "Warnings"),
-        el("ul", (el("li", _sentence(line)) for line in lines)),
+        el("ul", (el("li", sentence(line)) for line in lines)),
         class_="card",
         id="warnings",
     )

@@ -132,6 +132,12 @@ class Story:
         return tuple(seat.name for seat in self.opened.agents)
 
     @property
+    def scale(self) -> tuple[str, ...]:
+        """The outcomes in their order, where they have one; else nothing."""
+        space = self.opened.case.outcomes
+        return space.labels if space.kind == "ordered" else ()
+
+    @property
     def title(self) -> str:
         """What the case is called."""
         return self.opened.case.title or self.opened.case.id or self.opened.case.question

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from maci.acquisition.plan import Shift
 from maci.controller.decisions import Finished
 from maci.controller.stopping import StopReason
 from maci.llm.usage import dollars
+from maci.page.numbers import fixed, percent, typeset
 from maci.story.model import Round
 from maci.story.story import Story
 
-__all__ = ["STOPS", "cost", "figure", "how_sure", "leading", "plural", "shift_words", "would_change"]
+__all__ = [
+    "STOPS",
+    "cost",
+    "figure",
+    "how_sure",
+    "leading",
+    "plural",
+    "shift_words",
+    "shown",
+    "stopped",
+    "would_change",
+]
 
 STOPS: Mapping[StopReason, str] = {
     "consensus": "The agents agree.",
@@ -37,13 +49,17 @@ _SURE = (
 )
 
 
+_LONGEST = 11
+"""Outcomes of a scale that are all shown: -5 to +5."""
+
+
 def figure(value: float | None, digits: int = 3) -> str:
     """A number, or a dash where it is undefined.
 
-    >>> figure(0.12345), figure(None), figure(0.5, 2)
-    ('0.123', '–', '0.50')
+    >>> figure(0.12345), figure(None), figure(-0.5, 2)
+    ('0.123', '–', '−0.50')
     """
-    return "–" if value is None else f"{value:.{digits}f}"
+    return "–" if value is None else fixed(value, digits)
 
 
 def how_sure(p: float) -> str:
@@ -64,6 +80,35 @@ def leading(belief: Mapping[str, float], n: int = 3) -> list[tuple[str, float]]:
     return [(label, p) for label, p in sorted(belief.items(), key=lambda item: -item[1])[:n] if p > 0]
 
 
+def shown(belief: Mapping[str, float], most: int = 3, scale: Sequence[str] = ()) -> list[tuple[str, float]]:
+    """Outcomes worth a line: the most probable first; on a ``scale`` in its order, all of them unless it is long.
+
+    >>> shown({"-1": 0.2, "0": 0.7, "+1": 0.1}, 2), shown({"+1": 0.3, "-1": 0.7}, 2, ("-1", "0", "+1"))
+    ([('0', 0.7), ('-1', 0.2)], [('-1', 0.7), ('0', 0.0), ('+1', 0.3)])
+    """
+    if not scale:
+        return leading(belief, most)
+    kept = set(scale) if len(scale) <= _LONGEST else {label for label, _ in leading(belief, most)}
+    return [(label, belief.get(label, 0.0)) for label in scale if label in kept]
+
+
+def stopped(story: Story) -> str:
+    """Why it stopped, said once: the rule in words with the figures behind it, or what came from outside."""
+    result = story.result
+    if result is None:
+        return ""
+    said = STOPS[result.stop_reason]
+    if result.stop_reason in ("budget", "error", "triage"):
+        detail = typeset(result.detail)
+        return f"{said} {detail[:1].upper()}{detail[1:]}{'' if detail.endswith('.') else '.'}" if detail else said
+    if result.stop_reason == "stopped_by_user":
+        return f"{result.detail[:1].upper()}{result.detail[1:]}." if result.detail else said
+    last = story.closed[-1] if story.closed else None
+    if last is None:
+        return said
+    return f"{said[:-1]} (disagreement D {figure(last.d)}, shared evidence O {figure(last.o, 2)})."
+
+
 def would_change(story: Story) -> list[str]:
     """What the answer hangs on: the runner-up, single agents, and arguments that just missed the gate."""
     result, rounds = story.result, story.closed
@@ -80,7 +125,7 @@ def would_change(story: Story) -> list[str]:
     if story.plan is not None:
         turning = ((item, shift) for item in story.plan.items for shift in item.shifts if shift.changes)
         said += [
-            f"If asked “{item.text}”, the answer “{shift.answer}” ({shift.probability:.0%} likely) would put {shift.leader} first."
+            f"If asked “{item.text}”, the answer “{shift.answer}” ({percent(shift.probability)} likely) would put {shift.leader} first."
             for item, shift in list(turning)[:2]
         ]
     missed = [
@@ -106,7 +151,7 @@ def would_change(story: Story) -> list[str]:
 def shift_words(shift: Shift) -> str:
     """What an answer would do to the decision."""
     verdict = "changes the decision to" if shift.changes else "the lead stays with"
-    return f"{shift.answer} ({shift.probability:.0%}): {verdict} {shift.leader}, {shift.before:.2f} → {shift.after:.2f}"
+    return f"{shift.answer} ({percent(shift.probability)}): {verdict} {shift.leader}, {shift.before:.2f} → {shift.after:.2f}"
 
 
 def _without(last: Round, answer: str) -> list[tuple[str, str]]:

@@ -14,6 +14,7 @@ from maci.config import full_key
 from maci.errors import CaseError, ConfigError, EvidenceError, InputError
 from maci.panel.file import find
 from maci.panel.seating import Choice
+from maci.web.again import case_again
 from maci.web.settings import Limits
 
 __all__ = ["CASE_KINDS", "Upload", "case_of", "choice_of", "evidence_kinds", "panels", "person", "settings_of"]
@@ -58,8 +59,17 @@ def panels() -> tuple[tuple[str, str], ...]:
     return (*built_in, *((name, panel.about or f"{len(panel.agents)} agents") for name, (panel, _) in found.items()))
 
 
-def case_of(form: Mapping[str, str], case_file: Upload | None, evidence: Sequence[Upload], limits: Limits) -> Case:
-    """The case somebody asks about: a file, a built-in one, or what they wrote; their evidence is added to it."""
+def case_of(
+    form: Mapping[str, str],
+    case_file: Upload | None,
+    evidence: Sequence[Upload],
+    limits: Limits,
+    recorded: Case | None = None,
+) -> Case:
+    """The case somebody asks about: a file, a built-in one, or what they wrote; their evidence is added to it.
+
+    ``recorded``: that of the debate the form was filled in from.
+    """
     if case_file is not None:
         data = _case_data(case_file, limits)
     elif name := form.get("builtin", "").strip():
@@ -75,8 +85,10 @@ def case_of(form: Mapping[str, str], case_file: Upload | None, evidence: Sequenc
             "context": form.get("context", "").strip(),
             "outcomes": _outcomes(form.get("outcomes", "")),
         }
-    where = "the form" if case_file is None else case_file.plain_name
-    return _with(parse_case(data, where), form, evidence, limits)
+    if case_file is not None:
+        return _with(parse_case(data, case_file.plain_name), form, evidence, limits)
+    written = parse_case(data, "the form")
+    return _with(written if recorded is None else case_again(recorded, written, form), form, evidence, limits)
 
 
 def _outcomes(text: str) -> list[str] | str:
@@ -88,7 +100,15 @@ def _outcomes(text: str) -> list[str] | str:
     if not text.strip() or text.strip().casefold() == "open":
         return "open"
     parts = text.splitlines() if len(text.strip().splitlines()) > 1 else text.split(",")
-    return [part.strip() for part in parts if part.strip()]
+    found = [part.strip() for part in parts if part.strip()]
+    if len(found) < 2:
+        raise CaseError(
+            f"possible outcomes: there is only {found[0]!r}. Name two or more, one a line or between commas, or leave the field "
+            "empty and the agents name them"
+            if found
+            else "possible outcomes: no name stands between the commas. Name two or more, or leave the field empty"
+        )
+    return found
 
 
 def _case_data(file: Upload, limits: Limits) -> Any:

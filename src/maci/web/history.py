@@ -31,6 +31,8 @@ class Summary:
     state: Literal["finished", "broken", "running", "paused", "asking", "unreadable"]
     stop_reason: str = ""
     answer: str | None = None
+    withheld: bool = False
+    """The answer is only a guess: at the risk level asked for none is given."""
     p: float | None = None
     rounds: int | None = None
     tokens: int | None = None
@@ -137,6 +139,7 @@ def _summary(id: str, first: dict[str, Any], last: dict[str, Any]) -> Summary:
         state="finished" if over else "broken",
         stop_reason=str(last.get("stop_reason", "")) if over else "",
         answer=answer,
+        withheld=over and last.get("abstained") is not None,
         p=last["distribution"].get(answer) if over and answer is not None else None,
         rounds=last.get("rounds") if over else None,
         tokens=last.get("tokens") if over else None,

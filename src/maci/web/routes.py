@@ -12,8 +12,10 @@ from fastapi.sse import EventSourceResponse
 from maci.case.case import builtin_cases
 from maci.config import load
 from maci.errors import InputError, MaciError
+from maci.panel.unnamed import unnamed
 from maci.record.otherwise import otherwise
 from maci.web import forms
+from maci.web.again import fields_of
 from maci.web.desk import Desk, NotHere
 from maci.web.guard import Visit
 from maci.web.pages.compare import Side, compare_page, replay_page
@@ -69,6 +71,9 @@ async def home(request: Request, q: str = "", page: int = 1) -> HTMLResponse:
 async def new(request: Request) -> HTMLResponse:
     """The form that starts a debate."""
     given = {name: value[:5000] for name, value in request.query_params.items()}
+    if id := given.get("from"):
+        opened = (await desk_of(request).run(id)).opened
+        given = fields_of(id, opened, [name for name, _ in forms.panels()])
     return HTMLResponse(new_page(given, builtin_cases(), forms.panels(), forms.evidence_kinds(), visit_of(request)))
 
 
@@ -87,6 +92,7 @@ async def debate(request: Request, id: str, said: str = "") -> HTMLResponse:
         notice=notice,
         elsewhere=run.elsewhere,
         question=run.question,
+        remark=unnamed(run.opened),
     )
     return HTMLResponse(html)
 
@@ -106,7 +112,11 @@ _SAID = {
 async def control_buttons(request: Request, id: str) -> HTMLResponse:
     """What can be done with it now, as a part of its page."""
     run = await desk_of(request).run(id)
-    return HTMLResponse(controls(id, run.state, visit_of(request), elsewhere=run.elsewhere, question=run.question))
+    answered = run.finished is None or run.finished.answer is not None
+    buttons = controls(
+        id, run.state, visit_of(request), elsewhere=run.elsewhere, question=run.question, answered=answered
+    )
+    return HTMLResponse(buttons)
 
 
 @router.get("/debates/{id}/events")

@@ -53,7 +53,8 @@ async def start(request: Request) -> Response:
     fields, files = await _form(request)
     desk = desk_of(request)
     try:
-        case, choice = await asyncio.to_thread(_order, desk, fields, files)
+        before = (await desk.run(fields["from"])).opened.case if fields.get("from") else None
+        case, choice = await asyncio.to_thread(_order, desk, fields, files, before)
         run = await desk.start(case, choice)
     except MaciError as error:
         page = new_page(
@@ -63,10 +64,12 @@ async def start(request: Request) -> Response:
     return RedirectResponse(link(run.id), 303)
 
 
-def _order(desk: Desk, fields: Mapping[str, str], files: Mapping[str, list[Upload]]) -> tuple[Case, Choice]:
+def _order(
+    desk: Desk, fields: Mapping[str, str], files: Mapping[str, list[Upload]], before: Case | None
+) -> tuple[Case, Choice]:
     limits = desk.settings.limits
     case_file = next(iter(files.get("case_file", ())), None)
-    return forms.case_of(fields, case_file, files.get("files", ()), limits), forms.choice_of(fields)
+    return forms.case_of(fields, case_file, files.get("files", ()), limits, before), forms.choice_of(fields)
 
 
 @router.post("/debates/{id}/hand")

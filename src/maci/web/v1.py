@@ -21,6 +21,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from maci.case.case import parse_case
 from maci.controller.decisions import Finished
 from maci.errors import EnvironmentError_, InputError
+from maci.story import Story
+from maci.story.words import shown
 from maci.web.desk import Run
 from maci.web.forms import choice_of, panels
 from maci.web.pages.words import percent, stop_words
@@ -87,13 +89,13 @@ def _finished(run: Run) -> Finished:
     return run.finished
 
 
-def _words(result: Finished) -> str:
+def _words(result: Finished, story: Story) -> str:
     if result.answer is None:
         return f"No answer: {result.detail}"
-    rest = sorted(result.distribution.items(), key=lambda item: -item[1])
+    rest = shown(result.distribution, 10, story.scale)
     return (
         f"{result.answer}\n\n"
-        + "\n".join(f"{label}: {percent(p)}" for label, p in rest[:10])
+        + "\n".join(f"{label}: {percent(p)}" for label, p in rest).replace("\N{NO-BREAK SPACE}", " ")
         + f"\n\n{stop_words(result.stop_reason)}"
     )
 
@@ -108,7 +110,7 @@ def _answer(run: Run, model: str) -> dict[str, Any]:
         "created": int(time.time()),
         "model": model,
         "choices": [
-            {"index": 0, "message": {"role": "assistant", "content": _words(result)}, "finish_reason": "stop"},
+            {"index": 0, "message": {"role": "assistant", "content": _words(result, run.story)}, "finish_reason": "stop"},
         ],
         "usage": {"prompt_tokens": prompt, "completion_tokens": generated, "total_tokens": prompt + generated},
         "maci": {

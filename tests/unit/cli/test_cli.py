@@ -19,6 +19,7 @@ from maci.agents.argument import Turn, Usage
 from maci.agents.fake import FunctionAgent
 from maci.errors import ContentRefused, EnvironmentError_
 from maci.evidence.fake import HashEncoder
+from maci.evidence.knowledge import conditions
 from maci.record.replay import replay
 from maci.record.transcript import Transcript, read
 
@@ -104,6 +105,27 @@ def test_a_question_on_the_command_line_is_a_case(maci, files) -> None:
     assert json.loads(ran.out)["answer"] == "yes"
     ran = maci("debate", "--question", "Is it?", "--panel", "panel.yaml", "--out", "open", "--json")
     assert json.loads(ran.out)["answer"] == "yes"
+
+
+def test_a_question_without_outcomes_says_what_the_readers_choose_from(maci) -> None:
+    asked = ("debate", "--question", "Who won the match?", "--set", "max_rounds=2", "--json")
+    said = f"No outcomes are named, so the readers choose among the {len(conditions())} conditions"
+    ran = maci(*asked, "--out", "open")
+    assert said in ran.err and '--outcomes "a,b,c"' in ran.err and "Possible outcomes" in ran.err
+    assert set(json.loads(ran.out)["distribution"]) <= {*(c.name for c in conditions()), "other"}
+    assert said not in maci(*asked, "--out", "quiet", "--quiet").err
+    assert said not in maci(*asked, "--out", "named", "--outcomes", "Gout,Measles").err
+
+
+def test_a_scale_is_printed_in_its_order_and_what_leads_is_marked(maci) -> None:
+    out = maci("debate", "tone-budget", "--out", "run", "--plain", "--set", "max_rounds=2").out
+    p = read(Path("run/transcript.jsonl")).events[-1].distribution
+    first = max(p, key=lambda label: p[label])
+    rows = [f"  {p[label]:5.2f}  {label}{'  (leads)' if label == first else ''}" for label in p]
+    assert list(p) == ["-2", "-1", "0", "+1", "+2"] and "\n".join(rows) in out
+    beliefs = [line for line in out.splitlines() if line.startswith("  mixture")]
+    assert beliefs and all(line.count("(leads)") == 1 and line.index("-2 ") < line.index("+2 ") for line in beliefs)
+    assert "−" not in out  # programs read it
 
 
 def test_show_and_replay_read_what_debate_wrote(maci, files) -> None:
@@ -493,6 +515,7 @@ from helpers import script, seat, turn
 from maci.agents.fake import FunctionAgent
 from maci.cli import main
 from maci.evidence.fake import HashEncoder
+from maci.evidence.knowledge import conditions
 
 class Slow:
     name, family = "slow", "slow"

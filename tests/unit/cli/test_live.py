@@ -6,10 +6,12 @@ import io
 
 import pytest
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, ConsoleDimensions
+from rich.text import Text
 
 from helpers import arg, open_debate, play, script, seat, settings, turn
 from maci.agents.argument import Usage
+from maci.cli.below import Below
 from maci.cli.frame import Look, frame, spark
 from maci.cli.live import LiveArea
 from maci.cli.remarks import Remarks
@@ -131,11 +133,49 @@ def test_the_area_is_drawn_and_leaves_nothing_behind():
     area = LiveArea(Console(file=out, force_terminal=True, width=80, height=24, legacy_windows=False))
     for event in events():
         area.follow(event)
+        area.say(event.type)
     written = out.getvalue()
     assert "openings" in written and " of at most 3" in written
     assert written.count("\x1b[?25l") == written.count("\x1b[?25h") == 1  # the cursor is hidden once and shown again
-    assert written.rstrip("\n").endswith(("\x1b[2K", "\x1b[?25h"))
+    assert written.endswith("\x1b[?25hfinished\n")
     area.close()
+
+
+class Sized(Console):
+    """A terminal that somebody pulls at."""
+
+    columns = 80
+
+    @property
+    def size(self) -> ConsoleDimensions:
+        return ConsoleDimensions(self.columns, 24)
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(80, 2), (60, 3), (30, 4), (100, 2)])
+def test_a_terminal_that_was_resized_is_cleared_of_all_rows_the_area_takes_by_then(monkeypatch, columns, rows):
+    monkeypatch.delenv("XTERM_VERSION", raising=False)
+    out = io.StringIO()
+    screen = Sized(file=out, force_terminal=True, legacy_windows=False)
+    area = Below(screen, lambda: Text(f"{'a' * 70}\nb"), per_second=0.001)
+    area.start()
+    before = len(out.getvalue())
+    screen.columns = columns  # 70 letters and one: 2 rows of 80 columns, 3 of 60, 4 of 30
+    area.say("said")
+    written = out.getvalue()[before:]
+    assert written.partition("said")[0].count("\x1b[2K") == rows
+    area._over.set()
+
+
+def test_what_did_not_change_is_not_written_again():
+    out = io.StringIO()
+    area = Below(Sized(file=out, force_terminal=True, legacy_windows=False), lambda: Text("same"), per_second=0.001)
+    area.start()
+    before = out.getvalue()
+    area.redraw()
+    assert out.getvalue() == before
+    area.say("new")
+    assert out.getvalue() == f"{before}\r\x1b[2Knew\nsame"
+    area._over.set()
 
 
 def test_only_a_terminal_that_can_has_a_live_area(monkeypatch):

@@ -43,8 +43,8 @@ def test_points_lie_where_a_logarithmic_axis_puts_them() -> None:
     points = tuple(Point(x=x, y=x) for x in (10.0, 100.0, 1000.0))
     root = drawn(Chart(title="t", x="x", y="y", log_x=True, log_y=True, series=(Series(name="s", points=points),)))
     marks = [(float(e.get("cx")), float(e.get("cy"))) for e in root.iter(f"{SVG}circle")]
-    # a decade is half of the axis: 54 to 274 across, 216 up to 26
-    assert marks == [(54, 216), (164, 121), (274, 26)]
+    # a decade is half of the axis: 50 to 214 across, 216 up to 26
+    assert marks == [(50, 216), (132, 121), (214, 26)]
     assert {"10", "100", "1,000"} <= {text.text for text in root.iter(f"{SVG}text")}
 
 
@@ -74,10 +74,25 @@ def test_ticks_are_few_and_inside(low: float, high: float, log: bool) -> None:
 
 def test_a_belief_fills_its_bar_by_probability() -> None:
     rows = [("round 0", {"a": 0.5, "b": 0.25, "c": 0.25}), ("round 1", {"a": 1.0})]
-    root = ElementTree.fromstring(stack(rows, ["a", "b"], "Beliefs", "b"))
-    parts = [(e.get("class"), float(e.get("width"))) for e in root.iter(f"{SVG}rect")]
-    assert parts == [("part c0", 202), ("part c1", 101), ("part rest", 101), ("part c0", 404)]
-    assert root.find(f"{SVG}desc").text == "round 0: a 0.50; round 1: a 1.00"
+    root = ElementTree.fromstring(stack(rows, ["a", "b"], "Beliefs"))
+    parts = [(e.get("class"), e.get("x"), e.get("width")) for e in root.iter("rect")]
+    assert parts == [
+        ("part c0", "0.00%", "50.00%"), ("part c1", "50.00%", "25.00%"), ("part rest", "75.00%", "25.00%"),
+        ("part c0", "0.00%", "100.00%"),
+    ]  # fmt: skip
+    assert root.get("role") == "img" and root.get("aria-label") == "Beliefs: round 0: a 0.50; round 1: a 1.00"
+    # 262 px on a phone: a half holds (131 − 6) / 6.9 = 18 letters, a quarter (65.5 − 6) / 6.9 = 8, too few for a name
+    assert [(e.text, e.get("class")) for e in root.iter("text")] == [
+        ("a 0.50", "on lead"), ("0.25", "on"), ("a 1.00", "on lead"),
+    ]  # fmt: skip
+
+
+def test_a_scale_keeps_its_order_and_a_long_one_its_most_probable() -> None:
+    course = [{"-1": 0.2, "0": 0.1, "+1": 0.7}]
+    assert ranked(course, scale=("-1", "0", "+1")) == ["-1", "0", "+1"]
+    long = tuple(str(i) for i in range(20))
+    assert ranked([{"7": 0.5, "3": 0.3, "12": 0.2}], most=3, scale=long) == ["3", "7", "12"]
+    assert ranked([], scale=("-1", "0", "+1")) == []
 
 
 def test_a_sparkline_has_a_gap_where_a_signal_is_undefined() -> None:

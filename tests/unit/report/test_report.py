@@ -22,7 +22,7 @@ from maci.panel import build_table
 from maci.record.transcript import read
 from maci.report.html import to_html
 from maci.report.markdown import to_markdown
-from maci.report.parts import anchors
+from maci.report.parts import anchors, argument
 from maci.report.provenance import Provenance
 from maci.run import run
 from maci.story import Story
@@ -60,7 +60,7 @@ def test_the_verdict_comes_first():
     p = story.result.distribution[story.result.answer]
     start = text.index(story.result.answer)
     assert (
-        text.index(f"{p:.0%}")
+        text.index(f"{100 * p:.0f} %")
         < text.index("Why it stopped")
         < text.index("What would change it")
         < text.rindex("Round by round")
@@ -153,8 +153,41 @@ def test_without_judges_and_on_a_scale_the_page_is_whole():
         script(n, turn(*p, labels=("-1", "0", "+1"))) for n, p in {"a": (0.6, 0.3, 0.1), "b": (0.1, 0.3, 0.6)}.items()
     ]
     case = make_case(scale)
-    page = check_page(to_html(Story.of(play(seat(agents, [], case), settings("crit.enabled=false"), case))))
+    story = Story.of(play(seat(agents, [], case), settings("crit.enabled=false"), case))
+    page = check_page(to_html(story))
     assert "none (CRIT-free)" in page.text
+
+
+def test_a_scale_is_shown_in_its_order_and_what_leads_is_marked():
+    labels = ("-1", "0", "+1")
+    scale = OutcomeSpace(kind="ordered", labels=labels, positions=(-1, 0, 1))
+    agents = [script(name, turn(0.1, 0.2, 0.7, labels=labels)) for name in "ab"]
+    case = make_case(scale)
+    story = Story.of(play(seat(agents, [], case), settings("crit.enabled=false"), case))
+    text = check_page(to_html(story)).text
+    assert "-1 0.10 0 0.20 +1 leads 0.70" in text  # not the most probable first
+    assert "-1 0.10, 0 0.20, +1 0.70" in text  # beliefs of a round
+    note = to_markdown(story)
+    rows = [line for line in note.splitlines() if line.endswith(("| 0.10 |", "| 0.20 |", "| 0.70 |"))]
+    assert rows == ["| \\-1 | 0.10 |", "| 0 | 0.20 |", "| \\+1 (leads) | 0.70 |"]
+
+
+def test_why_it_stopped_is_said_once_with_its_figures():
+    story = Story.of(debate())
+    last = story.closed[-1]
+    figures = f"(disagreement D {last.d:.3f}, shared evidence O {'–' if last.o is None else f'{last.o:.2f}'})"
+    said = f"The last allowed round was played {figures}."
+    page = check_page(to_html(story)).text
+    assert page.count("last allowed") == 1 and f"{said} max_rounds" in page
+    assert f"{said} (`max_rounds`)" in to_markdown(story)
+
+
+def test_numbers_below_zero_have_a_minus_sign():
+    story = Story.of(debate())
+    rejected = next(item for item in story.said.values() if item.fate == "rejected")
+    low = replace(rejected, admission=replace(rejected.admission, q=-0.081, reason="q -0.081 < τ_Q 0.100"))
+    shown = argument(low, {}, story.spans)
+    assert "q −0.081 · CRIT" in shown and "rejected because q −0.081 &lt; τ_Q 0.100" in shown
 
 
 def test_a_minority_and_a_persons_hand_are_reported():
@@ -251,4 +284,4 @@ def test_what_was_found_out_on_the_way_is_told_with_what_it_brought():
     )
     text = check_page(to_html(story)).text
     assert "q1 — Yes, <b>red</b> eyes. (odd)" in text
-    assert "This brought -0.10 bits; 0.40 were expected." in text
+    assert "This brought −0.10 bits; 0.40 were expected." in text

@@ -12,6 +12,7 @@ import pytest
 
 from maci.controller.inputs import Intervened
 from maci.errors import EnvironmentError_
+from maci.evidence.knowledge import conditions
 from maci.record.replay import replay
 from maci.record.transcript import Transcript, read
 from maci.web.pages.layout import STATIC, static
@@ -234,6 +235,68 @@ def test_panels_are_models_for_programs(tmp_path: Path, monkeypatch: pytest.Monk
 
     with tables(monkeypatch):
         visit(tmp_path, walk)
+
+
+def test_a_debate_without_an_answer_is_no_success_and_can_be_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def walk(browser: Browser) -> str:
+        id = await browser.start(budget_tokens="1", panel="readers", evidence="yes it is\n\nno it is not")
+        await browser.end(id)
+        page = (await browser.get(f"/debates/{id}")).text
+        assert '<span class="tag bad">no answer: budget spent</span>' in page
+        assert '<span class="tag bad">no answer: budget spent</span>' in (await browser.get("/")).text
+        assert f'href="/new?from={id}"' in page
+        form = (await browser.get(f"/new?from={id}")).text
+        assert ">Is it so?</textarea>" in form and ">yes\nno</textarea>" in form
+        assert 'name="budget_tokens" id="budget_tokens" value="1"' in form and f'name="from" value="{id}"' in form
+        return id
+
+    id = visit(tmp_path, walk)
+    assert transcript(tmp_path, id)[-1].answer is None
+
+
+def test_the_page_has_the_minority_report_and_the_known_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def walk(browser: Browser) -> None:
+        case = b"question: Is it so?\noutcomes: ['yes', 'no']\ngold: 'no'\n"
+        form = {"word": await browser.word(), "settings": "max_rounds=2"}
+        answer = await browser.client.post("/debates", data=form, files={"case_file": ("case.yaml", case)})
+        id = answer.url.path.rpartition("/")[2]
+        await browser.end(id)
+        page = (await browser.get(f"/debates/{id}")).text
+        assert "Known answer: no. " in page and "This is wrong." in page
+        assert "Minority report: 1 agent of 2 would answer otherwise" in page
+
+    with tables(monkeypatch):
+        visit(tmp_path, walk)
+
+
+def test_a_question_while_it_is_paused_keeps_its_form(tmp_path: Path) -> None:
+    async def walk(browser: Browser) -> None:
+        answer = await browser.post("/debates", {"builtin": "dengue", "panel": "readers", "questions": "1"})
+        id = answer.url.path.rpartition("/")[2]
+        run = browser.desk._running[id]
+        async with asyncio.timeout(60):
+            while not run.question:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        page = (await browser.post(f"/debates/{id}/hand", {"action": "pause"})).text
+        assert "It asks: " in page and 'id="answer-form"' in page and 'id="do-go"' in page
+        await browser.post(f"/debates/{id}/answer", {"quick": "stop"})
+        await browser.post(f"/debates/{id}/hand", {"action": "go"})
+        await browser.end(id)
+        assert run.finished is not None
+
+    visit(tmp_path, walk)
+
+
+def test_a_question_without_outcomes_says_what_the_readers_choose_from(tmp_path: Path) -> None:
+    async def walk(browser: Browser) -> None:
+        id = await browser.start(question="Who won the match?", outcomes="", settings="max_rounds=2", panel="readers")
+        await browser.end(id)
+        page = (await browser.get(f"/debates/{id}")).text
+        assert f"among the {len(conditions())} conditions" in page and "start again with outcomes of your own" in page
+
+    visit(tmp_path, walk)
 
 
 def test_the_first_page_is_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

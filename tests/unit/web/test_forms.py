@@ -40,7 +40,12 @@ def test_a_built_in_case_takes_evidence_along() -> None:
     [
         ({}, None, "what shall be debated"),
         ({"builtin": "../../etc/passwd"}, None, "no built-in case"),
-        ({"question": "x", "outcomes": "only one"}, None, "outcome"),
+        (
+            {"question": "x", "outcomes": "cat"},
+            None,
+            "there is only 'cat'. Name two or more, .* or leave the field empty",
+        ),
+        ({"question": "x", "outcomes": " , ,"}, None, "no name stands between the commas"),
         ({}, Upload("a.py", b"x"), "YAML, TOML or JSON"),
         ({}, Upload("a.yaml", b"\xff\xfe"), "UTF-8"),
         ({}, Upload("a.yaml", b"x" * ((1 << 20) + 1)), "bytes"),

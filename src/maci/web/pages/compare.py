@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from maci.controller.decisions import Finished
 from maci.page.markup import Child, Markup, el
+from maci.page.numbers import typeset
 from maci.page.strips import key, ranked, stack
 from maci.record.otherwise import CAUTION, Otherwise
 from maci.report.parts import tag
@@ -15,7 +17,7 @@ from maci.story.words import figure
 from maci.web.history import Summary
 from maci.web.pages.layout import page
 from maci.web.pages.panels import round_name
-from maci.web.pages.words import count, money, percent, state_tag, stop_words, title_of, when
+from maci.web.pages.words import count, ended_tag, moment, money, percent, state_tag, stop_words, title_of, when
 
 __all__ = ["Side", "compare_page", "replay_page"]
 
@@ -50,7 +52,7 @@ def compare_page(every: Sequence[Summary], sides: Sequence[Side], chosen: tuple[
 
 def _pick(name: str, label: str, every: Sequence[Summary], chosen: str) -> Markup:
     options = [el("option", "–", value="")] + [
-        el("option", f"{title_of(s.title, s.question, 60)} · {s.panel} · {s.created[:16].replace('T', ' ')}", value=s.id,
+        el("option", f"{moment(s.created)} · {title_of(s.title, s.question, 48)} · {s.panel}", value=s.id,
            selected=s.id == chosen)
         for s in every
     ]  # fmt: skip
@@ -69,7 +71,8 @@ def _both(a: Side, b: Side, step: int | None) -> Markup:
         for name, x, y in rows
     )
     facts = el("table", el("caption", "What the two came to", class_="unseen"), el("thead", head), el("tbody", lines))
-    labels = ranked([item.mixture for s in (a, b) for item in s.story.closed if item.mixture])
+    scale = a.story.scale if a.story.scale == b.story.scale else ()
+    labels = ranked([item.mixture for s in (a, b) for item in s.story.closed if item.mixture], scale=scale)
     last = max(len(a.story.rounds), len(b.story.rounds)) - 1
     at = last if step is None else max(0, min(step, last))
     return el(
@@ -77,7 +80,7 @@ def _both(a: Side, b: Side, step: int | None) -> Markup:
         el("div", facts, class_="scroll", role="region", tabindex=0, aria_label="What the two came to"),
         el("h2", "Beliefs, round by round"),
         key(labels, "all others") if labels else None,
-        el("div", (_mixtures(s, labels, f"mix-{n}") for n, s in zip("ab", (a, b), strict=True)), class_="side-by-side"),
+        el("div", (_mixtures(s, labels) for s in (a, b)), class_="side-by-side"),
         el("h2", "What was said", id="said"),
         _steps(a.id, b.id, at, last),
         el("div", (_round(s, at) for s in (a, b)), class_="side-by-side"),
@@ -111,7 +114,7 @@ def _value(side: Side, name: str) -> Child:
         case "Probability":
             return percent(None if answer is None else shares.get(answer))
         case "State":
-            return state_tag(side.state)
+            return state_tag(side.state) if result is None else _ended(result)
         case "Why it stopped":
             return stop_words(result.stop_reason) if result else "–"
         case "Rounds":
@@ -132,16 +135,20 @@ def _value(side: Side, name: str) -> Child:
             return story.opened.case.gold or "–"
 
 
+def _ended(result: Finished) -> Markup:
+    return ended_tag(result.stop_reason, answered=result.answer is not None, withheld=result.abstained is not None)
+
+
 def _name(side: Side) -> Markup:
     """What a debate is called, and when it was held: two may have the same name."""
     opened = side.story.opened
     return el("span", title_of(opened.case.title, opened.case.question, 60), " · ", when(opened.created))
 
 
-def _mixtures(side: Side, labels: Sequence[str], id: str) -> Markup:
+def _mixtures(side: Side, labels: Sequence[str]) -> Markup:
     rows = [("opening" if r.number == 0 else f"round {r.number}", r.mixture) for r in side.story.closed if r.mixture]
     chart = (
-        stack(rows, labels, "The mixture of all agents, round by round", id)
+        stack(rows, labels, "The mixture of all agents, round by round")
         if rows
         else el("p", "no belief yet", class_="soft")
     )
@@ -166,7 +173,7 @@ def _round(side: Side, at: int) -> Markup:
     item = side.story.rounds[at]
     said = []
     for s in item.said:
-        why = el("span", f" {s.admission.reason}", class_="soft") if s.admission is not None else None
+        why = el("span", f" {typeset(s.admission.reason)}", class_="soft") if s.admission is not None else None
         said.append(el("li", tag(s.fate), " ", el("b", s.agent), f" {s.argument.claim}", why))
     lead = "" if item.answer is None else f"{item.answer} {percent(item.mixture[item.answer])}, D {figure(item.d, 2)}"
     return el("section", el("h3", round_name(item)), el("p", lead, class_="soft"), el("ul", said, class_="said"))

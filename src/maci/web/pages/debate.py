@@ -29,6 +29,7 @@ def debate_page(
     notice: str = "",
     elsewhere: bool = False,
     question: str = "",
+    remark: str = "",
 ) -> str:
     """The whole page; ``elsewhere``: another process runs the debate, and only that one can steer it."""
     parts, case = panels(story, state, question), story.opened.case
@@ -39,15 +40,31 @@ def debate_page(
         el("h1", title_of(case.title, case.question)),
         el("p", el("span", parts["p-state"], id="p-state"), " ", el("span", _who(story), class_="soft")),
         place["p-question"],
-        el("div", controls(id, state, visit, elsewhere=elsewhere, question=question), id="controls", data_state=state),
+        el(
+            "div",
+            controls(id, state, visit, elsewhere=elsewhere, question=question, answered=_answered(story)),
+            id="controls",
+            data_state=state,
+        ),
         class_="head",
     )
     said = el("p", notice, class_="notice", role="status") if notice else None
+    link = f"/debates/{quote(id)}"
+    known = None
+    if remark:
+        again = el("a", "start again with outcomes of your own", href=f"/new?from={quote(id)}")
+        known = el("p", f"{remark} If that is not what you meant, ", again, ".", class_="warn")
     broke = el("p", f"It broke off: {error}", class_="bad-note") if error and state == "broken" else None
     rounds = [place[f"p-round-{item.number}"] for item in story.rounds]
     main = el(
         "div",
-        el("section", el("h2", "Beliefs", id="h-beliefs"), place["p-beliefs"], aria_labelledby="h-beliefs"),
+        el(
+            "section",
+            el("h2", "Beliefs", id="h-beliefs"),
+            place["p-beliefs"],
+            aria_labelledby="h-beliefs",
+            class_="first",
+        ),
         el(
             "section",
             el("h2", "Round by round", id="h-rounds"),
@@ -78,20 +95,21 @@ def debate_page(
             aria_labelledby="h-dials",
         ),
         el("section", el("h2", "Spent", id="h-spent"), place["p-spend"], aria_labelledby="h-spent"),
-        None if live else _replay_form(id),
+        None if live or not story.closed else _replay_form(id),
         aria_label="Steering and signals",
     )
-    link = f"/debates/{quote(id)}"
     body = el(
-        "div", head, said, place["p-verdict"], place["p-now"], broke, el("div", main, side, class_="columns"),
+        "div", head, said, known, place["p-verdict"], place["p-now"], broke, el("div", main, side, class_="columns"),
         el("p", parts["p-said"], id="p-said", class_="unseen", aria_live="polite"),
         id="debate", data_live="yes" if live else None, data_events=f"{link}/events", data_last=len(events),
     )  # fmt: skip
     return page(title_of(case.title, case.question, 60), body, live=True, refresh=5 if live else None)
 
 
-def controls(id: str, state: str, visit: Visit, *, elsewhere: bool = False, question: str = "") -> Markup:
-    """What can be done with the debate now."""
+def controls(
+    id: str, state: str, visit: Visit, *, elsewhere: bool = False, question: str = "", answered: bool = True
+) -> Markup:
+    """What can be done with the debate now; one that came to nothing is first of all started again."""
     link = f"/debates/{quote(id)}"
 
     def act(action: str, label: str, kind: str | None = None) -> Markup:
@@ -101,11 +119,11 @@ def controls(id: str, state: str, visit: Visit, *, elsewhere: bool = False, ques
     if elsewhere:
         words = "Another process runs this debate: it is steered there. Load the page again to see how far it is."
         return el("p", words, class_="soft")
+    asked = _answer_form(link, visit) if question and state in {"running", "paused"} else None
     if state == "running":
-        asked = _answer_form(link, visit) if question else None
         return join(asked, el("div", act("pause", "Pause"), act("stop", "Stop"), class_="buttons"))
     if state == "paused":
-        return el("div", act("go", "Go on", "home"), act("stop", "Stop"), class_="buttons")
+        return join(asked, el("div", act("go", "Go on", "home"), act("stop", "Stop"), class_="buttons"))
     if state == "broken":
         again = el("button", "Go on with it", type="submit", class_="home", id="do-resume")
         form = el("form", hidden(visit), again, method="post", action=f"{link}/resume")
@@ -114,11 +132,18 @@ def controls(id: str, state: str, visit: Visit, *, elsewhere: bool = False, ques
         ("report.html", "Report"), ("report.md", "Markdown"), ("result.json", "JSON"), ("transcript.jsonl", "Transcript"),
     )  # fmt: skip
     links = [
-        el("a", name, href=f"{link}/{file}", class_="button home" if file == "report.html" else "button")
+        el("a", name, href=f"{link}/{file}", class_="button home" if file == "report.html" and answered else "button")
         for file, name in exports
     ]
     compare = el("a", "Compare …", href=f"/compare?a={quote(id)}", class_="button")
-    return el("div", links, compare, class_="buttons")
+    kind = "button" if answered else "button home"
+    again = el("a", "Start again with other settings", href=f"/new?from={quote(id)}", class_=kind, id="do-again")
+    every = (links, compare, again) if answered else (again, links, compare)
+    return el("div", *every, class_="buttons")
+
+
+def _answered(story: Story) -> bool:
+    return story.result is None or story.result.answer is not None
 
 
 def _answer_form(link: str, visit: Visit) -> Markup:
@@ -199,6 +224,7 @@ def _replay_form(id: str) -> Markup:
             class_="stack",
         ),
         aria_labelledby="h-replay",
+        class_="last",
     )
 
 

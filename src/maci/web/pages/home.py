@@ -9,7 +9,7 @@ from maci.page.markup import Markup, el
 from maci.web.guard import Visit
 from maci.web.history import Summary
 from maci.web.pages.layout import hidden, page
-from maci.web.pages.words import count, percent, state_tag, stop_words, title_of, when
+from maci.web.pages.words import count, ended_tag, percent, state_tag, stop_words, title_of, when
 
 __all__ = ["home_page"]
 
@@ -99,7 +99,7 @@ def _row(item: Summary) -> Markup:
     return el(
         "tr",
         el("th", link, scope="row"),
-        el("td", state_tag(item.state), class_="left", title=stop_words(item.stop_reason) or None),
+        el("td", _state(item), class_="left", title=stop_words(item.stop_reason) or None),
         el("td", item.answer or "–", class_="words"),
         el("td", percent(item.p), data_v="" if item.p is None else f"{item.p:.6f}"),
         el("td", count(item.rounds), data_v="" if item.rounds is None else item.rounds),
@@ -107,6 +107,12 @@ def _row(item: Summary) -> Markup:
         el("td", item.panel or "–", class_="left"),
         el("td", when(item.created)),
     )
+
+
+def _state(item: Summary) -> Markup:
+    if item.state != "finished":
+        return state_tag(item.state)
+    return ended_tag(item.stop_reason, answered=item.answer is not None, withheld=item.withheld)
 
 
 def _pages(total: int, number: int, query: str) -> Markup | None:

@@ -109,7 +109,7 @@ def _decision(event: Event) -> str:
         case Dialled():
             dials = event.dials
             by = " (by hand)" if event.by_hand else ""
-            return f"round {event.round}: CL {dials.cl:.2f}, τ_Q {dials.tau_q:.2f}, τ_CRIT {dials.tau_crit:.2f}{by}"
+            return f"round {event.round}: CL {dials.cl:.2f}, τ_Q {figure(dials.tau_q)}, τ_CRIT {dials.tau_crit:.2f}{by}"
         case Finished():
             what = (
                 "no answer"
@@ -121,7 +121,7 @@ def _decision(event: Event) -> str:
             now = f", {len(event.acquire)} asked now" if event.acquire else ""
             return f"{len(event.items)} things to find out, {event.joint_gain:.2f} of {event.entropy:.2f} bits{now}"
         case Gained():
-            return f"expected {event.predicted:.2f} bits, got {event.realised:.2f}"
+            return f"expected {figure(event.predicted)} bits, got {figure(event.realised)}"
         case Watched():
             return f"round {event.round}: {'; '.join(watched(event)) or 'nothing that may be harm'}"
         case _:

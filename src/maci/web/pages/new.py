@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from urllib.parse import quote
 
 from maci.case.case import Case
 from maci.config import PROFILES
 from maci.page.markup import Child, Markup, el
+from maci.report.verdict import sentence
 from maci.web.guard import Visit
 from maci.web.pages.layout import hidden, page
 
@@ -26,13 +28,20 @@ def new_page(
     alert = None
     if wrong:
         alert = el(
-            "div", el("p", "The debate was not started."), el("p", wrong),
+            "div", el("p", "The debate was not started."), el("p", sentence(wrong)),
             el("p", "Files have to be chosen again; everything else is still there.", class_="soft"),
             class_="verdict wrong", role="alert", tabindex=-1, id="wrong",
         )  # fmt: skip
+    again = given.get("from", "")
+    head = None
+    if again:
+        link = el("a", "a debate on record", href=f"/debates/{quote(again)}")
+        head = el(
+            "p", "Filled in from ", link, ": change what you like. What was recorded stays as it is.", class_="notice"
+        )
     form = el(
         "form",
-        hidden(visit),
+        hidden(visit, **({"from": again} if again else {})),
         _case(given, cases),
         _evidence(given, kinds),
         _table(given, panels),
@@ -44,7 +53,7 @@ def new_page(
         class_="stack wide",
         id="new",
     )
-    return page("New debate", el("h1", "New debate"), alert, form, here="/new")
+    return page("New debate", el("h1", "New debate"), head, alert, form, here="/new")
 
 
 def _field(name: str, label: str, control: Markup, hint: str = "") -> Markup:
@@ -118,7 +127,8 @@ def _case(given: Mapping[str, str], cases: Mapping[str, Case]) -> Markup:
             "outcomes",
             given,
             "Possible outcomes",
-            "One a line, or between commas. Empty: the agents name them.",
+            "One a line, or between commas. Empty: the agents name them; the embedded readers then choose among the conditions of "
+            "their medical knowledge, whatever the question is about.",
             rows=3,
         ),
         _select("builtin", given, "Or a built-in case", options),
@@ -136,10 +146,21 @@ def _evidence(given: Mapping[str, str], kinds: Sequence[str]) -> Markup:
         accept=",".join(kinds),
         aria_describedby="files-hint",
     )
+    kept = el(
+        "input",
+        type="checkbox",
+        name="keep_evidence",
+        id="keep_evidence",
+        value="yes",
+        checked=bool(given.get("keep_evidence")),
+    )
     hint = f"Up to 20 files of 8 MB: {' '.join(kinds)}. Tables need a column text, and may have label and source."
     return el(
         "fieldset",
         el("legend", "Evidence"),
+        el("label", kept, " Keep the evidence that came with that debate", for_="keep_evidence")
+        if given.get("from")
+        else None,
         _area("evidence", given, "Texts", "An empty line between two texts.", rows=4),
         _field("files", "Files", files, hint),
         el(

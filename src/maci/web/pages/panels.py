@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from textwrap import shorten
 
 from maci.page.markup import Markup, el, join
 from maci.page.strips import bar, key, ranked, stack
 from maci.report.evidence import evidence
-from maci.report.parts import anchors, distribution, signals
+from maci.report.parts import anchors, signals
 from maci.report.plan import plan
 from maci.report.rounds import round_box
+from maci.report.verdict import answer, minority_report, sentence
 from maci.story import Story
 from maci.story.model import Round
-from maci.story.words import STOPS, figure, how_sure, plural, would_change
-from maci.web.pages.words import count, money, percent, state_tag
+from maci.story.words import STOPS, figure, plural, stopped, would_change
+from maci.web.pages.words import count, ended_tag, money, percent, state_tag
 
 __all__ = ["panels", "round_name", "said_aloud"]
 
 
 def panels(story: Story, state: str, question: str = "") -> dict[str, Markup]:
     """Every part by the id of its place on the page."""
-    none = el("p", "Nothing is measured before the openings are in.", class_="soft")
+    over = story.result is not None
+    none = el(
+        "p", "Nothing was measured." if over else "Nothing is measured before the openings are in.", class_="soft"
+    )
     parts = {
-        "p-state": state_tag("asking" if question and state == "running" else state),
+        "p-state": _state(story, "asking" if question and state == "running" else state),
         "p-now": _now(story, state),
         "p-verdict": _verdict(story),
         "p-signals": signals(story) or none,
@@ -41,6 +46,14 @@ def panels(story: Story, state: str, question: str = "") -> dict[str, Markup]:
         for before, now in zip(befores, story.rounds, strict=False)
     }
     return parts | rounds
+
+
+def _state(story: Story, state: str) -> Markup:
+    """Where it stands, or how it ended."""
+    result = story.result
+    if result is None:
+        return state_tag(state)
+    return ended_tag(result.stop_reason, answered=result.answer is not None, withheld=result.abstained is not None)
 
 
 def _no_plan(story: Story) -> str:
@@ -72,8 +85,7 @@ def _now(story: Story, state: str) -> Markup:
     """What is going on."""
     if story.result is not None:
         told = story.result.answer is None  # the verdict says it already
-        detail = f" ({story.result.detail})" if story.result.detail and not told else ""
-        return el("p", STOPS[story.result.stop_reason], detail, class_="soft")
+        return Markup("") if told else el("p", stopped(story), class_="soft")
     if state == "paused":
         return el("p", "Paused: nothing new is sent. Calls that were out come in.", class_="warn")
     if state == "broken":
@@ -103,51 +115,33 @@ def _verdict(story: Story) -> Markup:
         after = el("p", f"after {round_name(last).lower()}; it may change", class_="soft")
         lead = el("p", f"So far: {last.answer}, {percent(last.mixture[last.answer])}", dir="auto")
         return el("div", lead, after, class_="verdict")
-    if result.answer is None:
-        return el("div", el("p", "No answer"), el("p", result.detail), class_="verdict wrong")
-    p = result.distribution.get(result.answer, 0.0)
-    kind = "calibrated probability" if story.opened.config.calibration.made_for else "probability, not calibrated"
-    why = None
-    if result.abstained:
-        why = el(
-            "p",
-            f"No answer is given at this level of risk ({result.abstained}). This is the best guess.",
-            class_="warn",
-        )
+    title, body = minority_report(story, result)
+    against = el("details", el("summary", title), body, id="minority", open=result.stop_reason == "impasse")
     hangs = would_change(story)
-    return el(
-        "div",
-        el("p", result.answer, class_="answer", dir="auto"),
-        el("p", el("b", percent(p)), f" {kind}: {how_sure(p)}."),
-        why,
-        distribution(result.distribution, 5),
-        el("details", el("summary", "What would change it"), el("ul", (el("li", line) for line in hangs)))
-        if hangs
-        else None,
-        _warnings(result.warnings),
-        class_="verdict",
+    return answer(
+        story,
+        result,
+        _folded("What would change it", hangs, "hangs"),
+        against if body else None,
+        _folded(plural(len(result.warnings), "warning"), result.warnings, "warnings"),
+        most=5,
     )
 
 
-def _warnings(lines: tuple[str, ...]) -> Markup | None:
+def _folded(title: str, lines: Sequence[str], id: str) -> Markup | None:
     if not lines:
         return None
-    return el(
-        "details",
-        el("summary", plural(len(lines), "warning")),
-        el("ul", (el("li", line) for line in lines)),
-        id="warnings",
-    )
+    return el("details", el("summary", title), el("ul", (el("li", sentence(line)) for line in lines)), id=id)
 
 
 def _beliefs(story: Story) -> Markup:
     closed = [item for item in story.closed if item.mixture]
     if not closed:
-        return el("p", "No belief yet.", class_="soft")
-    labels, now = ranked([item.mixture for item in closed]), closed[-1]
+        return el("p", "No belief yet." if story.result is None else "Nobody stated a belief.", class_="soft")
+    labels, now = ranked([item.mixture for item in closed], scale=story.scale), closed[-1]
     rows = [("opening" if item.number == 0 else f"round {item.number}", item.mixture) for item in closed]
-    together = stack(rows, labels, "The mixture of all agents, round by round", "beliefs-over")
-    each = stack(list(now.beliefs.items()), labels, f"Each agent's belief, {round_name(now).lower()}", "beliefs-now")
+    together = stack(rows, labels, "The mixture of all agents, round by round")
+    each = stack(list(now.beliefs.items()), labels, f"Each agent's belief, {round_name(now).lower()}")
     more = len({label for item in closed for label in item.mixture}) > len(labels)
     weights = ", ".join(f"{name} {weight:.2f}" for name, weight in now.weights.items())
     figures = (
@@ -165,7 +159,8 @@ def _beliefs(story: Story) -> Markup:
 def _dials(story: Story) -> Markup:
     dials = next((item.dials for item in reversed(story.rounds) if item.dials is not None), None)
     if dials is None:
-        return el("p", "The dials are set when the openings are in.", class_="soft")
+        none = "The dials are set when the openings are in." if story.result is None else "They were never set."
+        return el("p", none, class_="soft")
     now = story.current
     rows = (
         ("CL, contentiousness", dials.cl),

@@ -7,9 +7,10 @@ from textwrap import shorten
 
 from maci.llm.usage import dollars
 from maci.page.markup import Markup, el
+from maci.page.numbers import percent
 from maci.story.words import STOPS
 
-__all__ = ["STATES", "count", "money", "percent", "state_tag", "stop_words", "title_of", "when"]
+__all__ = ["STATES", "count", "ended_tag", "moment", "money", "percent", "state_tag", "stop_words", "title_of", "when"]
 
 STATES = {
     "running": ("under way", "live"),
@@ -19,21 +20,6 @@ STATES = {
     "broken": ("broke off", "bad"),
     "unreadable": ("cannot be read", "bad"),
 }
-
-
-def percent(p: float | None) -> str:
-    """A probability for people; 100 % and 0 % are kept for what is certain.
-
-    >>> [percent(p) for p in (None, 0.8349, 0.9996, 1.0, 0.0004)]
-    ['–', '83 %', '> 99 %', '100 %', '< 1 %']
-    """
-    if p is None:
-        return "–"
-    if 0.995 <= p < 1:
-        return "> 99 %"
-    if 0 < p < 0.005:
-        return "< 1 %"
-    return f"{p:.0%}".replace("%", " %")
 
 
 def count(value: int | None) -> str:
@@ -48,17 +34,52 @@ def money(usd: float) -> str:
 
 def when(text: str) -> Markup:
     """A moment of the record, in UTC."""
+    written = moment(text)
+    return el("span", "–") if written == "–" else el("time", written, datetime=text, title="UTC")
+
+
+def moment(text: str) -> str:
+    """The same in letters.
+
+    >>> moment("2026-11-16T09:27:31+01:00"), moment("")
+    ('2026-11-16 08:27', '–')
+    """
     try:
-        moment = datetime.fromisoformat(text).astimezone(UTC)
+        return f"{datetime.fromisoformat(text).astimezone(UTC):%Y-%m-%d %H:%M}"
     except ValueError:
-        return el("span", "–")
-    return el("time", f"{moment:%Y-%m-%d %H:%M}", datetime=text, title="UTC")
+        return "–"
 
 
 def state_tag(state: str) -> Markup:
     """Where a debate stands."""
     words, kind = STATES.get(state, (state, ""))
     return el("span", words, class_=f"tag {kind}")
+
+
+_ENDS = {
+    "budget": "budget spent",
+    "error": "an error",
+    "stopped_by_user": "stopped by a person",
+    "impasse": "no agreement",
+    "stalemate": "no good arguments",
+    "max_rounds": "last round played",
+}
+"""Ends that are no agreement, in a tag's few words."""
+
+
+def ended_tag(reason: str, *, answered: bool = True, withheld: bool = False) -> Markup:
+    """How a debate that is over ended: green only where it came to an agreement.
+
+    >>> ended_tag("budget", answered=False)
+    '<span class="tag bad">no answer: budget spent</span>'
+    >>> ended_tag("consensus"), ended_tag("impasse")
+    ('<span class="tag good">finished</span>', '<span class="tag warn">finished: no agreement</span>')
+    """
+    cause = "answer withheld" if withheld else _ENDS.get(reason, "")
+    if not answered:
+        return el("span", f"no answer: {cause or reason}", class_="tag bad")
+    kind = "bad" if reason == "error" else "warn" if cause else "good"
+    return el("span", f"finished: {cause}" if cause else "finished", class_=f"tag {kind}")
 
 
 def stop_words(reason: str) -> str:
