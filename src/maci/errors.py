@@ -63,6 +63,8 @@ __all__ = [
     "WrongKey",
     "exit_code",
     "install",
+    "one_line",
+    "said",
 ]
 
 
@@ -230,3 +232,20 @@ def exit_code(error: BaseException) -> int:
     if isinstance(error, MaciError):
         return error.exit
     return 130 if isinstance(error, KeyboardInterrupt) else 1
+
+
+def said(error: BaseException) -> str:
+    r"""What an error says, in one line; one that is not ours says its kind too.
+
+    >>> said(CaseError("no question")), said(ValueError("no\nquestion")), said(TimeoutError())
+    ('no question', 'ValueError: no question', 'TimeoutError')
+    """
+    text = one_line(str(error))
+    if text and isinstance(error, MaciError):  # written for people
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def one_line(text: str) -> str:
+    """A text as one line that can be written as UTF-8."""
+    return " ".join(text.encode("utf-8", "replace").decode().split())

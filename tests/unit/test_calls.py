@@ -131,7 +131,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 100.0
-        monkeypatch.setattr("maci.calls.monotonic", lambda: self.now)
+        monkeypatch.setattr("maci.calls.clock.monotonic", lambda: self.now)
 
 
 def test_time_that_is_up_ends_the_debate_with_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,7 +81,7 @@ def test_a_paused_debate_can_be_stopped() -> None:
 
 def test_seconds_of_a_pause_are_not_the_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
-    monkeypatch.setattr("maci.calls.monotonic", lambda: clock[0])
+    monkeypatch.setattr("maci.calls.clock.monotonic", lambda: clock[0])
     table = seat([Counting("x"), Counting("y")])
 
     async def go() -> Finished:

@@ -191,7 +191,7 @@ def test_only_what_the_source_can_answer_is_asked():
 def test_the_time_a_person_takes_to_answer_is_not_the_budgets(monkeypatch: pytest.MonkeyPatch):
     """The clock says 0 until a question is asked; then the answer takes an hour, and the budget is a minute."""
     clock = [0.0]
-    monkeypatch.setattr("maci.calls.monotonic", lambda: clock[0])
+    monkeypatch.setattr("maci.calls.clock.monotonic", lambda: clock[0])
 
     async def ask(item: Any) -> str:
         clock[0] += 3600
@@ -212,7 +212,7 @@ def test_the_time_a_person_takes_to_answer_is_not_the_budgets(monkeypatch: pytes
 
 def test_a_hand_on_the_dials_while_a_person_thinks_does_not_start_the_clock(monkeypatch: pytest.MonkeyPatch):
     clock, queues = [0.0], list[asyncio.Queue[Intervened]]()
-    monkeypatch.setattr("maci.calls.monotonic", lambda: clock[0])
+    monkeypatch.setattr("maci.calls.clock.monotonic", lambda: clock[0])
 
     async def ask(item: Any) -> str:
         clock[0] += 3600
@@ -232,7 +232,7 @@ def test_a_hand_on_the_dials_while_a_person_thinks_does_not_start_the_clock(monk
 
 def test_machines_that_take_too_long_after_a_person_has_answered_are_still_late(monkeypatch: pytest.MonkeyPatch):
     clock = [0.0]
-    monkeypatch.setattr("maci.calls.monotonic", lambda: clock[0])
+    monkeypatch.setattr("maci.calls.clock.monotonic", lambda: clock[0])
 
     async def ask(item: Any) -> str:
         clock[0] += 3600

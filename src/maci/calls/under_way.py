@@ -1,70 +1,29 @@
-"""Input and output of a debate: what is under way, within the budget."""
+"""The calls of a debate that are under way, within the budget."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
-from time import monotonic
 from typing import Any, Literal, cast
 
-from maci.acquisition.answers import checked
-from maci.acquisition.plan import Item
-from maci.acquisition.proposals import Proposer, Surveyor
-from maci.acquisition.sources.source import Menu, Reply, Source
 from maci.agents.agent import Agent
-from maci.agents.anchor import TurnRequest
-from maci.agents.argument import Turn, Usage
-from maci.controller.acquiring import USED, residual
-from maci.controller.inputs import (
-    Acquired,
-    Exhausted,
-    Input,
-    Intervened,
-    JudgeAbstention,
-    Lost,
-    Pending,
-    Resolved,
-    Retrieved,
-    Scored,
-    Sent,
-    Surveyed,
-    TurnFailed,
-    TurnTaken,
-    pack,
-    usage_of,
-)
+from maci.agents.argument import Usage
+from maci.calls.clock import Clock
+from maci.calls.lookup import resolve, retrieve, survey
+from maci.calls.replies import acquire, failure, score, spent, turn, unsent
+from maci.calls.table import Table
+from maci.controller.inputs import Exhausted, Input, Intervened, Lost, Pending, Sent, usage_of
 from maci.controller.requests import Want, score_request, turn_request, wants
 from maci.controller.state import State
-from maci.errors import BudgetError, ConfigError, InputError, MaciError
-from maci.evidence.encode import Encoder
-from maci.evidence.source import ACQUIRED, EvidenceSource
-from maci.evidence.span import Span
-from maci.judge.crit import CritScore, Judge, JudgeAbstained, ScoreRequest
-from maci.llm.budget import Bound, Ledger, Purse, purse, spending
+from maci.errors import ConfigError
+from maci.judge.crit import Judge
+from maci.llm.budget import Bound, Ledger, Purse, spending
 from maci.llm.usage import dollars
-from maci.record.events import read_back
 
-__all__ = ["Calls", "Table"]
+__all__ = ["Calls"]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """Who debates, on what evidence."""
-
-    agents: Sequence[Agent]
-    judges: Sequence[Judge]
-    evidence: EvidenceSource
-    encoder: Encoder
-    proposer: Proposer | None = None
-    """Who looks for what could be found out; without one, only agents' requests and disagreements are considered."""
-    source: Source | None = None
-    """Who answers what the plan asks."""
-
-
-_LONGEST_MENU = 200
-"""Sections of a source's menu that are looked at."""
 _Refusal = tuple[Literal["tokens", "usd", "seconds"], str]
 """What a call did not fit into, and the figures."""
 
@@ -132,11 +91,10 @@ class Calls:
         self._spent_in_vain, self._ruin = Usage(), cast(_Refusal | None, None)
         budget = state.config.budget
         self._ledger = Ledger(budget.tokens, budget.usd, state.usage, parent=run)
-        self._deadline = None if budget.seconds is None else monotonic() + budget.seconds
+        self._clock = Clock(budget.seconds)
         self._bell: asyncio.Future[None] | None = None
         self._held = state.paused
         """The debate broke off while it was paused; going on with it ends the pause."""
-        self._paused_at: float | None = None
 
     async def next(self, state: State) -> Input:
         """The next input: a person's hand, local work, calls about to be sent, a reply, or the end of the budget."""
@@ -147,11 +105,11 @@ class Calls:
         if self._held:
             self._held = False
             return Intervened(pause=False, by="going on with it")
-        self._stop_the_clock(state.paused or self._with_a_person())
+        self._clock.stop(state.paused or self._with_a_person())
         if state.closing is not None and not state.acquiring:
             self._unsent = []
             await self.close()  # what is under way when a debate ends is not waited for
-            return self._survey(state)
+            return survey(self._table, state)
         self._send()
         while True:
             if (reply := self._reply()) is not None:
@@ -161,7 +119,7 @@ class Calls:
             if state.paused:  # nothing new is sent; what is under way may come in
                 await self._wait()
                 continue
-            if self._deadline is not None and self._paused_at is None and monotonic() >= self._deadline:
+            if self._clock.over:
                 return await self._late(state)
             local = self._local(state)
             if local is not None:
@@ -175,7 +133,7 @@ class Calls:
             asking = [call for call in self._calls.values() if call.asking is not None]
             if asking and (self._ruin or len(asking) == len(self._calls)):
                 self._answer(asking[0], False)  # nothing under way can make room for it any more
-            self._stop_the_clock(self._with_a_person())
+            self._clock.stop(self._with_a_person())
             await self._wait()
 
     def _with_a_person(self) -> bool:
@@ -184,22 +142,13 @@ class Calls:
         asked = (call.want.kind == "acquire" for call in self._calls.values())
         return bool(getattr(source, "person", False)) and any(asked)
 
-    def _stop_the_clock(self, stopped: bool) -> None:
-        """The seconds of a pause, and those a person takes to answer, are not the budget's."""
-        if stopped and self._paused_at is None:
-            self._paused_at = monotonic()
-        elif not stopped and self._paused_at is not None:
-            if self._deadline is not None:
-                self._deadline += monotonic() - self._paused_at
-            self._paused_at = None
-
     def _local(self, state: State) -> Input | None:
         """What needs no call: retrieval, and looking up what was cited."""
         for want in wants(state):
             if want.kind == "retrieve":
-                return self._retrieve(state)
+                return retrieve(self._table, state)
             if want.kind == "resolve":
-                return self._resolve(state, want.who)
+                return resolve(self._table, state, want.who)
             break  # local work is always asked for first
         return None
 
@@ -237,17 +186,17 @@ class Calls:
         try:
             if want.kind == "acquire":
                 assert self._table.source is not None
-                make = partial(_acquire, self._table.source, self._table.encoder, want, state)
+                make = partial(acquire, self._table.source, self._table.encoder, want, state)
                 return _Call(want, Purse(Bound()), make, True), Bound(), True
             if want.kind == "turn":
                 seat, ask = self._agents[want.who], turn_request(state, want.who)
-                bound, make = _bound(seat.ceiling(ask)), partial(_turn, seat, want, ask)
+                bound, make = _bound(seat.ceiling(ask)), partial(turn, seat, want, ask)
             else:
                 seat, item = self._judges[want.who.rpartition("#")[0]], score_request(state, want.who, want.argument)
-                bound, make = _bound(seat.ceiling(item)), partial(_score, seat, want, item)
+                bound, make = _bound(seat.ceiling(item)), partial(score, seat, want, item)
             free = bool(getattr(seat, "free", False))
         except Exception as error:  # of ceiling(): nothing was sent
-            bound, make, free = Bound(), partial(_unsent, _failure(want, error, _spent(error))), True
+            bound, make, free = Bound(), partial(unsent, failure(want, error, spent(error))), True
         call = _Call(want, Purse(bound), make, free)
         call.purse.more = partial(self._ask, call)
         return call, bound, free
@@ -313,9 +262,8 @@ class Calls:
         bell = self._bell = loop.create_future()
         if any(call.task is not None and call.task.done() for call in self._calls.values()):
             return
-        alarm = None
-        if self._deadline is not None and self._paused_at is None:
-            alarm = loop.call_later(max(0.0, self._deadline - monotonic()), self._ring)
+        left = self._clock.left
+        alarm = None if left is None else loop.call_later(max(0.0, left), self._ring)
         listen = None if self._hand is None else asyncio.ensure_future(_ready(self._hand))
         if listen is not None:
             listen.add_done_callback(self._ring)
@@ -328,43 +276,12 @@ class Calls:
                 listen.remove_done_callback(self._ring)  # its end must not ring the next bell
                 listen.cancel()
 
-    def _retrieve(self, state: State) -> Retrieved:
-        case, limits = state.opened.case, state.config.evidence
-        found = self._table.evidence.retrieve(case.query, limits.k_ret, limits.context_tokens)
-        rows = self._table.encoder.encode([case.query, *(span.text for span in found.spans)])
-        vectors = {span.id: pack(row) for span, row in zip(found.spans, rows[1:], strict=True)}
-        return Retrieved(spans=found.spans, core=found.core, vectors=vectors, theta=pack(rows[0]))
-
-    def _resolve(self, state: State, agent: str) -> Resolved:
-        turn = state.turns[agent]
-        assert turn is not None
-        ids, names = state.unresolved(turn)
-        found = {i: self._table.evidence.get(i) for i in ids}
-        spans = [span for span in found.values() if span is not None]
-        rows = self._table.encoder.encode([*(span.text for span in spans), *names])
-        return Resolved(
-            spans=tuple(spans),
-            vectors={span.id: pack(row) for span, row in zip(spans, rows, strict=False)},
-            missing=tuple(i for i, span in found.items() if span is None),
-            labels={name: pack(row) for name, row in zip(names, rows[len(spans) :], strict=True)},
-        )
-
-    def _survey(self, state: State) -> Surveyed:
-        """What could be found out; a proposer that fails is on record, and the debate ends without its proposals."""
-        proposer = self._table.proposer or Surveyor(encoder=self._table.encoder)
-        try:
-            found = proposer.survey(replace(residual(state), menu=_menu(self._table.source)))
-            survey = Surveyed(round=state.round, candidates=found.candidates, considered=found.considered)
-            return cast(Surveyed, _recordable(survey))
-        except Exception as error:
-            return Surveyed(round=state.round, note=f"looking for what to ask failed: {_say(error)}")
-
     async def _late(self, state: State) -> Exhausted:
         """Time is up: what is under way is given up, and counts for what it may have cost."""
         under_way = list(self._calls.values())
         await self.close()
-        spent = sum((call.at_most() for call in under_way), self._spent_in_vain)
-        return Exhausted(resource="seconds", detail=f"{state.config.budget.seconds:g} s are over", usage=spent)
+        usage = sum((call.at_most() for call in under_way), self._spent_in_vain)
+        return Exhausted(resource="seconds", detail=f"{state.config.budget.seconds:g} s are over", usage=usage)
 
     async def close(self) -> None:
         """Cancel what is still under way; what was set aside for it becomes what it may have cost."""
@@ -376,11 +293,6 @@ class Calls:
         for call in granted:
             if call.asking is not None:
                 self._ledger.settle(call.asking[0], Usage())
-
-
-def _menu(source: Source | None) -> tuple[str, ...]:
-    """What a source says it has; most do not."""
-    return tuple(map(str, source.menu()))[:_LONGEST_MENU] if isinstance(source, Menu) else ()
 
 
 def _bound(ceiling: int | Bound) -> Bound:
@@ -408,130 +320,3 @@ async def _give_up(tasks: Sequence[asyncio.Task[Input]]) -> None:
 async def _ready(queue: asyncio.Queue[Intervened]) -> None:
     """Return when the queue has something, and leave it there."""
     queue.put_nowait(await queue.get())
-
-
-async def _turn(agent: Agent, want: Want, request: TurnRequest) -> Input:
-    turn, began = None, monotonic()
-    try:
-        turn = await agent.turn(request)
-        if not isinstance(turn, Turn):
-            raise InputError(f"turn() gave {type(turn).__name__}, not a Turn")
-        belief = {str(label): float(p) for label, p in turn.belief.items()}
-        turn = replace(turn, belief=belief, usage=_drawn(began) or turn.usage)
-        return _recordable(TurnTaken(round=want.round, agent=want.who, turn=turn))
-    except (Exception, asyncio.CancelledError) as error:
-        return _failure(want, _theirs(error), _drawn(began) or _spent(error) + _spent(turn))
-
-
-async def _score(judge: Judge, want: Want, request: ScoreRequest) -> Input:
-    usage, began = Usage(), monotonic()
-    try:
-        score, usage = await judge.score(request)
-        if not isinstance(score, CritScore):
-            raise InputError(f"score() gave {type(score).__name__}, not a CritScore")
-        usage = _drawn(began) or usage
-        return _recordable(Scored(round=want.round, argument=want.argument, slot=want.who, score=score, usage=usage))
-    except (Exception, asyncio.CancelledError) as error:
-        said = usage if isinstance(usage, Usage) else Usage()
-        return _failure(want, _theirs(error), _drawn(began) or _spent(error) + said)
-
-
-async def _acquire(source: Source, encoder: Encoder, want: Want, state: State) -> Input:
-    """Ask the source one item. What comes back is checked and becomes spans; it is data, whatever it says."""
-    item = next(item for item in state.acquiring if item.id == want.who)
-    reply, began = None, monotonic()
-    try:
-        reply = await source.answer(item)
-        if not isinstance(reply, Reply):
-            raise InputError(f"answer() gave {type(reply).__name__}, not a Reply")
-        before = [(asked.subject, answer.verdict) for asked, answer in state.acquired]
-        reply = checked(item, reply, encoder, before)
-        spans = _spans_of(item, reply)
-        rows = encoder.encode([span.text for span in spans]) if spans else ()
-        answer = Acquired(
-            round=want.round,
-            item=item.id,
-            verdict=reply.verdict,
-            text=reply.text,
-            spans=spans,
-            vectors={span.id: pack(row) for span, row in zip(spans, rows, strict=True)},
-            source=source.name,
-            usage=_drawn(began) or reply.usage,
-            cost=item.cost if reply.cost is None else reply.cost,
-            remarks=reply.remarks,
-        )
-        return _recordable(answer)
-    except (Exception, asyncio.CancelledError) as error:
-        said = _say(_theirs(error))
-        usage = _drawn(began) or _spent(error) + _spent(reply)
-        return Acquired(
-            round=want.round,
-            item=item.id,
-            verdict="failed",
-            source=source.name,
-            usage=usage,
-            remarks=(f"failed: {said}",),
-        )
-
-
-def _spans_of(item: Item, reply: Reply) -> tuple[Span, ...]:
-    """The spans an answer comes with; without any, question and answer are one."""
-    if reply.verdict not in USED:
-        return ()
-    if reply.spans:
-        return reply.spans
-    said = reply.text if reply.verdict == "told" else f"{reply.verdict}."
-    return (Span.of(f"{item.text} {said}", ACQUIRED),)
-
-
-async def _unsent(item: Input) -> Input:
-    return item
-
-
-def _recordable(item: Input) -> Input:
-    """The reply as it will be read back; raises where it does not fit the record's format."""
-    return cast(Input, read_back(item))
-
-
-def _drawn(began: float) -> Usage | None:
-    """What the call drew on its purse, if it is one that does."""
-    own = purse()
-    return replace(own.total(), seconds=round(monotonic() - began, 3)) if own is not None and own.used else None
-
-
-def _failure(want: Want, error: BaseException, usage: Usage) -> Input:
-    if isinstance(error, BudgetError):
-        return Exhausted(resource=error.resource, detail=f"{want.who}: {_plain(str(error))}", usage=usage)
-    fatal = bool(getattr(error, "fatal", False))
-    if want.kind == "turn":
-        return TurnFailed(round=want.round, agent=want.who, error=_say(error), usage=usage, fatal=fatal)
-    why = _plain(str(error)) if isinstance(error, JudgeAbstained) else ""
-    return JudgeAbstention(
-        round=want.round, argument=want.argument, slot=want.who, reason=why or _say(error), usage=usage, fatal=fatal
-    )
-
-
-def _theirs(error: BaseException) -> BaseException:
-    """The error, unless it is the debate itself that was cancelled."""
-    task = asyncio.current_task()
-    if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
-        raise error
-    return error
-
-
-def _spent(source: object) -> Usage:
-    """What a call cost, where its reply or its error says so."""
-    usage = getattr(source, "usage", None)
-    return usage if isinstance(usage, Usage) else Usage()
-
-
-def _say(error: BaseException) -> str:
-    text = _plain(str(error))
-    if text and isinstance(error, MaciError):  # written for people
-        return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def _plain(text: str) -> str:
-    """One line that can be written as UTF-8."""
-    return " ".join(text.encode("utf-8", "replace").decode().split())

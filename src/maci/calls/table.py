@@ -1,0 +1,29 @@
+"""The table of a debate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from maci.acquisition.proposals import Proposer
+from maci.acquisition.sources.source import Source
+from maci.agents.agent import Agent
+from maci.evidence.encode import Encoder
+from maci.evidence.source import EvidenceSource
+from maci.judge.crit import Judge
+
+__all__ = ["Table"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Who debates, on what evidence."""
+
+    agents: Sequence[Agent]
+    judges: Sequence[Judge]
+    evidence: EvidenceSource
+    encoder: Encoder
+    proposer: Proposer | None = None
+    """Who looks for what could be found out; without one, only agents' requests and disagreements are considered."""
+    source: Source | None = None
+    """Who answers what the plan asks."""
