@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from maci._version import __version__
+from maci.acquisition.utilities import Stakes
 from maci.agents.agent import Agent
 from maci.calls import Table
 from maci.case.case import Case
@@ -52,11 +53,12 @@ def opening(
     corpus: str = "",
     spec: Mapping[str, Any] | None = None,
     learned: Learned | None = None,
+    stakes: Stakes | None = None,
 ) -> Opened:
     """The first event of a debate: who, what, under which rules, from which code.
 
     ``panel``, ``corpus`` and ``spec`` say how the table can be set again, should the debate break off; ``learned`` is what a
-    schedule that learns starts from (:mod:`maci.scheduling`).
+    schedule that learns starts from (:mod:`maci.scheduling`), ``stakes`` the utilities that say what is worth asking.
     """
     if case.outcomes.metric and find_spec("scipy") is None:
         raise MissingExtra("scipy", "eval", "a ground metric of your own")
@@ -78,6 +80,8 @@ def opening(
         learned=learned,
         source="" if table.source is None else table.source.name,
         answers=() if table.source is None else table.source.kinds,
+        sure=bool(getattr(table.source, "sure", False)),
+        stakes=stakes,
     )
 
 

@@ -15,7 +15,8 @@ FILES = sorted(Path(__file__).parent.glob("format-*.jsonl"))
 def test_frozen_transcript_replays(file):
     done = replay(read(file).events)
     assert done.complete
-    assert (done.state.finished.answer, done.state.finished.rounds) == ("Dengue Fever", 3)
+    rounds = 4 if done.state.acquired else 3  # what was found out is debated in a round of its own
+    assert (done.state.finished.answer, done.state.finished.rounds) == ("Dengue Fever", rounds)
 
 
 def test_the_current_format_is_frozen_too():

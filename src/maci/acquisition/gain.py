@@ -32,7 +32,7 @@ import numpy as np
 from maci.belief import Vector
 from maci.errors import InputError
 
-__all__ = ["Chosen", "choose", "gain", "gains", "joint_gain", "posterior", "value"]
+__all__ = ["Chosen", "added_gains", "choose", "gain", "gains", "joint_gain", "posterior", "value", "with_silence"]
 
 _NOISE = 1e-12
 """Below this a gain is what rounding left of 0."""
@@ -69,6 +69,17 @@ def posterior(p: Vector, table: Vector, answer: int) -> tuple[float, Vector]:
     return (total, joint / total) if total > 0 else (0.0, p)
 
 
+def with_silence(table: Vector, chance: float) -> Vector:
+    """The table of a question that is answered with this chance, whatever the outcome; its last column is that it is not.
+
+    >>> with_silence(np.array([[0.75, 0.25]]), 0.5).tolist()
+    [[0.375, 0.125, 0.5]]
+    """
+    if chance >= 1:
+        return table
+    return np.column_stack([chance * table, np.full(len(table), 1 - chance)])
+
+
 def value(p: Vector, table: Vector, utility: Vector) -> float:
     """V: how much better the best action does on average once the answer is known; in the units of ``utility`` (actions × outcomes).
 
@@ -91,6 +102,19 @@ def joint_gain(p: Vector, tables: Sequence[Vector]) -> float:
     for table in tables:
         joint = _with(joint, _checked(p, table))
     return _information(joint)
+
+
+def added_gains(p: Vector, tables: Sequence[Vector]) -> list[float]:
+    """Bits that each answer brings beyond those before it; of as many as can be looked at jointly."""
+    joint, total, added = p[:, None], 0.0, list[float]()
+    for table in tables:
+        if joint.shape[1] * table.shape[1] > _MOST:
+            break
+        joint = _with(joint, _checked(p, table))
+        now = _information(joint)
+        added.append(max(0.0, now - total))
+        total = max(total, now)
+    return added
 
 
 class Chosen(NamedTuple):

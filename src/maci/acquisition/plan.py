@@ -13,7 +13,8 @@ from typing import Literal
 
 import numpy as np
 
-from maci.acquisition.gain import choose, gain, posterior, value
+from maci.acquisition.gain import added_gains, choose, gain, posterior, value, with_silence
+from maci.acquisition.utilities import Utilities, favoured
 from maci.belief import Vector, entropy
 from maci.case.outcomes import normal
 
@@ -26,7 +27,6 @@ __all__ = [
     "Plan",
     "Rules",
     "Shift",
-    "Utilities",
     "candidate_id",
     "make_plan",
     "table_of",
@@ -103,12 +103,13 @@ class Item:
     expected: Mapping[str, str]
     """Outcome → the answer to expect, and how surely."""
     expected_information_gain: float
-    """Bits, on its own."""
+    """Bits, on its own; where somebody is asked, times the chance of an answer."""
     added_gain: float
-    """Bits beyond those of the items above it."""
+    """Bits beyond those of the items above it, likewise."""
     cost: float
     gain_per_cost: float
     shifts: tuple[Shift, ...]
+    """Given that there is an answer."""
     asked_for_by: tuple[str, ...]
     """Admitted arguments whose turn asked for it, or that rest on the evidence behind it."""
     evidence: tuple[str, ...]
@@ -117,7 +118,14 @@ class Item:
     query: str = ""
     filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     value: float | None = None
-    """Value of the answer under utilities, where some were given."""
+    """Value of the answer under utilities, where some were given; where somebody is asked, times the chance of an answer."""
+    answered: float | None = None
+    """π: how likely it is to be answered, where there is somebody to ask (:mod:`maci.acquisition.answered`)."""
+
+    @property
+    def if_answered(self) -> float:
+        """Bits it adds once an answer has come."""
+        return self.added_gain / (self.answered or 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,15 +156,6 @@ class Rules:
     """Times which a gain counts in the ranking that rests on a guessed table."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Utilities:
-    """What each action is worth under each outcome."""
-
-    actions: tuple[str, ...]
-    table: tuple[tuple[float, ...], ...]
-    """A row for each action, a column for each label of the debate."""
-
-
 def candidate_id(subject: str, kind: str = "") -> str:
     """An id that depends on what is asked alone."""
     return "q-" + hashlib.sha256(f"{kind}/{normal(subject)}".encode()).hexdigest()[:8]
@@ -170,40 +169,79 @@ def make_plan(
     *,
     backing: Mapping[str, frozenset[str]] | None = None,
     utilities: Utilities | None = None,
+    chances: Mapping[str, float] | None = None,
 ) -> Plan:
-    """The plan for a belief over labels; ``backing``: admitted argument → its turn, as in 2A, and the spans it cites."""
-    rules = rules or Rules()
-    h = entropy(p)
-    top = labels[int(p.argmax())] if len(labels) else ""
-    if h < rules.least:
-        note = (
-            f"nothing worth asking: {top} is all but certain ({h:.3f} bits are left)"
-            if top
-            else "there is no belief yet"
-        )
+    """The plan for a belief over labels.
+
+    ``backing``: admitted argument → its turn, as in 2A, and the spans it cites. ``chances``: candidate → π, where somebody is asked.
+    """
+    rules, h = rules or Rules(), entropy(p)
+    if note := _settled(labels, p, h, 0.0 if utilities is not None else rules.least):
         return Plan(items=(), entropy=h, joint_gain=0.0, considered=len(candidates), note=note)
-    tables = [table_of(c, labels) for c in candidates]
-    utility = None if utilities is None else np.array(utilities.table, dtype=np.float64)
-    costs = [_cost(c, rules) for c in candidates]
-    if utility is not None:
-        chosen = _by_value(p, tables, costs, utility, rules.size)
-    else:
-        # A guessed table is no better than its guess: its cost counts as higher, its bits stay what they are.
-        dear = [cost / (rules.assumed if c.assumed else 1.0) for c, cost in zip(candidates, costs, strict=True)]
-        chosen = [(pick.which, pick.added) for pick in choose(p, tables, dear, rules.size, least=rules.least)]
-    chosen = [(i, added) for i, added in chosen if utility is not None or added >= rules.price * costs[i]]
-    items = tuple(
-        _item(labels, p, candidates[i], tables[i], costs[i], added, backing or {}, utility) for i, added in chosen
-    )
-    note = ""
-    if not items:
-        note = "nothing worth asking: " + (
-            f"none of {len(candidates)} candidates is expected to bring {rules.least:g} bits, and its cost"
-            if candidates
-            else "nobody proposed anything, and no labelled text tells the leading outcomes apart"
-        )
+    weighed = [_weighed(c, labels, rules, chances) for c in candidates]
+    chosen = _by_value(p, weighed, utilities, rules.size) if utilities is not None else _by_bits(p, weighed, rules)
+    items = tuple(_item(labels, p, of, added, backing or {}, utilities) for of, added in chosen)
+    note = "" if items else _nothing(candidates, p, rules, utilities)
     bits = sum(item.added_gain for item in items)
     return Plan(items=items, entropy=h, joint_gain=bits, considered=len(candidates), note=note)
+
+
+def _settled(labels: Sequence[str], p: Vector, h: float, least: float) -> str:
+    """Why there is nothing to ask whatever could be asked; empty where there may be something."""
+    if not len(labels):
+        return "there is no belief yet"
+    if h < least or h <= 0:
+        return f"nothing worth asking: {labels[int(p.argmax())]} is all but certain ({h:.3f} bits are left)"
+    return ""
+
+
+def _nothing(candidates: Sequence[Candidate], p: Vector, rules: Rules, utilities: Utilities | None) -> str:
+    if not candidates:
+        return "nothing worth asking: nobody proposed anything, and no labelled text tells the leading outcomes apart"
+    if utilities is not None:
+        best = favoured(p, utilities).action
+        return f"nothing worth asking: no single answer to {len(candidates)} candidates would change what is best to do ({best})"
+    return f"nothing worth asking: none of {len(candidates)} candidates is expected to bring {rules.least:g} bits, and its cost"
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighed:
+    """A candidate with its figures."""
+
+    candidate: Candidate
+    table: Vector
+    """P(answer | outcome), given that there is one."""
+    silent: Vector
+    """The same with the chance of none."""
+    cost: float
+    dear: float
+    """What it counts as in the ranking: a guessed table is no better than its guess."""
+    chance: float | None
+
+
+def _weighed(
+    candidate: Candidate, labels: Sequence[str], rules: Rules, chances: Mapping[str, float] | None
+) -> _Weighed:
+    table, cost = table_of(candidate, labels), _cost(candidate, rules)
+    chance = (chances or {}).get(candidate.id)
+    silent = table if chance is None else with_silence(table, chance)
+    return _Weighed(candidate, table, silent, cost, cost / (rules.assumed if candidate.assumed else 1.0), chance)
+
+
+def _by_bits(p: Vector, weighed: Sequence[_Weighed], rules: Rules) -> list[tuple[_Weighed, float]]:
+    """Chosen jointly by bits per cost."""
+    chosen = choose(p, [w.silent for w in weighed], [w.dear for w in weighed], rules.size, least=rules.least)
+    picked = [(weighed[pick.which], pick.added) for pick in chosen]
+    return [(of, added) for of, added in picked if added >= rules.price * of.cost]
+
+
+def _by_value(p: Vector, weighed: Sequence[_Weighed], utilities: Utilities, size: int) -> list[tuple[_Weighed, float]]:
+    """Ranked by value per cost; value of information is not submodular, so each stands on its own."""
+    utility = np.array(utilities.table, dtype=np.float64)
+    worth = [value(p, of.silent, utility) / of.dear for of in weighed]
+    order = sorted((i for i in range(len(worth)) if worth[i] > 0), key=lambda i: (-worth[i], i))[:size]
+    picked = [weighed[i] for i in order]
+    return list(zip(picked, added_gains(p, [of.silent for of in picked]), strict=False))
 
 
 def table_of(candidate: Candidate, labels: Sequence[str]) -> Vector:
@@ -218,26 +256,16 @@ def _cost(candidate: Candidate, rules: Rules) -> float:
     return rules.costs.get(candidate.kind, COSTS[candidate.kind])
 
 
-def _by_value(
-    p: Vector, tables: Sequence[Vector], costs: Sequence[float], utility: Vector, size: int
-) -> list[tuple[int, float]]:
-    """Ranked by value per cost; value of information is not submodular, so each stands on its own."""
-    worth = [value(p, table, utility) / cost for table, cost in zip(tables, costs, strict=True)]
-    order = sorted((i for i in range(len(worth)) if worth[i] > 0), key=lambda i: (-worth[i], i))
-    return [(i, gain(p, tables[i])) for i in order[:size]]
-
-
 def _item(
     labels: Sequence[str],
     p: Vector,
-    candidate: Candidate,
-    table: Vector,
-    cost: float,
+    of: _Weighed,
     added: float,
     backing: Mapping[str, frozenset[str]],
-    utility: Vector | None,
+    utilities: Utilities | None,
 ) -> Item:
-    bits = gain(p, table)
+    candidate, table = of.candidate, of.table
+    bits = gain(p, of.silent)
     separates = _separated(labels, p, table)
     wanted = {*candidate.evidence, *candidate.requests}
     return Item(
@@ -249,8 +277,8 @@ def _item(
         expected={label: _expected(candidate, label, table[list(labels).index(label)]) for label in separates},
         expected_information_gain=bits,
         added_gain=added,
-        cost=cost,
-        gain_per_cost=bits / cost,
+        cost=of.cost,
+        gain_per_cost=bits / of.cost,
         shifts=_shifts(labels, p, candidate, table),
         asked_for_by=tuple(argument for argument, rests in backing.items() if wanted & rests),
         evidence=candidate.evidence,
@@ -258,7 +286,8 @@ def _item(
         assumed=candidate.assumed,
         query=candidate.query,
         filters=candidate.filters,
-        value=None if utility is None else value(p, table, utility),
+        value=None if utilities is None else value(p, of.silent, np.array(utilities.table, dtype=np.float64)),
+        answered=of.chance,
     )
 
 

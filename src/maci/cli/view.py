@@ -48,7 +48,7 @@ from maci.page.markup import clean
 from maci.page.numbers import signed, typeset
 from maci.record.events import Event
 from maci.story.caution import given, minority, watched
-from maci.story.words import cost, figure, leading, plural, shown
+from maci.story.words import cost, favoured_words, figure, leading, plural, shown
 
 __all__ = ["View"]
 
@@ -210,8 +210,11 @@ class View:
         if asked:
             self._say()
             self._say(f"Pause ({event.stop}): {event.entropy:.2f} bits of doubt are left", "bold cyan")
+            if event.favoured is not None:
+                self._say(f"  {favoured_words(event.favoured)}")
         for item in asked:
-            self._say(f"  asks: {item.text}  (expected: {item.added_gain:.2f} bits)")
+            worth = "" if item.value is None else f", worth {item.value:.3g}"
+            self._say(f"  asks: {item.text}  (expected: {item.if_answered:.2f} bits{worth})")
         if asked and self._person:
             self.close()  # the terminal is theirs until they have answered
 

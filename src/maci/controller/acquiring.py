@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from maci.acquisition.answered import chances
 from maci.acquisition.plan import Candidate, Item, Plan, Rules, make_plan
 from maci.acquisition.residual import Residual
+from maci.acquisition.utilities import Utilities, favoured
 from maci.agents.anchor import Finding, Question
 from maci.belief import Vector, entropy, temper
 from maci.controller.decisions import Decision, Gained, Planned
@@ -21,7 +23,7 @@ from maci.controller.stopping import StopReason
 from maci.evidence.span import Span
 from maci.moderator.signals import evidence_qualities
 
-__all__ = ["USED", "conclude", "enter", "make", "question", "realised", "residual"]
+__all__ = ["USED", "calibrated", "conclude", "enter", "make", "plan_for", "question", "realised", "residual"]
 
 _NO_MORE = frozenset({"error", "budget", "stopped_by_user"})
 """Ends after which nothing more is asked."""
@@ -61,21 +63,39 @@ def residual(state: State) -> Residual:
     )
 
 
+def plan_for(
+    state: State, candidates: Sequence[Candidate], *, size: int | None = None, utilities: Utilities | None = None
+) -> Plan:
+    """The plan for the state of a debate, by bits or by value under ``utilities``."""
+    rules, p = state.config.plan, calibrated(state)
+    told = {found.subject for found in state.findings}
+    so_far = [(item, item.subject in told) for item, _ in state.acquired]
+    kinds = state.opened.answers
+    asked = [c for c in candidates if not kinds or c.kind in kinds] if state.opened.source else []
+    return make_plan(
+        state.labels[: len(p)],
+        p,
+        candidates,
+        Rules(size=size or rules.size, least=rules.least, price=rules.price, costs=rules.costs),
+        backing=backing(state),
+        utilities=utilities,
+        chances=chances(asked, so_far, sure=state.opened.sure),
+    )
+
+
 def make(state: State, survey: Surveyed) -> tuple[State, tuple[Decision, ...]]:
     """The plan; then the end, or a question to the source."""
     closing = state.closing
     assert closing is not None
-    rules, p = state.config.plan, calibrated(state)
-
-    def planned_from(candidates: Sequence[Candidate]) -> Plan:
-        limits = Rules(size=rules.size, least=rules.least, price=rules.price, costs=rules.costs)
-        return make_plan(state.labels[: len(p)], p, candidates, limits, backing=backing(state))
-
-    plan = planned_from(survey.candidates)
-    wanted, kinds = _worth_asking(state, plan.items), state.opened.answers
+    p = calibrated(state)
+    utilities = state.utilities(len(p))
+    plan = plan_for(state, survey.candidates, utilities=utilities)
+    wanted, kinds = _worth_asking(state, plan.items, utilities), state.opened.answers
     if kinds and not any(item.kind in kinds for item in plan.items):  # what the source can answer is not on the list
-        wanted = _worth_asking(state, planned_from([c for c in survey.candidates if c.kind in kinds]).items)
+        fitting = [c for c in survey.candidates if c.kind in kinds]
+        wanted = _worth_asking(state, plan_for(state, fitting, utilities=utilities).items, utilities)
     more = tuple(item for item in wanted if item.id not in {i.id for i in plan.items})
+    why = "" if wanted else _not_asked(state, plan.items, utilities)
     planned = Planned(
         round=state.round,
         stop=closing.reason,
@@ -83,8 +103,9 @@ def make(state: State, survey: Surveyed) -> tuple[State, tuple[Decision, ...]]:
         entropy=plan.entropy,
         joint_gain=plan.joint_gain,
         considered=survey.considered,
-        notes=tuple(note for note in (plan.note, survey.note) if note),
+        notes=tuple(note for note in (plan.note, why, survey.note) if note),
         acquire=tuple(item.id for item in wanted),
+        favoured=None if utilities is None else favoured(p, utilities),
     )
     state = state.but(planned=planned, acquiring=wanted)
     if wanted:
@@ -92,16 +113,46 @@ def make(state: State, survey: Surveyed) -> tuple[State, tuple[Decision, ...]]:
     return finish(state, closing.reason, closing.detail, (planned,))
 
 
-def _worth_asking(state: State, items: tuple[Item, ...]) -> tuple[Item, ...]:
+def _left(state: State) -> int:
+    """How many items may still be asked."""
     assert state.closing is not None
-    rules, kinds = state.config.plan, state.opened.answers
+    rules = state.config.plan
     verdicts = [answer.verdict for _, answer in state.acquired]
     left = min(rules.acquire - sum(v in USED for v in verdicts), _TRIES * rules.acquire - len(verdicts))
     enough = "stopped" in verdicts or verdicts[-_PATIENCE:] == ["failed"] * _PATIENCE
-    if left <= 0 or enough or state.closing.reason in _NO_MORE:
-        return ()
-    worth = [i for i in items if (not kinds or i.kind in kinds) and i.added_gain >= rules.worth * i.cost]
-    return tuple(worth[: min(left, rules.batch)])
+    return 0 if enough or state.closing.reason in _NO_MORE else max(0, left)
+
+
+def _worth_asking(state: State, items: tuple[Item, ...], utilities: Utilities | None) -> tuple[Item, ...]:
+    left, kinds = _left(state), state.opened.answers
+    worth = [i for i in items if (not kinds or i.kind in kinds) and _pays(state, i, utilities)]
+    return tuple(worth[: min(left, state.config.plan.batch)])
+
+
+def _pays(state: State, item: Item, utilities: Utilities | None) -> bool:
+    """Whether an item is worth its cost: in bits, or in utility where there are utilities."""
+    if utilities is not None and item.value is not None:
+        return item.value >= utilities.cost * item.cost
+    return item.added_gain >= state.config.plan.worth * item.cost
+
+
+def _not_asked(state: State, items: tuple[Item, ...], utilities: Utilities | None) -> str:
+    """Why nothing more is asked, where more might be and there is something on the list."""
+    kinds = state.opened.answers
+    asked = [item for item in items if not kinds or item.kind in kinds]
+    if not asked or not _left(state):
+        return ""
+    if utilities is not None:
+        best = max(asked, key=lambda item: (item.value or 0.0) / item.cost)
+        return (
+            f"nothing more is worth its cost: the best question is worth {best.value or 0.0:.3g} "
+            f"and takes {utilities.cost * best.cost:.3g}, in utility"
+        )
+    best = max(asked, key=lambda item: item.added_gain / item.cost)
+    return (
+        f"nothing more is worth its cost: the best question brings {best.added_gain / best.cost:.3f} bits a unit of cost, "
+        f"and plan.worth is {state.config.plan.worth:g}"
+    )
 
 
 def enter(state: State, item: Acquired) -> tuple[State, bool | None]:
@@ -119,7 +170,7 @@ def enter(state: State, item: Acquired) -> tuple[State, bool | None]:
         present = {"present": True, "absent": False}.get(item.verdict)
         text = "" if asked.kind == "retrieval" and spans else item.text
         found = Finding(asked.subject, text, present, state.round, tuple(span.id for span in spans))
-        stake = Stake(stake.entropy, stake.leader, (*stake.items, item.item), stake.predicted + asked.added_gain)
+        stake = Stake(stake.entropy, stake.leader, (*stake.items, item.item), stake.predicted + asked.if_answered)
         state = state.but(
             findings=(*state.findings, found),
             spans={**state.spans, **{span.id: span for span in spans}},

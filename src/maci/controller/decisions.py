@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from maci.acquisition.plan import Item
+from maci.acquisition.utilities import Favoured
 from maci.controller.bandit import Choice
 from maci.controller.caution import Dissent, Harm, PredictionSet, RolledBack, Watched
 from maci.controller.dials import Dials
@@ -165,6 +166,8 @@ class Planned:
     """Why there is nothing to ask, where there is nothing."""
     acquire: tuple[str, ...] = ()
     """Items that are asked now; the debate goes on with the answers."""
+    favoured: Favoured | None = None
+    """What the utilities say to do now, where some were given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,6 +245,8 @@ class Finished:
     abstained: str | None = None
     """Why no answer is given at the risk level asked for; ``answer`` is then the best guess."""
     prediction_set: PredictionSet | None = None
+    favoured: Favoured | None = None
+    """What the utilities say to do, where some were given."""
 
 
 Decision = Initialized | Triaged | Gated | Weighed | Measured | Watched | Dialled | Planned | Gained | Finished

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from maci.acquisition.utilities import Favoured, favoured
 from maci.agents.argument import Argument, Usage
 from maci.belief import Vector, temper
 from maci.controller.answering import abstention, predicted, restored
@@ -53,6 +56,7 @@ def finish(
         dissent=dissent(state, given.answer, given.distribution, reason) if given and watched else None,
         abstained=abstention(state, given.answer, given.distribution) if given and watched else None,
         prediction_set=given.prediction_set if given else None,
+        favoured=_favoured(state, given) if given else None,
     )
     return replace(state, finished=result), (*decisions, result)
 
@@ -114,6 +118,13 @@ def _given(state: State, reason: StopReason) -> _Given:
         rolled_back=back,
         prediction_set=held,
     )
+
+
+def _favoured(state: State, given: _Given) -> Favoured | None:
+    """What to do, under the distribution that is given."""
+    p = np.array(list(given.distribution.values()))
+    utilities = state.utilities(len(p))
+    return None if utilities is None else favoured(p, utilities)
 
 
 def forfeit(state: State) -> State:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci.acquisition.plan import Candidate
+from maci.acquisition.utilities import Stakes
 from maci.agents.argument import Turn, Usage
 from maci.case.case import Case
 from maci.config import Config
@@ -99,6 +100,10 @@ class Opened:
     """Who answers what the plan asks, if anybody does; not recorded before format 4."""
     answers: tuple[str, ...] = ()
     """The kinds of items it can answer; all where none is named."""
+    sure: bool = False
+    """It answers whatever it is asked, be it that something is not there."""
+    stakes: Stakes | None = None
+    """Utilities of what could be done, where some were given: what is asked is then chosen by value, not by bits (format 4)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

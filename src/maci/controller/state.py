@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from maci.acquisition.plan import Item
 from maci.acquisition.residual import Asked
+from maci.acquisition.utilities import Utilities, utilities_of
 from maci.agents.anchor import Admitted, Finding, seat_letter
 from maci.agents.argument import Argument, Turn, Usage
 from maci.belief import Vector
@@ -168,6 +169,16 @@ class State:
         """(id, agent, argument) of the open round, whatever order they arrived in."""
         for name in self.agents:
             yield from ((identity, agent, a) for identity, (agent, a) in self.arguments.items() if agent == name)
+
+    def utilities(self, n: int) -> Utilities | None:
+        """What actions are worth under the first ``n`` labels, where utilities were given.
+
+        Outcomes of an open space that they speak of may not have been named yet.
+        """
+        stakes, space = self.opened.stakes, self.opened.case.outcomes
+        if stakes is None:
+            return None
+        return utilities_of(stakes, self.labels[:n], space, lenient=space.kind == "open")
 
     def but(self, **changes: object) -> State:
         """The same state with some fields changed; :func:`dataclasses.replace` without its cost, for the busiest steps."""

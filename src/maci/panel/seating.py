@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from maci.acquisition.utilities import Stakes, check_stakes
 from maci.calls import Table
 from maci.case.case import Case
 from maci.config import Config, load
@@ -68,6 +69,10 @@ class Choice:
     """Fetch no weights."""
     source: str | None = None
     """Who answers what the plan asks (:mod:`maci.acquisition.sources.named`)."""
+    stakes: Stakes | None = None
+    """Utilities: what is worth asking is then a matter of value."""
+    stakes_from: str = ""
+    """The file they came from, for whoever has to mend it."""
     quiet: bool = False
 
     def settled(self) -> tuple[PanelSpec | str, Config]:
@@ -131,12 +136,15 @@ def checked_house(spec: PanelSpec, choice: Choice, *, fetch: Fetch = not_here) -
 def seat_case(case: Case, choice: Choice, models: Models | None = None, *, fetch: Fetch = not_here) -> Seated:
     """Set the table for a case; ``models`` instead of the house's own."""
     panel, config = choice.settled()
+    if choice.stakes is not None:
+        check_stakes(choice.stakes, case.outcomes, choice.stakes_from or "utilities")
     encoder = load_encoder(config.evidence.encoder, offline=choice.offline)
     where = "" if choice.corpus is None else str(choice.corpus.resolve())
     if isinstance(panel, str):
         table = build_table(panel, case, encoder, seed=choice.seed, corpus=choice.corpus)
         table = _with_source(table, choice.source, case, config)
-        return Seated(opening(case, table, config, seed=choice.seed, panel=panel, corpus=where), table)
+        opened = opening(case, table, config, seed=choice.seed, panel=panel, corpus=where, stakes=choice.stakes)
+        return Seated(opened, table)
     house = open_house(panel, choice) if models is None else None
     with _closing(house):
         check_models(panel, house, fetch)
@@ -145,7 +153,9 @@ def seat_case(case: Case, choice: Choice, models: Models | None = None, *, fetch
         spec, table = seat(panel, case, encoder, at_hand, config, seed=choice.seed, corpus=choice.corpus)
         table = _with_source(table, choice.source, case, config)
         name = panel.name or "--agents"
-        opened = opening(case, table, config, seed=choice.seed, panel=name, corpus=where, spec=spec.record())
+        opened = opening(
+            case, table, config, seed=choice.seed, panel=name, corpus=where, spec=spec.record(), stakes=choice.stakes
+        )
         start(opened)  # a table that cannot debate is refused before anything is written
     notes: tuple[str, ...] = ()
     if panel.judges is None and spec.judges:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pydantic import BaseModel, ConfigDict, Field
 
 from maci.acquisition.plan import Item, Kind, Plan
+from maci.acquisition.utilities import Favoured
 from maci.controller.decisions import Planned
 
-__all__ = ["PlanPage", "QueryPage", "plan_of"]
+__all__ = ["FavouredPage", "PlanPage", "QueryPage", "plan_of"]
 
 
 class _Page(BaseModel):
@@ -49,6 +50,29 @@ class ItemPage(_Page):
     query: str = ""
     filters: dict[str, list[str]] = {}
     value: float | None = Field(None, description="value of the answer under the utilities given")
+    answered: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="where a source is asked: the chance that it answers, which gains and value count; shifts are given an answer",
+    )
+
+
+class FavouredPage(_Page):
+    """What the utilities say to do."""
+
+    action: str = Field(description="does best on average under the distribution as it stands")
+    expected_utility: float
+    actions: dict[str, float] = Field(description="expected utility of every action")
+
+    @classmethod
+    def of(cls, best: Favoured | None) -> FavouredPage | None:
+        """The page of a choice; none where no utilities were given."""
+        return (
+            None
+            if best is None
+            else cls(action=best.action, expected_utility=best.expected, actions=dict(best.actions))
+        )
 
 
 class PlanPage(_Page):
@@ -59,11 +83,12 @@ class PlanPage(_Page):
     joint_gain: float = Field(ge=0, description="bits expected of all items together")
     considered: int = Field(ge=0)
     note: str = Field("", description="why there is nothing to ask, where there is nothing")
+    favoured: FavouredPage | None = Field(None, description="null without utilities")
     stop_reason: str = ""
     transcript: str = ""
 
     @classmethod
-    def of(cls, plan: Plan, *, stop_reason: str = "", transcript: str = "") -> PlanPage:
+    def of(cls, plan: Plan, best: Favoured | None = None, *, stop_reason: str = "", transcript: str = "") -> PlanPage:
         """The page of a plan."""
         return cls(
             items=[_item(item) for item in plan.items],
@@ -71,6 +96,7 @@ class PlanPage(_Page):
             joint_gain=plan.joint_gain,
             considered=plan.considered,
             note=plan.note,
+            favoured=FavouredPage.of(best),
             stop_reason=stop_reason,
             transcript=transcript,
         )
@@ -148,4 +174,5 @@ def _item(item: Item) -> ItemPage:
         query=item.query,
         filters={key: list(of) for key, of in item.filters.items()},
         value=item.value,
+        answered=item.answered,
     )

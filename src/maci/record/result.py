@@ -15,7 +15,7 @@ from maci.controller.regime import Regime
 from maci.controller.stopping import StopReason
 from maci.controller.triage import Check, Prospect, Stage
 from maci.record.events import Event
-from maci.record.plan import PlanPage, plan_of
+from maci.record.plan import FavouredPage, PlanPage, plan_of
 
 __all__ = [
     "AskResult", "DissentView", "MinorityView", "PredictionSetView", "Result", "RolledBackView", "Verdict", "last_plan", "stage_of",
@@ -102,6 +102,7 @@ class Result(BaseModel):
     dissent: DissentView | None = Field(None, description="the minority report; null where nothing speaks for another")
     prediction_set: PredictionSetView | None = Field(None, description="null without a calibration that has one")
     rolled_back: RolledBackView | None = Field(None, description="null where the answer is the debate's own")
+    favoured: FavouredPage | None = Field(None, description="what the utilities say to do; null without utilities")
     plan: PlanPage | None = Field(
         None, description="what to find out next, as `maci plan --json`; null where none was made"
     )
@@ -142,9 +143,12 @@ class Result(BaseModel):
             if finished.prediction_set is None
             else PredictionSetView(**_lists(finished.prediction_set)),
             rolled_back=None if finished.rolled_back is None else RolledBackView(**_lists(finished.rolled_back)),
+            favoured=FavouredPage.of(finished.favoured),
             plan=None
             if planned is None
-            else PlanPage.of(plan_of(planned), stop_reason=finished.stop_reason, transcript=str(transcript)),
+            else PlanPage.of(
+                plan_of(planned), planned.favoured, stop_reason=finished.stop_reason, transcript=str(transcript)
+            ),
             **split,
         )
 

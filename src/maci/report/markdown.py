@@ -59,7 +59,11 @@ def _answer(story: Story, source: Provenance) -> list[str]:
         parts = [f"**{escape(result.answer)}** (p = {p:.2f}{kind}): {how_sure(p)}."]
         if result.abstained is not None:
             parts.insert(0, f"**No answer at this risk level**: {escape(result.abstained)}. Best guess:")
-        parts += [escape(line) for line, _ in given(result) if line.startswith(("This is the", "Prediction"))]
+        parts += [
+            escape(line)
+            for line, _ in given(result)
+            if line.startswith(("This is the", "Prediction", "By the utilities"))
+        ]
     if belief:
         parts.append(table(["outcome", "p"], _outcomes(belief, story.scale)))
     return parts

@@ -19,7 +19,9 @@ def plan(story: Story) -> Markup | None:
         return el(
             "p", f"Nothing to find out: {'; '.join(found.notes) or 'no question would tell more'}.", class_="soft"
         )
-    head = ("question", "kind", "bits", "added", "cost", "tells apart", "if the answer is …")
+    valued = any(item.value is not None for item in found.items)
+    value = ("value",) if valued else ()
+    head = ("question", "kind", "bits", "added", "cost", *value, "tells apart", "if the answer is …")
     top = el("tr", (el("th", name, scope="col", class_=None if name in _FIGURES else "words") for name in head))
     table = el("table", el("thead", top), el("tbody", map(_row, found.items)))
     bits = f"{found.entropy:.2f} bits of doubt are left; these together are expected to bring {found.joint_gain:.2f}."
@@ -31,16 +33,17 @@ def plan(story: Story) -> Markup | None:
     )
 
 
-_FIGURES = ("question", "bits", "added", "cost")
+_FIGURES = ("question", "bits", "added", "cost", "value")
 
 
 def _row(item: Item) -> Markup:
-    figures = (f"{item.expected_information_gain:.2f}", f"{item.added_gain:.2f}", f"{item.cost:g}")
+    figures = [f"{item.expected_information_gain:.2f}", f"{item.added_gain:.2f}", f"{item.cost:g}"]
+    figures += [] if item.value is None else [f"{item.value:.3g}"]
     return el(
         "tr",
         el("th", ("~ " if item.assumed else "") + item.text, scope="row", dir="auto"),
         el("td", item.kind, class_="words"),
-        (el("td", value) for value in figures),
+        (el("td", figure) for figure in figures),
         el("td", " / ".join(item.separates), class_="words", dir="auto"),
         el("td", el("ul", (el("li", shift_words(shift)) for shift in item.shifts[:4])), class_="words", dir="auto"),
     )

@@ -11,7 +11,7 @@ from maci.report.provenance import Provenance
 from maci.story.caution import minority
 from maci.story.model import Said
 from maci.story.story import Story
-from maci.story.words import cost, figure, how_sure, plural, stopped, would_change
+from maci.story.words import cost, favoured_words, figure, how_sure, plural, stopped, would_change
 
 __all__ = ["answer", "best", "cautions", "minority_report", "sentence", "verdict"]
 
@@ -90,6 +90,8 @@ def _given(result: Finished) -> list[Markup]:
     if (held := result.prediction_set) is not None:
         often = f"{100 * held.coverage:g} % of cases like the {held.n} calibrated on"
         said.append(el("p", "The truth is one of ", el("b", ", ".join(held.outcomes)), f" in {often}."))
+    if result.favoured is not None:
+        said.append(el("p", f"{typeset(favoured_words(result.favoured))}.", dir="auto"))
     return said
 
 

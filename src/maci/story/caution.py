@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from maci.controller.caution import Dissent, Watched
 from maci.controller.decisions import Finished
-from maci.story.words import plural
+from maci.story.words import favoured_words, plural
 
 __all__ = ["given", "minority", "watched"]
 
@@ -53,7 +53,7 @@ def minority(found: Dissent) -> str:
 
 
 def given(result: Finished) -> Iterator[tuple[str, str]]:
-    """(sentence, style): the answer as it is given, or why none is; what the debate itself said; the prediction set."""
+    """(sentence, style): the answer as it is given, or why none is; what the debate itself said; the prediction set; what to do."""
     assert result.answer is not None
     p = result.distribution[result.answer]
     if result.abstained is None:
@@ -72,3 +72,5 @@ def given(result: Finished) -> Iterator[tuple[str, str]]:
             f"{held.n} calibrated on",
             "",
         )
+    if result.favoured is not None:
+        yield favoured_words(result.favoured), "bold"

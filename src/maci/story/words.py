@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from maci.acquisition.plan import Shift
+from maci.acquisition.utilities import Favoured
 from maci.controller.decisions import Finished
 from maci.controller.stopping import StopReason
 from maci.llm.usage import dollars
@@ -16,6 +17,7 @@ from maci.story.story import Story
 __all__ = [
     "STOPS",
     "cost",
+    "favoured_words",
     "figure",
     "how_sure",
     "leading",
@@ -146,6 +148,16 @@ def would_change(story: Story) -> list[str]:
     elif len(rounds) > 1:
         said.append("The leading outcome never changed.")
     return said
+
+
+def favoured_words(best: Favoured) -> str:
+    """What the utilities say to do.
+
+    >>> favoured_words(Favoured(action="wait", expected=-1.0, actions={"treat": -1.3, "wait": -1.0}))
+    'By the utilities: wait (expected utility -1.00; treat -1.30)'
+    """
+    rest = ", ".join(f"{name} {u:.2f}" for name, u in best.actions.items() if name != best.action)
+    return f"By the utilities: {best.action} (expected utility {best.expected:.2f}; {rest})"
 
 
 def shift_words(shift: Shift) -> str:

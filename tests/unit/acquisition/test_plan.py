@@ -7,9 +7,10 @@ import pytest
 
 from maci.acquisition.dedupe import distinct, same_subject
 from maci.acquisition.features import Features
-from maci.acquisition.plan import Candidate, Rules, Utilities, make_plan
+from maci.acquisition.plan import Candidate, Rules, make_plan
 from maci.acquisition.proposals import Surveyor, kind_of
 from maci.acquisition.residual import Asked, Residual
+from maci.acquisition.utilities import Utilities
 from maci.agents.argument import Request
 from maci.agents.reader.library import Library
 from maci.evidence.encode import load_encoder

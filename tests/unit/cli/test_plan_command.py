@@ -87,6 +87,43 @@ def test_utilities_that_cannot_be_used_say_why(maci, tmp_path, text, says):
     assert says in done.err
 
 
+def test_utilities_choose_what_is_asked_and_say_what_to_do(maci, tmp_path):
+    (tmp_path / "u.yaml").write_text("shoo: {fox: 5, otherwise: -1}\nwait: {fox: -5, otherwise: 0}\n", encoding="utf-8")
+    loop = ["debate", "case.yaml", "--acquire", "2", "--source", "hidden", "--utilities", "u.yaml", "--out", "run"]
+    done = maci(*loop, "--plain")
+    assert done.code == 0
+    assert "By the utilities: wait (expected utility" in done.out
+    assert ", worth " in done.out
+    result = json.loads(maci(*loop, "--resume", "--json").out)
+    p = result["distribution"]
+    shoo = 5 * p["fox"] - p["cat"] - p["dog"]
+    assert result["favoured"]["actions"] == {"shoo": pytest.approx(shoo), "wait": pytest.approx(-5 * p["fox"])}
+    assert result["plan"]["favoured"] == result["favoured"]
+    assert maci("replay", "run").code == 0
+    recorded = json.loads(maci("plan", "run", "--json").out)
+    assert recorded == result["plan"]
+    bits = json.loads(maci("plan", "run", "--bits", "--json").out)
+    assert bits["favoured"] is None
+    assert all(item["value"] is None for item in bits["items"])
+    (tmp_path / "v.yaml").write_text("pet: {cat: 5, otherwise: -9}\nwait: {otherwise: 0}\n", encoding="utf-8")
+    other = json.loads(maci("plan", "run", "--utilities", "v.yaml", "--json").out)
+    assert set(other["favoured"]["actions"]) == {"pet", "wait"}
+    assert maci("plan", "run", "--utilities", "v.yaml", "--bits").code == 2
+    wrong = maci(*loop[:7], "v.yaml", "--out", "run", "--resume")
+    assert wrong.code == 2
+    assert "--utilities v.yaml (recorded: shoo: {fox: 5, otherwise: -1}" in wrong.err
+    assert "By the utilities: wait" in maci("report", "run", "--format", "md").out
+    assert "By the utilities: wait" in maci("show", "run").out
+
+
+def test_utilities_that_do_not_fit_the_case_are_refused_before_anything_is_written(maci, tmp_path):
+    (tmp_path / "u.yaml").write_text("shoo: {wolf: 5, otherwise: -1}\nwait: {otherwise: 0}\n", encoding="utf-8")
+    done = maci("debate", "case.yaml", "--utilities", "u.yaml", "--out", "run")
+    assert done.code == 2
+    assert "u.yaml: shoo.wolf is not an outcome of this debate (cat, dog, fox)" in done.err
+    assert not Path("run").exists()
+
+
 def test_a_debate_finds_out_what_is_hidden(maci):
     done = maci("debate", "case.yaml", "--acquire", "2", "--source", "hidden", "--out", "run", "--plain")
     assert done.code == 0

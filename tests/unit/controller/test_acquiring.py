@@ -8,15 +8,17 @@ from typing import Any
 
 import pytest
 
-from helpers import LABELS, arg, open_debate, play, seat, settings, turn
+from helpers import LABELS, arg, make_case, open_debate, play, seat, settings, turn
 from maci.acquisition.plan import Candidate
 from maci.acquisition.residual import Residual, Survey
 from maci.acquisition.sources.called import Called
 from maci.acquisition.sources.person import Person
 from maci.acquisition.sources.source import Reply
+from maci.acquisition.utilities import Stakes
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Request
 from maci.agents.fake import FunctionAgent
+from maci.case.outcomes import OutcomeSpace
 from maci.controller.decisions import Finished, Gained, Measured, Planned, Watched, Weighed
 from maci.controller.inputs import Acquired, Intervened, Surveyed, TurnTaken
 from maci.debate import debate
@@ -393,3 +395,121 @@ def test_what_a_source_says_it_has_reaches_the_survey():
         "Vital Signs",
     ]
     assert replay(events).complete
+
+
+# --- utilities, and the chance of an answer -------------------------------------------------------------------------------
+
+
+def opened_with(set_: Any, *sets: str, **changes: Any) -> list:
+    """A debate whose first event is not the helpers' own."""
+
+    async def go() -> list:
+        return [event async for event in debate(open_debate(set_, settings(*sets), **changes), set_)]
+
+    return asyncio.run(go())
+
+
+class Two:
+    """Two questions: one splits dengue from chikungunya, one finds zika."""
+
+    def survey(self, residual: Residual) -> Survey:
+        split = replace(_ask("rash", 0, "question"), table={"dengue": (0.95, 0.05)}, otherwise=(0.05, 0.95))
+        find = replace(_ask("red eyes", 0, "question"), table={"zika": (0.9, 0.1)}, otherwise=(0.02, 0.98))
+        found = tuple(c for c in (split, find) if c.subject not in residual.asked)
+        return Survey(candidates=found, considered=len(found))
+
+
+ONLY_ZIKA = Stakes(actions={"rest": {"zika": -10.0, "otherwise": 0.0}, "drug": {"zika": 5.0, "otherwise": -1.0}})
+
+
+def test_under_utilities_the_loop_asks_what_would_change_what_is_done():
+    """The mixture is .5/.4/.1: bits favour the rash, but only zika is treated otherwise."""
+    set_ = replace(table(lambda item: False), proposer=Two())
+    bits = opened_with(set_, "plan.acquire=1")
+    assert [a.item for a in of(bits, Acquired)] == ["q-rash"]
+    assert bits[-1].favoured is None
+    valued = opened_with(set_, "plan.acquire=1", stakes=ONLY_ZIKA)
+    assert [a.item for a in of(valued, Acquired)] == ["q-red eyes"]
+    first = of(valued, Planned)[0]
+    # rest: −10·.1 = −1; drug: 5·.1 − .9 = −.4. "Red eyes" present: drug, .1·.9·5 − .9·.02 = .432; absent: rest, −10·.01 = −.1
+    assert first.favoured.action == "drug"
+    assert first.favoured.actions == {"rest": pytest.approx(-1), "drug": pytest.approx(-0.4)}
+    assert first.items[0].value == pytest.approx(0.332 + 0.4)
+    assert [item.id for item in first.items] == ["q-red eyes", "q-rash"]
+    assert first.items[0].expected_information_gain < first.items[1].expected_information_gain
+    assert replay(valued).complete
+
+
+def test_the_loop_ends_where_the_best_question_is_not_worth_its_cost():
+    set_ = replace(table(lambda item: False), proposer=Two())
+    dear = opened_with(set_, "plan.acquire=1", stakes=replace(ONLY_ZIKA, cost=0.74))
+    assert of(dear, Acquired) == []
+    (planned,) = of(dear, Planned)
+    assert "worth 0.732 and takes 0.74" in planned.notes[0]
+    assert planned.items
+    cheap = opened_with(set_, "plan.acquire=1", stakes=replace(ONLY_ZIKA, cost=0.73))
+    assert len(of(cheap, Acquired)) == 1
+
+
+def test_the_result_says_what_to_do_under_the_distribution_it_gives():
+    set_ = replace(table(lambda item: False), proposer=Two())
+    end = opened_with(set_, "calibration.temperature=2", stakes=ONLY_ZIKA)[-1]
+    p = end.distribution
+    assert p != end.raw
+    drug = 5 * p["zika"] - p["dengue"] - p["chikungunya"]
+    assert end.favoured.actions == {"rest": pytest.approx(-10 * p["zika"]), "drug": pytest.approx(drug)}
+    assert end.favoured.expected == pytest.approx(max(end.favoured.actions.values()))
+
+
+def test_utilities_with_a_certain_case_still_ask_nothing():
+    sure = turn(1.0, 0.0, 0.0, args=[arg("It fits.", "e4", outcome="dengue")])
+    agents = [FunctionAgent(n, lambda r: sure, family=f"f-{n}") for n in "ab"]
+    end = opened_with(
+        replace(table(lambda item: True), agents=agents, proposer=Two()), "plan.acquire=1", stakes=ONLY_ZIKA
+    )
+    assert of(end, Acquired) == []
+    assert end[-1].favoured.action == "rest"
+
+
+def test_outcomes_that_appear_later_fall_under_otherwise():
+    case = make_case(OutcomeSpace(kind="open", labels=("dengue",)))
+    agents = [FunctionAgent(n, lambda r: turn(0.5, 0.4, 0.1), family=f"f-{n}") for n in "ab"]
+    set_ = seat(agents, case=case)
+    events = opened_with(set_, stakes=ONLY_ZIKA, case=case)
+    p = events[-1].distribution
+    assert p["zika"] == pytest.approx(0.1)
+    assert events[-1].favoured.actions["rest"] == pytest.approx(-1.0)
+    assert replay(events).complete
+
+
+def test_the_chance_of_an_answer_is_learnt_from_the_loop_and_counts():
+    """Unknown, unknown, yes: π goes ½, ⅓, ¼; gains count it, what came true is set against the gain of an answer."""
+    said = {"rash": None, "cough": None, "chills": True}
+    events = opened_with(table(lambda item: said[item.subject]), "plan.acquire=1", source="test")
+    plans = of(events, Planned)
+    assert [plan.items[0].answered for plan in plans if plan.acquire] == [1 / 2, 1 / 3, 1 / 4]
+    first = plans[0].items[0]
+    free = of(opened_with(table(lambda item: said[item.subject]), "plan.acquire=1"), Planned)[0].items[0]
+    assert free.answered is None
+    assert first.expected_information_gain == pytest.approx(free.expected_information_gain / 2)
+    assert of(events, Gained)[0].predicted == pytest.approx(4 * plans[2].items[0].added_gain)
+    assert replay(events).complete
+
+
+def test_a_source_that_is_sure_counts_as_one_until_it_is_silent():
+    events = opened_with(table(lambda item: None), "plan.acquire=1", source="test", sure=True)
+    assert [plan.items[0].answered for plan in of(events, Planned) if plan.acquire] == [1.0, 1 / 2, 1 / 3]
+
+
+def test_a_dear_chance_ends_the_questions():
+    """The best item brings .37 bits if it is answered; at π = ½ that is below plan.worth = 0.3."""
+    asked = opened_with(table(lambda item: True), "plan.acquire=1", "plan.worth=0.3")
+    assert len(of(asked, Acquired)) == 1
+    unsure = opened_with(table(lambda item: True), "plan.acquire=1", "plan.worth=0.3", source="test")
+    assert of(unsure, Acquired) == []
+    assert "bits a unit of cost" in of(unsure, Planned)[0].notes[0]
+
+
+def test_kinds_that_the_source_cannot_answer_have_no_chance_beside_them():
+    events = opened_with(table(lambda item: True), "plan.acquire=1", source="test", answers=("test",))
+    assert {item.answered for item in of(events, Planned)[0].items} == {None}

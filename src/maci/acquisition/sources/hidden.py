@@ -32,6 +32,7 @@ class Hidden:
         if not hidden and not closed:
             raise InputError("--source hidden: the case has no hidden findings (key `hidden:`, name → what it shows)")
         self.name = "hidden:closed" if closed else "hidden"
+        self.sure = closed
         self._hidden, self._encoder, self._closed = dict(hidden), encoder, closed
         self._names = list(hidden)
         self._vectors = encoder.encode(self._names) if self._names else np.zeros((0, 1), np.float32)

@@ -42,7 +42,8 @@ async def ask_at_terminal(item: Item) -> str | None:
         if which
         else "yes / no / unknown / stop / in words"
     )
-    sys.stderr.write(f"\n{item.text}\n  (tells {apart}, {item.added_gain:.2f} bits; {ways}) > ")
+    worth = f"{item.if_answered:.2f} bits" + ("" if item.value is None else f", worth {item.value:.3g}")
+    sys.stderr.write(f"\n{item.text}\n  (tells {apart}, {worth}; {ways}) > ")
     sys.stderr.flush()
     said = await _line()
     if said is not None and which and read_answer(said).verdict == "present":

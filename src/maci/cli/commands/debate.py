@@ -59,6 +59,13 @@ def debate(
             help="Who answers: hidden, hidden:closed, corpus:PATH, ask (you), http://…, python:module:function."
         ),
     ] = None,
+    utilities: Annotated[
+        Path | None,
+        typer.Option(
+            help="What actions are worth under each outcome: ask by value, and say what to do. A YAML, TOML or JSON file.",
+            dir_okay=False,
+        ),
+    ] = None,
     risk: Risk = None,
     cache: Cache = None,
     no_cache: NoCache = False,
@@ -80,6 +87,7 @@ def debate(
     quiet: Quiet = False,
 ) -> None:
     """Debate one case."""
+    from maci.acquisition.utilities import load_stakes
     from maci.cli.debate import Options, run
     from maci.cli.seating import Choice
 
@@ -90,6 +98,7 @@ def debate(
         panel=panel, agents=agents, judges=judges, corpus=corpus, profile=profile, config=config,
         sets=(*(sets or ()), *(f"{key}={value}" for key, value in own.items() if value is not None)),
         seed=seed, cache=cache, no_cache=no_cache, offline=offline, source=source, quiet=json or quiet,
+        stakes=None if utilities is None else load_stakes(utilities), stakes_from=str(utilities or ""),
     )  # fmt: skip
     run(
         Options(

@@ -78,8 +78,12 @@ def plan(
     ] = None,
     utilities: Annotated[
         Path | None,
-        typer.Option(help="Rank by value: a file with actions and their utility per outcome.", dir_okay=False),
+        typer.Option(
+            help="Rank by value: a file with actions and their utility per outcome (default: the recorded ones, if any).",
+            dir_okay=False,
+        ),
     ] = None,
+    bits: Annotated[bool, typer.Option("--bits", help="Rank by information though utilities are on record.")] = False,
     export: Annotated[
         Path | None, typer.Option(help="Write the queries as JSON, for a retrieval system.", dir_okay=False)
     ] = None,
@@ -90,4 +94,4 @@ def plan(
     """What to find out next: questions, tests and queries, by what each is expected to bring."""
     from maci.cli.plan import run
 
-    run(transcript, top=top, batch=batch, utilities=utilities, export=export, json=json, quiet=quiet)
+    run(transcript, top=top, batch=batch, utilities=utilities, bits=bits, export=export, json=json, quiet=quiet)
