@@ -19,7 +19,7 @@ from maci.study.rows import Key, Row
 from maci.study.run import Outcome, run_study
 from maci.study.spec import StudySpec, parse_spec
 from maci.study.store import Meta, SqliteStore
-from maci.study.worker import Study, resolve
+from maci.study.study import Study, resolve
 
 SIGNS = {
     "gout": ("swollen big toe", "sudden pain at night", "red hot joint"),

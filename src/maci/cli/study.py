@@ -19,7 +19,7 @@ from maci.methods import registry
 from maci.study.run import Outcome, Progress, run_study
 from maci.study.spec import Budget, Quick, StudySpec, load_spec
 from maci.study.store import FILE, Meta, SqliteStore, open_store
-from maci.study.worker import Study, resolve
+from maci.study.study import Study, resolve
 
 __all__ = ["Options", "exporting", "listing", "methods", "run"]
 

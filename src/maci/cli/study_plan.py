@@ -19,7 +19,8 @@ from maci.panel.spec import PanelSpec
 from maci.story.words import plural
 from maci.study.rows import Key
 from maci.study.store import FILE, Meta, Store, admit, open_store
-from maci.study.worker import Study, Worker, limited
+from maci.study.study import Study
+from maci.study.worker import Worker, limited
 
 if TYPE_CHECKING:
     from maci.llm.house import House

@@ -15,7 +15,7 @@ from rich.text import Text
 from maci.cli.below import Below
 from maci.study.rows import Row
 from maci.study.store import Meta
-from maci.study.worker import NO_EVIDENCE
+from maci.study.tables import NO_EVIDENCE
 
 if TYPE_CHECKING:
     from maci.study.run import Progress

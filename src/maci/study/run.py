@@ -18,7 +18,8 @@ from maci.study.engine.local import Local, Processes
 from maci.study.ledger import RunLedger
 from maci.study.rows import Key, Row
 from maci.study.store import Meta, Store
-from maci.study.worker import Study, Worker
+from maci.study.study import Study
+from maci.study.worker import Worker
 
 __all__ = ["Outcome", "Progress", "Tally", "run_study"]
 

@@ -1,118 +1,44 @@
-"""Answers keys of a study in one process: loads the data, sets the tables, asks the methods, makes the rows."""
+"""Answers keys of a study in one process: loads the data, has the tables set, asks the methods."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
-import math
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from maci.calls import Table
-from maci.case.case import Case, Document
+from maci.case.case import Case
 from maci.case.datasets import Item, Task, find, load, load_own
 from maci.case.datasets.files import data_folder, digest
-from maci.case.outcomes import canonical
 from maci.config import Budget, Config
-from maci.errors import BudgetError, ConfigError, InputError, MaciError, MissingExtra
+from maci.errors import BudgetError, ConfigError, InputError, MissingExtra, said
 from maci.evidence.encode import Encoder, load_encoder
-from maci.evidence.knowledge import builtin_spans, builtin_tone
-from maci.evidence.source import document_spans
-from maci.evidence.span import Span
 from maci.llm.prices import FREE, no_price
 from maci.methods import registry
 from maci.methods.maci import changed
-from maci.methods.method import Answer, Bench, Method, Setting, Step, Unfit
-from maci.panel import choose
-from maci.panel.models import ModelPanel, Models
-from maci.panel.readers import ReaderPanel
-from maci.panel.shelf import Sources, lacking, remembering
-from maci.panel.spec import AgentSpec, PanelSpec, agents_of, judges_of
+from maci.methods.method import Answer, Bench, Method, Setting, Unfit
+from maci.panel.models import Models
+from maci.panel.shelf import remembering
 from maci.study import store
+from maci.study.answers import row_of
 from maci.study.learning import Lesson, learn, learn_stages
 from maci.study.ledger import RunLedger
-from maci.study.rows import Key, Round, Row
+from maci.study.rows import Key, Row
 from maci.study.schedules import LESSONS, Course, course
-from maci.study.spec import Data, StudySpec
+from maci.study.spec import Data
+from maci.study.study import Study, fingerprint
+from maci.study.tables import Tables, corpus, unread
 
 if TYPE_CHECKING:
     from maci.llm.house import House
 
-__all__ = ["NO_EVIDENCE", "Study", "Worker", "fingerprint", "limited", "resolve"]
+__all__ = ["Worker", "limited"]
 
-NO_EVIDENCE = "no evidence about:"
-"""How the note about outcomes begins that the readers have nothing to read about."""
 _GROUPS = 2
 """Tasks with their panels that are kept: one ends while the next begins."""
-_REMEDY = (
-    "with a file of your own write `per_label = 5` in its [[data]], so that five development texts of each label become evidence, "
-    "or give it an `evidence` column whose texts name the outcomes (in JSONL they may carry a `label`)"
-)
-_NAMED = 10
-"""Outcomes without evidence that are named."""
-
-
-def resolve(spec: StudySpec) -> PanelSpec | None:
-    """The panel of models a spec asks for; ``None`` for the readers and for recorded answers."""
-    own = spec.panel
-    judges = None if own.judges is None else judges_of(own.judges, "panel.judges")
-    if own.recorded:
-        return None
-    if own.agents:
-        from maci.panel.file import find
-
-        return PanelSpec(
-            agents=agents_of(own.agents, "panel.agents"), judges=judges, models={**find().options, **own.models}
-        )
-    name = own.name or "readers"
-    if name == "readers":
-        if judges is None:
-            return None
-        return PanelSpec(name=name, agents=agents_of([AgentSpec(model="reader")]), judges=judges, models=own.models)
-    found = choose(name)
-    if isinstance(found, str):
-        raise ConfigError(
-            f"panel.name = {name!r} is a script for single cases: a study needs readers or a panel of models"
-        )
-    changed: dict[str, Any] = {"models": {**found.models, **own.models}}
-    return found.model_copy(update=changed if judges is None else {**changed, "judges": judges})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Study:
-    """All a worker needs to know, on whatever machine."""
-
-    spec: StudySpec
-    panel: PanelSpec | None = None
-    """As :func:`resolve` found it."""
-    folder: Path | None = None
-    """Of the data sets."""
-    cache: Path | None = None
-    """Of models' replies; ``None`` keeps none."""
-    offline: bool = False
-    learnt: Mapping[str, Mapping[int, Lesson]] = field(default_factory=dict)
-    """Data → seed → what dev taught about the agents."""
-
-    @property
-    def config(self) -> Config:
-        """The settings of every answer."""
-        below = {} if self.panel is None else dict(self.panel.settings)
-        if self.spec.panel.recorded or (self.panel is not None and self.panel.judges == ()):
-            below.setdefault("crit.enabled", False)
-        return self.spec.config(below)
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """The spec's, with the panel as it was resolved."""
-        panel = self.spec.identity["panel"]
-        if self.panel is not None:
-            panel = {**self.panel.record(), "settings": dict(self.panel.settings)}
-        return {**self.spec.identity, "panel": panel}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,37 +53,6 @@ class _Group:
     """Of methods that were asked: how their schedule is taught, where it learns."""
     panels: dict[str, Setting] = field(default_factory=dict)
     """Of methods with an encoder of their own."""
-
-
-class _Panels:
-    """Sets tables over the task's evidence, and over a case's own documents where it has some."""
-
-    def __init__(
-        self, study: Study, spans: tuple[Span, ...], encoder: Encoder, house: Models | None, config: Config
-    ) -> None:
-        self._study, self._spans, self._encoder, self._house, self._config = study, spans, encoder, house, config
-        self._made: OrderedDict[tuple[Any, ...], Setting] = OrderedDict()
-
-    def table(self, case: Case, *, seed: int = 0) -> Table:
-        """The table for a case."""
-        key = (case.evidence, case.outcomes.kind == "ordered")
-        if key not in self._made:
-            self._made[key] = self._panel(case)
-            if len(self._made) > 8:
-                self._made.popitem(last=False)
-        return self._made[key].table(case, seed=seed)
-
-    def sources(self, case: Case) -> Sources:
-        """What there is to read for a case."""
-        background = () if self._spans else builtin_tone() if case.outcomes.kind == "ordered" else builtin_spans()
-        return Sources(document_spans(case), self._spans, tuple(background), remedy=_REMEDY)
-
-    def _panel(self, case: Case) -> Setting:
-        sources = self.sources(case)
-        if self._house is None:
-            return ReaderPanel(sources, self._encoder)
-        assert self._study.panel is not None
-        return ModelPanel(self._study.panel, sources, self._encoder, self._house, self._config)
 
 
 def limited(items: Sequence[Item], limit: int | None, seed: int) -> tuple[Item, ...]:
@@ -200,7 +95,7 @@ class Worker:
                 notes.setdefault(name, task.notes)
             first = self._group(name, spec.seeds[0])  # a table is set, to see that it can be
             methods[name] = tuple(described for described, _ in first.methods.values())
-            notes[name] = (*notes[name], *self._lacking(first))
+            notes[name] = (*notes[name], *self._unread(first))
         files = {name: self._files(entry) for name, entry in self._entries.items()}
         identity = {**self.study.identity, "files": files}
         return store.Meta(
@@ -229,22 +124,10 @@ class Worker:
         assert entry.file is not None
         return load_own(entry.file, columns=entry.map, seed=seed, **entry.options)
 
-    def _lacking(self, group: _Group) -> tuple[str, ...]:
-        """What readers have nothing to read about."""
-        panel = group.bench.panel
-        if not isinstance(panel, _Panels) or not (self.study.panel is None or self.study.panel.name == "readers"):
-            return ()
-        known: dict[Any, tuple[str, ...]] = {}
-        of, without = Counter[str](), Counter[str]()
-        for item in group.items.values():
-            space, key = item.case.outcomes, (item.case.outcomes.labels, item.case.evidence)
-            if key not in known:
-                known[key] = lacking(item.case, panel.sources(item.case))
-            of.update(space.labels)
-            without.update(known[key])
-        some = [y if n == of[y] else f"{y} (in {n} of {of[y]} cases)" for y, n in without.items()]
-        more = f" and {len(some) - _NAMED} more" if len(some) > _NAMED else ""
-        return (f"{NO_EVIDENCE} {', '.join(some[:_NAMED])}{more}.",) if some else ()
+    def _unread(self, group: _Group) -> tuple[str, ...]:
+        panel, seated = group.bench.panel, self.study.panel
+        readers = seated is None or seated.name == "readers"
+        return unread(panel, group.items.values()) if isinstance(panel, Tables) and readers else ()
 
     def _files(self, entry: Data) -> dict[str, str | None]:
         """The files of a data set with their SHA-256."""
@@ -340,7 +223,7 @@ class Worker:
 
             chosen = recorded if isinstance(recorded, tuple) else None
             return RecordedPanel((*task.dev, *task.test), phi, models=chosen)
-        return _Panels(self.study, _spans(task.evidence), phi, self._models(), self._config)
+        return Tables(self.study, corpus(task.evidence), phi, self._models(), self._config)
 
     def _models(self) -> Models | None:
         if self.study.panel is None or self._given is not None:
@@ -384,11 +267,11 @@ class Worker:
             if isinstance(error, BudgetError):
                 answer = Answer(belief=None, reason=str(error), out_of_budget=True)
             else:
-                answer = Answer(belief=None, reason=_say(error))
+                answer = Answer(belief=None, reason=said(error))
         await asyncio.sleep(0)  # readers never wait: others get their turn here
         if answer.out_of_budget and self._ledger is not None and self._ledger.reached is not None:
             return None
-        return _row(key, item, answer, monotonic() - began)
+        return row_of(key, item, answer, monotonic() - began)
 
     def bench(self, data: str, seed: int) -> Bench:
         """What methods answer with on a data set."""
@@ -409,69 +292,6 @@ class Worker:
             await house.aclose()
 
 
-def fingerprint(identity: Mapping[str, Any]) -> str:
-    """SHA-256 of what decides the rows."""
-    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
-
-
-def _spans(documents: Sequence[Document]) -> tuple[Span, ...]:
-    """The shared corpus: one span for each document."""
-    found: dict[str, Span] = {}
-    for document in documents:
-        span = Span.of(document.text, document.source, label=document.label)
-        if document.id is not None:
-            span = replace(span, id=document.id)
-        found.setdefault(span.id, span)
-    return tuple(found.values())
-
-
 def _ends_all(error: Exception) -> bool:
     """Whether no other answer could do better: a wrong key, a full disk, a method that cannot use these agents."""
     return bool(getattr(error, "fatal", False)) or isinstance(error, ConfigError | MissingExtra)
-
-
-def _say(error: Exception) -> str:
-    text = " ".join(str(error).encode("utf-8", "replace").decode().split())
-    if text and isinstance(error, MaciError):
-        return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def _row(key: Key, item: Item, answer: Answer, seconds: float) -> Row:
-    space, gold = item.case.outcomes, item.case.gold
-    if gold is not None:
-        gold = canonical(gold, space, space.start)
-    status: store.Status = "done" if answer.belief is not None else "budget" if answer.out_of_budget else "failed"
-    return Row(
-        **key._asdict(),
-        gold=gold,
-        group=item.group,
-        raters=dict(item.raters),
-        positions=dict(zip(space.labels, space.positions, strict=True)) if space.kind == "ordered" else {},
-        status=status,
-        reason=answer.reason,
-        belief=answer.belief,
-        agreement=answer.agreement,
-        q0=_known(answer.q0),
-        d0=_known(answer.d0),
-        calls=answer.calls,
-        judge_calls=answer.judge_calls,
-        rounds=answer.rounds,
-        usage=answer.usage,
-        judge_usage=answer.judge_usage,
-        seconds=round(seconds, 6),
-        course=tuple(map(_round, answer.course)),
-        harm=answer.harm,
-    )
-
-
-def _round(step: Step) -> Round:
-    signals = {name: _known(getattr(step, name)) for name in ("q", "d", "i", "o", "crit", "cl")}
-    scores = {
-        agent: tuple({j: round(x, 6) for j, x in one.items()} for one in some) for agent, some in step.scores.items()
-    }
-    return Round(belief=step.belief, beliefs=step.beliefs, scores=scores, **signals)
-
-
-def _known(value: float | None) -> float | None:
-    return None if value is None or math.isnan(value) else float(value)

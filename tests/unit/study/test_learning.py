@@ -29,7 +29,8 @@ from maci.methods.average import Average
 from maci.methods.method import Bench
 from maci.study.learning import Lesson, learn, learn_stages
 from maci.study.store import SqliteStore
-from maci.study.worker import Study, Worker
+from maci.study.study import Study
+from maci.study.worker import Worker
 from study_helpers import kept, make_study, run, write_cases
 
 SPACE = OutcomeSpace(labels=("a", "b", "c"))

@@ -21,7 +21,8 @@ from maci.methods.method import Answer, Unfit
 from maci.study import run as running
 from maci.study.ledger import RunLedger
 from maci.study.store import SqliteStore
-from maci.study.worker import Worker, fingerprint, limited
+from maci.study.study import fingerprint
+from maci.study.worker import Worker, limited
 from study_helpers import FakeMethod, guess, kept, make_study, paying, run
 
 FAKES = {"methods": [{"use": "single"}, {"use": "average"}]}

@@ -10,7 +10,8 @@ from maci.errors import ConfigError, EnvironmentError_, InputError, MaciError, e
 from maci.llm.usage import Bound, Usage
 from maci.study.ledger import RunLedger
 from maci.study.rows import Key, Row
-from maci.study.worker import Study, Worker
+from maci.study.study import Study
+from maci.study.worker import Worker
 
 __all__ = ["Away", "Engine", "Reply", "Result", "answer_away"]
 

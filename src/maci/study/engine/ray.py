@@ -19,7 +19,8 @@ from maci.errors import EnvironmentError_, MissingExtra
 from maci.study.engine.engine import Away, Reply, Result, answer_away
 from maci.study.ledger import RunLedger
 from maci.study.rows import Key
-from maci.study.worker import Study, Worker
+from maci.study.study import Study
+from maci.study.worker import Worker
 
 __all__ = ["Ray"]
 
