@@ -15,11 +15,12 @@ from maci.case.case import Case
 from maci.llm.budget import Ledger
 from maci.llm.usage import Bound, Usage
 from maci.methods.method import Answer, Bench, Step
+from maci.study.parsing import parse_spec
 from maci.study.rows import Key, Row
 from maci.study.run import Outcome, run_study
-from maci.study.spec import StudySpec, parse_spec
+from maci.study.spec import StudySpec
 from maci.study.store import Meta, SqliteStore
-from maci.study.study import Study, resolve
+from maci.study.study import Study, fingerprint, resolve
 
 SIGNS = {
     "gout": ("swollen big toe", "sudden pain at night", "red hot joint"),
@@ -145,7 +146,7 @@ def telling(row: Row) -> dict[str, Any]:
 def make_meta(**changes: Any) -> Meta:
     """What a store is told of a study."""
     spec = parse_spec(spec_data(**changes), "test.toml")
-    return Meta(spec=spec, identity=spec.identity, fingerprint=spec.fingerprint)
+    return Meta(spec=spec, identity=spec.identity, fingerprint=fingerprint(spec.identity))
 
 
 def make_row(item: str = "c1", **changes: Any) -> Row:

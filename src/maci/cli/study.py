@@ -16,8 +16,9 @@ import typer
 from maci.cli.seating import key_for
 from maci.errors import BudgetError, EnvironmentError_, InputError
 from maci.methods import registry
+from maci.study.parsing import load_spec
 from maci.study.run import Outcome, Progress, run_study
-from maci.study.spec import Budget, Quick, StudySpec, load_spec
+from maci.study.spec import Budget, Quick, StudySpec
 from maci.study.store import FILE, Meta, SqliteStore, open_store
 from maci.study.study import Study, resolve
 

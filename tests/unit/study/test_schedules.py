@@ -14,8 +14,8 @@ from maci.errors import BudgetError
 from maci.methods.maci import changed
 from maci.methods.method import Answer
 from maci.study import schedules
+from maci.study.parsing import load_spec
 from maci.study.schedules import LESSONS, Course, course
-from maci.study.spec import load_spec
 from maci.study.worker import Worker, limited
 from study_helpers import kept, make_study, run
 
