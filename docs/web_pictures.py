@@ -5,6 +5,7 @@ python docs/screenshots.py web-live web-home …
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -15,8 +16,13 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 NAMES = (
     "web-home", "web-empty", "web-new", "web-live", "web-finished", "web-compare", "web-replay", "web-error",
-    "web-live-phone", "web-finished-phone", "web-live-dark",
+    "web-live-phone", "web-finished-phone", "web-live-dark", "web-scale", "web-no-answer", "web-question", "web-question-phone",
+    "web-study", "web-study-phone", "web-sign-in",
 )  # fmt: skip
+
+
+_DEBATES = NAMES[:11]
+"""Those that need the same three debates."""
 
 
 @contextmanager
@@ -34,12 +40,57 @@ def make(browser: Any, images: Path, wanted: set[str]) -> None:
     from stage import fake_models, serving, slow_panel
 
     with tempfile.TemporaryDirectory() as name, fake_models(0.9) as models:
-        folder = Path(name)
-        with serving(folder / "runs", slow_panel(folder, models)) as stage:
-            _pictures(browser, stage, images, wanted)
+        folder, panels = Path(name), slow_panel(Path(name), models)
+        studies = folder / "studies"
+        if wanted & {"web-study", "web-study-phone"}:
+            _study(studies / "complaints")
+        with serving(folder / "runs", panels, studies=studies) as stage:
+            if wanted & {*_DEBATES}:
+                _debates(browser, stage, images, wanted)
+            if wanted & {"web-scale", "web-no-answer", "web-question", "web-question-phone"}:
+                _ends(browser, stage, images, wanted)
+            for name, phone in (("web-study", False), ("web-study-phone", True)):
+                if name in wanted:
+                    with tab(browser, phone=phone, dark=phone, height=1000) as page:
+                        page.goto(f"{stage.url}/studies/complaints")
+                        page.screenshot(path=images / f"{name}.png")
+        if "web-sign-in" in wanted:
+            with serving(folder / "others", panels, "--token", "a-token-of-the-pictures") as door, tab(browser) as page:
+                page.goto(door.url.partition("/?")[0])
+                page.fill("#token", "not the token at all")
+                page.keyboard.press("Enter")
+                page.wait_for_selector("[role=alert]")
+                page.screenshot(path=images / "web-sign-in.png", clip={"x": 0, "y": 0, "width": 1280, "height": 480})
 
 
-def _pictures(browser: Any, stage: Any, images: Path, wanted: set[str]) -> None:
+def _study(folder: Path) -> None:
+    """The study of the examples: made-up complaints, the embedded readers."""
+    spec = Path(__file__).resolve().parents[1] / "examples" / "complaints.toml"
+    subprocess.run([sys.executable, "-m", "maci", "study", "run", spec, "--out", folder, "--quiet"], check=True)
+
+
+def _ends(browser: Any, stage: Any, images: Path, wanted: set[str]) -> None:
+    """A scale, a debate that came to nothing, and one that asks."""
+
+    def held(page: Any, name: str, case: str, until: str, **fields: str) -> None:
+        if name not in wanted:
+            return
+        page.goto(f"{stage.url}/new?builtin={case}")
+        for field, value in fields.items():
+            page.fill(f"#{field}", value)
+        page.click("#start")
+        page.wait_for_selector(until)
+        page.screenshot(path=images / f"{name}.png")
+
+    with tab(browser) as page:
+        held(page, "web-scale", "tone-budget", "#do-again")
+        held(page, "web-no-answer", "dengue", "#do-again", budget_tokens="1000")
+        held(page, "web-question", "dengue", "#answer-form", questions="2")
+    with tab(browser, phone=True, dark=True) as page:
+        held(page, "web-question-phone", "hepatitis", "#answer-form", questions="2")
+
+
+def _debates(browser: Any, stage: Any, images: Path, wanted: set[str]) -> None:
     def take(page: Any, name: str) -> None:
         if name in wanted:
             page.screenshot(path=images / f"{name}.png")
@@ -47,8 +98,6 @@ def _pictures(browser: Any, stage: Any, images: Path, wanted: set[str]) -> None:
     with tab(browser) as page:
         page.goto(stage.url)
         take(page, "web-empty")
-        page.goto(f"{stage.url}/studies")
-        take(page, "web-studies")
         page.goto(f"{stage.url}/no-such-page")
         take(page, "web-error")
         page.goto(f"{stage.url}/new")
@@ -76,9 +125,6 @@ def _pictures(browser: Any, stage: Any, images: Path, wanted: set[str]) -> None:
     with tab(browser, phone=True) as page:
         page.goto(done[0])
         take(page, "web-finished-phone")
-    with tab(browser, dark=True) as page:
-        page.goto(stage.url)
-        take(page, "web-home-dark")
 
 
 def _finished(page: Any, stage: Any, case: str) -> str:

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# What the system tests need beyond pip: PostgreSQL's programs, and a browser. Installs them where that can be done without asking.
+# What the system tests need beyond pip: PostgreSQL's programs, a browser, and a terminal that can be pulled about. Installs them where that can be done without asking.
 set -euo pipefail
 needed=()
 compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || command -v initdb >/dev/null || needed+=(postgresql)
 command -v ip >/dev/null || [ -x /usr/sbin/ip ] || needed+=(iproute2)
+command -v tmux >/dev/null || needed+=(tmux)
 command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || needed+=(chromium)
 [ ${#needed[@]} -eq 0 ] && exit 0
 as_root=()

@@ -23,7 +23,7 @@ def plan(story: Story) -> Markup | None:
     value = ("value",) if valued else ()
     head = ("question", "kind", "bits", "added", "cost", *value, "tells apart", "if the answer is …")
     top = el("tr", (el("th", name, scope="col", class_=None if name in _FIGURES else "words") for name in head))
-    table = el("table", el("thead", top), el("tbody", map(_row, found.items)))
+    table = el("table", el("thead", top), el("tbody", map(_row, found.items)), class_="plan")
     bits = f"{found.entropy:.2f} bits of doubt are left; these together are expected to bring {found.joint_gain:.2f}."
     guess = el("p", "~ how telling the answer is was assumed, not counted in labelled texts", class_="small-print")
     return join(
@@ -38,12 +38,12 @@ _FIGURES = ("question", "bits", "added", "cost", "value")
 
 def _row(item: Item) -> Markup:
     figures = [f"{item.expected_information_gain:.2f}", f"{item.added_gain:.2f}", f"{item.cost:g}"]
-    figures += [] if item.value is None else [f"{item.value:.3g}"]
+    figures += [] if item.value is None else [f"{item.value:.3g}".replace("-", "−")]
     return el(
         "tr",
         el("th", ("~ " if item.assumed else "") + item.text, scope="row", dir="auto"),
         el("td", item.kind, class_="words"),
-        (el("td", figure) for figure in figures),
-        el("td", " / ".join(item.separates), class_="words", dir="auto"),
+        (el("td", figure, data_l=name) for name, figure in zip(_FIGURES[1:], figures, strict=False)),
+        el("td", " / ".join(item.separates), class_="words", dir="auto", data_l="tells apart"),
         el("td", el("ul", (el("li", shift_words(shift)) for shift in item.shifts[:4])), class_="words", dir="auto"),
     )

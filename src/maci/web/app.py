@@ -16,6 +16,7 @@ from maci.page.markup import Markup
 from maci.record.events import Event
 from maci.story import Story
 from maci.web import exports, routes, steer, studies, v1
+from maci.web.asking import Asking
 from maci.web.desk import Desk, NotHere
 from maci.web.guard import Guard, TooMuch
 from maci.web.pages.layout import problem
@@ -32,8 +33,8 @@ class _Pages:
     def line(self, seq: int, event: Event) -> Markup:
         return line(seq, event)
 
-    def panels(self, story: Story, state: str, question: str) -> Mapping[str, str]:
-        return panels(story, state, question)
+    def panels(self, story: Story, state: str, asking: Asking | None) -> Mapping[str, str]:
+        return panels(story, state, asking)
 
 
 def create_app(settings: Settings) -> Guard:

@@ -24,6 +24,7 @@ from maci.panel.seating import Choice, Seated, reseat, seat_case
 from maci.record.events import Event
 from maci.record.transcript import Transcript, read
 from maci.story import Story
+from maci.web.asking import Asking
 from maci.web.broadcast import Broadcast
 from maci.web.history import History, Summary
 from maci.web.live import Live, Prepared
@@ -47,7 +48,7 @@ class Show(Protocol):
     def line(self, seq: int, event: Event) -> str:
         """One event, for the log."""
 
-    def panels(self, story: Story, state: str, question: str) -> Mapping[str, str]:
+    def panels(self, story: Story, state: str, asking: Asking | None) -> Mapping[str, str]:
         """What is true now."""
 
 
@@ -63,7 +64,7 @@ class Run:
     """Why it broke off, where we know."""
     elsewhere: bool = False
     """Another process is writing it."""
-    question: str = ""
+    asking: Asking | None = None
     """What it asks whoever looks at it."""
     over: asyncio.Event = field(default_factory=asyncio.Event)
     _story: Story | None = None
@@ -110,7 +111,7 @@ class Run:
         """What one that is under way does: its own work, or it waits for a person."""
         if self.events and self.paused:
             return "paused"
-        return "asking" if self.question else "running"
+        return "asking" if self.asking else "running"
 
 
 class Desk:
@@ -229,7 +230,7 @@ class Desk:
     def answer(self, id: str, text: str) -> None:
         """A person's answer to what a debate asks."""
         run = self._running.get(id)
-        if run is None or run.live is None or not run.question:
+        if run is None or run.live is None or run.asking is None:
             raise InputError("this debate asks nothing now: somebody may have answered already")
         run.live.answer(text)
 
@@ -257,7 +258,7 @@ class Desk:
             self._drawing[run.id] = loop.call_later(_RENDER, self._draw, run)
 
     def _asked(self, run: Run, item: Item | None) -> None:
-        run.question = "" if item is None else item.text
+        run.asking = None if item is None else Asking.of(item)
         self._draw(run)
 
     def _publish(self, run: Run, event: Event) -> None:
@@ -266,10 +267,10 @@ class Desk:
 
     def _draw(self, run: Run) -> None:
         self._drawing.pop(run.id, None)
-        run.broadcast.panels(self._show.panels(run.story, run.state, run.question))
+        run.broadcast.panels(self._show.panels(run.story, run.state, run.asking))
 
     def _over(self, run: Run, error: str) -> None:
-        run.live, run.error, run.question = None, error, ""
+        run.live, run.error, run.asking = None, error, None
         self._running.pop(run.id, None)
         if (timer := self._drawing.pop(run.id, None)) is not None:
             timer.cancel()

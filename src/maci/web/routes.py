@@ -91,7 +91,7 @@ async def debate(request: Request, id: str, said: str = "") -> HTMLResponse:
         error=run.error,
         notice=notice,
         elsewhere=run.elsewhere,
-        question=run.question,
+        asking=run.asking,
         remark=unnamed(run.opened),
     )
     return HTMLResponse(html)
@@ -113,9 +113,7 @@ async def control_buttons(request: Request, id: str) -> HTMLResponse:
     """What can be done with it now, as a part of its page."""
     run = await desk_of(request).run(id)
     answered = run.finished is None or run.finished.answer is not None
-    buttons = controls(
-        id, run.state, visit_of(request), elsewhere=run.elsewhere, question=run.question, answered=answered
-    )
+    buttons = controls(id, run.state, visit_of(request), elsewhere=run.elsewhere, asking=run.asking, answered=answered)
     return HTMLResponse(buttons)
 
 

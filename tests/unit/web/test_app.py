@@ -277,7 +277,7 @@ def test_a_question_while_it_is_paused_keeps_its_form(tmp_path: Path) -> None:
         id = answer.url.path.rpartition("/")[2]
         run = browser.desk._running[id]
         async with asyncio.timeout(60):
-            while not run.question:  # noqa: ASYNC110
+            while run.asking is None:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
         page = (await browser.post(f"/debates/{id}/hand", {"action": "pause"})).text
         assert "It asks: " in page and 'id="answer-form"' in page and 'id="do-go"' in page
@@ -340,7 +340,7 @@ def test_a_debate_asks_and_goes_on_with_the_answer(tmp_path: Path) -> None:
         for said in ({"answer": "Yes, since Monday"}, {"quick": "stop"}):
             run = browser.desk._running[id]
             async with asyncio.timeout(60):
-                while not run.question:  # noqa: ASYNC110
+                while run.asking is None:  # noqa: ASYNC110
                     await asyncio.sleep(0.02)
             page = (await browser.get(f"/debates/{id}")).text
             assert "It asks: " in page and 'id="answer-form"' in page

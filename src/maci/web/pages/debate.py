@@ -9,6 +9,7 @@ from maci.page.markup import Markup, el, join
 from maci.record.events import Event
 from maci.report.rounds import stepper
 from maci.story import Story
+from maci.web.asking import Asking
 from maci.web.guard import Visit
 from maci.web.pages.layout import hidden, page
 from maci.web.pages.lines import line
@@ -28,11 +29,11 @@ def debate_page(
     error: str = "",
     notice: str = "",
     elsewhere: bool = False,
-    question: str = "",
+    asking: Asking | None = None,
     remark: str = "",
 ) -> str:
     """The whole page; ``elsewhere``: another process runs the debate, and only that one can steer it."""
-    parts, case = panels(story, state, question), story.opened.case
+    parts, case = panels(story, state, asking), story.opened.case
     place = {name: el("div", html, id=name) for name, html in parts.items()}
     live = state in {"running", "paused"} and not elsewhere
     head = el(
@@ -42,7 +43,7 @@ def debate_page(
         place["p-question"],
         el(
             "div",
-            controls(id, state, visit, elsewhere=elsewhere, question=question, answered=_answered(story)),
+            controls(id, state, visit, elsewhere=elsewhere, asking=asking, answered=_answered(story)),
             id="controls",
             data_state=state,
         ),
@@ -107,7 +108,7 @@ def debate_page(
 
 
 def controls(
-    id: str, state: str, visit: Visit, *, elsewhere: bool = False, question: str = "", answered: bool = True
+    id: str, state: str, visit: Visit, *, elsewhere: bool = False, asking: Asking | None = None, answered: bool = True
 ) -> Markup:
     """What can be done with the debate now; one that came to nothing is first of all started again."""
     link = f"/debates/{quote(id)}"
@@ -119,7 +120,7 @@ def controls(
     if elsewhere:
         words = "Another process runs this debate: it is steered there. Load the page again to see how far it is."
         return el("p", words, class_="soft")
-    asked = _answer_form(link, visit) if question and state in {"running", "paused"} else None
+    asked = _answer_form(link, visit, asking) if asking and state in {"running", "paused"} else None
     if state == "running":
         return join(asked, el("div", act("pause", "Pause"), act("stop", "Stop"), class_="buttons"))
     if state == "paused":
@@ -146,16 +147,16 @@ def _answered(story: Story) -> bool:
     return story.result is None or story.result.answer is not None
 
 
-def _answer_form(link: str, visit: Visit) -> Markup:
+def _answer_form(link: str, visit: Visit, asking: Asking) -> Markup:
     """Where a question of the plan is answered."""
-    words = (("yes", "Yes"), ("no", "No"), ("unknown", "I do not know"), ("stop", "Ask no more"))
-    buttons = [el("button", label, type="submit", name="quick", value=value) for value, label in words]
+    buttons = [el("button", label, type="submit", name="quick", value=value) for value, label in asking.buttons]
+    field = el("input", type="text", name="answer", id="answer", maxlength=2000, autocomplete="off")
+    send = el("button", "Answer", type="submit", class_="home", id="do-answer")
     return el(
         "form",
         hidden(visit),
-        el("label", "Your answer, in words", for_="answer"),
-        el("input", type="text", name="answer", id="answer", maxlength=2000, autocomplete="off"),
-        el("div", el("button", "Answer", type="submit", class_="home", id="do-answer"), buttons, class_="buttons"),
+        el("div", el("label", "Your answer, in words", for_="answer"), field, class_="field"),
+        el("div", send, buttons, class_="buttons"),
         method="post",
         action=f"{link}/answer",
         class_="stack wide",

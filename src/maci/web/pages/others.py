@@ -42,11 +42,11 @@ def studies_page(found: Sequence[tuple[str, str]], folder: Path) -> str:
 def sign_in_page(target: str, wrong: bool = False) -> str:
     """Where a token is asked for."""
     alert = el("p", "That is not the token.", class_="bad", role="alert") if wrong else None
+    token = el("input", type="password", name="token", id="token", required=True, autocomplete="current-password")
     form = el(
         "form",
         el("input", type="hidden", name="next", value=target),
-        el("label", "Token", for_="token"),
-        el("input", type="password", name="token", id="token", required=True, autocomplete="current-password"),
+        el("div", el("label", "Token", for_="token"), token, class_="field"),
         el("button", "Come in", type="submit", class_="home"),
         method="post",
         action="/sign-in",

@@ -15,23 +15,24 @@ from maci.report.verdict import answer, minority_report, sentence
 from maci.story import Story
 from maci.story.model import Round
 from maci.story.words import STOPS, figure, plural, stopped, would_change
+from maci.web.asking import Asking
 from maci.web.pages.words import count, ended_tag, money, percent, state_tag
 
 __all__ = ["panels", "round_name", "said_aloud"]
 
 
-def panels(story: Story, state: str, question: str = "") -> dict[str, Markup]:
+def panels(story: Story, state: str, asking: Asking | None = None) -> dict[str, Markup]:
     """Every part by the id of its place on the page."""
     over = story.result is not None
     none = el(
         "p", "Nothing was measured." if over else "Nothing is measured before the openings are in.", class_="soft"
     )
     parts = {
-        "p-state": _state(story, "asking" if question and state == "running" else state),
+        "p-state": _state(story, "asking" if asking and state == "running" else state),
         "p-now": _now(story, state),
         "p-verdict": _verdict(story),
         "p-signals": signals(story) or none,
-        "p-question": el("p", f"It asks: {question}", class_="notice", dir="auto") if question else Markup(""),
+        "p-question": _question(asking),
         "p-plan": plan(story) or el("p", _no_plan(story), class_="soft"),
         "p-beliefs": _beliefs(story),
         "p-dials": _dials(story),
@@ -46,6 +47,13 @@ def panels(story: Story, state: str, question: str = "") -> dict[str, Markup]:
         for before, now in zip(befores, story.rounds, strict=False)
     }
     return parts | rounds
+
+
+def _question(asking: Asking | None) -> Markup:
+    if asking is None:
+        return Markup("")
+    why = el("p", asking.tells, class_="small-print", dir="auto") if asking.tells else None
+    return join(el("p", f"It asks: {asking.text}", class_="notice", dir="auto"), why)
 
 
 def _state(story: Story, state: str) -> Markup:
