@@ -6,6 +6,7 @@ import asyncio
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -44,6 +45,7 @@ def make_case(outcomes: OutcomeSpace | Sequence[str] = LABELS, **changes: Any) -
     return Case(**{"question": QUESTION, "outcomes": space, "evidence": DOCUMENTS, "id": "test", **changes})
 
 
+@cache
 def settings(*sets: str, profile: str | None = None) -> Config:
     """A config without the environment: ``settings("max_rounds=3")``."""
     return load(profile, sets=sets, environ={})
