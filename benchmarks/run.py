@@ -33,6 +33,7 @@ def main() -> None:
     quick = parser.parse_args().quick
     found = {"controller": figures("bench_controller.py"), "retrieval": figures("bench_retrieval.py")}
     found["bandit"] = figures("bench_bandit.py")
+    found["plan"] = figures("bench_plan.py")
     found["report"] = figures("bench_report.py")
     found["throughput"] = figures("bench_throughput.py", *(["--quick"] if quick else []))
     found["viewers"] = figures("bench_viewers.py", *(["--seconds", "8"] if quick else []))

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maci.acquisition.plan import Candidate
 from maci.evidence.encode import Encoder
@@ -30,11 +31,18 @@ _NUMBER = re.compile(r"\d+")
 def distinct(candidates: Sequence[Candidate], encoder: Encoder | None) -> tuple[Candidate, ...]:
     """Candidates in their order, each meaning once; those with a counted table before guessed ones."""
     order = sorted(range(len(candidates)), key=lambda i: (candidates[i].assumed, i))
-    vectors = encoder.encode([c.subject for c in candidates]) if encoder is not None and candidates else None
+    named = [frozenset(terms(c.subject)) for c in candidates]
+    near = _near(candidates, encoder)
     kept: list[int] = []
     joined: dict[int, Candidate] = {}
+
+    def same(i: int, k: int) -> bool:
+        if (candidates[i].kind == "retrieval") != (candidates[k].kind == "retrieval"):
+            return False
+        return named[i] == named[k] or (bool(near[i, k]) and not _apart(candidates[i].subject, candidates[k].subject))
+
     for i in order:
-        other = next((k for k in kept if _same(candidates[i], candidates[k], _cosine(vectors, i, k))), None)
+        other = next((k for k in kept if same(i, k)), None)
         if other is None:
             kept.append(i)
             joined[i] = candidates[i]
@@ -51,21 +59,22 @@ def same_subject(a: str, b: str, cosine: float | None = None) -> bool:
     """
     if set(terms(a)) == set(terms(b)):
         return True
-    if cosine is None or cosine < ALIKE:
-        return False
+    return cosine is not None and cosine >= ALIKE and not _apart(a, b)
+
+
+def _apart(a: str, b: str) -> bool:
+    """Whether a word or a number makes a difference, however near two subjects are."""
     ours, theirs = set(a.casefold().split()), set(b.casefold().split())
-    apart = any((ours & side) != (theirs & side) and (ours & side) and (theirs & side) for side in _SIDES)
-    return not apart and _NUMBER.findall(a) == _NUMBER.findall(b)
+    sides = any((ours & side) != (theirs & side) and (ours & side) and (theirs & side) for side in _SIDES)
+    return sides or _NUMBER.findall(a) != _NUMBER.findall(b)
 
 
-def _same(a: Candidate, b: Candidate, cosine: float | None) -> bool:
-    if (a.kind == "retrieval") != (b.kind == "retrieval"):
-        return False
-    return same_subject(a.subject, b.subject, cosine)
-
-
-def _cosine(vectors: np.ndarray[tuple[int, ...], np.dtype[np.float32]] | None, i: int, k: int) -> float | None:
-    return None if vectors is None else float(vectors[i] @ vectors[k])
+def _near(candidates: Sequence[Candidate], encoder: Encoder | None) -> NDArray[np.bool_]:
+    """Which pairs the encoder takes for one; none without an encoder."""
+    if encoder is None or not candidates:
+        return np.zeros((len(candidates), len(candidates)), dtype=bool)
+    vectors = encoder.encode([c.subject for c in candidates])
+    return np.asarray(vectors @ vectors.T >= ALIKE, dtype=bool)
 
 
 def _both(kept: Candidate, other: Candidate) -> Candidate:

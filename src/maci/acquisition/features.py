@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from maci.acquisition.mentioned import sentences
 from maci.agents.reader.findings import rate
 from maci.case.outcomes import normal
 from maci.evidence.lexical import terms
@@ -72,7 +73,7 @@ class Features:
         written: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
         rows: dict[tuple[str, ...], list[int]] = defaultdict(list)
         split = [_entries(span.text) for span in spans]
-        lists = _are_lists(split)
+        self._lists = lists = _are_lists(split)
         for row, entries in enumerate(split):
             for key, words in _phrases(entries, lists).items():
                 written[key][words] += 1
@@ -102,12 +103,20 @@ class Features:
         """P(present | y): a row for each phrase."""
 
     def open(self, text: str, asked: Sequence[str] = ()) -> NDArray[np.bool_]:
-        """Which phrases a case text does not mention, and nobody has asked about."""
-        known = set(terms(text))
-        done = [set(terms(subject)) for subject in asked]
-        return np.array(
-            [not known.issuperset(f.key) and not any(set(f.key) == d for d in done) for f in self.all], dtype=bool
-        )
+        """Which phrases a case text does not mention, and nobody has asked about.
+
+        A text mentions a phrase if one of its entries holds all the terms, where texts are lists; in prose, one of its sentences:
+        a fever that is high is a high fever, a neck in one sentence and something stiff in the next is no stiff neck.
+        """
+        parts = [" ".join(words) for words in _entries(text)] if self._lists else sentences(text)
+        said = [frozenset(terms(part)) for part in parts]
+        known = frozenset().union(*said)
+        done = {frozenset(terms(subject)) for subject in asked}
+
+        def mentioned(key: tuple[str, ...]) -> bool:
+            return known.issuperset(key) and any(part.issuperset(key) for part in said)
+
+        return np.array([not mentioned(f.key) and frozenset(f.key) not in done for f in self.all], dtype=bool)
 
 
 def _entries(text: str) -> list[list[str]]:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from maci.evidence.knowledge import wordings
 from maci.evidence.lexical import normal_text, terms
 
-__all__ = ["Mentioned", "stems"]
+__all__ = ["Mentioned", "sentences", "stems"]
 
 _SENTENCE = re.compile(r"[.!?;]+(?:\s|$)|\n+")
 _CLAUSE = re.compile(r"[,:()]|\b(?:and|or|but)\b", re.IGNORECASE)
@@ -33,9 +33,9 @@ class Mentioned:
     """
 
     def __init__(self, text: str, other_words: Mapping[str, tuple[str, ...]] | None = None) -> None:
-        sentences = _SENTENCE.split(text)
-        self._sentences = [frozenset(terms(sentence)) for sentence in sentences]
-        self._clauses = [stems(clause) for sentence in sentences for clause in _CLAUSE.split(sentence)]
+        parts = sentences(text)
+        self._sentences = [frozenset(terms(sentence)) for sentence in parts]
+        self._clauses = [stems(clause) for sentence in parts for clause in _CLAUSE.split(sentence)]
         self._text = f" {normal_text(text)} "
         self._other_words = wordings() if other_words is None else other_words
 
@@ -56,6 +56,15 @@ class Mentioned:
 
     def _in_a_clause(self, wanted: frozenset[str]) -> bool:
         return any(wanted <= clause for clause in self._clauses)
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, one of which must speak of something for the text to do so.
+
+    >>> sentences("It is 38.5 degrees. No rash!")
+    ['It is 38.5 degrees', 'No rash']
+    """
+    return [part for part in _SENTENCE.split(text) if part]
 
 
 def stems(text: str) -> frozenset[str]:

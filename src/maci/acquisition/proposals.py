@@ -59,7 +59,7 @@ class Surveyor:
         self, library: Library | None = None, encoder: Encoder | None = None, aliases: Mapping[str, str] | None = None
     ) -> None:
         self._encoder, self._aliases, self._library = encoder, aliases or {}, library
-        self._features: Features | None = None
+        self.features: Features | None = None
         self._known = False
         if library is not None:
             own = [i for i, span in enumerate(library.spans) if not span.source.startswith("built-in")]
@@ -67,16 +67,16 @@ class Surveyor:
             own = [i for i in own if not is_order(library.spans[i].text)]  # nothing to ask a person about
             if own:
                 spans = [library.spans[i] for i in own]
-                self._features = Features(spans, library.subject[own], library.outcomes, names=self._aliases)
+                self.features = Features(spans, library.subject[own], library.outcomes, names=self._aliases)
 
     def survey(self, residual: Residual) -> Survey:
         """Everything proposed, each meaning once, the most informative first."""
         sections = offered(residual.menu, residual, self._library)
         found: list[Candidate] = []
         considered = len(residual.requests)
-        if self._features is not None:
-            considered += len(self._features.all)
-            found += counted(self._features, residual)
+        if self.features is not None:
+            considered += len(self.features.all)
+            found += counted(self.features, residual)
         if self._known:
             listed = known(residual, self._aliases)
             considered += len(listed)

@@ -146,6 +146,28 @@ def test_what_the_case_says_or_was_asked_is_not_proposed():
     assert "dry cough" in subjects
 
 
+def open_phrases(of: Library, text: str) -> set[str]:
+    features = Features(of.spans, of.subject, of.outcomes)
+    return {f.words for f, is_open in zip(features.all, features.open(text), strict=True) if is_open}
+
+
+def test_a_list_mentions_a_phrase_only_where_one_entry_holds_it():
+    assert {"high fever", "dry cough"} <= open_phrases(LISTS, "high pulse, mild fever, cough, dry skin")
+    assert not {"high fever", "dry cough"} & open_phrases(LISTS, "cough that is dry, fever very high")
+    assert {"high fever", "dry cough"}.isdisjoint(open_phrases(LISTS, "dry cough, high fever"))
+
+
+def test_prose_mentions_a_phrase_where_one_sentence_holds_it_in_any_order():
+    prose = library(
+        ("She woke with stiff neck muscles and could hardly turn her head.", "Flu"),
+        ("A stiff neck kept him from driving the tractor all winter.", "Flu"),
+        ("The swollen joint kept him from walking to the distant market.", "Gout"),
+        ("Her swollen joint went down after resting for several nights.", "Gout"),
+    )
+    assert "stiff neck" in open_phrases(prose, "The neck is fine. The knee is stiff.")
+    assert "stiff neck" not in open_phrases(prose, "The neck is very stiff. The knee is fine.")
+
+
 def test_requests_and_disagreements_are_proposed_and_marked_as_assumed():
     wish = Request(text="Was there an X-ray of the toe?", expected={"Gout": True, "Flu": False})
     survey = Surveyor().survey(residual(leads=("Flu", "Gout"), requests=(Asked(turn="2A", request=wish),)))
