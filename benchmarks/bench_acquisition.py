@@ -3,6 +3,8 @@
     python benchmarks/bench_acquisition.py kaggle [--data DIR] [--seeds 0,1,2] [--questions 12] [--jobs 2] [--plot FILE.svg]
                                                   [--tune] [--limit N] [--json]
 
+mentions: where the words of counted phrases stand in development texts (acquisition_mentions.py).
+
 kaggle: symptom lists, distinct cases; 2 symptoms are shown, the rest is withheld and answers questions ("present" if it is withheld,
 "absent" if it is not in the case's list). Lines: *plan* asks the best item of the plan; *random* one drawn from all symptoms not yet
 asked; *oracle* always reveals one that is present. Everybody debates in the same loop; only who proposes differs. *full* debates with
@@ -299,6 +301,10 @@ def measure(options: argparse.Namespace) -> dict[str, object]:
         from acquisition_sections import agentclinic
 
         return agentclinic(options)
+    if options.what == "mentions":
+        from acquisition_mentions import mentions
+
+        return mentions(options)
     if options.what == "covid":
         from acquisition_claims import covid
 
@@ -308,7 +314,7 @@ def measure(options: argparse.Namespace) -> dict[str, object]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["kaggle", "agentclinic", "covid"])
+    parser.add_argument("what", choices=["kaggle", "agentclinic", "covid", "mentions"])
     parser.add_argument("--data", type=Path)
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--questions", type=int, default=12)
@@ -330,6 +336,8 @@ def main() -> None:
     parser.add_argument("--at", default="2", help="agentclinic with models: after how many sections")
     parser.add_argument("--passages", type=int, default=4, help="covid: passages of a retrieval")
     options = parser.parse_args()
+    if options.what == "mentions":  # nothing to look at the test part for
+        options.tune, options.seeds = True, "0"
     found = measure(options)
     if options.json:
         print(json.dumps(found))
