@@ -31,6 +31,7 @@ from maci.errors import InputError
 
 __all__ = [
     "OTHERWISE", "Favoured", "Stakes", "Utilities", "check_stakes", "favoured", "load_stakes", "read_stakes", "utilities_of",
+    "written",
 ]  # fmt: skip
 
 OTHERWISE = "otherwise"
@@ -115,6 +116,19 @@ def read_stakes(data: Any, where: str) -> Stakes:
                 raise InputError(f"{where}: {label_text(action)}.{label_text(outcome)} is {worth!r}, not a number")
         actions[str(label_text(action))] = {str(label_text(outcome)): float(worth) for outcome, worth in row.items()}
     return Stakes(actions=actions, cost=None if cost is None else float(cost))
+
+
+def written(stakes: Stakes) -> str:
+    """Utilities as a file would have them, a line for each action.
+
+    >>> written(Stakes(actions={"treat": {"Gout": 5.0, "otherwise": -2.5}, "wait": {"otherwise": 0.0}}, cost=0.1)).splitlines()
+    ['treat: {Gout: 5, otherwise: -2.5}', 'wait: {otherwise: 0}', 'cost: 0.1']
+    """
+    import yaml
+
+    rows = {action: {y: int(u) if u == int(u) else u for y, u in row.items()} for action, row in stakes.actions.items()}
+    lines = rows if stakes.cost is None else {**rows, "cost": stakes.cost}
+    return yaml.safe_dump(lines, default_flow_style=None, sort_keys=False, allow_unicode=True, width=10_000).rstrip()
 
 
 def check_stakes(stakes: Stakes, space: OutcomeSpace, where: str) -> None:

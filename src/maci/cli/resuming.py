@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from maci.acquisition.utilities import Stakes
+from maci.acquisition.utilities import written
 from maci.case.case import Case
 from maci.cli.seating import Choice
 from maci.config import load, parameters
@@ -95,22 +95,14 @@ def _source(opened: Opened, choice: Choice) -> Iterator[str]:
     if choice.source is not None and choice.source != opened.source:
         yield f"--source {choice.source} (recorded: {opened.source or 'none'})"
     if choice.stakes is not None and choice.stakes != opened.stakes:
-        yield f"--utilities {choice.stakes_from} (recorded: {_worded(opened.stakes)})"
+        recorded = "none" if opened.stakes is None else ", ".join(written(opened.stakes).splitlines())
+        yield f"--utilities {choice.stakes_from} (recorded: {recorded})"
 
 
 def _task(opened: Opened, task: str | None) -> Iterator[str]:
     recorded = "" if opened.learned is None else opened.learned.task
     if task is not None and task != recorded:
         yield f"--task {task} (recorded: {recorded or 'none'})"
-
-
-def _worded(stakes: Stakes | None) -> str:
-    if stakes is None:
-        return "none"
-    rows = (
-        f"{action}: {{{', '.join(f'{y}: {u:g}' for y, u in row.items())}}}" for action, row in stakes.actions.items()
-    )
-    return ", ".join(rows) + ("" if stakes.cost is None else f", cost: {stakes.cost:g}")
 
 
 def _said(value: Any) -> str:

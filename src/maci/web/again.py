@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from maci.acquisition.utilities import written
 from maci.case.case import Case
 from maci.case.outcomes import OutcomeSpace
 from maci.config import load, parameters
@@ -44,6 +45,7 @@ def fields_of(id: str, opened: Opened, panels: Sequence[str]) -> dict[str, str]:
         "questions": str(config.plan.acquire) if config.plan.acquire else "",
         "seed": str(opened.seed) if opened.seed else "",
         "settings": "\n".join(changed),
+        "utilities": "" if opened.stakes is None else written(opened.stakes),
     }
     return given | _who(opened, panels)
 

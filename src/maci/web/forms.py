@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from maci.acquisition.utilities import Stakes, read_stakes
 from maci.case.case import Case, Document, builtin_cases, parse_case, parse_text
 from maci.config import full_key
 from maci.errors import CaseError, ConfigError, EvidenceError, InputError
@@ -228,8 +229,18 @@ def choice_of(form: Mapping[str, str]) -> Choice:
         profile=profile,
         sets=tuple(sets),
         seed=_seed(form.get("seed", "")),
+        stakes=_stakes(form.get("utilities", "")),
+        stakes_from="Utilities",
         quiet=True,
     )
+
+
+def _stakes(text: str) -> Stakes | None:
+    """Utilities as they were typed, a line for each action."""
+    if not text.strip():
+        return None
+    _no_references(text, "Utilities")
+    return read_stakes(parse_text(text, ".yaml", "Utilities"), "Utilities")
 
 
 def _seed(text: str) -> int:

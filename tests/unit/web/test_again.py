@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from helpers import make_case, script, seat, settings, turn
+from maci.acquisition.utilities import Stakes
 from maci.case.case import Case, Document
 from maci.case.outcomes import OutcomeSpace
 from maci.run import opening
@@ -26,6 +27,14 @@ def filled(case: Case = CASE, *sets: str, panel: str = "readers", seed: int = 3)
 
 def again(form: dict[str, str], recorded: Case = CASE) -> Case:
     return case_of(form, None, [], Limits(), recorded)
+
+
+def test_utilities_come_back_as_they_were_given() -> None:
+    stakes = Stakes(actions={"print": {"-1": -3.0, "good": 2.5, "otherwise": 0.0}, "no": {"otherwise": 0.0}}, cost=0.5)
+    table = seat([script("a", turn(1.0)), script("b", turn(1.0))], case=CASE)
+    form = fields_of("x", opening(CASE, table, settings(), stakes=stakes), ["readers"])
+    assert choice_of(form).stakes == stakes
+    assert choice_of(filled()).stakes is None
 
 
 def test_a_form_that_nobody_changed_is_the_same_case_and_choice() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from maci.errors import CaseError, ConfigError, EvidenceError, InputError
+from maci.errors import CaseError, ConfigError, EvidenceError, InputError, MaciError
 from maci.web.forms import Upload, case_of, choice_of, person
 from maci.web.settings import Limits
 
@@ -110,3 +110,19 @@ def test_settings_and_budget_reach_the_choice() -> None:
 def test_somebody_without_a_name_is_somebody() -> None:
     assert person({"by": "  Ada \n Lovelace "}) == "Ada Lovelace"
     assert person({}) == "somebody at the web page"
+
+
+def test_utilities_are_read_from_the_form() -> None:
+    choice = choice_of({"utilities": "treat: {Gout: 5, otherwise: -2}\nwait: {otherwise: 0}\ncost: 0.1"})
+    assert choice.stakes is not None
+    assert choice.stakes.actions["treat"] == {"Gout": 5.0, "otherwise": -2.0}
+    assert choice.stakes.cost == 0.1
+    assert choice_of({"utilities": " "}).stakes is None
+    for text, said in (
+        ("treat: {Gout: 5}", "at least two actions"),
+        ("treat: {Gout: much}\nwait: {Gout: 1}", "treat.Gout is 'much'"),
+        ("a: &x {Gout: 1}\nb: *x", "refers to itself"),
+        ("a: {", "not valid YAML"),
+    ):
+        with pytest.raises(MaciError, match=said):
+            choice_of({"utilities": text})

@@ -201,6 +201,10 @@ def _limits(given: Mapping[str, str]) -> Markup:
             _text("seed", given, "Seed", type="number", step=1, placeholder="0"),
             class_="grid",
         ),
+        el("details", el("summary", "Utilities"),
+           _area("utilities", given, "What each action is worth", "Questions are then chosen by value, and the result says what to do. "
+                 "A line for each action, as in treat: {Gout: 5, otherwise: -2}", rows=3),
+           open=bool(given.get("utilities"))),
         el("details", el("summary", "Settings"), _area("settings", given, "One a line", "As in maci config: tau_q = 0.4", rows=3),
            open=bool(given.get("settings"))),
     )  # fmt: skip
