@@ -9,9 +9,8 @@ from pathlib import Path
 import typer
 
 from maci.cli.show import locate
-from maci.config import load
 from maci.errors import TranscriptError
-from maci.record.otherwise import CAUTION, otherwise
+from maci.record.otherwise import CAUTION, other_rules, otherwise
 from maci.record.replay import replay
 from maci.record.transcript import Recording, read
 from maci.story.words import plural
@@ -45,7 +44,7 @@ def run(path: Path, *, profile: str | None, config: Path | None, sets: Sequence[
 
 
 def _other(recording: Recording, profile: str | None, config: Path | None, sets: Sequence[str], *, json: bool) -> None:
-    found = otherwise(recording.events, load(profile, file=config, sets=sets, environ={}))
+    found = otherwise(recording.events, other_rules(recording.opened.config, profile, file=config, sets=sets))
     both = (found.recorded, found.other)
     if json:
         keys = ("rules", "stop_reason", "rounds", "answer", "p")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from maci.belief import temper
-from maci.config import Config, parameters
+from maci.config import Config, load, parameters
 from maci.controller.requests import wants
 from maci.controller.state import State
 from maci.record.events import Event
 from maci.record.replay import replay, replay_with
 
-__all__ = ["CAUTION", "Otherwise", "Ruled", "otherwise"]
+__all__ = ["CAUTION", "Otherwise", "Ruled", "other_rules", "otherwise"]
 
 CAUTION = (
     "Off-policy: the agents spoke under the recorded dials and gates; under the other rules they would have been told "
@@ -48,6 +49,17 @@ class Otherwise:
     """False: the record ends before the other rules would have stopped."""
     ignored: tuple[str, ...]
     """Settings that differ and cannot be judged from a record."""
+
+
+def other_rules(
+    recorded: Config, profile: str | None = None, *, file: Path | None = None, sets: Sequence[str] = ()
+) -> Config:
+    """The rules of a record with something changed: what was set for it stays set, unless it is named again."""
+    usual = load(recorded.profile, environ={})
+    pairs = zip(parameters(recorded), parameters(usual), strict=True)
+    own = {mine.key: mine.value for mine, theirs in pairs if mine.value != theirs.value}
+    chosen = profile or (recorded.profile if file is None else None)
+    return load(chosen, file=file, sets=sets, base=own, environ={})
 
 
 def otherwise(events: Sequence[Event], config: Config) -> Otherwise:

@@ -41,21 +41,25 @@ def anchors(story: Story) -> dict[str, str]:
     return {span: f"e{number}" for number, span in enumerate(story.spans, 1)}
 
 
-_SPAN = re.compile(r"s-[0-9a-f]{10}")
+_SPAN = re.compile(r"s-[0-9a-f]{10}|`([^`]+)`")
 
 
 def linked(sentence: str, links: Mapping[str, str]) -> Markup:
-    """A sentence of the record with the spans it names as links.
+    """A sentence of the record with the spans it names as links, and what stands between backticks as code.
 
-    >>> linked("s-0123456789 <decides>", {"s-0123456789": "e3"})
-    '<a href="#e3">e3</a> &lt;decides&gt;'
+    >>> linked("s-0123456789 <decides> `x`", {"s-0123456789": "e3"})
+    '<a href="#e3">e3</a> &lt;decides&gt; <code>x</code>'
     """
     parts: list[Markup | str] = []
     done = 0
     for found in _SPAN.finditer(sentence):
-        if (link := links.get(found[0])) is not None:
+        if found[1] is not None:
+            parts += [sentence[done : found.start()], el("code", found[1])]
+        elif (link := links.get(found[0])) is not None:
             parts += [sentence[done : found.start()], el("a", link, href=f"#{link}")]
-            done = found.end()
+        else:
+            continue
+        done = found.end()
     return join(*parts, sentence[done:])
 
 

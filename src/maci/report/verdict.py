@@ -11,7 +11,7 @@ from maci.report.provenance import Provenance
 from maci.story.caution import minority
 from maci.story.model import Said
 from maci.story.story import Story
-from maci.story.words import cost, favoured_words, figure, how_sure, plural, stopped, would_change
+from maci.story.words import as_sentence, cost, favoured_words, figure, how_sure, plural, stopped, would_change
 
 __all__ = ["answer", "best", "cautions", "minority_report", "sentence", "verdict"]
 
@@ -36,10 +36,7 @@ def verdict(story: Story, source: Provenance) -> Markup:
 
 def sentence(text: str) -> Markup:
     """A sentence of the record as one of the page; what stands between backticks is code."""
-    text = typeset(text)
-    begins = text[:2].isalpha() and text[:2].islower()
-    whole = (text[:1].upper() if begins else text[:1]) + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
-    return join(*(el("code", part) if i % 2 else part for i, part in enumerate(whole.split("`"))))
+    return join(*(el("code", part) if i % 2 else part for i, part in enumerate(as_sentence(text).split("`"))))
 
 
 def answer(story: Story, result: Finished, *below: Child, most: int = 6) -> Markup:

@@ -16,6 +16,7 @@ from maci.story.story import Story
 
 __all__ = [
     "STOPS",
+    "as_sentence",
     "cost",
     "favoured_words",
     "figure",
@@ -94,6 +95,18 @@ def shown(belief: Mapping[str, float], most: int = 3, scale: Sequence[str] = ())
     return [(label, belief.get(label, 0.0)) for label in scale if label in kept]
 
 
+def as_sentence(text: str) -> str:
+    """What the record or an error says, as a sentence: names of files, models and settings keep their first letter.
+
+    >>> as_sentence("out of tokens: 3 are left"), as_sentence("notes.csv: it is empty."), as_sentence("gate.tau_q = 7 is too much")
+    ('Out of tokens: 3 are left.', 'notes.csv: it is empty.', 'gate.tau_q = 7 is too much.')
+    """
+    text = typeset(text.strip())
+    first = text.partition(" ")[0].rstrip(":,;")
+    begin = text[:1].upper() if first.isalpha() and first.islower() and len(first) > 1 else text[:1]
+    return begin + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
 def stopped(story: Story) -> str:
     """Why it stopped, said once: the rule in words with the figures behind it, or what came from outside."""
     result = story.result
@@ -101,10 +114,9 @@ def stopped(story: Story) -> str:
         return ""
     said = STOPS[result.stop_reason]
     if result.stop_reason in ("budget", "error", "triage"):
-        detail = typeset(result.detail)
-        return f"{said} {detail[:1].upper()}{detail[1:]}{'' if detail.endswith('.') else '.'}" if detail else said
+        return f"{said} {as_sentence(result.detail)}" if result.detail else said
     if result.stop_reason == "stopped_by_user":
-        return f"{result.detail[:1].upper()}{result.detail[1:]}." if result.detail else said
+        return as_sentence(result.detail) if result.detail else said
     last = story.closed[-1] if story.closed else None
     if last is None:
         return said

@@ -10,10 +10,9 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.sse import EventSourceResponse
 
 from maci.case.case import builtin_cases
-from maci.config import load
 from maci.errors import InputError, MaciError
 from maci.panel.unnamed import unnamed
-from maci.record.otherwise import otherwise
+from maci.record.otherwise import other_rules, otherwise
 from maci.web import forms
 from maci.web.again import fields_of
 from maci.web.desk import Desk, NotHere
@@ -135,7 +134,7 @@ async def replay(request: Request, id: str, profile: str = "", settings: str = "
     title = title_of(case.title, case.question)
     try:
         sets = forms.settings_of(settings[:5000])
-        config = load(profile or run.opened.config.profile, sets=sets, environ={})
+        config = other_rules(run.opened.config, profile or None, sets=sets)
         found = await asyncio.to_thread(otherwise, run.events, config)
     except MaciError as error:
         return HTMLResponse(replay_page(id, title, None, "", str(error)), 422)

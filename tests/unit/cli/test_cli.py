@@ -20,6 +20,7 @@ from maci.agents.fake import FunctionAgent
 from maci.errors import ContentRefused, EnvironmentError_
 from maci.evidence.fake import HashEncoder
 from maci.evidence.knowledge import conditions
+from maci.record.otherwise import other_rules
 from maci.record.replay import replay
 from maci.record.transcript import Transcript, read
 
@@ -154,6 +155,17 @@ def test_replay_under_other_settings_says_when_and_that_it_is_off_policy(maci, f
     assert undecided["decided"] is False
     free = maci("replay", "run", "--set", "crit.enabled=false")
     assert free.code == 0
+
+
+def test_replay_keeps_what_was_set_for_the_debate_and_changes_only_what_is_named(maci, files) -> None:
+    rules = ("--set", "consensus=false", "--set", "min_rounds=3", "--set", "max_rounds=3", "--set", "crit.k=1")
+    maci("debate", "case.yaml", "--panel", "panel.yaml", "--out", "run", "--quiet", *rules)
+    found = json.loads(maci("replay", "run", "--set", "min_rounds=2", "--set", "max_rounds=2", "--json").out)
+    # with the usual three scores an argument (crit.k) the record of one would never have closed a round
+    assert [row["rounds"] for row in found["rules"]] == [3, 2] and found["decided"]
+    usual = read(Path("run/transcript.jsonl")).events[0].config
+    assert other_rules(usual, "paper").crit.k == 1 and other_rules(usual, "paper").profile == "paper"
+    assert other_rules(usual) == usual
 
 
 def test_config_lists_every_setting_with_symbol_and_range(maci) -> None:

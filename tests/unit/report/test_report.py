@@ -257,7 +257,7 @@ def test_the_minority_report_has_its_best_argument_and_what_would_decide():
     links, words = anchors(story), "".join(text.split())
     for line in found.decides:
         said = re.sub(r"s-[0-9a-f]{10}", lambda id: links.get(id[0], id[0]), line)
-        assert "".join(said.split()) in words
+        assert "".join(said.replace("`", "").split()) in words  # a command is set as code
 
 
 def test_a_plan_is_a_table_of_what_each_answer_would_do():

@@ -99,12 +99,12 @@ def _row(item: Summary) -> Markup:
     return el(
         "tr",
         el("th", link, scope="row"),
-        el("td", _state(item), class_="left", title=stop_words(item.stop_reason) or None),
+        el("td", _state(item), class_="left state", title=stop_words(item.stop_reason) or None),
         el("td", item.answer or "–", class_="words"),
         el("td", percent(item.p), data_v="" if item.p is None else f"{item.p:.6f}"),
-        el("td", count(item.rounds), data_v="" if item.rounds is None else item.rounds),
-        el("td", count(item.tokens), data_v="" if item.tokens is None else item.tokens),
-        el("td", item.panel or "–", class_="left"),
+        el("td", count(item.rounds), data_l="rounds", data_v="" if item.rounds is None else item.rounds),
+        el("td", count(item.tokens), data_l="tokens", data_v="" if item.tokens is None else item.tokens),
+        el("td", item.panel or "–", class_="left", data_l="panel"),
         el("td", when(item.created)),
     )
 
