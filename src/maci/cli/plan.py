@@ -15,6 +15,7 @@ from maci.acquisition.utilities import favoured, load_stakes
 from maci.cli.show import locate
 from maci.controller.acquiring import calibrated
 from maci.errors import InputError
+from maci.page.numbers import percent
 from maci.record.plan import PlanPage, QueryPage
 from maci.record.transcript import read
 from maci.replan import replan, utilities_for
@@ -110,7 +111,7 @@ def _details(item: Item, width: int) -> Iterator[str]:
     told = [f"{mark}{item.kind}; tells apart: " + "; ".join(f"{y}: {a}" for y, a in item.expected.items())]
     told += [f"if {shift_words(shift)}" for shift in item.shifts[:4]]
     if item.answered is not None and item.answered < 1:
-        told.append(f"an answer is {item.answered:.0%} likely, which the figures count")
+        told.append(f"an answer is {percent(item.answered)} likely, which the figures count")
     source = " and ".join(_ORIGINS.get(origin, origin) for origin in item.origin)
     why = f"from {source}"
     if item.asked_for_by:

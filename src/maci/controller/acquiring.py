@@ -69,7 +69,7 @@ def plan_for(
     """The plan for the state of a debate, by bits or by value under ``utilities``."""
     rules, p = state.config.plan, calibrated(state)
     told = {found.subject for found in state.findings}
-    so_far = [(item, item.subject in told) for item, _ in state.acquired]
+    so_far = [(item, item.subject in told) for item, answer in state.acquired if answer.verdict != "stopped"]
     kinds = state.opened.answers
     asked = [c for c in candidates if not kinds or c.kind in kinds] if state.opened.source else []
     return make_plan(

@@ -19,6 +19,7 @@ from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Request
 from maci.agents.fake import FunctionAgent
 from maci.case.outcomes import OutcomeSpace
+from maci.controller.acquiring import plan_for
 from maci.controller.decisions import Finished, Gained, Measured, Planned, Watched, Weighed
 from maci.controller.inputs import Acquired, Intervened, Surveyed, TurnTaken
 from maci.debate import debate
@@ -494,6 +495,13 @@ def test_the_chance_of_an_answer_is_learnt_from_the_loop_and_counts():
     assert first.expected_information_gain == pytest.approx(free.expected_information_gain / 2)
     assert of(events, Gained)[0].predicted == pytest.approx(4 * plans[2].items[0].added_gain)
     assert replay(events).complete
+
+
+def test_a_person_who_wants_no_more_questions_is_not_taken_for_one_who_does_not_know():
+    events = opened_with(table(lambda item: Reply(verdict="stopped")), "plan.acquire=1", source="ask")
+    state = replay(events).state
+    assert [answer.verdict for _, answer in state.acquired] == ["stopped"]
+    assert {item.answered for item in plan_for(state, of(events, Surveyed)[0].candidates).items} == {0.5}
 
 
 def test_a_source_that_is_sure_counts_as_one_until_it_is_silent():
