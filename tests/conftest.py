@@ -1,11 +1,11 @@
-"""Property tests draw new examples every time they run here, and the same ones where a change is about to land."""
+"""Property tests draw new examples every time they run here, and the same ones where a change is about to land. None is timed."""
 
 from __future__ import annotations
 
 import os
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("repeatable", derandomize=True)
-if os.environ.get("MACI_REPEATABLE"):
-    settings.load_profile("repeatable")
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("repeatable", settings.get_profile("untimed"), derandomize=True)
+settings.load_profile("repeatable" if os.environ.get("MACI_REPEATABLE") else "untimed")
