@@ -10,9 +10,9 @@ import numpy as np
 from maci.belief import Vector
 from maci.controller.acquiring import conclude
 from maci.controller.decisions import Decision, Initialized
+from maci.controller.opening import close_opening, opening_quality
 from maci.controller.reading import Reading
 from maci.controller.regime import Regime, regime
-from maci.controller.rounds import close_opening, opening_quality
 from maci.controller.state import State
 from maci.controller.triage import Check, Prospect, Stage, Triaged, chance_right, checks, prospects
 

@@ -18,6 +18,7 @@ from maci.controller.decisions import Decision
 from maci.controller.dials import Dials
 from maci.controller.ending import finish, forfeit
 from maci.controller.escalation import after_first, after_opening
+from maci.controller.going_on import go_on
 from maci.controller.inputs import (
     Acquired,
     Exhausted,
@@ -35,7 +36,8 @@ from maci.controller.inputs import (
     TurnTaken,
     unpack,
 )
-from maci.controller.rounds import close_opening, close_round, go_on
+from maci.controller.opening import close_opening
+from maci.controller.rounds import close_round
 from maci.controller.state import State, argument_id, fill_slots
 from maci.errors import ConfigError, InputError
 from maci.judge.panel import check_families

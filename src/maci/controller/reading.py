@@ -39,6 +39,14 @@ class Reading:
             for agent, p in stated.items()
         }
 
+    def abstentions(self, t: int) -> list[str]:
+        """Who gave no belief in round ``t``, and why."""
+        return [f"round {t}: {agent} abstained: {why}" for agent, why in self.abstained.items()]
+
+    def first_reason(self) -> str:
+        """Why there is no belief at all."""
+        return next((f"{agent}: {why}" for agent, why in self.abstained.items()), "there are no agents")
+
     def _read(self, belief: Mapping[str, float], state: State, agent: str) -> Vector | dict[str, float]:
         if tuple(belief) == self.labels:
             p = np.fromiter(belief.values(), np.float64, len(belief))

@@ -1,0 +1,133 @@
+"""The signals of a round just weighed: Q, D, O, CRIT and Î, the ratios and the flags."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maci.belief import Vector, entropy, total_variation
+from maci.controller.decisions import Admission, Measured
+from maci.controller.dials import Summary
+from maci.controller.reading import cited, gold_index, widen
+from maci.controller.state import State
+from maci.llm.usage import Bound
+from maci.moderator.analysis import analyse
+from maci.moderator.gate import Candidate
+from maci.moderator.plateau import Progress, flags
+from maci.moderator.signals import evidence_quality, information_gain, normalised_entropy, overlap
+
+__all__ = ["mean", "measure", "theta"]
+
+
+def measure(
+    after: State,
+    before: State,
+    admissions: tuple[Admission, ...],
+    candidates: tuple[Candidate, ...],
+    table: Vector,
+    omega: Vector,
+) -> tuple[State, Measured]:
+    """Signals, ratios and flags of the round just weighed."""
+    config, labels = after.config, after.labels
+    size = after.opened.case.outcomes.size(len(labels))
+    previous, mixed = widen(mixture(before), len(labels)), mixture(after)
+    d = after.d
+    spans = dict.fromkeys(c.span for a in admissions if a.admitted for c in a.citations if c.verified)
+    q = evidence_quality([after.vectors[i] for i in spans], theta(after))
+    crits = [a.crit for a in admissions if a.crit is not None]
+    variances = [a.crit_variance for a in admissions if a.crit_variance is not None]
+    step = Progress(
+        gain=information_gain(previous, mixed, size),
+        capacity=normalised_entropy(previous, size),
+        d_before=before.d,
+        d=d,
+        shift=total_variation(mixed, previous),
+    )
+    progress = (*after.progress, step)
+    flag = flags(progress, config.plateau, config.stop.d_max)
+    o = overlap(cited(before, [(a.agent, a.citations) for a in admissions]))
+    measured = Measured(
+        round=after.round,
+        q=q,
+        d=d,
+        o=o,
+        crit=mean(crits),
+        crit_variance=mean(variances),
+        entropy=entropy(mixed),
+        gain=step.gain,
+        shift=step.shift,
+        r_i=flag.r_i,
+        r_d=flag.r_d,
+        pi_i=flag.pi_i,
+        pi_d=flag.pi_d,
+        analysis=analyse(
+            table,
+            omega,
+            mixed,
+            previous,
+            size=size,
+            delta=config.beliefs.delta,
+            gold=gold_index(after, labels),
+            positions=after.positions,
+            metric=after.metric,
+        ),
+    )
+    summary = _summary(after, before, measured, candidates, sum(a.admitted for a in admissions), table)
+    return after.but(history=(*after.history, summary), progress=progress), measured
+
+
+def _summary(
+    after: State, before: State, measured: Measured, candidates: tuple[Candidate, ...], admitted: int, table: Vector
+) -> Summary:
+    """What later rounds' dials and stop rules look back on."""
+    tops = table.argmax(axis=1)
+    return Summary(
+        round=after.round,
+        dials=after.dials,
+        q=measured.q,
+        d=measured.d,
+        o=measured.o,
+        crit=measured.crit,
+        crit_variance=measured.crit_variance,
+        admitted=admitted,
+        candidates=candidates,
+        pi_i=measured.pi_i,
+        pi_d=measured.pi_d,
+        same_top=bool((tops == tops[0]).all()),
+        gain=measured.gain,
+        d_before=before.d,
+        cost=Bound(after.usage.tokens - after.spent.tokens, after.usage.usd - after.spent.usd),
+        spent=Bound(after.usage.tokens, after.usage.usd),
+        choice=after.choice,
+    )
+
+
+def theta(state: State) -> NDArray[np.float32]:
+    """θ, frozen at round 0: set before any round can close. As an ablation it moves towards what was admitted."""
+    if state.theta is None:
+        raise AssertionError("a round closed before retrieval")
+    if state.config.evidence.theta == "frozen":
+        return state.theta
+    shown = dict.fromkeys(c.span for e in state.record for c in e.argument.citations if c.span in state.vectors)
+    if not shown:
+        return state.theta
+    rows = np.stack([state.vectors[i] for i in shown])
+    centre = (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)).mean(axis=0)
+    moved = state.theta / max(float(np.linalg.norm(state.theta)), 1e-12) + centre / max(
+        float(np.linalg.norm(centre)), 1e-12
+    )
+    return np.asarray(moved / max(float(np.linalg.norm(moved)), 1e-12), dtype=np.float32)
+
+
+def mixture(state: State) -> Vector:
+    """P of the last closed round: set by the opening."""
+    if state.mixture is None:
+        raise AssertionError("a round closed before the opening")
+    return state.mixture
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """The mean, undefined of nothing."""
+    return sum(values) / len(values) if values else None
