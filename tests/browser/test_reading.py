@@ -68,6 +68,15 @@ def test_what_is_written_in_drawings_can_be_read(tab: Any, stage: Stage) -> None
     readable(tab, "a study")
 
 
+def test_the_slider_of_a_debate_under_way_knows_of_new_rounds(page: Any, stage: Stage) -> None:
+    start(page, stage, "Does the slider follow?")
+    page.wait_for_selector("#p-round-1 details.round")
+    page.wait_for_selector("#p-round-3 details.round")
+    page.wait_for_function("+document.querySelector('.stepper input').max >= 3")
+    assert int(page.input_value(".stepper input")) >= 3 and page.inner_text(".stepper output").startswith("Round ")
+    stop(page)
+
+
 @pytest.mark.parametrize("tab", ["phone"], indirect=True)
 def test_on_a_phone_beliefs_come_first_and_what_if_comes_last(tab: Any, stage: Stage) -> None:
     finish(tab, stage, "dengue")

@@ -14,19 +14,22 @@ for (const table of document.querySelectorAll('table.sortable')) {
   });
 }
 for (const stepper of document.querySelectorAll('.stepper')) {
-  const rounds = [...document.querySelectorAll('details.round')], slider = stepper.querySelector('input'), said = stepper.querySelector('output');
+  const every = () => [...document.querySelectorAll('details.round')], slider = stepper.querySelector('input'), said = stepper.querySelector('output');
+  const show = () => {
+    const rounds = every(), open = rounds.filter(round => round.open);
+    stepper.hidden = rounds.length < 2; slider.max = rounds.length - 1;
+    if (open.length === 1) { slider.value = rounds.indexOf(open[0]); said.textContent = open[0].dataset.name; }
+  };
   const go = n => {
-    const i = Math.min(Math.max(n, 0), rounds.length - 1);
+    const rounds = every(), i = Math.min(Math.max(n, 0), rounds.length - 1);
     rounds.forEach((round, k) => { round.open = k === i; });
     slider.value = i; said.textContent = rounds[i].dataset.name;
   };
-  const open = rounds.findIndex(r => r.open);
-  stepper.hidden = rounds.length < 2; slider.max = rounds.length - 1;
-  if (open >= 0 && rounds.filter(r => r.open).length === 1) { slider.value = open; said.textContent = rounds[open].dataset.name; }
+  show(); document.addEventListener('maci-drawn', show);
   slider.oninput = () => go(+slider.value);
   const [back, on, all] = stepper.querySelectorAll('button');
   back.onclick = () => go(+slider.value - 1); on.onclick = () => go(+slider.value + 1);
-  all.onclick = () => { const open = rounds.some(r => !r.open); rounds.forEach(r => { r.open = open; }); };
+  all.onclick = () => { const rounds = every(), open = rounds.some(r => !r.open); rounds.forEach(r => { r.open = open; }); };
 }
 const hints = part => {
   for (const box of part.querySelectorAll('.scroll')) {

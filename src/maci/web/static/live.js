@@ -15,9 +15,9 @@ const put = (id, html) => {
   const shape = document.createElement('template');
   shape.innerHTML = html;
   place.replaceChildren(shape.content);
-  place.dispatchEvent(new Event('maci-drawn', { bubbles: true }));
   for (const [name, was] of open) { const d = document.getElementById(name); if (d) d.open = was; }
   if (focused) { const again = document.getElementById(focused); (again?.querySelector('summary') ?? again)?.focus(); }
+  place.dispatchEvent(new Event('maci-drawn', { bubbles: true }));
 };
 
 const dials = () => {
