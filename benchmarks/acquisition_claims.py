@@ -3,8 +3,8 @@
 A claim is debated by the readers, who know the passages of other claims labelled by whether those were true. Passages about the
 claim are what the loop has to find, in the pool of all passages of the claims under test (page loads that failed among them). Lines:
 *gate*, passages must reach τ_Q (`plan.gate`); *no gate*, all that was found is read; the debate without retrieval is their start;
-*own* is told the claim's first own passages that loaded, as many as could be found. Library: the development claims; under
-``--tune`` the cases are those, in three folds.
+*own* is told the claim's first own passages that loaded, as many as could be found. A claim's seeds are averaged. Library: the
+development claims; under ``--tune`` the cases are those, in three folds. ``--panel``/``--agents``: models answer once each instead.
 """
 
 from __future__ import annotations
@@ -12,22 +12,28 @@ from __future__ import annotations
 import argparse
 import asyncio
 import re
+import sys
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from acquisition_openings import asked, opened
 from bench_acquisition import conduct_of, interval, loop, readied
 from maci.acquisition.sources.corpus import CorpusSource
-from maci.case.case import Case
+from maci.case.case import Case, Document
 from maci.case.datasets import Item, data_folder, load
 from maci.config import Config, build, unplanned
 from maci.controller.decisions import Dialled, Finished, Initialized, Planned, Weighed
 from maci.controller.inputs import Acquired, Retrieved, unpack
 from maci.debate import debate
+from maci.evidence.encode import CachedEncoder
 from maci.evidence.span import Span
 from maci.moderator.signals import evidence_qualities
+from maci.panel.models import ModelPanel
 from maci.panel.readers import ReaderPanel
+from maci.panel.shelf import Sources
 from maci.run import opening
 
 _FOLDS = 3
@@ -55,10 +61,10 @@ def passages(item: Item, label: str | None = None) -> list[Span]:
     return [Span.of(d.text, d.source, 0, label) for d in item.case.evidence]
 
 
-async def play(panel: ReaderPanel, case: Case, config: Config, **others: object) -> Course:
-    table = replace(panel.table(case), **others)
+async def play(panel: ReaderPanel, case: Case, config: Config, seed: int, **others: object) -> Course:
+    table = replace(panel.table(case, seed=seed), **others)
     course, now, theta, tau = Course(), 0.5, None, 0.0
-    async for event in debate(opening(case, table, config), table):
+    async for event in debate(opening(case, table, config, seed=seed), table):
         match event:
             case Retrieved():
                 theta = unpack(event.theta)
@@ -77,40 +83,124 @@ async def play(panel: ReaderPanel, case: Case, config: Config, **others: object)
 
 
 def covid(options: argparse.Namespace) -> dict[str, object]:
-    encoder, more = readied(options)
-    task, n = load("covid_claims", data_folder(options.data)), options.questions
+    task = load("covid_claims", data_folder(options.data))
     dev = [(number % _FOLDS, item) for number, item in enumerate(task.dev)]
     folds = (
         [([i for f, i in dev if f != fold], [i for f, i in dev if f == fold]) for fold in range(_FOLDS)]
         if options.tune
         else [(list(task.dev), list(task.test))]
     )
-    lines: dict[str, list[Course]] = {"gate": [], "no gate": [], "own": []}
+    seeds = list(map(int, options.seeds.split(",")))
+    with ProcessPoolExecutor(options.jobs) as pool:
+        told = list(pool.map(_of_seed, [options] * len(seeds), [folds] * len(seeds), seeds))
+    lines = {name: [list(claim) for claim in zip(*(found[name] for found, _ in told), strict=True)] for name in _LINES}
+    return summary(lines, [row for _, kept in told for row in kept], options.questions)
+
+
+def _of_seed(
+    options: argparse.Namespace, folds: Sequence[tuple[list[Item], list[Item]]], seed: int
+) -> tuple[dict[str, list[Course]], list[tuple[bool, bool, bool]]]:
+    """Every claim debated once: which reader holds which passages is the seed's."""
+    encoder, more = readied(options)
+    n = options.questions
+    lines: dict[str, list[Course]] = {name: [] for name in _LINES}
     kept: list[tuple[bool, bool, bool]] = []
 
-    async def fold(known: Sequence[Item], asked: Sequence[Item]) -> None:
+    async def fold(known: Sequence[Item], tested: Sequence[Item]) -> None:
         library = [span for item in known for span in passages(item, item.case.gold)]
         panel = ReaderPanel(library, encoder, conduct=conduct_of(options))
-        pool = {span.id: (span, item.id) for item in asked for span in passages(item)}
-        for item in asked[: options.limit]:
+        pool = {span.id: (span, item.id) for item in tested for span in passages(item)}
+        for item in tested[: options.limit]:
             case = replace(item.case, evidence=())
             for name in ("gate", "no gate"):
                 source = CorpusSource([s for s, _ in pool.values()], panel.table(case).encoder, k=options.passages)
                 sets = {**_COSTS, "plan.gate": "true" if name == "gate" else "false", **more}
-                course = await play(panel, case, loop(n, True, sets), source=source)
+                course = await play(panel, case, loop(n, True, sets), seed, source=source)
                 lines[name].append(course)
                 if name == "no gate":
                     kept.extend((fits, pool[i][1] == item.id, failed(pool[i][0])) for i, fits in course.found)
             own = [s.text for s in passages(item) if not failed(s)][: n * options.passages]
             told = replace(case, context="\n".join((case.question, *own)))
-            lines["own"].append(await play(panel, told, unplanned(build("default", {**_COSTS, **more}))))
+            lines["own"].append(await play(panel, told, unplanned(build("default", {**_COSTS, **more})), seed))
 
-    for known, asked in folds:
-        asyncio.run(fold(known, asked))
-    return summary(lines, kept, n)
+    for known, tested in folds:
+        asyncio.run(fold(known, tested))
+    return lines, kept
+
+
+def models(options: argparse.Namespace) -> dict[str, object]:
+    """Models answer once each: from the claim alone, from what a retrieval found with the gate and without, from its own passages."""
+    encoder, more = readied(options)
+    task = load("covid_claims", data_folder(options.data))
+    items = list(task.dev if options.tune else task.test)
+    pool = {span.id: (span, item.id) for item in items for span in passages(item)}
+    k = options.passages
+    spec, house = asked(options)
+    config = build("default", {"evidence.k_ret": str(k), "budget.tokens": str(10**8), "crit.enabled": "false", **more})
+    truth: dict[str, list[float]] = {}
+    kept: list[tuple[bool, bool, bool]] = []
+    failures = 0
+
+    async def everything() -> None:
+        nonlocal failures
+        async with house:
+            setting = ModelPanel(spec, Sources(corpus=(), background=()), encoder, house, config)
+            for item in items[: options.limit]:
+                case = replace(item.case, evidence=())
+                found, fits = retrieved(case, [span for span, _ in pool.values()], encoder, config)
+                own = [span for span in passages(item) if not failed(span)]
+                told = {
+                    "claim alone": [],
+                    "gate": [span for span, fit in zip(found, fits, strict=True) if fit],
+                    "no gate": found,
+                    "own": own[:k],
+                }
+                said = {
+                    name: await opened(setting, replace(case, evidence=documents(spans)), config)
+                    for name, spans in told.items()
+                }
+                kept.extend((fit, pool[s.id][1] == item.id, failed(s)) for s, fit in zip(found, fits, strict=True))
+                print(
+                    item.id,
+                    {name: round(p[case.gold], 3) for name, p in said.items() if p},
+                    file=sys.stderr,
+                    flush=True,
+                )
+                if not all(said.values()):
+                    failures += 1
+                    continue
+                for name, p in said.items():
+                    truth.setdefault(name, []).append(p[case.gold])
+
+    asyncio.run(everything())
+    p = {name: np.array(values) for name, values in truth.items()}
+    return {
+        "claims": len(p["gate"]),
+        "claims without an answer": failures,
+        "accuracy": {name: interval(np.where(q == 0.5, 0.5, q > 0.5)) for name, q in p.items()},
+        "p of the truth": {name: interval(q) for name, q in p.items()},
+        "accuracy, gate - no gate": interval((p["gate"] > 0.5).astype(float) - (p["no gate"] > 0.5)),
+        "p of the truth, gate - no gate": interval(p["gate"] - p["no gate"]),
+        **gate_figures(kept),
+    }
+
+
+def retrieved(
+    case: Case, pool: Sequence[Span], encoder: CachedEncoder, config: Config
+) -> tuple[list[Span], list[bool]]:
+    """What a search for the claim finds, and whether each passage reaches τ_Q as the gate sees it."""
+    theta, vectors = encoder.encode([case.query])[0], encoder.encode([span.text for span in pool])
+    best = np.argsort(-(vectors @ theta), kind="stable")[: config.evidence.k_ret]
+    fit = evidence_qualities([[vectors[i]] for i in best], theta)
+    return [pool[i] for i in best], [q is not None and q >= config.gate.tau_q for q in fit]
+
+
+def documents(spans: Sequence[Span]) -> tuple[Document, ...]:
+    return tuple(Document(text=span.text, source=span.source) for span in spans)
 
 
 _COSTS = {"budget.tokens": str(10**8)}
+_LINES = ("gate", "no gate", "own")
 
 
 def failed(span: Span) -> bool:
@@ -118,25 +208,33 @@ def failed(span: Span) -> bool:
     return _FAILED.search(span.text) is not None
 
 
-def summary(lines: dict[str, list[Course]], kept: Sequence[tuple[bool, bool, bool]], n: int) -> dict[str, object]:
+def summary(lines: dict[str, list[list[Course]]], kept: Sequence[tuple[bool, bool, bool]], n: int) -> dict[str, object]:
     def right(name: str, q: int) -> np.ndarray:
-        return np.array([course.right(q) for course in lines[name]])
+        return np.array([np.mean([course.right(q) for course in claim]) for claim in lines[name]])
 
     def truth(name: str, q: int) -> np.ndarray:
-        return np.array([course.truth[min(q, len(course.truth) - 1)] for course in lines[name]])
-
-    def share(rows: Sequence[bool]) -> float:
-        return float(np.mean(rows)) if rows else float("nan")
+        return np.array([np.mean([c.truth[min(q, len(c.truth) - 1)] for c in claim]) for claim in lines[name]])
 
     looked = range(n + 1)
     return {
         "claims": len(lines["gate"]),
-        "retrievals_with_gate": float(np.mean([len(course.truth) - 1 for course in lines["gate"]])),
+        "retrievals_with_gate": float(np.mean([len(course.truth) - 1 for claim in lines["gate"] for course in claim])),
         "accuracy": {name: [interval(right(name, q)) for q in looked] for name in ("gate", "no gate")},
         "told its own passages": interval(right("own", 0)),
         "accuracy, gate - no gate": [interval(right("gate", q) - right("no gate", q)) for q in looked],
         "p of the truth": {name: [interval(truth(name, q)) for q in looked] for name in ("gate", "no gate")},
         "p of the truth, gate - no gate": [interval(truth("gate", q) - truth("no gate", q)) for q in looked],
+        **gate_figures(kept),
+    }
+
+
+def gate_figures(kept: Sequence[tuple[bool, bool, bool]]) -> dict[str, object]:
+    """What was found (fits, about the claim, a failed load), and what of it the gate lets in."""
+
+    def share(rows: Sequence[bool]) -> float:
+        return float(np.mean(rows)) if rows else float("nan")
+
+    return {
         "passages found": len(kept),
         "of them about the claim": share([own for _, own, _ in kept]),
         "of them failed page loads": share([bad for _, _, bad in kept]),

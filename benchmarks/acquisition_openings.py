@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from bench_acquisition import interval, readied
 from maci.acquisition.menu import offered
 from maci.acquisition.residual import Residual
 from maci.case.case import Case
+from maci.case.outcomes import OutcomeSpace
 from maci.config import Config, build
 from maci.evidence.knowledge import builtin_spans
 from maci.methods.method import Bench as Shared
@@ -27,6 +30,10 @@ from maci.methods.session import Session
 from maci.panel import choose
 from maci.panel.models import ModelPanel
 from maci.panel.shelf import Sources
+from maci.panel.spec import PanelSpec
+
+if TYPE_CHECKING:
+    from maci.llm.house import House
 
 
 async def opened(setting: Setting, case: Case, config: Config) -> dict[str, float]:
@@ -40,6 +47,18 @@ def shown(case: Case, names: Sequence[str]) -> Case:
     """The case with some sections revealed."""
     told = (f"{name}: {case.hidden[name]}" for name in names)
     return replace(case, context="\n".join((case.context, *told)), hidden={})
+
+
+def among(case: Case, n: int | None) -> Case:
+    """The case with so few outcomes to choose from: the truth, and others drawn by the case's id."""
+    if n is None:
+        return case
+    space = case.outcomes
+    others = [label for label in space.labels if label != case.gold]
+    drawn = np.random.default_rng(int(case.id.encode().hex()[:12], 16)).permutation(len(others))[: n - 1]
+    few = tuple(sorted((case.gold, *(others[i] for i in drawn))))
+    aliases = {name: label for name, label in space.aliases.items() if label in few}
+    return replace(case, outcomes=OutcomeSpace(labels=few, aliases=aliases))
 
 
 def ranked(case: Case, p: dict[str, float], setting: Setting) -> list[str]:
@@ -84,28 +103,37 @@ def why(options: argparse.Namespace) -> dict[str, object]:
     }
 
 
-def models(options: argparse.Namespace) -> dict[str, object]:
+def asked(options: argparse.Namespace) -> tuple[PanelSpec, House]:
+    """The panel of models that was named, and where they are had from."""
+    from maci.llm.cache import ResponseCache
     from maci.llm.house import House
 
-    encoder, more = readied(options)
-    bench = Bench(options, encoder)
-    spec = choose(options.panel, options.agents)
+    spec = choose(options.panel, options.agents, least=1)
     if isinstance(spec, str):
         raise SystemExit(f"--panel {spec}: name a panel of models")
+    spec = spec.model_copy(update={"agents": spec.agents[: options.seats]})
+    return spec, House(cache=ResponseCache(options.cache) if options.cache else None, options=spec.models)
+
+
+def models(options: argparse.Namespace) -> dict[str, object]:
+    encoder, more = readied(options)
+    bench = Bench(options, encoder)
+    spec, house = asked(options)
     config = build("default", {"evidence.k_ret": "4", "budget.tokens": str(10**7), **more})
     lines: dict[str, list[float]] = {}
     failed = 0
 
     async def everything() -> None:
         nonlocal failed
-        async with House(options=spec.models) as house:
+        async with house:
             setting = ModelPanel(spec, Sources(corpus=bench.facts, background=builtin_spans()), encoder, house, config)
             for item in bench.items:
-                case, readers = by_section(item.case), bench.panel(item)
+                print(item.id, file=sys.stderr, flush=True)
+                case, readers = among(by_section(item.case), options.choices), bench.panel(item)
                 order = ranked(case, await opened(readers, shown(case, ()), config), readers)
                 rng = np.random.default_rng(int(case.id.encode().hex()[:12], 16))
                 drawn = [order[i] for i in rng.permutation(len(order))]
-                cases = {"none": shown(case, ()), "all": whole_of(case)}
+                cases = {"none": shown(case, ())} | ({"all": whole_of(case)} if options.ends else {})
                 for n in map(int, options.at.split(",")):
                     cases |= {f"plan {n}": shown(case, order[:n]), f"random {n}": shown(case, drawn[:n])}
                 said = {name: await opened(setting, told, config) for name, told in cases.items()}

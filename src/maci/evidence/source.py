@@ -15,6 +15,8 @@ CASE = "case"
 """The source of spans cut from the case's own text."""
 ACQUIRED = "acquired"
 """The source of spans that answer a question of the plan."""
+_ALL = 1_000_000_000
+"""Tokens: no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,24 +74,40 @@ class CaseEvidence:
         self._known = {span.id: span for span in (*held, *self._documents, *self._case)}
 
     def retrieve(self, query: str, k: int, max_tokens: int) -> Retrieval:
-        """The case's own spans first, then documents, then search results, at most k in all.
+        """The case's own spans, then documents, then search results: k in all, of which at least half are not the case's.
 
-        Documents and search results keep within ``max_tokens`` together; the case's own text is given whole.
+        The case's own text is given whole, however long. Documents and search results keep within ``max_tokens`` together; where
+        not all documents fit, those that the search ranks highest are taken.
         """
-        found, left = {span.id: span for span in self._case[:k]}, max_tokens
-        for span in self._documents:
-            cost = estimate_tokens(span.text)
-            if span.id in found or len(found) >= k or cost > left:
-                continue
+        found, left = {span.id: span for span in self._case}, max_tokens
+        places = max(k - len(found), (k + 1) // 2)
+        for span in self._chosen(query, k, places, left):
             found[span.id] = span
-            left -= cost
+            left -= estimate_tokens(span.text)
+            places -= 1
         core = tuple(span.id for span in self._documents if span.id in found)
-        if self._search is not None and len(found) < k and left > 0:
-            searched = self._search(query, k - len(found), left)
+        if self._search is not None and places > 0 and left > 0:
+            searched = self._search(query, places, left)
             found |= {span.id: span for span in searched.spans}
             core = searched.core or core
         self._known |= found
         return Retrieval(tuple(found.values()), core)
+
+    def _chosen(self, query: str, k: int, places: int, tokens: int) -> list[Span]:
+        """The documents' spans that fit, in their own order; the best of them where not all do."""
+        own = {span.id for span in self._case}
+        spans = [span for span in self._documents if span.id not in own]
+        ranked = spans
+        if self._search is not None and (len(spans) > places or sum(estimate_tokens(s.text) for s in spans) > tokens):
+            rank = {span.id: n for n, span in enumerate(self._search(query, max(4 * k, len(spans)), _ALL).spans)}
+            ranked = sorted(spans, key=lambda span: rank.get(span.id, len(rank)))
+        taken: set[str] = set()
+        for span in ranked:
+            cost = estimate_tokens(span.text)
+            if len(taken) < places and cost <= tokens:
+                taken.add(span.id)
+                tokens -= cost
+        return [span for span in spans if span.id in taken]
 
     def get(self, span_id: str) -> Span | None:
         """A span of the case, its documents, the search results or an agent's own."""

@@ -146,7 +146,7 @@ def _says(aspects: Sequence[Aspect]) -> str:
     rest = [_MOVED[aspect.name] for aspect in aspects if aspect.answer == "no effect shown"]
     wrong = [_MOVED[aspect.name] for aspect in aspects if aspect.answer == "moves the wrong way"]
     if not moved and not wrong:
-        return "The dial does not move these agents: no effect of CL was shown on " + _list(rest, "or") + "."
+        return "The dial was not shown to move these agents: no effect of CL on " + _list(rest, "or") + "."
     parts = []
     if moved:
         parts.append("The dial moves " + _list(moved, "and"))
