@@ -57,6 +57,23 @@ class Course:
         return 0.5 if abs(p - 0.5) < 1e-9 else float(p > 0.5)
 
 
+@dataclass(frozen=True)
+class Found:
+    """A passage that a retrieval found."""
+
+    claim: str
+    fits: bool
+    """It reaches τ_Q."""
+    own: bool
+    """It is one of the claim's own passages."""
+    bad: bool
+    """Its page did not load."""
+
+    @property
+    def useful(self) -> bool:
+        return self.own and not self.bad
+
+
 def passages(item: Item, label: str | None = None) -> list[Span]:
     return [Span.of(d.text, d.source, 0, label) for d in item.case.evidence]
 
@@ -99,12 +116,12 @@ def covid(options: argparse.Namespace) -> dict[str, object]:
 
 def _of_seed(
     options: argparse.Namespace, folds: Sequence[tuple[list[Item], list[Item]]], seed: int
-) -> tuple[dict[str, list[Course]], list[tuple[bool, bool, bool]]]:
+) -> tuple[dict[str, list[Course]], list[Found]]:
     """Every claim debated once: which reader holds which passages is the seed's."""
     encoder, more = readied(options)
     n = options.questions
     lines: dict[str, list[Course]] = {name: [] for name in _LINES}
-    kept: list[tuple[bool, bool, bool]] = []
+    kept: list[Found] = []
 
     async def fold(known: Sequence[Item], tested: Sequence[Item]) -> None:
         library = [span for item in known for span in passages(item, item.case.gold)]
@@ -118,7 +135,9 @@ def _of_seed(
                 course = await play(panel, case, loop(n, True, sets), seed, source=source)
                 lines[name].append(course)
                 if name == "no gate":
-                    kept.extend((fits, pool[i][1] == item.id, failed(pool[i][0])) for i, fits in course.found)
+                    kept.extend(
+                        Found(item.id, fits, pool[i][1] == item.id, failed(pool[i][0])) for i, fits in course.found
+                    )
             own = [s.text for s in passages(item) if not failed(s)][: n * options.passages]
             told = replace(case, context="\n".join((case.question, *own)))
             lines["own"].append(await play(panel, told, unplanned(build("default", {**_COSTS, **more})), seed))
@@ -138,7 +157,7 @@ def models(options: argparse.Namespace) -> dict[str, object]:
     spec, house = asked(options)
     config = build("default", {"evidence.k_ret": str(k), "budget.tokens": str(10**8), "crit.enabled": "false", **more})
     truth: dict[str, list[float]] = {}
-    kept: list[tuple[bool, bool, bool]] = []
+    kept: list[Found] = []
     failures = 0
 
     async def everything() -> None:
@@ -159,7 +178,9 @@ def models(options: argparse.Namespace) -> dict[str, object]:
                     name: await opened(setting, replace(case, evidence=documents(spans)), config)
                     for name, spans in told.items()
                 }
-                kept.extend((fit, pool[s.id][1] == item.id, failed(s)) for s, fit in zip(found, fits, strict=True))
+                kept.extend(
+                    Found(item.id, fit, pool[s.id][1] == item.id, failed(s)) for s, fit in zip(found, fits, strict=True)
+                )
                 print(
                     item.id,
                     {name: round(p[case.gold], 3) for name, p in said.items() if p},
@@ -208,7 +229,7 @@ def failed(span: Span) -> bool:
     return _FAILED.search(span.text) is not None
 
 
-def summary(lines: dict[str, list[list[Course]]], kept: Sequence[tuple[bool, bool, bool]], n: int) -> dict[str, object]:
+def summary(lines: dict[str, list[list[Course]]], kept: Sequence[Found], n: int) -> dict[str, object]:
     def right(name: str, q: int) -> np.ndarray:
         return np.array([np.mean([course.right(q) for course in claim]) for claim in lines[name]])
 
@@ -228,17 +249,29 @@ def summary(lines: dict[str, list[list[Course]]], kept: Sequence[tuple[bool, boo
     }
 
 
-def gate_figures(kept: Sequence[tuple[bool, bool, bool]]) -> dict[str, object]:
-    """What was found (fits, about the claim, a failed load), and what of it the gate lets in."""
+def gate_figures(kept: Sequence[Found]) -> dict[str, object]:
+    """What was found, what of it the gate lets in, and how much of what is then read is about the claim."""
 
     def share(rows: Sequence[bool]) -> float:
         return float(np.mean(rows)) if rows else float("nan")
 
+    by_claim: dict[str, list[Found]] = {}
+    for one in kept:
+        by_claim.setdefault(one.claim, []).append(one)
+    without = np.array([share([one.useful for one in found]) for found in by_claim.values()])
+    gated = np.array([share([one.useful for one in found if one.fits]) for found in by_claim.values()])
+    both = np.isfinite(gated)
     return {
         "passages found": len(kept),
-        "of them about the claim": share([own for _, own, _ in kept]),
-        "of them failed page loads": share([bad for _, _, bad in kept]),
-        "pass the gate: about the claim": share([fits for fits, own, bad in kept if own and not bad]),
-        "pass the gate: about others": share([fits for fits, own, bad in kept if not own and not bad]),
-        "pass the gate: failed loads": share([fits for fits, _, bad in kept if bad]),
+        "of them about the claim": share([one.own for one in kept]),
+        "of them failed page loads": share([one.bad for one in kept]),
+        "pass the gate: about the claim": share([one.fits for one in kept if one.useful]),
+        "pass the gate: about others": share([one.fits for one in kept if not one.own and not one.bad]),
+        "pass the gate: failed loads": share([one.fits for one in kept if one.bad]),
+        "of what is read, about the claim and loaded": {
+            "gate": interval(gated[both]),
+            "no gate": interval(without[both]),
+            "gate - no gate": interval((gated - without)[both]),
+            "claims for which the gate lets nothing in": int((~both).sum()),
+        },
     }
