@@ -127,6 +127,11 @@ class Item:
         """Bits it adds once an answer has come."""
         return self.added_gain / (self.answered or 1.0)
 
+    @property
+    def value_if_answered(self) -> float | None:
+        """What an answer would be worth, whatever the chance of one."""
+        return None if self.value is None else self.value / (self.answered or 1.0)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:

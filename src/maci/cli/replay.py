@@ -49,7 +49,12 @@ def _other(recording: Recording, profile: str | None, config: Path | None, sets:
     if json:
         keys = ("rules", "stop_reason", "rounds", "answer", "p")
         rows = [{key: getattr(row, key) for key in keys} for row in both]
-        typer.echo(jsonlib.dumps({"off_policy": True, "decided": found.decided, "rules": rows}, ensure_ascii=False))
+        typer.echo(
+            jsonlib.dumps(
+                {"off_policy": True, "decided": found.decided, "rules": rows, "remark": found.remark},
+                ensure_ascii=False,
+            )
+        )
         return
     for row in both:
         typer.echo(
@@ -58,4 +63,6 @@ def _other(recording: Recording, profile: str | None, config: Path | None, sets:
         )
     if found.ignored:
         typer.echo(f"Cannot be judged from a record, and was ignored: {', '.join(found.ignored)}")
+    if found.remark:
+        typer.echo(found.remark)
     typer.echo(CAUTION)

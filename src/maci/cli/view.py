@@ -213,8 +213,8 @@ class View:
             if event.favoured is not None:
                 self._say(f"  {favoured_words(event.favoured)}")
         for item in asked:
-            worth = "" if item.value is None else f", worth {item.value:.3g}"
-            self._say(f"  asks: {item.text}  (expected: {item.if_answered:.2f} bits{worth})")
+            worth = "" if item.value_if_answered is None else f", worth {item.value_if_answered:.3g}"
+            self._say(f"  asks: {item.text}  (expected of an answer: {item.if_answered:.2f} bits{worth})")
         if asked and self._person:
             self.close()  # the terminal is theirs until they have answered
 
@@ -227,7 +227,9 @@ class View:
 
     def _gained(self, event: Gained) -> None:
         turned = "" if event.before == event.after else f"; the lead went from {event.before} to {event.after}"
-        said = f"  found out: {signed(event.realised, 2)} bits ({event.predicted:.2f} were expected){turned}"
+        said = (
+            f"  found out: {signed(event.realised, 2)} bits ({event.predicted:.2f} were expected of an answer){turned}"
+        )
         self._say(self._typed(said), "magenta")
 
     def _opened(self, event: Opened) -> None:

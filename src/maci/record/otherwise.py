@@ -8,6 +8,7 @@ from pathlib import Path
 
 from maci.belief import temper
 from maci.config import Config, load, parameters
+from maci.controller.inputs import Acquired
 from maci.controller.requests import wants
 from maci.controller.state import State
 from maci.record.events import Event
@@ -49,6 +50,8 @@ class Otherwise:
     """False: the record ends before the other rules would have stopped."""
     ignored: tuple[str, ...]
     """Settings that differ and cannot be judged from a record."""
+    remark: str = ""
+    """Where the record goes on after what both rows are about."""
 
 
 def other_rules(
@@ -63,11 +66,28 @@ def other_rules(
 
 
 def otherwise(events: Sequence[Event], config: Config) -> Otherwise:
-    """Fold a record under its own rules and under others."""
-    before, after = replay(events), replay_with(events, config)
-    mine, theirs = (dict(_flat(state)) for state in (before.state, after.state))
+    """Fold a record under its own rules and under others: to the end, or to the first stop where it asked something there.
+
+    Nobody knows what other rules would have asked, so what was answered later counts for neither.
+    """
+    before, remark = replay(events).state, ""
+    first = next((n for n, event in enumerate(events) if isinstance(event, Acquired)), None)
+    if first is not None:
+        events, remark = events[:first], _later(before)
+        before = replay_with(events, before.config).state
+    after = replay_with(events, config)
+    mine, theirs = (dict(_flat(state)) for state in (before, after.state))
     blind = tuple(key for key in mine if key in _BLIND and mine[key] != theirs[key])
-    return Otherwise(_row("recorded", before.state), _row("other", after.state), after.decided, blind)
+    return Otherwise(_row("recorded", before), _row("other", after.state), after.decided, blind, remark)
+
+
+def _later(state: State) -> str:
+    end = _row("recorded", state)
+    p = "" if end.p is None else f", {end.answer} p = {end.p:.3f}"
+    rounds = f"{end.rounds} round" + ("" if end.rounds == 1 else "s")
+    return (
+        f"Both up to the first stop: the debate asked questions there and went on with the answers (after {rounds}{p})."
+    )
 
 
 def _row(name: str, state: State) -> Ruled:

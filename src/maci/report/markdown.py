@@ -9,7 +9,7 @@ from maci.page.markdown import escape, table
 from maci.page.numbers import typeset
 from maci.report.audit import facts
 from maci.report.provenance import Provenance
-from maci.report.rounds import summary_table
+from maci.report.rounds import found_words, summary_table
 from maci.report.verdict import best, cautions
 from maci.story.caution import given, minority
 from maci.story.model import Said
@@ -34,6 +34,7 @@ def to_markdown(story: Story, source: Provenance | None = None) -> str:
     if chosen := best(story):
         parts += ["## Why", "\n".join(_reason(item, story) for item in chosen)]
     parts += _minority(story)
+    parts += _listed("Found out on the way", [found_words(story, item) for item in story.acquired])
     if story.plan is not None and story.plan.items:
         items = [[i.text, i.kind, f"{i.expected_information_gain:.2f}", f"{i.cost:g}"] for i in story.plan.items[:5]]
         parts += ["## What to find out next", table(["question", "kind", "bits", "cost"], items, words=2)]

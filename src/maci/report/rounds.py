@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from maci.controller.bandit import ACTIONS
+from maci.controller.inputs import Acquired
 from maci.page.chart import Chart, Point, Series
 from maci.page.markup import Markup, el, join
 from maci.page.numbers import signed, typeset
@@ -152,19 +153,22 @@ def round_box(
     )
 
 
+def found_words(story: Story, item: Acquired) -> str:
+    """A question and what came back."""
+    said = item.text if item.verdict == "told" else item.verdict.replace("_", " ")
+    return f"{story.asked.get(item.item, item.item)} — {said}" + "".join(f" ({remark})" for remark in item.remarks)
+
+
 def _found_out(story: Story, now: Round) -> Markup | None:
     """What was asked before this round, what came back, and what it brought."""
     asked = [item for item in story.acquired if item.round == now.number - 1] if now.number else []
     gains = [g for g in story.gained if g.round == now.number]
     if not asked and not gains:
         return None
-    texts = {item.id: item.text for item in story.plan.items} if story.plan else {}
-    lines = [
-        f"{texts.get(item.item, item.item)} — {item.text if item.verdict == 'told' else item.verdict.replace('_', ' ')}"
-        + "".join(f" ({remark})" for remark in item.remarks)
-        for item in asked
+    lines = [found_words(story, item) for item in asked]
+    lines += [
+        f"This brought {signed(g.realised, 2)} bits; {g.predicted:.2f} were expected of an answer." for g in gains
     ]
-    lines += [f"This brought {signed(g.realised, 2)} bits; {g.predicted:.2f} were expected." for g in gains]
     return join(
         el("p", el("b", "Found out before this round")), el("ul", (el("li", line, dir="auto") for line in lines))
     )

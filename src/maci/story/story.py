@@ -67,6 +67,8 @@ class Story:
     """What ran out, with the figures."""
     plan: Planned | None = None
     """The last one: what to find out next."""
+    asked: Mapping[str, str] = field(default_factory=dict)
+    """The words of what was asked on the way, by the item's id."""
     acquired: tuple[Acquired, ...] = ()
     """What was found out on the way."""
     gained: tuple[Gained, ...] = ()
@@ -266,7 +268,8 @@ class Story:
             case Watched():
                 return self._at(event.round, watched=event)
             case Planned():
-                return replace(self, plan=event)
+                asked = {item.id: item.text for item in event.items if item.id in event.acquire}
+                return replace(self, plan=event, asked={**self.asked, **asked})
             case Gained():
                 return replace(self, gained=(*self.gained, event))
             case Dialled():

@@ -133,7 +133,7 @@ def would_change(story: Story) -> list[str]:
     top = leading(result.distribution, 2)
     if len(top) == 2:
         gap = 100 * (top[0][1] - top[1][1])
-        said.append(f"The runner-up is {top[1][0]} (p = {top[1][1]:.2f}), {gap:.0f} points behind.")
+        said.append(f"The runner-up is {top[1][0]} (p = {top[1][1]:.2f}), {plural(round(gap), 'point')} behind.")
     if result.rolled_back is None:
         said += [f"Without {agent} the answer would be {other}." for agent, other in _without(last, answer)]
     if story.plan is not None:
@@ -149,7 +149,7 @@ def would_change(story: Story) -> list[str]:
         if item.fate == "rejected" and item.argument.outcome not in (None, answer) and not item.repeats
     ]
     if missed:
-        some = ", ".join(item.id for item in missed[:5])
+        some = ", ".join(item.id for item in missed[:5]) + (f" and {len(missed) - 5} more" if len(missed) > 5 else "")
         what = (
             f"{plural(len(missed), 'argument')} for other outcomes {'was' if len(missed) == 1 else 'were'} not admitted"
         )

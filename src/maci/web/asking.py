@@ -26,7 +26,8 @@ class Asking:
     def of(cls, item: Item) -> Self:
         """Of an item of the plan; where a yes would not say which, the findings that it tells apart stand on the buttons."""
         apart = " from ".join(item.separates[:2]) if len(item.separates) > 1 else ""
-        tells = f"The answer tells {apart}; {item.added_gain:.2f} bits are expected of it." if apart else ""
+        worth = "" if item.value_if_answered is None else f", worth {item.value_if_answered:.3g} by the utilities"
+        tells = f"The answer tells {apart}; {item.if_answered:.2f} bits are expected of it{worth}." if apart else ""
         which = asks_which(item)[:_FEW]
         given = (*((way, way) for way in which), ("none", "None of these"))
         plain = (("yes", "Yes"), ("no", "No"))

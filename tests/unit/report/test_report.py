@@ -13,7 +13,7 @@ from maci.agents.argument import Argument, Turn
 from maci.case.case import Document, load_case
 from maci.case.outcomes import OutcomeSpace
 from maci.controller.caution import PredictionSet, RolledBack
-from maci.controller.decisions import Gained
+from maci.controller.decisions import Gained, Planned
 from maci.controller.inputs import Acquired, Intervened
 from maci.evidence.citation import Citation
 from maci.evidence.encode import load_encoder
@@ -282,6 +282,22 @@ def test_what_was_found_out_on_the_way_is_told_with_what_it_brought():
     story = story.follow(learned).follow(
         Gained(round=2, items=("q1",), predicted=0.4, realised=-0.1, before="dengue", after="dengue")
     )
+    story = replace(story, asked={"q1": "Are the eyes red?"})
     text = check_page(to_html(story)).text
-    assert "q1 — Yes, <b>red</b> eyes. (odd)" in text
-    assert "This brought −0.10 bits; 0.40 were expected." in text
+    assert "Are the eyes red? — Yes, <b>red</b> eyes. (odd)" in text
+    assert "This brought −0.10 bits; 0.40 were expected of an answer." in text
+    assert "## Found out on the way" in to_markdown(story)
+
+
+def test_what_was_asked_keeps_its_words_when_the_plan_has_gone_on():
+    recording = read(FROZEN[-1])
+    story = Story.of(recording.events)
+    asked = [
+        item
+        for event in recording.events
+        if isinstance(event, Planned)
+        for item in event.items
+        if item.id in event.acquire
+    ]
+    assert asked and story.asked == {item.id: item.text for item in asked}
+    assert {item.item for item in story.acquired} <= set(story.asked)

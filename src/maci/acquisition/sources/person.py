@@ -42,7 +42,9 @@ async def ask_at_terminal(item: Item) -> str | None:
         if which
         else "yes / no / unknown / stop / in words"
     )
-    worth = f"{item.if_answered:.2f} bits" + ("" if item.value is None else f", worth {item.value:.3g}")
+    worth = f"{item.if_answered:.2f} bits" + (
+        "" if item.value_if_answered is None else f", worth {item.value_if_answered:.3g}"
+    )
     sys.stderr.write(f"\n{item.text}\n  (tells {apart}, {worth}; {ways}) > ")
     sys.stderr.flush()
     said = await _line()

@@ -206,6 +206,6 @@ def replay_page(id: str, title: str, found: Otherwise | None, asked: str, wrong:
         el("p", el("a", title, href=link)),
         el("p", f"The recorded turns under {asked}."),
         el("div", table, class_="scroll", role="region", tabindex=0, aria_label="Recorded and other rules"),
-        el("ul", (el("li", note) for note in (blind, CAUTION) if note), class_="notes"),
+        el("ul", (el("li", note) for note in (found.remark, blind, CAUTION) if note), class_="notes"),
         back,
     )
