@@ -31,7 +31,7 @@ __all__ = [
 
 STOPS: Mapping[StopReason, str] = {
     "consensus": "The agents agree.",
-    "plateau": "Nothing new is being said, and the agents are close to each other.",
+    "plateau": "Nothing new is being said, and disagreement is low enough to end.",
     "crit_stable": "The judges' scores have settled, and nothing new is being said.",
     "impasse": "Progress has ended without agreement.",
     "stalemate": "No argument was good enough any more.",
