@@ -7,10 +7,12 @@ from typing import Annotated
 
 import typer
 
+from maci.errors import InputError
+
 __all__ = [
     "Agents", "BudgetTokens", "BudgetUsd", "Cache", "CaseName", "ConfigFile", "Context", "Corpus", "DataDir", "DryRun", "Json",
     "Judges", "NoCache", "Offline", "Outcomes", "Panel", "Plain", "Profile", "Question", "Quiet", "Risk", "Seed", "Sets",
-    "TranscriptPath",
+    "TranscriptPath", "check_cache",
 ]  # fmt: skip
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")]
@@ -60,3 +62,9 @@ TranscriptPath = Annotated[
 DataDir = Annotated[
     Path | None, typer.Option("--data", help="Folder of the data sets (default: MACI_DATA).", metavar="DIR")
 ]
+
+
+def check_cache(cache: Path | None, no_cache: bool) -> None:
+    """Replies are kept somewhere or nowhere."""
+    if cache is not None and no_cache:
+        raise InputError("give --cache or --no-cache, not both")

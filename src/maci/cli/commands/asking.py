@@ -30,8 +30,8 @@ from maci.cli.options import (
     Risk,
     Seed,
     Sets,
+    check_cache,
 )
-from maci.errors import InputError
 
 __all__ = ["ask", "batch"]
 
@@ -81,8 +81,7 @@ def ask(
     from maci.cli.debate import Options, run
     from maci.cli.seating import Choice
 
-    if cache is not None and no_cache:
-        raise InputError("give --cache or --no-cache, not both")
+    check_cache(cache, no_cache)
     given = {"budget.tokens": budget_tokens, "budget.usd": budget_usd, "triage.worth": worth, "answer.risk": risk}
     choice = Choice(
         panel=panel, agents=agents, judges=judges, corpus=corpus, profile=profile, config=config,
@@ -137,8 +136,7 @@ def batch(
     from maci.cli.batch import Options, run
     from maci.cli.seating import Choice
 
-    if cache is not None and no_cache:
-        raise InputError("give --cache or --no-cache, not both")
+    check_cache(cache, no_cache)
     choice = Choice(
         panel=panel, agents=agents, judges=judges, corpus=corpus, profile=profile, config=config,
         sets=(*(sets or ()), *(("triage.enabled=true",) if ask else ())),

@@ -21,6 +21,7 @@ from maci.cli.options import (
     Quiet,
     Seed,
     Sets,
+    check_cache,
 )
 from maci.errors import InputError
 
@@ -86,8 +87,7 @@ def audit_judges(
     from maci.cli.audit_judges import Options, run
     from maci.cli.seating import Choice
 
-    if cache is not None and no_cache:
-        raise InputError("give --cache or --no-cache, not both")
+    check_cache(cache, no_cache)
     if panel is not None and judges is not None:
         raise InputError("give --panel or --judges, not both")
     ceilings = {"budget.tokens": budget_tokens, "budget.usd": budget_usd}

@@ -30,8 +30,8 @@ from maci.cli.options import (
     Risk,
     Seed,
     Sets,
+    check_cache,
 )
-from maci.errors import InputError
 
 __all__ = ["debate"]
 
@@ -91,8 +91,7 @@ def debate(
     from maci.cli.debate import Options, run
     from maci.cli.seating import Choice
 
-    if cache is not None and no_cache:
-        raise InputError("give --cache or --no-cache, not both")
+    check_cache(cache, no_cache)
     own = {"budget.tokens": budget_tokens, "budget.usd": budget_usd, "answer.risk": risk, "plan.acquire": acquire}
     choice = Choice(
         panel=panel, agents=agents, judges=judges, corpus=corpus, profile=profile, config=config,

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from maci.cli.options import Cache, Json, NoCache, Offline, Plain, Quiet, Seed
-from maci.errors import InputError
+from maci.cli.options import Cache, Json, NoCache, Offline, Plain, Quiet, Seed, check_cache
 
 __all__ = ["studies"]
 
@@ -63,8 +62,7 @@ def study_run(
     """
     from maci.cli.study import Options, run
 
-    if cache is not None and no_cache:
-        raise InputError("give --cache or --no-cache, not both")
+    check_cache(cache, no_cache)
     run(
         Options(
             spec=spec, data=data, limit=limit, quick=quick, engine=engine, jobs=jobs, address=address, out=out,
