@@ -7,14 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from stage import CHROMIUM, Stage, chromium, fake_models, serving, slow_panel
+
+PATIENCE = 60_000
+"""Milliseconds a page has for what a test expects; `wait_for_function` cannot be used, the pages' policy forbids what it does."""
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     if CHROMIUM is None:
         pytest.skip("no Chromium here: tests/system/install.sh installs it (apt-get install chromium)")
+    expect.set_options(timeout=PATIENCE)
     with chromium() as running:
         yield running
 
@@ -35,7 +40,7 @@ def stage(panels: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[St
 def page(browser: Any) -> Iterator[Any]:
     """A tab that fails the test if a script of the page fails or the policy stops one."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(60_000)
+    context.set_default_timeout(PATIENCE)
     wrong: list[str] = []
     context.on("weberror", lambda raised: wrong.append(str(raised.error)))
     context.on("console", lambda said: wrong.append(said.text) if "Content Security Policy" in said.text else None)

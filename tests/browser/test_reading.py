@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from report_helpers import keep
 from stage import Stage, start, stop
@@ -72,8 +74,9 @@ def test_the_slider_of_a_debate_under_way_knows_of_new_rounds(page: Any, stage: 
     start(page, stage, "Does the slider follow?")
     page.wait_for_selector("#p-round-1 details.round")
     page.wait_for_selector("#p-round-3 details.round")
-    page.wait_for_function("+document.querySelector('.stepper input').max >= 3")
-    assert int(page.input_value(".stepper input")) >= 3 and page.inner_text(".stepper output").startswith("Round ")
+    expect(page.locator(".stepper input")).to_have_attribute("max", re.compile(r"[3-9]|\d\d"))
+    expect(page.locator(".stepper input")).to_have_value(re.compile(r"[3-9]|\d\d"))
+    expect(page.locator(".stepper output")).to_have_text(re.compile("^Round "))
     stop(page)
 
 
@@ -91,9 +94,10 @@ def test_a_wide_table_says_that_there_is_more_until_its_end_is_seen(tab: Any, st
         keep(stage.runs / ".studies" / "read")
     tab.goto(f"{stage.url}/studies/read")
     box, hint = tab.locator(".scroll").first, tab.locator(".more-hint").first
-    assert hint.is_visible() and "more" in box.get_attribute("class").split()
+    expect(box).to_contain_class("more")
+    expect(hint).to_be_visible()
     box.evaluate("box => { box.scrollLeft = box.scrollWidth; }")
-    tab.wait_for_function("!document.querySelector('.scroll').classList.contains('more')")
+    expect(box).not_to_contain_class("more")
 
 
 def test_a_debate_that_came_to_nothing_is_started_again_from_its_page(page: Any, stage: Stage) -> None:
