@@ -4,7 +4,8 @@ A claim is debated by the readers, who know the passages of other claims labelle
 claim are what the loop has to find, in the pool of all passages of the claims under test (page loads that failed among them). Lines:
 *gate*, passages must reach τ_Q (`plan.gate`); *no gate*, all that was found is read; the debate without retrieval is their start;
 *own* is told the claim's first own passages that loaded, as many as could be found. A claim's seeds are averaged. Library: the
-development claims; under ``--tune`` the cases are those, in three folds. ``--panel``/``--agents``: models answer once each instead.
+development claims; under ``--tune`` the cases are those, in three folds. ``--panel``/``--agents``: models debate instead, who know
+nothing but what is found; *own* with ``--ends`` only.
 """
 
 from __future__ import annotations
@@ -19,16 +20,18 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from acquisition_openings import asked, opened
+from acquisition_openings import asked
 from bench_acquisition import conduct_of, interval, loop, readied
 from maci.acquisition.sources.corpus import CorpusSource
+from maci.belief import lean
+from maci.calibrate import fit_bias
 from maci.case.case import Case, Document
 from maci.case.datasets import Item, data_folder, load
 from maci.config import Config, build, unplanned
+from maci.controller.acquiring import fit_for
 from maci.controller.decisions import Dialled, Finished, Initialized, Planned, Weighed
 from maci.controller.inputs import Acquired, Retrieved, unpack
 from maci.debate import debate
-from maci.evidence.encode import CachedEncoder
 from maci.evidence.span import Span
 from maci.moderator.signals import evidence_qualities
 from maci.panel.models import ModelPanel
@@ -51,6 +54,7 @@ class Course:
     """Probability of the truth after 0, 1, 2, … retrievals."""
     found: list[tuple[str, bool]] = field(default_factory=list)
     """Passages: id, and whether they fit the case as the gate sees it."""
+    tokens: int = 0
 
     def right(self, n: int) -> float:
         p = self.truth[min(n, len(self.truth) - 1)]
@@ -93,9 +97,11 @@ async def play(panel: ReaderPanel, case: Case, config: Config, seed: int, **othe
                 course.truth.append(now)
             case Acquired():
                 fit = evidence_qualities([[unpack(event.vectors[s.id])] for s in event.spans], theta)
-                course.found += [(s.id, q is not None and q >= tau) for s, q in zip(event.spans, fit, strict=True)]
+                least = fit_for(tau, fit, config)
+                course.found += [(s.id, q is not None and q >= least) for s, q in zip(event.spans, fit, strict=True)]
             case Finished():
                 course.truth.append(event.raw[case.gold])
+                course.tokens = event.tokens
     return course
 
 
@@ -148,78 +154,81 @@ def _of_seed(
 
 
 def models(options: argparse.Namespace) -> dict[str, object]:
-    """Models answer once each: from the claim alone, from what a retrieval found with the gate and without, from its own passages."""
+    """The same loop with a panel of models, who know nothing but what is found.
+
+    How far they favour "true" whatever they read (`calibration.bias`) is learnt on the development claims, for each line its own; under
+    ``--tune`` on those of the other folds.
+    """
     encoder, more = readied(options)
     task = load("covid_claims", data_folder(options.data))
-    items = list(task.dev if options.tune else task.test)
-    pool = {span.id: (span, item.id) for item in items for span in passages(item)}
-    k = options.passages
+    n, k = options.questions, options.passages
     spec, house = asked(options)
-    config = build("default", {"evidence.k_ret": str(k), "budget.tokens": str(10**8), "crit.enabled": "false", **more})
-    truth: dict[str, list[float]] = {}
-    kept: list[Found] = []
-    failures = 0
 
-    async def everything() -> None:
-        nonlocal failures
+    def setting(sets: dict[str, str]) -> tuple[ModelPanel, Config]:
+        config = loop(n, True, {**_COSTS, "crit.enabled": "false", "evidence.k_ret": str(n * k), **sets, **more})
+        return ModelPanel(spec, Sources(corpus=(), background=()), encoder, house, config), config
+
+    async def courses(items: Sequence[Item]) -> tuple[dict[str, list[Course]], list[Found]]:
+        pool = {span.id: (span, item.id) for item in items for span in passages(item)}
+        lines: dict[str, list[Course]] = {name: [] for name in _LINES}
+        kept: list[Found] = []
+        for item in items[: options.limit]:
+            case = replace(item.case, evidence=())
+            for name in ("gate", "no gate"):
+                panel, config = setting({"plan.gate": "true" if name == "gate" else "false"})
+                source = CorpusSource([span for span, _ in pool.values()], encoder, k=k)
+                lines[name].append(await play(panel, case, config, 0, source=source))
+            found = lines["no gate"][-1].found
+            kept += [Found(item.id, fits, pool[i][1] == item.id, failed(pool[i][0])) for i, fits in found]
+            own = [span for span in passages(item) if not failed(span)][: k if options.ends else 0]
+            told = tuple(Document(text=span.text, source=span.source, id=span.id) for span in own)
+            panel, config = setting({})
+            lines["own"].append(await play(panel, replace(case, evidence=told), unplanned(config), 0))
+            now = {name: round(line[-1].truth[-1], 3) for name, line in lines.items()}
+            print(item.id, now, f"{sum(fits for _, fits in found)}/{len(found)} fit", file=sys.stderr, flush=True)
+        return lines, kept
+
+    async def everything() -> tuple[dict[str, list[Course]], dict[str, list[Course]], list[Found]]:
         async with house:
-            setting = ModelPanel(spec, Sources(corpus=(), background=()), encoder, house, config)
-            for item in items[: options.limit]:
-                case = replace(item.case, evidence=())
-                found, fits = retrieved(case, [span for span, _ in pool.values()], encoder, config)
-                own = [span for span in passages(item) if not failed(span)]
-                told = {
-                    "claim alone": [],
-                    "gate": [span for span, fit in zip(found, fits, strict=True) if fit],
-                    "no gate": found,
-                    "own": own[:k],
-                }
-                said = {
-                    name: await opened(setting, replace(case, evidence=documents(spans)), config)
-                    for name, spans in told.items()
-                }
-                kept.extend(
-                    Found(item.id, fit, pool[s.id][1] == item.id, failed(s)) for s, fit in zip(found, fits, strict=True)
-                )
-                print(
-                    item.id,
-                    {name: round(p[case.gold], 3) for name, p in said.items() if p},
-                    file=sys.stderr,
-                    flush=True,
-                )
-                if not all(said.values()):
-                    failures += 1
-                    continue
-                for name, p in said.items():
-                    truth.setdefault(name, []).append(p[case.gold])
+            known, kept = await courses(task.dev)
+            if options.tune:
+                return known, known, kept
+            lines, kept = await courses(task.test)
+            return known, lines, kept
 
-    asyncio.run(everything())
-    p = {name: np.array(values) for name, values in truth.items()}
+    known, lines, kept = asyncio.run(everything())
+    taught, tested = (
+        [item.case.gold for item in items][: options.limit]
+        for items in (task.dev, task.dev if options.tune else task.test)
+    )
+    lines = {name: unbiased(line, tested, known[name], taught, options.tune) for name, line in lines.items()}
     return {
-        "claims": len(p["gate"]),
-        "claims without an answer": failures,
-        "accuracy": {name: interval(np.where(q == 0.5, 0.5, q > 0.5)) for name, q in p.items()},
-        "p of the truth": {name: interval(q) for name, q in p.items()},
-        "accuracy, gate - no gate": interval((p["gate"] > 0.5).astype(float) - (p["no gate"] > 0.5)),
-        "p of the truth, gate - no gate": interval(p["gate"] - p["no gate"]),
-        **gate_figures(kept),
+        **summary({name: [[course] for course in line] for name, line in lines.items()}, kept, n),
+        "tokens": {name: float(np.mean([course.tokens for course in line])) for name, line in lines.items()},
     }
 
 
-def retrieved(
-    case: Case, pool: Sequence[Span], encoder: CachedEncoder, config: Config
-) -> tuple[list[Span], list[bool]]:
-    """What a search for the claim finds, and whether each passage reaches τ_Q as the gate sees it."""
-    theta, vectors = encoder.encode([case.query])[0], encoder.encode([span.text for span in pool])
-    best = np.argsort(-(vectors @ theta), kind="stable")[: config.evidence.k_ret]
-    fit = evidence_qualities([[vectors[i]] for i in best], theta)
-    return [pool[i] for i in best], [q is not None and q >= config.gate.tau_q for q in fit]
+def unbiased(
+    line: Sequence[Course], golds: Sequence[str], known: Sequence[Course], taught: Sequence[str], tune: bool
+) -> list[Course]:
+    """The courses of a line without what its agents favour anyway, by the courses of development claims."""
+    ends = [_both(course, gold) for course, gold in zip(known, taught, strict=True)]
+    found = []
+    for i, (course, gold) in enumerate(zip(line, golds, strict=True)):
+        others = [j for j in range(len(ends)) if not (tune and j % _FOLDS == i % _FOLDS)]
+        bias = fit_bias([ends[j] for j in others], [_LABELS.index(taught[j]) for j in others])
+        p = float(lean(_both(course, gold), bias)[_LABELS.index(gold)])
+        found.append(replace(course, truth=[*course.truth[:-1], p]))
+    return found
 
 
-def documents(spans: Sequence[Span]) -> tuple[Document, ...]:
-    return tuple(Document(text=span.text, source=span.source) for span in spans)
+def _both(course: Course, gold: str) -> np.ndarray:
+    """The last belief, over true and false."""
+    p = course.truth[-1]
+    return np.array([p, 1 - p] if gold == _LABELS[0] else [1 - p, p])
 
 
+_LABELS = ("true", "false")
 _COSTS = {"budget.tokens": str(10**8)}
 _LINES = ("gate", "no gate", "own")
 

@@ -331,13 +331,17 @@ def main() -> None:
     parser.add_argument("--leaves", action="store_true", help="agentclinic: single findings instead of sections")
     parser.add_argument("--stations", action="store_true", help="agentclinic: readers know the development stations")
     parser.add_argument("--why", action="store_true", help="agentclinic: what single sections are worth, by openings")
-    parser.add_argument("--panel", help="agentclinic, covid: models of a panels file answer, by openings")
+    parser.add_argument("--panel", help="models of a panels file: agentclinic by openings, covid in debates")
     parser.add_argument("--agents", help="agentclinic, covid: the same, models by name")
     parser.add_argument("--seats", type=int, help="only so many of the panel's models, the first")
     parser.add_argument("--cache", type=Path, help="where models' replies are kept and found again")
     parser.add_argument("--at", default="2", help="agentclinic with models: after how many sections")
     parser.add_argument("--choices", type=int, help="agentclinic with models: the truth is among so many diagnoses")
-    parser.add_argument("--ends", action="store_true", help="agentclinic with models: also with everything revealed")
+    parser.add_argument(
+        "--ends",
+        action="store_true",
+        help="with models: also told everything (agentclinic), or a claim's own passages (covid)",
+    )
     parser.add_argument("--passages", type=int, default=4, help="covid: passages of a retrieval")
     options = parser.parse_args()
     if options.what == "mentions":  # nothing to look at the test part for

@@ -11,7 +11,7 @@ holds what can be said of such vectors alone; all logarithms are base 2.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,11 +87,29 @@ def temper(p: Vector, temperature: float) -> Vector:
     return np.asarray(powered / powered.sum(), dtype=np.float64)
 
 
-def settle(p: Vector, temperature: float, doubt: float) -> Vector:
-    """A belief as its owner's record says to take it: tempered, then ``doubt`` of it spread over all outcomes.
+def lean(p: Vector, bias: Vector) -> Vector:
+    """The belief p ∝ p · exp(-b): what its owners favour whatever the evidence says is taken off.
+
+    >>> lean(np.array([0.8, 0.2]), np.log([4.0, 1.0])).tolist()
+    [0.5, 0.5]
+    """
+    raised = p * np.exp(bias.min() - bias)
+    return np.asarray(raised / raised.sum(), dtype=np.float64)
+
+
+def settle(p: Vector, temperature: float, doubt: float, bias: Vector | None = None) -> Vector:
+    """A belief as its owner's record says to take it: tempered, without its bias, then ``doubt`` of it spread over all outcomes.
 
     >>> settle(np.array([1.0, 0.0, 0.0, 0.0]), 1.0, 0.4).tolist()
     [0.7, 0.1, 0.1, 0.1]
     """
     p = temper(p, temperature)
+    p = p if bias is None else lean(p, bias)
     return p if not doubt else (1 - doubt) * p + doubt / len(p)
+
+
+def bias_of(known: Mapping[str, float], labels: Sequence[str]) -> Vector | None:
+    """The bias of some outcomes as a vector over all of them; ``None`` where there is none."""
+    if not any(known.get(label) for label in labels):
+        return None
+    return np.array([known.get(label, 0.0) for label in labels])

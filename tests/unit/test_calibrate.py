@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from maci.belief import temper
-from maci.calibrate import calibrate, conformalise, ece, fit_temperature, nonconformity_of, observe, to_toml
+from maci.belief import lean, temper
+from maci.calibrate import calibrate, conformalise, ece, fit_bias, fit_temperature, nonconformity_of, observe, to_toml
 from maci.case.case import builtin_cases
 from maci.cli.app import app
 from maci.config import Config, load
@@ -23,6 +23,28 @@ from maci.evidence.knowledge import builtin_spans
 from maci.moderator.conformal import COVERAGES
 from maci.panel.readers import ReaderPanel
 from maci.run import opening
+
+
+def test_a_planted_bias_is_found_and_taken_off():
+    rng = np.random.default_rng(0)
+    true = rng.dirichlet(np.ones(3), 3000)
+    gold = [int(rng.choice(3, p=p)) for p in true]
+    planted = np.array([1.0, 0.0, -1.0])
+    stated = [lean(p, -planted) for p in true]
+    found = fit_bias(stated, gold)
+    assert found == pytest.approx(planted, abs=0.12) and found.sum() == pytest.approx(0, abs=1e-9)
+    loss = [
+        -np.mean([np.log(q[y]) for q, y in zip(ps, gold, strict=True)])
+        for ps in (stated, [lean(p, found) for p in stated])
+    ]
+    assert loss[1] < loss[0]
+
+
+def test_few_cases_say_little_about_a_bias():
+    sure = [np.array([0.9, 0.1])] * 3
+    assert 0 < fit_bias(sure, [1, 1, 1])[0] < 1.5
+    assert fit_bias(sure, [0, 0, 0])[0] < 0
+    assert fit_bias([np.array([0.5, 0.5])] * 2, [0, 1]) == pytest.approx([0, 0])
 
 
 def test_temperature_undoes_overconfidence():

@@ -40,7 +40,7 @@ def run(path: Path, *, profile: str | None, config: Path | None, sets: Sequence[
         typer.echo(
             f"{path}: chain of {len(recording.events)} events intact, {done.compared} decisions recomputed, all equal"
         )
-        typer.echo(f"{result.answer} after {plural(result.rounds, 'round')} ({result.stop_reason})")
+        typer.echo(f"{result.answer or 'no answer'} after {plural(result.rounds, 'round')} ({result.stop_reason})")
 
 
 def _other(recording: Recording, profile: str | None, config: Path | None, sets: Sequence[str], *, json: bool) -> None:
@@ -58,7 +58,7 @@ def _other(recording: Recording, profile: str | None, config: Path | None, sets:
         return
     for row in both:
         typer.echo(
-            f"{row.rules:<9} {row.stop_reason or row.lacking:<36} after {plural(row.rounds, 'round')}   {row.answer} "
+            f"{row.rules:<9} {row.stop_reason or row.lacking:<36} after {plural(row.rounds, 'round')}   {row.answer or 'no answer'} "
             + (f"p = {row.p:.3f}" if row.p is not None else "")
         )
     if found.ignored:

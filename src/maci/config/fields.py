@@ -7,7 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
-__all__ = ["ByAgent", "ByCoverage", "Section", "by_agent", "by_coverage", "param"]
+__all__ = ["ByAgent", "ByCoverage", "ByOutcome", "Section", "by_agent", "by_coverage", "by_outcome", "param"]
+
+_FAR = 20.0
+"""Nats that no bias exceeds."""
 
 
 def param(default: Any, symbol: str, meaning: str, *, ge: float | None = None, le: float | None = None) -> Any:
@@ -26,6 +29,12 @@ def by_coverage(symbol: str, meaning: str) -> Any:
     return Field({}, description=meaning, json_schema_extra={"symbol": symbol, "valid": valid})
 
 
+def by_outcome(symbol: str, meaning: str) -> Any:
+    """A setting that is a number, above or below 0, for some of the outcomes."""
+    valid = f"outcome=number pairs, each number between −{_FAR:g} and {_FAR:g}"
+    return Field({}, description=meaning, json_schema_extra={"symbol": symbol, "valid": valid})
+
+
 def _named_numbers(value: Any) -> Any:
     """``a=1,b=2`` as a mapping."""
     if not isinstance(value, str):
@@ -38,6 +47,12 @@ def _positive(value: Mapping[str, float], info: ValidationInfo) -> Mapping[str, 
     most = {"agents": 100.0, "doubt": 1.0}.get(info.field_name or "", 1000.0)
     if wrong := [name for name, number in value.items() if not 0 < number <= most]:
         raise ValueError(f"{wrong[0]} has {value[wrong[0]]}, which is not above 0 and at most {most:g}")
+    return value
+
+
+def _bounded(value: Mapping[str, float]) -> Mapping[str, float]:
+    if wrong := [name for name, number in value.items() if not abs(number) <= _FAR]:
+        raise ValueError(f"{wrong[0]} has {value[wrong[0]]}, which is not between −{_FAR:g} and {_FAR:g}")
     return value
 
 
@@ -56,6 +71,9 @@ ByAgent = Annotated[Mapping[str, float], BeforeValidator(_named_numbers), AfterV
 """A number for some of the agents, by name."""
 ByCoverage = Annotated[Mapping[str, float], BeforeValidator(_named_numbers), AfterValidator(_levels)]
 """A threshold for some coverages."""
+
+ByOutcome = Annotated[Mapping[str, float], BeforeValidator(_named_numbers), AfterValidator(_bounded)]
+"""A number for some of the outcomes, by name."""
 
 
 class Section(BaseModel):

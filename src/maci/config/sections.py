@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from maci.config.fields import ByAgent, ByCoverage, Section, by_agent, by_coverage, param
+from maci.config.fields import ByAgent, ByCoverage, ByOutcome, Section, by_agent, by_coverage, by_outcome, param
 
 __all__ = [
     "LEARNED", "PROFILES", "Agents", "Answer", "Bandit", "Beliefs", "Budget", "Calibration", "Config", "Crit", "Dials", "Dispersion",
@@ -184,6 +184,10 @@ class Calibration(Section):
     )
     doubt: ByAgent = by_agent(
         "ε_u", "share of each agent's belief that is spread over all outcomes, as agent=number,…; else 0", most=1
+    )
+    bias: ByOutcome = by_outcome(
+        "b_y",
+        "how far agents favour an outcome whatever the evidence (nats), taken off every belief, as outcome=number,…; else 0",
     )
     score: Literal["lac", "aps"] = param(
         "lac", "s", "nonconformity of an outcome: 1 − p (`lac`), or the p of all that is at least as probable (`aps`)"

@@ -15,20 +15,24 @@ from maci.acquisition.residual import Residual
 from maci.acquisition.utilities import Utilities, favoured
 from maci.agents.anchor import Finding, Question
 from maci.belief import Vector, entropy, temper
+from maci.config import Config
 from maci.controller.decisions import Decision, Gained, Planned
 from maci.controller.ending import finish, forfeit
+from maci.controller.initialize import fitted_tau_q
 from maci.controller.inputs import Acquired, Surveyed, unpack
 from maci.controller.state import Closing, Stake, State
 from maci.controller.stopping import StopReason
 from maci.evidence.span import Span
 from maci.moderator.signals import evidence_qualities
 
-__all__ = ["USED", "calibrated", "conclude", "enter", "make", "plan_for", "question", "realised", "residual"]
+__all__ = ["USED", "calibrated", "conclude", "enter", "fit_for", "make", "plan_for", "question", "realised", "residual"]
 
 _NO_MORE = frozenset({"error", "budget", "stopped_by_user"})
 """Ends after which nothing more is asked."""
 _TRIES, _PATIENCE = 3, 3
 """Questions asked for each answer that is wanted; failures in a row after which nobody is asked any more."""
+_BATCH = 4
+"""Passages of one answer from which they are compared with each other."""
 USED = frozenset({"present", "absent", "told"})
 """Verdicts that are findings."""
 
@@ -188,15 +192,27 @@ def enter(state: State, item: Acquired) -> tuple[State, bool | None]:
 
 
 def _through_the_gate(state: State, asked: Item, item: Acquired) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
-    """(Admitted, rejected) spans of an answer: passages that were looked up must fit the case as cited evidence must."""
+    """(Admitted, rejected) spans of an answer: passages that were looked up must fit the case as cited evidence must.
+
+    A debate that began with little evidence has a τ_Q that says nothing about this encoder and corpus: without a calibration profile
+    the better half of what was found passes, as it does at the start (SPEC 4); a few passages alone have no better half.
+    """
     if asked.kind != "retrieval" or not state.config.plan.gate or state.theta is None:
         return item.spans, ()
     fit = evidence_qualities([[unpack(item.vectors[span.id])] for span in item.spans], state.theta)
-    passed = [q is not None and q >= state.dials.tau_q for q in fit]
+    least = fit_for(state.dials.tau_q, fit, state.config)
+    passed = [q is not None and q >= least for q in fit]
     return (
         tuple(span for span, ok in zip(item.spans, passed, strict=True) if ok),
         tuple(span for span, ok in zip(item.spans, passed, strict=True) if not ok),
     )
+
+
+def fit_for(tau_q: float, fit: Sequence[float | None], config: Config) -> float:
+    """What passages found together have to reach."""
+    known = [q for q in fit if q is not None]
+    fitted = fitted_tau_q(tau_q, known, config) if len(known) >= _BATCH else None
+    return tau_q if fitted is None else fitted
 
 
 def go_on(state: State) -> State:

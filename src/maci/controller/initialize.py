@@ -17,7 +17,7 @@ from statistics import median
 from maci.config import Config
 from maci.config import Dials as DialsConfig
 
-__all__ = ["first_cl", "first_tau_q"]
+__all__ = ["first_cl", "first_tau_q", "fitted_tau_q"]
 
 
 def first_cl(q0: float | None, d0: float | None, config: DialsConfig) -> float:
@@ -42,10 +42,17 @@ def first_tau_q(cosines: Sequence[float], config: Config) -> tuple[float, str | 
     0.3
     """
     tau = config.gate.tau_q
-    if config.calibration.made_for or not config.gate.fit_tau_q or not cosines:
+    fitted = fitted_tau_q(tau, cosines, config)
+    if fitted is None:
         return tau, None
-    fitted = max(0.0, min(tau, median(cosines)))
     return fitted, (
         f"no calibration profile: τ_Q starts at {fitted:.3f}, the smaller of {tau:g} and the median cosine of the "
         f"{len(cosines)} retrieved spans"
     )
+
+
+def fitted_tau_q(tau: float, cosines: Sequence[float], config: Config) -> float | None:
+    """The smaller of a τ_Q and the median of what there is to admit; ``None`` where it is calibrated or must not be fitted."""
+    if config.calibration.made_for or not config.gate.fit_tau_q or not cosines:
+        return None
+    return max(0.0, min(tau, median(cosines)))

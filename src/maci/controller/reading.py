@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from maci.belief import Vector, read, settle
+from maci.belief import Vector, bias_of, read, settle
 from maci.case.outcomes import canonical
 from maci.controller.decisions import CheckedCitation
 from maci.controller.state import State, place
@@ -34,8 +34,9 @@ class Reading:
             except BeliefError as error:
                 self.abstained[agent] = f"belief refused: {error}"
         known = state.config.calibration
+        bias = bias_of(known.bias, self.labels)
         self.beliefs = {
-            agent: settle(self._vector(p), known.agents.get(agent, 1.0), known.doubt.get(agent, 0.0))
+            agent: settle(self._vector(p), known.agents.get(agent, 1.0), known.doubt.get(agent, 0.0), bias)
             for agent, p in stated.items()
         }
 

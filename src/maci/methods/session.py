@@ -14,7 +14,7 @@ import numpy as np
 from maci.agents.agent import Agent
 from maci.agents.anchor import Admitted, Anchor, Question, TurnRequest, seat_letter
 from maci.agents.argument import Argument, Turn
-from maci.belief import Vector, read, settle
+from maci.belief import Vector, bias_of, read, settle
 from maci.case.case import Case
 from maci.case.outcomes import canonical
 from maci.controller.requests import call_seed
@@ -191,8 +191,9 @@ class Session:
         self.labels = labels
         known = self.config.calibration
         own, doubt = known.agents.get(agent.name, 1.0), known.doubt.get(agent.name, 0.0)
-        if own != 1 or doubt:
-            belief = dict(zip(labels, settle(self.vector(belief), own, doubt).tolist(), strict=True))
+        bias = bias_of(known.bias, labels)
+        if own != 1 or doubt or bias is not None:
+            belief = dict(zip(labels, settle(self.vector(belief), own, doubt, bias).tolist(), strict=True))
         return Voice(agent.name, belief, turn.arguments)
 
     # --- concluding -----------------------------------------------------------------------------------------------------------

@@ -77,7 +77,9 @@ class ModelPanel:
         )
         if any(is_reader(seat.model) for seat in spec.judges or ()):
             readers |= {judge.name: judge for judge in shelf.judges}
-        agents: list[Agent] = [readers[s.name] if is_reader(s.model) else self._debater(s) for s in spec.agents]
+        agents: list[Agent] = [
+            readers[s.name] if is_reader(s.model) else self._debater(s, shelf.encoder) for s in spec.agents
+        ]
         judges: list[Judge] = [
             readers[s.name] if is_reader(s.model) else open_judge(s, self._models, self._config)
             for s in spec.judges or ()
@@ -97,13 +99,17 @@ class ModelPanel:
             if getattr(self._models.model(name), "price", FREE) is None:
                 raise no_price(name)
 
-    def _debater(self, seat: AgentSpec) -> Agent:
+    def _debater(self, seat: AgentSpec, encoder: Encoder) -> Agent:
+        own, model = self._config.agents, self._models.model(seat.model)
+        if seat.belief == "pieces":
+            from maci.agents.weigher import Weigher
+
+            return Weigher(seat.name, model, encoder, arguments=own.arguments)
         from maci.agents.debater import Debater
 
-        own = self._config.agents
         return Debater(
             seat.name,
-            self._models.model(seat.model),
+            model,
             persona=seat.persona,
             belief=seat.belief,
             draws=seat.draws,

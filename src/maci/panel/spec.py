@@ -81,9 +81,10 @@ class AgentSpec(JudgeSpec):
     model: str = Field(description="provider/model, or reader/lexical, reader/semantic, reader/bayesian")
     temperature: float | None = Field(default=None, ge=0, le=2, description="agents.temperature if left out")
     persona: str = Field(default="", description="who it is told to be")
-    belief: Literal["verbalised", "sampled", "logprobs"] = Field(
+    belief: Literal["verbalised", "sampled", "logprobs", "pieces"] = Field(
         default="verbalised",
-        description="how its probabilities are read: as it states them, from several draws, or from log-probabilities",
+        description="how its probabilities are read: as it states them, from several draws, from log-probabilities, or from those of "
+        "every piece of evidence read on its own (it then quotes pieces instead of writing arguments)",
     )
     draws: int = Field(default=5, ge=2, le=100, description="draws of `belief: sampled`")
 

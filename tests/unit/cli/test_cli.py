@@ -143,6 +143,13 @@ def test_show_and_replay_read_what_debate_wrote(maci, files) -> None:
     assert "Round 1" not in maci("show", "run", "--round", "2", "--plain").out
 
 
+def test_replay_of_a_debate_that_came_to_nothing_says_so(maci, files) -> None:
+    maci("debate", "dengue", "--budget-tokens", "10", "--out", "run", "--quiet")
+    for more in ((), ("--set", "max_rounds=3")):
+        ran = maci("replay", "run", *more)
+        assert ran.code == 0 and "no answer" in ran.out and "None" not in ran.out
+
+
 def test_replay_under_other_settings_says_when_and_that_it_is_off_policy(maci, files) -> None:
     maci("debate", "case.yaml", "--panel", "panel.yaml", "--out", "run", "--quiet")
     (files / "other.toml").write_text("[stop]\nconsensus = false\nmax_rounds = 2\n")

@@ -268,6 +268,20 @@ def test_passages_must_fit_the_case_unless_the_gate_is_off():
     assert shown("plan.gate=false") == {fits.text, strange.text}
 
 
+def test_of_many_passages_the_better_half_passes_where_nothing_was_calibrated():
+    near = [Span.of(f"Fever number {n} in a traveller", "web") for n in range(2)]
+    far = [Span.of(f"Error {n}", "web") for n in range(2)]
+
+    def shown(*sets: str) -> set[str]:
+        set_ = table(lambda item: Reply(verdict="told", text="found", spans=(*near, *far)), "fever", kind="retrieval")
+        events = play(set_, settings("plan.acquire=1", *sets))
+        assert replay(events).complete
+        return {span.text for span in set_.agents[0].history[-1].evidence if span.source == "web"}
+
+    assert shown("gate.tau_q=0.99", "gate.fit_tau_q=true") == {span.text for span in near}
+    assert shown("gate.tau_q=0.99") == set()  # who names a τ_Q means it
+
+
 def test_acquiring_without_a_source_is_refused():
     with pytest.raises(ConfigError, match="nobody to ask"):
         play(replace(table(None), source=None), settings("plan.acquire=1"))

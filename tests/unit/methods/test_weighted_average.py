@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from math import log
 from typing import Any
 
 import pytest
@@ -79,6 +80,11 @@ def test_doubt_is_taken_before_the_weights() -> None:
     assert answer.belief == pytest.approx({"yes": 0.375, "no": 0.625})  # a's 0.75 and b's 0
 
 
+def test_what_everybody_favours_anyway_is_taken_off() -> None:
+    answer = play(WeightedAverage(), {"calibration.bias": {"yes": log(4)}}, says("a", 0.8), says("b", 0.8))
+    assert answer.belief == pytest.approx({"yes": 0.5, "no": 0.5})
+
+
 def _no() -> Turn:
     return Turn(belief={"yes": 0.0, "no": 1.0}, arguments=(arg("It is not."),))
 
@@ -88,6 +94,7 @@ def test_it_is_a_debates_mixture_before_the_first_round() -> None:
         "reliability.prior": {"a": 5.0, "b": 2.0},
         "calibration.doubt": {"a": 0.3},
         "calibration.agents": {"b": 2.0},
+        "calibration.bias": {"yes": 0.4, "no": -0.4},
     }
     agents = (says("a", 0.8), says("b", 0.3))
     pooled = play(WeightedAverage(), settings, *agents)

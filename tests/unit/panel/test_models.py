@@ -13,12 +13,13 @@ from maci.case.case import Case, Document, load_case
 from maci.case.outcomes import OutcomeSpace
 from maci.config import Config, load
 from maci.controller.decisions import Finished, Initialized
-from maci.controller.inputs import Retrieved
+from maci.controller.inputs import Retrieved, TurnTaken
 from maci.debate import debate
 from maci.errors import ConfigError, EvidenceError
 from maci.evidence.encode import load_encoder
+from maci.llm.model import Reply, Request, Token
 from maci.panel import build_table, choose, seat
-from maci.panel.spec import PanelSpec
+from maci.panel.spec import AgentSpec, PanelSpec
 from maci.run import opening
 
 ENCODER = load_encoder()
@@ -154,3 +155,22 @@ def test_a_judge_of_a_debaters_family_is_refused_with_the_way_to_allow_it() -> N
     _, table, config = settle(case, "openai/gpt-4o,mistral/mistral-small", "openai/gpt-4o-mini")
     with pytest.raises(ConfigError, match=r"--set crit.same_family=true"):
         play(case, table, config)
+
+
+def test_a_seat_that_only_reads_is_asked_about_every_piece_alone() -> None:
+    def reads(name: str, request: Request) -> Reply:
+        safe = -0.1 if "Paint" in request.messages[0].content else -1.5
+        top = (("safe", safe), ("unsafe", -0.7))
+        return Reply(text="safe", logprobs=(Token("safe", safe, top),))
+
+    house = FakeHouse(reads)
+    panel = PanelSpec(
+        agents=(AgentSpec(model="fake/a", belief="pieces"), AgentSpec(model="fake/b", belief="pieces")), judges=()
+    )
+    config = load(sets=["crit.enabled=false", "max_rounds=2", "gate.tau_q=0"], environ={})
+    _, table = seat(panel, BRIDGE, ENCODER, house, config)
+    found = play(BRIDGE, table, config)
+    assert isinstance(found[-1], Finished) and found[-1].answer == "safe"
+    assert [len(house.opened[name].history) for name in ("fake/a", "fake/b")] == [3, 3]  # two pieces, and none
+    cited = {c.span for e in found if isinstance(e, TurnTaken) for a in e.turn.arguments for c in a.citations}
+    assert cited == {"e2"}

@@ -55,13 +55,13 @@ def _draw(request: Request, n: int) -> Request:
     return replace(request, sample=request.sample + n, seed=seed)
 
 
-async def measured(model: Model, request: Request, labels: Sequence[str]) -> dict[str, float]:
+async def measured(model: Model, request: Request, labels: Sequence[str], *, held: bool = True) -> dict[str, float]:
     """The outcomes' share of the probability of what the model would write.
 
-    A model on this machine is held to the names: it writes one of them, and the probabilities are still those of all it would
-    have written at that place. Hosted APIs take no schema of a bare text.
+    A model on this machine is ``held`` to the names: it writes one of them between quotation marks, and the probabilities are still
+    those of all it would have written at that place. Hosted APIs take no schema of a bare text.
     """
-    if model.name.startswith("local/"):
+    if held and model.name.startswith("local/"):
         request = replace(request, schema=_name(tuple(labels)))
     reply = await model.complete(request)
     if reply.logprobs is None:
