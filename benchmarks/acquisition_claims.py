@@ -156,6 +156,7 @@ def _of_seed(
 def models(options: argparse.Namespace) -> dict[str, object]:
     """The same loop with a panel of models, who know nothing but what is found.
 
+    *half* has no gate either and looks up half as many passages: about as many as the gate leaves to be read, and so as dear.
     How far they favour "true" whatever they read (`calibration.bias`) is learnt on the development claims, for each line its own; under
     ``--tune`` on those of the other folds.
     """
@@ -170,13 +171,13 @@ def models(options: argparse.Namespace) -> dict[str, object]:
 
     async def courses(items: Sequence[Item]) -> tuple[dict[str, list[Course]], list[Found]]:
         pool = {span.id: (span, item.id) for item in items for span in passages(item)}
-        lines: dict[str, list[Course]] = {name: [] for name in _LINES}
+        lines: dict[str, list[Course]] = {name: [] for name in (*_LINES, "half")}
         kept: list[Found] = []
         for item in items[: options.limit]:
             case = replace(item.case, evidence=())
-            for name in ("gate", "no gate"):
+            for name in ("gate", "no gate", "half"):
                 panel, config = setting({"plan.gate": "true" if name == "gate" else "false"})
-                source = CorpusSource([span for span, _ in pool.values()], encoder, k=k)
+                source = CorpusSource([span for span, _ in pool.values()], encoder, k=k // 2 if name == "half" else k)
                 lines[name].append(await play(panel, case, config, 0, source=source))
             found = lines["no gate"][-1].found
             kept += [Found(item.id, fits, pool[i][1] == item.id, failed(pool[i][0])) for i, fits in found]
@@ -202,8 +203,15 @@ def models(options: argparse.Namespace) -> dict[str, object]:
         for items in (task.dev, task.dev if options.tune else task.test)
     )
     lines = {name: unbiased(line, tested, known[name], taught, options.tune) for name, line in lines.items()}
+    p = {name: np.array([course.truth[-1] for course in line]) for name, line in lines.items()}
+    right = {name: np.array([course.right(n) for course in line]) for name, line in lines.items()}
     return {
         **summary({name: [[course] for course in line] for name, line in lines.items()}, kept, n),
+        "half as many, no gate": {"accuracy": interval(right["half"]), "p of the truth": interval(p["half"])},
+        "gate - half": {
+            "accuracy": interval(right["gate"] - right["half"]),
+            "p of the truth": interval(p["gate"] - p["half"]),
+        },
         "tokens": {name: float(np.mean([course.tokens for course in line])) for name, line in lines.items()},
     }
 
