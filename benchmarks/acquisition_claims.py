@@ -205,8 +205,11 @@ def models(options: argparse.Namespace) -> dict[str, object]:
     lines = {name: unbiased(line, tested, known[name], taught, options.tune) for name, line in lines.items()}
     p = {name: np.array([course.truth[-1] for course in line]) for name, line in lines.items()}
     right = {name: np.array([course.right(n) for course in line]) for name, line in lines.items()}
+    told = summary({name: [[course] for course in line] for name, line in lines.items()}, kept, n)
+    if not options.ends:
+        del told["told its own passages"]
     return {
-        **summary({name: [[course] for course in line] for name, line in lines.items()}, kept, n),
+        **told,
         "half as many, no gate": {"accuracy": interval(right["half"]), "p of the truth": interval(p["half"])},
         "gate - half": {
             "accuracy": interval(right["gate"] - right["half"]),

@@ -1,6 +1,6 @@
 """A debater that does not write: its model reads every piece of evidence on its own, and it argues with those that moved it most.
 
-Small models argue badly and lose their way among many pieces, but read two sentences well. So each piece e is put to the model
+Small models argue badly and lose their way among many pieces. So each piece e is put to the model
 alone, as the sentences of it that are nearest to the question, and the model names an outcome; what counts is how much more
 probable it holds each outcome y than without a source::
 
