@@ -148,3 +148,15 @@ def test_weighers_debate_and_replies_are_counted() -> None:
         play(seat([Weigher(m.name, m, HashEncoder()) for m in models], case=case), settings("max_rounds=2", "tau_q=0"))
     )
     assert end.answer is not None and end.tokens == sum(m.fake.served.tokens for m in models)
+
+
+def test_readings_that_do_not_fit_the_ceiling_are_not_made() -> None:
+    models = [FakeModel(f"fake/{n}", f"family-{n}", replies=reads) for n in "xy"]
+    agents = [Weigher(m.name, m, HashEncoder()) for m in models]
+    whole = result(play(seat(agents, case=make_case()), settings("max_rounds=2", "tau_q=0"))).tokens
+    for ceiling in (whole // 8, whole // 2, whole - 1):
+        again = [Weigher(m.name, m, HashEncoder()) for m in models]
+        end = result(
+            play(seat(again, case=make_case()), settings("max_rounds=2", "tau_q=0", f"budget.tokens={ceiling}"))
+        )
+        assert end.tokens <= ceiling
