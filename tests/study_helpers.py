@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -158,3 +163,50 @@ def make_row(item: str = "c1", **changes: Any) -> Row:
         "usage": Usage(prompt=100, generated=20, usd=0.01), "course": ({"belief": belief, "d": 0.25},),
     }  # fmt: skip
     return Row(**{**fields, **changes})
+
+
+class Runs:
+    """`maci study run` as processes, each a group of its own; what still runs at the end of the block is killed."""
+
+    def __init__(self, folder: Path, environ: Mapping[str, str] | None = None) -> None:
+        plain = {k: v for k, v in os.environ.items() if not k.startswith(("MACI_", "PYTHONHASHSEED"))}
+        self._folder, self._environ = folder, environ or plain
+        self._started: list[subprocess.Popen[str]] = []
+
+    def __enter__(self) -> Runs:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._started:
+            if process.returncode is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+
+    def start(self, *more: str, inside: Sequence[str] = ()) -> subprocess.Popen[str]:
+        """Begin; ``inside`` stands before the command."""
+        maci = str(Path(sys.executable).parent / "maci")
+        self._started.append(
+            subprocess.Popen(
+                [*inside, maci, "study", "run", "study.toml", *more, "--plain"],
+                cwd=self._folder, env=self._environ, text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+            )
+        )  # fmt: skip
+        return self._started[-1]
+
+    def finish(self, *more: str) -> str:
+        """What a run that must end well prints."""
+        return self.end(self.start(*more))
+
+    def end(self, process: subprocess.Popen[str]) -> str:
+        """Wait for one that must end well."""
+        out, err = process.communicate(timeout=300)
+        assert process.returncode == 0, err[-3000:]
+        return out
+
+    def wait(self, process: subprocess.Popen[str], rows: Callable[[], int], at_least: int) -> int:
+        """Until there are so many rows, or the run has ended: how many there are then."""
+        patience = time.monotonic() + 120
+        while (found := rows()) < at_least and process.poll() is None and time.monotonic() < patience:
+            time.sleep(0.01)
+        return found

@@ -1,4 +1,4 @@
-"""What every SQLite file of ours needs: write-ahead logging switched on whoever else opens it, and what is wrong when it fails."""
+"""What every SQLite file of ours needs: opened and made whoever else does the same now, and what is wrong when it fails."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sqlite3
 import time
 from typing import Literal
 
-__all__ = ["LOCKED", "Trouble", "log_ahead", "trouble"]
+__all__ = ["LOCKED", "Trouble", "log_ahead", "look", "make_tables", "trouble"]
 
 LOCKED = 30.0
 """Seconds to wait for another process that writes."""
@@ -25,6 +25,22 @@ def log_ahead(connection: sqlite3.Connection) -> None:
             if "locked" not in str(error) or time.monotonic() > patience:
                 raise
             time.sleep(0.01)
+
+
+def look(connection: sqlite3.Connection) -> tuple[int, bool]:
+    """The format a file says it has and whether it has tables, both at one moment: another process may just be making it."""
+    connection.execute("BEGIN")
+    try:
+        (found,) = connection.execute("PRAGMA user_version").fetchone()
+        tables = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table'").fetchone()
+    finally:
+        connection.execute("COMMIT")
+    return int(found), tables is not None
+
+
+def make_tables(connection: sqlite3.Connection, tables: str, version: int) -> None:
+    """Make tables, each ``IF NOT EXISTS``, and say the format: all at once, whoever else does the same."""
+    connection.executescript(f"BEGIN IMMEDIATE; {tables} PRAGMA user_version = {version}; COMMIT;")
 
 
 def trouble(error: Exception) -> Trouble:

@@ -188,8 +188,8 @@ def start(mode: str) -> tuple[subprocess.Popen[str], int]:
 
 
 def gone(pid: int) -> bool:
-    """Whether a process ends within a few seconds."""
-    end = time.monotonic() + 10
+    """Whether a process ends soon."""
+    end = time.monotonic() + 30
     while time.monotonic() < end:
         try:
             os.kill(pid, 0)
@@ -223,7 +223,7 @@ def test_a_program_that_is_stopped_in_the_middle_of_a_call_leaves_no_process(end
         program.send_signal(ends)
     begun = time.monotonic()
     _, err = program.communicate(timeout=60)
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 30  # the story would take minutes
     assert program.returncode == (130 if ends is signal.SIGINT else -ends)
     assert err == ""
     assert gone(held)

@@ -6,13 +6,12 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from postgres_server import PASSWORD, binaries, postgres
-from study_helpers import kept, make_row, spec_data, telling, toml, write_cases
+from study_helpers import Runs, kept, make_row, spec_data, telling, toml, write_cases
 
 pytestmark = pytest.mark.system
 pytest.importorskip("psycopg", reason="needs the extra `postgres`")
@@ -20,9 +19,9 @@ if binaries() is None:
     pytest.skip("needs PostgreSQL's programs: apt-get install postgresql", allow_module_level=True)
 
 ROOT = Path(__file__).parents[2]
-MACI = str(Path(sys.executable).parent / "maci")
 METHODS = [{"use": "single", "each": True}, {"use": "average"}, {"use": "majority_vote", "n": 9}]
-ROWS = 16 * 2 * 5
+CASES = 48
+ROWS = CASES * 2 * 5
 
 
 @pytest.fixture(scope="module")
@@ -33,30 +32,15 @@ def server():
 
 @pytest.fixture
 def folder(tmp_path):
-    write_cases(tmp_path, 16)
+    write_cases(tmp_path, CASES)
     (tmp_path / "study.toml").write_text(toml(spec_data(methods=METHODS)), encoding="utf-8")
     return tmp_path
 
 
-def start(folder, *more):
-    command = [MACI, "study", "run", "study.toml", "--plain", *more]
-    environ = {k: v for k, v in os.environ.items() if not k.startswith("MACI_")}
-    return subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environ,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-
-
-def finish(process):
-    out, err = process.communicate(timeout=180)
-    assert process.returncode == 0, err
-    assert PASSWORD not in out + err
-    return out
+@pytest.fixture
+def runs(folder):
+    with Runs(folder) as started:
+        yield started
 
 
 def store(server, name):
@@ -70,11 +54,9 @@ def rows_of(server, name):
         return {row.key: telling(row) for row in there.rows()}
 
 
-def wait_for(server, name, n):
-    patience = time.monotonic() + 60
+def count(server, name):
     with store(server, name) as there:
-        while len(there.keys()) < n and time.monotonic() < patience:
-            time.sleep(0.01)
+        return len(there.keys())
 
 
 def test_the_contract_of_stores(server):
@@ -85,31 +67,31 @@ def test_the_contract_of_stores(server):
     assert done.returncode == 0 and "SKIPPED" not in done.stdout, done.stdout[-3000:]
 
 
-def test_two_runs_one_of_them_killed_make_the_rows_of_one(server, folder):
-    finish(start(folder, "--out", "file"))
+def test_two_runs_one_of_them_killed_make_the_rows_of_one(server, folder, runs):
+    runs.finish("--out", "file")
     here = ("--store", server.url, "--out", "many")
-    one, two = start(folder, *here), start(folder, *here)
-    wait_for(server, "many", 20)
+    one, two = runs.start(*here), runs.start(*here)
+    runs.wait(one, lambda: count(server, "many"), 20)
     one.kill()
     one.communicate()
-    finish(two)
-    assert f"{ROWS} of {ROWS} answers, 0 of them new" in finish(start(folder, *here))
+    assert PASSWORD not in runs.end(two)
+    assert f"{ROWS} of {ROWS} answers, 0 of them new" in runs.finish(*here)
     assert rows_of(server, "many") == kept(folder / "file")
     assert not (folder / "many").exists()
 
 
-def test_a_server_that_goes_away_for_a_moment_is_waited_for(server, folder):
-    process = start(folder, "--store", server.url, "--out", "patient")
-    wait_for(server, "patient", 10)
+def test_a_server_that_goes_away_for_a_moment_is_waited_for(server, runs):
+    process = runs.start("--store", server.url, "--out", "patient")
+    runs.wait(process, lambda: count(server, "patient"), 10)
     server.stop()
     server.start()
-    finish(process)
+    runs.end(process)
     assert len(rows_of(server, "patient")) == ROWS
 
 
-def test_a_server_that_stays_away_ends_the_run_which_can_go_on_later(server, folder):
-    process = start(folder, "--store", server.url, "--out", "broken")
-    wait_for(server, "broken", 10)
+def test_a_server_that_stays_away_ends_the_run_which_can_go_on_later(server, runs):
+    process = runs.start("--store", server.url, "--out", "broken")
+    runs.wait(process, lambda: count(server, "broken"), 10)
     server.stop()
     try:
         _, err = process.communicate(timeout=120)
@@ -117,16 +99,18 @@ def test_a_server_that_stays_away_ends_the_run_which_can_go_on_later(server, fol
         server.start()
     assert process.returncode == 3 and PASSWORD not in err and "Traceback" not in err
     assert "what is done is kept, and the same command goes on from there" in err
-    finish(start(folder, "--store", server.url, "--out", "broken"))
+    runs.finish("--store", server.url, "--out", "broken")
     assert len(rows_of(server, "broken")) == ROWS
 
 
-def test_the_password_is_never_shown_and_never_kept(server, folder):
+def test_the_password_is_never_shown_and_never_kept(server, folder, runs):
     wrong = server.url.replace(PASSWORD, "wr0ng-pa55word")
-    process = start(folder, "--store", wrong, "--out", "secret")
+    process = runs.start("--store", wrong, "--out", "secret")
     out, err = process.communicate(timeout=60)
     assert process.returncode == 3 and "password authentication failed" in err and "wr0ng" not in out + err
-    out = finish(start(folder, "--store", server.url, "--out", "secret", "--limit", "1"))
+    process = runs.start("--store", server.url, "--out", "secret", "--limit", "1")
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0 and PASSWORD not in out + err
     import psycopg
 
     with psycopg.connect(server.url) as db:

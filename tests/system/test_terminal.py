@@ -30,7 +30,7 @@ def test_a_terminal_that_is_resized_in_mid_debate_shows_one_live_area_and_in_the
         return tmux("capture-pane", "-p", *more).splitlines()
 
     def wait(until: Callable[[list[str]], bool]) -> list[str]:
-        for _ in range(300):
+        for _ in range(600):
             if until(now := screen()):
                 return now
             time.sleep(0.1)
@@ -51,7 +51,7 @@ def test_a_terminal_that_is_resized_in_mid_debate_shows_one_live_area_and_in_the
             "Is the bridge safe for lorries of forty tonnes?",
         ]
         command += ["--outcomes", "safe,unsafe,safe with a speed limit", "--panel", "slow", "--no-cache"]
-        command += ["--set", "min_rounds=4", "--set", "max_rounds=4", "--out", str(tmp_path / "run")]
+        command += ["--set", "min_rounds=8", "--set", "max_rounds=8", "--out", str(tmp_path / "run")]
         given = {"MACI_PANELS": str(panels), "OPENAI_API_KEY": "test-key", "MISTRAL_API_KEY": "test-key"}
         given["PYTHONPATH"] = os.environ.get("PYTHONPATH", "")
         said = " ".join([*(f"{name}={shlex.quote(value)}" for name, value in given.items()), shlex.join(command)])

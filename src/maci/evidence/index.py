@@ -25,7 +25,7 @@ from maci.errors import EnvironmentError_, EvidenceError
 from maci.evidence.corpus import IndexReport, Skipped
 from maci.evidence.documents import ReadOptions, Unreadable, read_document
 from maci.evidence.span import Span
-from maci.sqlite import log_ahead
+from maci.sqlite import log_ahead, make_tables
 
 __all__ = ["Index", "Progress"]
 
@@ -34,12 +34,12 @@ Progress = Callable[[str, int, int], None]
 
 _FORMAT = 1
 _SCHEMA = """
-CREATE TABLE file (
+CREATE TABLE IF NOT EXISTS file (
     key INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, source TEXT NOT NULL, size INTEGER NOT NULL,
     mtime INTEGER NOT NULL, sha256 TEXT NOT NULL, read_at INTEGER NOT NULL, reader TEXT NOT NULL,
     skipped TEXT NOT NULL
 );
-CREATE TABLE span (
+CREATE TABLE IF NOT EXISTS span (
     file INTEGER NOT NULL REFERENCES file ON DELETE CASCADE, number INTEGER NOT NULL, id TEXT NOT NULL,
     text TEXT NOT NULL, source TEXT NOT NULL, start INTEGER NOT NULL, label TEXT, PRIMARY KEY (file, number)
 ) WITHOUT ROWID;
@@ -72,7 +72,7 @@ class Index:
             self._db.execute("PRAGMA synchronous = NORMAL")
             version = self._db.execute("PRAGMA user_version").fetchone()[0]
             if version == 0:
-                self._db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {_FORMAT}; COMMIT;")
+                make_tables(self._db, _SCHEMA, _FORMAT)
         except (OSError, sqlite3.Error) as error:
             raise EvidenceError(
                 f"the index {str(folder)!r} cannot be opened ({error}): delete the folder and run `maci index` again"

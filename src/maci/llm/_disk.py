@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from maci.errors import EnvironmentError_
-from maci.sqlite import LOCKED, Trouble, log_ahead, trouble
+from maci.sqlite import LOCKED, Trouble, log_ahead, make_tables, trouble
 
 __all__ = ["ReplyFile"]
 
@@ -28,7 +28,8 @@ _OFTEN, _MANY, _MOMENT = 100, 300_000, 0.25
 _TABLE = """
 CREATE TABLE IF NOT EXISTS replies (
     key BLOB PRIMARY KEY NOT NULL, model TEXT NOT NULL, created REAL NOT NULL, reply TEXT NOT NULL
-)"""
+);
+"""
 _INSERT = "INSERT OR REPLACE INTO replies (key, model, created, reply) VALUES "
 _ROWS = 200
 """Rows of one statement. Between two statements this thread must wait for the event loop's to let it on, so there are few."""
@@ -149,8 +150,7 @@ class ReplyFile:
                     f"{_FORMAT}): upgrade, or point MACI_CACHE at another folder"
                 )
             if found == 0:
-                connection.execute(_TABLE)
-                connection.execute(f"PRAGMA user_version = {_FORMAT}")
+                make_tables(connection, _TABLE, _FORMAT)
             connection.execute("SELECT key, model, created, reply FROM replies LIMIT 1").fetchone()
         except (sqlite3.Error, OSError, EnvironmentError_) as error:
             if connection is not None:

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from maci.controller.bandit import ACTIONS, Arms, Context, Learned, Lesson
 from maci.errors import EnvironmentError_, InputError
 from maci.scheduling.lessons import Report
-from maci.sqlite import LOCKED, Trouble, log_ahead, trouble
+from maci.sqlite import LOCKED, Trouble, log_ahead, make_tables, trouble
 
 __all__ = ["Schedules", "TaskState", "default_path", "summed"]
 
@@ -143,7 +143,7 @@ class Schedules:
                 )
             log_ahead(self._db)
             if found == 0:
-                self._db.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {_FORMAT}; COMMIT;")
+                make_tables(self._db, _TABLES, _FORMAT)
         except (sqlite3.Error, OSError) as error:
             self.close()
             raise self._broken(error) from error

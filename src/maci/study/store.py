@@ -21,7 +21,7 @@ from maci._version import __version__
 from maci.errors import CheckFailed, EnvironmentError_, InputError
 from maci.llm.usage import Bound
 from maci.run import commit
-from maci.sqlite import LOCKED, Trouble, log_ahead, trouble
+from maci.sqlite import LOCKED, Trouble, log_ahead, look, make_tables, trouble
 from maci.study.learning import Lesson
 from maci.study.rows import Key, Row
 from maci.study.spec import StudySpec, differences
@@ -244,7 +244,7 @@ class SqliteStore:
             log_ahead(self._db)
             self._db.execute("PRAGMA synchronous = NORMAL")
             if found == 0:
-                self._db.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {FORMAT}; COMMIT;")
+                make_tables(self._db, _TABLES, FORMAT)
         except (sqlite3.Error, OSError) as error:
             self.close()
             raise self._broken(error) from error
@@ -265,8 +265,7 @@ class SqliteStore:
 
     def _format(self) -> int:
         assert self._db is not None
-        (found,) = self._db.execute("PRAGMA user_version").fetchone()
-        tables = {name for (name,) in self._db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        found, tables = look(self._db)
         if found > FORMAT:
             raise StoreBroken(
                 f"{self.path} was written by a newer MACI (format {found}, this one reads {FORMAT}): upgrade, or choose "
@@ -274,7 +273,7 @@ class SqliteStore:
             )
         if found == 0 and tables:
             raise StoreBroken(f"{self.path} is a database of something else: choose another --out")
-        return int(found)
+        return found
 
     def begin(self, meta: Meta) -> Meta:
         """Write the plan down, unless another study is here."""

@@ -6,18 +6,17 @@ import os
 import random
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
+from collections.abc import Iterator
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from maci.study.store import SqliteStore
-from study_helpers import kept, spec_data, toml, write_cases
+from study_helpers import Runs, kept, spec_data, toml, write_cases
 
-MACI = str(Path(sys.executable).parent / "maci")
 METHODS = [
     {"use": "single", "each": True},
     {"use": "average"},
@@ -35,17 +34,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def start(folder: Path, out: str, *more: str) -> subprocess.Popen[str]:
-    command = [MACI, "study", "run", "study.toml", "--out", out, "--plain", *more]
-    environ = {k: v for k, v in os.environ.items() if not k.startswith(("MACI_", "PYTHONHASHSEED"))}
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(command, cwd=folder, env=environ, text=True, start_new_session=True, **pipes)
-
-
-def finish(process: subprocess.Popen[str]) -> str:
-    out, err = process.communicate(timeout=120)
-    assert process.returncode == 0, err
-    return out
+@pytest.fixture
+def runs(folder: Path) -> Iterator[Runs]:
+    with Runs(folder) as started:
+        yield started
 
 
 def count(path: Path) -> int:
@@ -53,13 +45,6 @@ def count(path: Path) -> int:
     with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
         return int(db.execute("SELECT count(*) FROM rows").fetchone()[0])
     return 0
-
-
-def wait_for(process: subprocess.Popen[str], path: Path, rows: int) -> None:
-    """Until there are so many rows, or the run has ended."""
-    patience = time.monotonic() + 60
-    while process.poll() is None and count(path) < rows and time.monotonic() < patience:
-        time.sleep(0.005)
 
 
 def anybody(group: int) -> bool:
@@ -71,25 +56,25 @@ def anybody(group: int) -> bool:
     return True
 
 
-def test_killed_again_and_again_it_ends_with_the_same_rows(folder):
-    finish(start(folder, "whole"))
+def test_killed_again_and_again_it_ends_with_the_same_rows(folder, runs):
+    runs.finish("--out", "whole")
     chance, path, kills = random.Random(5), folder / "killed" / "results.sqlite", 0
     for target in (0, 1, 20, 60, 61, 120, ROWS - 8):
-        process = start(folder, "killed")
-        wait_for(process, path, target)
+        process = runs.start("--out", "killed")
+        runs.wait(process, partial(count, path), target)
         time.sleep(chance.random() * 0.03)
         kills += process.poll() is None
         process.kill()
         process.communicate()
     assert kills >= 5
-    assert f"{ROWS} of {ROWS} answers" in finish(start(folder, "killed"))
+    assert f"{ROWS} of {ROWS} answers" in runs.finish("--out", "killed")
     whole = kept(folder / "whole")
     assert len(whole) == ROWS and kept(folder / "killed") == whole
 
 
-def test_worker_processes_end_with_the_one_that_started_them(folder):
-    process = start(folder, "killed", "--jobs", "2")
-    wait_for(process, folder / "killed" / "results.sqlite", 10)
+def test_worker_processes_end_with_the_one_that_started_them(folder, runs):
+    process = runs.start("--out", "killed", "--jobs", "2")
+    runs.wait(process, lambda: count(folder / "killed" / "results.sqlite"), 10)
     process.kill()
     process.wait()
     patience = time.monotonic() + 30
@@ -97,15 +82,15 @@ def test_worker_processes_end_with_the_one_that_started_them(folder):
         time.sleep(0.05)
     assert not alive
     process.communicate()
-    finish(start(folder, "killed", "--jobs", "2"))
-    finish(start(folder, "whole"))
+    runs.finish("--out", "killed", "--jobs", "2")
+    runs.finish("--out", "whole")
     assert kept(folder / "killed") == kept(folder / "whole")
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_ctrl_c_keeps_everything_and_says_how_to_go_on(folder, jobs):
-    process = start(folder, "out", "--jobs", jobs)
-    wait_for(process, folder / "out" / "results.sqlite", 10)
+def test_ctrl_c_keeps_everything_and_says_how_to_go_on(folder, runs, jobs):
+    process = runs.start("--out", "out", "--jobs", jobs)
+    runs.wait(process, lambda: count(folder / "out" / "results.sqlite"), 10)
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130 and "Traceback" not in err
@@ -113,4 +98,4 @@ def test_ctrl_c_keeps_everything_and_says_how_to_go_on(folder, jobs):
     with SqliteStore(folder / "out" / "results.sqlite") as store:
         there = len(store.keys())
     assert 10 <= there < ROWS
-    assert f"{ROWS} of {ROWS} answers, {ROWS - there} of them new" in finish(start(folder, "out"))
+    assert f"{ROWS} of {ROWS} answers, {ROWS - there} of them new" in runs.finish("--out", "out")
