@@ -194,7 +194,7 @@ def _read_rows(rows: Iterable[tuple[int, Mapping[str, object]]], file: _File) ->
     if not used and without:
         raise Unreadable(
             f"no row has text in a column named {', '.join(options.text_columns)} "
-            f"(columns: {', '.join(columns[:12])}): rename one or set text_columns"
+            f"(columns: {', '.join(columns[:12])}): rename the one that holds it to {options.text_columns[0]}"
         )
     if without:
         file.note(f"{without} rows have no text and were left out")

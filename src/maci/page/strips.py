@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from maci.page.axes import rule, scale, short, svg
@@ -98,17 +99,14 @@ def stack(rows: Sequence[tuple[str, Mapping[str, float]]], labels: Sequence[str]
 
     Bars are as wide as there is room, and their words keep their size: what is written fits the narrowest phone.
     """
-    said = []
-    for name, belief in rows:
-        top = max(belief, key=lambda label: belief[label], default="")
-        said.append(f"{name}: {top} {belief[top]:.2f}" if top else f"{name}: no belief")
+    said = (f"{name}: {_told(belief)}" for name, belief in rows)
     drawn = ([el("span", name, class_="name", dir="auto"), _row(name, belief, labels)] for name, belief in rows)
     return el("div", drawn, class_="beliefs", role="img", aria_label=f"{title}: {'; '.join(said)}")
 
 
 def _row(name: str, belief: Mapping[str, float], labels: Sequence[str]) -> Markup:
     marks: list[Markup] = []
-    done, most = 0.0, max(belief.values(), default=0.0)
+    done, leading = 0.0, _leading(belief)
     for i, label in enumerate(labels):
         p = belief.get(label, 0.0)
         if p < 0.002:
@@ -118,12 +116,26 @@ def _row(name: str, belief: Mapping[str, float], labels: Sequence[str]) -> Marku
         fits = int((p * _NARROWEST - 6) / _LETTER)
         if fits >= 4:
             room = f"{short(label, fits - 5)} {p:.2f}" if fits >= 9 else f"{p:.2f}"
-            lead = "on lead" if p == most else "on"
+            lead = "on lead" if leading == (label,) else "on"
             marks.append(el("text", room, x=f"{100 * done:.2f}%", dx=4, y=13, class_=lead))
         done += p
     if done < 0.998:
         marks.append(_part(done, 1 - done, "part rest", el("title", f"{name}: all others {1 - done:.2f}")))
     return el("svg", marks, width="100%", height=_ROW, aria_hidden="true", class_="strip")
+
+
+def _leading(belief: Mapping[str, float]) -> tuple[str, ...]:
+    """The most probable outcome; several where none leads."""
+    most = max(belief.values(), default=0.0)
+    return tuple(label for label, p in belief.items() if math.isclose(p, most, abs_tol=1e-9))
+
+
+def _told(belief: Mapping[str, float]) -> str:
+    """A row in words."""
+    if not (leading := _leading(belief)):
+        return "no belief"
+    who = " and ".join(leading) if len(leading) < 3 else f"{len(leading)} outcomes alike"
+    return f"{who} {belief[leading[0]]:.2f}"
 
 
 def _part(start: float, share: float, kind: str, about: Markup) -> Markup:

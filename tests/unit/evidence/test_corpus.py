@@ -100,7 +100,7 @@ def test_other_columns_can_be_named(tmp_path: Path) -> None:
     options = ReadOptions(text_columns=("complaint",), label_columns=("illness",))
     (span,) = Corpus.read(tmp_path, options=options)
     assert (span.text, span.label) == ("Fever", "Dengue")
-    with pytest.raises(EvidenceError, match=r"columns: complaint, illness.*set text_columns"):
+    with pytest.raises(EvidenceError, match=r"columns: complaint, illness.*rename the one that holds it to text"):
         Corpus.read(tmp_path)
 
 
@@ -241,8 +241,8 @@ def test_skipped_files_stay_listed_and_are_retried_with_other_options(notes: Pat
     (notes / "t.csv").write_text("complaint,n\nItch,1\n")
     old(notes / "t.csv")
     folder = tmp_path / "index"
-    assert "set text_columns" in reasons(update_index([notes], folder).skipped)["t.csv"]
-    assert "set text_columns" in reasons(update_index([notes], folder).skipped)["t.csv"]
+    assert "rename the one that holds it to text" in reasons(update_index([notes], folder).skipped)["t.csv"]
+    assert "rename the one that holds it to text" in reasons(update_index([notes], folder).skipped)["t.csv"]
     assert update_index([notes], folder, options=ReadOptions(text_columns=("complaint",))).skipped == ()
 
 

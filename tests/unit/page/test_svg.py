@@ -87,6 +87,14 @@ def test_a_belief_fills_its_bar_by_probability() -> None:
     ]  # fmt: skip
 
 
+def test_a_tie_has_no_leader() -> None:
+    root = ElementTree.fromstring(stack([("all", {"a": 0.5, "b": 0.5}), ("none", {})], ["a", "b"], "Beliefs"))
+    assert root.get("aria-label") == "Beliefs: all: a and b 0.50; none: no belief"
+    assert [(e.text, e.get("class")) for e in root.iter("text")] == [("a 0.50", "on"), ("b 0.50", "on")]
+    wide = ElementTree.fromstring(stack([("all", dict.fromkeys("abcde", 0.2))], ["a", "b"], "Beliefs"))
+    assert wide.get("aria-label") == "Beliefs: all: 5 outcomes alike 0.20"
+
+
 def test_a_scale_keeps_its_order_and_a_long_one_its_most_probable() -> None:
     course = [{"-1": 0.2, "0": 0.1, "+1": 0.7}]
     assert ranked(course, scale=("-1", "0", "+1")) == ["-1", "0", "+1"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -51,12 +52,16 @@ def compare_page(every: Sequence[Summary], sides: Sequence[Side], chosen: tuple[
 
 
 def _pick(name: str, label: str, every: Sequence[Summary], chosen: str) -> Markup:
+    alike = Counter(map(_called, every))
     options = [el("option", "–", value="")] + [
-        el("option", f"{moment(s.created)} · {title_of(s.title, s.question, 48)} · {s.panel}", value=s.id,
-           selected=s.id == chosen)
-        for s in every
-    ]  # fmt: skip
+        el("option", _called(s, seconds=alike[_called(s)] > 1), value=s.id, selected=s.id == chosen) for s in every
+    ]
     return el("div", el("label", label, for_=name), el("select", options, name=name, id=name), class_="field")
+
+
+def _called(debate: Summary, *, seconds: bool = False) -> str:
+    title = title_of(debate.title, debate.question, 48)
+    return f"{moment(debate.created, seconds=seconds)} · {title} · {debate.panel}"
 
 
 def _both(a: Side, b: Side, step: int | None) -> Markup:

@@ -38,14 +38,14 @@ def when(text: str) -> Markup:
     return el("span", "–") if written == "–" else el("time", written, datetime=text, title="UTC")
 
 
-def moment(text: str) -> str:
+def moment(text: str, *, seconds: bool = False) -> str:
     """The same in letters.
 
-    >>> moment("2026-11-16T09:27:31+01:00"), moment("")
-    ('2026-11-16 08:27', '–')
+    >>> moment("2026-11-16T09:27:31+01:00"), moment("2026-11-16T09:27:31+01:00", seconds=True), moment("")
+    ('2026-11-16 08:27', '2026-11-16 08:27:31', '–')
     """
     try:
-        return f"{datetime.fromisoformat(text).astimezone(UTC):%Y-%m-%d %H:%M}"
+        return f"{datetime.fromisoformat(text).astimezone(UTC):%Y-%m-%d %H:%M{':%S' if seconds else ''}}"
     except ValueError:
         return "–"
 
