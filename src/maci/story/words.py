@@ -22,6 +22,7 @@ __all__ = [
     "figure",
     "how_sure",
     "leading",
+    "leads",
     "plural",
     "shift_words",
     "shown",
@@ -81,6 +82,15 @@ def leading(belief: Mapping[str, float], n: int = 3) -> list[tuple[str, float]]:
     [('b', 0.8), ('a', 0.2)]
     """
     return [(label, p) for label, p in sorted(belief.items(), key=lambda item: -item[1])[:n] if p > 0]
+
+
+def leads(label: str, belief: Mapping[str, float]) -> bool:
+    """Whether an outcome is more probable than every other.
+
+    >>> leads("a", {"a": 0.6, "b": 0.4}), leads("a", {"a": 0.5, "b": 0.5})
+    (True, False)
+    """
+    return all(p < belief[label] - 1e-9 for other, p in belief.items() if other != label)
 
 
 def shown(belief: Mapping[str, float], most: int = 3, scale: Sequence[str] = ()) -> list[tuple[str, float]]:

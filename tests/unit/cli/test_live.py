@@ -179,12 +179,16 @@ def test_what_did_not_change_is_not_written_again():
 
 
 def test_only_a_terminal_that_can_has_a_live_area(monkeypatch):
-    assert View()._live is None  # a pipe
+    assert View()._lines.area is None  # a pipe
     monkeypatch.setenv("FORCE_COLOR", "1")
-    assert View()._live is not None
-    assert View(plain=True)._live is None and View(silent=True)._live is None and View(full=True)._live is None
+    assert View()._lines.area is not None
+    assert (
+        View(plain=True)._lines.area is None
+        and View(silent=True)._lines.area is None
+        and View(full=True)._lines.area is None
+    )
     monkeypatch.setenv("TERM", "dumb")
-    assert View()._live is None
+    assert View()._lines.area is None
 
 
 def test_without_colour_there_are_no_colours():

@@ -1,0 +1,83 @@
+"""How a debate ended, as text: arguments for the answer, dissent, what to find out next, the probabilities, the cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from maci.cli.lines import Lines
+from maci.cli.told import Told
+from maci.controller.decisions import Finished
+from maci.story.caution import given, minority
+from maci.story.words import cost, leads, plural, shown
+
+__all__ = ["print_result"]
+
+_BAR, _SHORTEST_BAR = 30, 6
+"""Cells of the bar of a certain outcome, and on the narrowest terminal."""
+_BESIDE = 11
+"""Cells of such a line that are neither bar nor label."""
+
+
+def print_result(
+    lines: Lines, told: Told, result: Finished, transcript: Path, *, why: bool = True, priced: bool = True
+) -> None:
+    """Print the result; without ``why``, somebody else says what went wrong.
+
+    ``priced``: whether what it cost in dollars is known.
+    """
+    say = lines.say
+    say()
+    for identity in told.distinct(result.rationale):
+        argument = told.arguments[identity]
+        say(f"For {result.answer} ({identity}): {argument.claim} {' '.join(argument.reasons)}")
+        for citation in argument.citations[:1]:
+            say(f"    {told.quote(citation.span)}", "dim")
+    _dissent(lines, told, result)
+    for warning in result.warnings:
+        say(f"Note: {told.remarks.once(warning)}", "yellow")
+    if told.plan is not None:
+        from maci.cli.plan import short
+        from maci.record.plan import plan_of
+
+        for line in short(plan_of(told.plan)):
+            say(line)
+    say(f"Transcript: {transcript}")
+    say()
+    if result.answer is None:
+        say("No answer", "bold red")
+    else:
+        _outcomes(lines, result.distribution, told.scale)
+        for line, style in given(result):
+            say(line, style)
+        if told.gold is not None:
+            say(f"Known answer: {told.gold}" + ("" if told.gold == result.answer else ", so this is wrong"))
+    spent = cost(result, priced=priced, kept=(told.kept, told.replies))
+    detail = f"; {result.detail}" if why else ""
+    say(f"Stopped after {plural(result.rounds, 'round')}, {spent}: {result.stop_reason}{detail}")
+
+
+def _outcomes(lines: Lines, p: Mapping[str, float], scale: tuple[str, ...]) -> None:
+    """The distribution, a line for each outcome; on a scale in its order, with the one that leads marked."""
+    named = [(f"{label}  (leads)" if scale and leads(label, p) else label, q) for label, q in shown(p, 5, scale)]
+    room = lines.width - max(len(name) for name, _ in named) - _BESIDE if lines.folded else _BAR
+    cells = max(_SHORTEST_BAR, min(_BAR, room))
+    for name, q in named:
+        lines.say(f"  {lines.bar(q, cells)}{q:5.2f}  {name}")
+
+
+def _dissent(lines: Lines, told: Told, result: Finished) -> None:
+    """The minority report: its best argument, evidence that the answer leaves open, and what would decide."""
+    if (found := result.dissent) is not None:
+        lines.say(minority(found), "yellow")
+        for identity in told.distinct(found.arguments)[:1]:
+            argument = told.arguments[identity]
+            lines.say(f"    {identity}: {argument.claim} {' '.join(argument.reasons)}")
+        for span in (found.unanswered or found.spans)[: None if told.full else 1]:
+            lines.say(f"    {told.quote(span)}", "dim")
+        for line in found.decides if told.full or result.stop_reason == "impasse" else found.decides[:1]:
+            lines.say(f"    What would decide: {line}", "dim")
+    for m in result.minority:
+        if found is None or m.outcome != found.outcome:
+            backing = f", backed by {', '.join(m.arguments)}" if m.arguments else ", with no admitted argument"
+            lines.say(f"Minority report: {m.agent} holds {m.outcome} (p = {m.probability:.2f}){backing}", "yellow")

@@ -1,0 +1,85 @@
+"""Lines of text on a terminal or into a pipe."""
+
+from __future__ import annotations
+
+import errno
+import os
+from textwrap import fill
+
+from rich.console import Console
+from rich.text import Text
+
+from maci.cli.live import LiveArea
+from maci.page.markup import clean
+from maci.page.numbers import typeset
+
+__all__ = ["Lines"]
+
+
+class _Out(Console):
+    """Lets a reader that went away be seen by the command, which knows what it means."""
+
+    def on_broken_pipe(self) -> None:
+        """Called while the error is being handled: pass it on."""
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
+class Lines:
+    """On a terminal lines are folded with a hanging indent; into a pipe, and with ``plain``, every item is one line.
+
+    Control characters in what models and documents say are never passed on. ``live``: below them an area may be kept that shows how
+    a debate stands, where the terminal can do that.
+    """
+
+    def __init__(self, *, plain: bool, silent: bool, live: bool) -> None:
+        self._out = _Out(no_color=plain or None, highlight=False, quiet=silent, soft_wrap=True)
+        self._plain = plain
+        self.folded = self._out.is_terminal and not plain
+        can = self.folded and not silent and not self._out.is_dumb_terminal
+        self.area = LiveArea(self._out) if live and can else None
+
+    @property
+    def width(self) -> int:
+        """Of the terminal, in cells."""
+        return self._out.width
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing is printed."""
+        return self._out.quiet
+
+    def speak(self) -> None:
+        """Print from now on, whatever was left out before."""
+        self._out.quiet = False
+
+    def say(self, text: str = "", style: str = "") -> None:
+        """Print one item."""
+        shown = clean(" ".join(text.splitlines()))
+        if self.folded and len(shown) > self.width:
+            margin = " " * (len(shown) - len(shown.lstrip()))
+            shown = fill(
+                shown.strip(),
+                self.width,
+                initial_indent=margin,
+                subsequent_indent=margin + "  ",
+                break_long_words=False,
+            )
+        said = Text(shown, style="" if self._plain else style)
+        if self.area is None:
+            self._out.print(said)
+        else:
+            self.area.say(said)
+
+    def typed(self, text: str) -> str:
+        """Numbers as people write them, on a terminal; pipes and ``plain`` keep what programs read."""
+        return typeset(text) if self.folded else text.replace("−", "-")
+
+    def bar(self, share: float, cells: int, empty: str = " ") -> str:
+        """A bar and a space; nothing where ``plain`` was asked for."""
+        full = round(cells * share)
+        return "" if self._plain else "█" * full + empty * (cells - full) + " "
+
+    def close(self) -> None:
+        """Leave nothing half drawn on the terminal."""
+        if self.area is not None:
+            self.area.close()

@@ -1,0 +1,92 @@
+"""What later lines about a debate refer to: arguments by their identity, spans by theirs, who spoke and what was free."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import shorten
+
+from maci.agents.argument import Argument
+from maci.cli.remarks import Remarks
+from maci.controller.decisions import Planned
+from maci.controller.inputs import (
+    Acquired,
+    JudgeAbstention,
+    Opened,
+    Resolved,
+    Retrieved,
+    Scored,
+    TurnFailed,
+    TurnTaken,
+    usage_of,
+)
+from maci.controller.state import argument_id
+from maci.evidence.span import Span
+from maci.record.events import Event
+
+__all__ = ["Told"]
+
+
+class Told:
+    """Follows the events of one debate; with ``full`` evidence is quoted whole."""
+
+    def __init__(self, *, full: bool) -> None:
+        self.full = full
+        self.arguments: dict[str, Argument] = {}
+        self.remarks = Remarks()
+        self.gold: str | None = None
+        self.scale: tuple[str, ...] = ()
+        """The outcomes in their order, where they have one."""
+        self.person = False
+        """Somebody at this terminal is asked."""
+        self.plan: Planned | None = None
+        self.replies = self.kept = 0
+        """Replies of models, and how many of them were found in the response cache."""
+        self._seats: list[str] = []
+        self._spans: dict[str, Span] = {}
+
+    def follow(self, event: Event) -> None:
+        """Take note of one event."""
+        match event:
+            case Opened():
+                self._seats = [seat.name for seat in event.agents]
+                self.gold = event.case.gold
+                self.scale = event.case.outcomes.labels if event.case.outcomes.kind == "ordered" else ()
+                self.person = event.source == "ask"
+            case Retrieved() | Resolved() | Acquired():
+                self._spans |= {span.id: span for span in event.spans}
+            case TurnTaken():
+                for number, argument in enumerate(event.turn.arguments, 1):
+                    self.arguments[argument_id(event.round, self._seats.index(event.agent), number)] = argument
+            case Planned():
+                self.plan = event
+            case _:
+                pass
+        if isinstance(event, TurnTaken | TurnFailed | Scored | JudgeAbstention):
+            usage = usage_of(event)
+            if usage.kept or usage.paid:
+                self.replies += 1
+                self.kept += usage.kept and usage.free
+
+    def quote(self, span_id: str) -> str:
+        """A span with its source and the beginning of its text."""
+        span = self._spans.get(span_id)
+        if span is None:
+            return span_id
+        text = span.text if self.full else shorten(span.text, 96, placeholder=" …")
+        return f"[{span.source or 'evidence'}] “{text}” ({span_id})"
+
+    def distinct(self, rationale: Sequence[str]) -> list[str]:
+        """The best arguments, each claim and each body of evidence once."""
+        claims: set[str] = set()
+        bodies: set[frozenset[str]] = set()
+        chosen = []
+        for identity in rationale:
+            argument = self.arguments.get(identity)
+            if argument is None:
+                continue
+            body = frozenset(c.span for c in argument.citations)
+            if argument.claim not in claims and body not in bodies:
+                claims.add(argument.claim)
+                bodies.add(body)
+                chosen.append(identity)
+        return chosen[:3]
