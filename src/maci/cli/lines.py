@@ -31,8 +31,10 @@ class Lines:
     a debate stands, where the terminal can do that.
     """
 
-    def __init__(self, *, plain: bool, silent: bool, live: bool) -> None:
-        self._out = _Out(no_color=plain or None, highlight=False, quiet=silent, soft_wrap=True)
+    def __init__(
+        self, *, plain: bool = False, silent: bool = False, live: bool = False, console: Console | None = None
+    ) -> None:
+        self._out = console or _Out(no_color=plain or None, highlight=False, quiet=silent, soft_wrap=True)
         self._plain = plain
         self.folded = self._out.is_terminal and not plain
         can = self.folded and not silent and not self._out.is_dumb_terminal

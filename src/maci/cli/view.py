@@ -47,7 +47,10 @@ LEGEND = (
 
 
 class View:
-    """Prints events as they come; ``only`` those of one round, with ``full`` nothing is shortened."""
+    """Prints events as they come; ``only`` those of one round, with ``full`` nothing is shortened.
+
+    ``lines``: where to, instead of standard output.
+    """
 
     def __init__(
         self,
@@ -57,8 +60,9 @@ class View:
         only: int | None = None,
         full: bool = False,
         explain: bool = False,
+        lines: Lines | None = None,
     ) -> None:
-        self._lines = Lines(plain=plain, silent=silent, live=not full)
+        self._lines = lines or Lines(plain=plain, silent=silent, live=not full)
         self._say, self._typed = self._lines.say, self._lines.typed
         self._told = Told(full=full)
         self._only, self._full, self._explain = only, full, explain or full

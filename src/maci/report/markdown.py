@@ -14,7 +14,7 @@ from maci.report.verdict import best, cautions
 from maci.story.caution import given, minority
 from maci.story.model import Said
 from maci.story.story import Story
-from maci.story.words import cost, how_sure, leading, plural, shown, stopped, would_change
+from maci.story.words import cost, how_sure, leads, plural, shown, stopped, would_change
 
 __all__ = ["to_markdown"]
 
@@ -71,9 +71,8 @@ def _answer(story: Story, source: Provenance) -> list[str]:
 
 
 def _outcomes(belief: Mapping[str, float], scale: Sequence[str]) -> list[list[str]]:
-    top = leading(belief, 1)[0][0]
-    marked = {top: f"{top} (leads)"} if scale else {}
-    return [[marked.get(label, label), f"{p:.2f}"] for label, p in shown(belief, 5, scale)]
+    chosen = shown(belief, 5, scale)
+    return [[f"{label} (leads)" if scale and leads(label, belief) else label, f"{p:.2f}"] for label, p in chosen]
 
 
 def _minority(story: Story) -> list[str]:

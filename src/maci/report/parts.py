@@ -12,7 +12,7 @@ from maci.page.numbers import signed, typeset
 from maci.page.strips import bar, key, ranked, sparkline, stack
 from maci.story.model import Cited, Judged, Round, Said
 from maci.story.story import Story
-from maci.story.words import figure, leading, shown
+from maci.story.words import figure, leading, leads, shown
 
 __all__ = ["anchors", "argument", "beliefs", "course", "distribution", "linked", "marked", "signals", "tag", "tile"]
 
@@ -156,8 +156,8 @@ def _scores(scores: Sequence[Judged]) -> Markup:
 
 def distribution(belief: Mapping[str, float], most: int = 8, scale: Sequence[str] = ()) -> Markup:
     """Outcomes with their probabilities, most probable first, or in the order of their ``scale``; the rest in one line."""
-    chosen, top = shown(belief, most, scale), leading(belief, 1)
-    rows = [_outcome(label, p, leads=bool(scale) and label == top[0][0]) for label, p in chosen]
+    chosen = shown(belief, most, scale)
+    rows = [_outcome(label, p, marked=bool(scale) and leads(label, belief)) for label, p in chosen]
     if len(belief) > len(chosen):
         rest = max(0.0, 1 - sum(p for _, p in chosen))
         name = f"{len(belief) - len(chosen)} more"
@@ -174,14 +174,14 @@ def distribution(belief: Mapping[str, float], most: int = 8, scale: Sequence[str
     )
 
 
-def _outcome(label: str, p: float, *, leads: bool) -> Markup:
-    mark = (" ", el("span", "leads", class_="tag home")) if leads else None
+def _outcome(label: str, p: float, *, marked: bool) -> Markup:
+    mark = (" ", el("span", "leads", class_="tag home")) if marked else None
     return el(
         "tr",
         el("th", label, mark, scope="row", dir="auto"),
         el("td", f"{p:.2f}"),
         el("td", bar(p), class_="words"),
-        class_="leads" if leads else None,
+        class_="leads" if marked else None,
     )
 
 
@@ -209,9 +209,8 @@ def beliefs(now: Round, before: Round | None, scale: Sequence[str] = ()) -> Mark
 
 def _believes(belief: Mapping[str, float], scale: Sequence[str]) -> Markup:
     """The leading outcomes in a line; on a scale the one that leads is bold."""
-    top = leading(belief, 1)
     parts = [
-        (", " if i else "", el("b", f"{label} {p:.2f}") if scale and label == top[0][0] else f"{label} {p:.2f}")
+        (", " if i else "", el("b", f"{label} {p:.2f}") if scale and leads(label, belief) else f"{label} {p:.2f}")
         for i, (label, p) in enumerate(shown(belief, 3, scale))
     ]
     return join(*parts)

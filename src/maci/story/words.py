@@ -90,7 +90,7 @@ def leads(label: str, belief: Mapping[str, float]) -> bool:
     >>> leads("a", {"a": 0.6, "b": 0.4}), leads("a", {"a": 0.5, "b": 0.5})
     (True, False)
     """
-    return all(p < belief[label] - 1e-9 for other, p in belief.items() if other != label)
+    return all(p < belief.get(label, 0.0) - 1e-9 for other, p in belief.items() if other != label)
 
 
 def shown(belief: Mapping[str, float], most: int = 3, scale: Sequence[str] = ()) -> list[tuple[str, float]]:
