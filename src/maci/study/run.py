@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -131,32 +131,15 @@ async def run_study(
         if study.spec.learn.agents:
             meta = store.begin(plan.model_copy(update={"learnt": await worker.learn(meta.learnt, learning)}))
             worker.teach(meta.learnt)
-        there, keys = store.keys(), list(meta.keys())
-        planned = set(keys)
+        keys = list(meta.keys())
         if retry_failed:
-            again = [key for key, status in there.items() if status == "failed" and key in planned]
-            store.drop(again)
-            for key in again:
-                del there[key]
-        progress = Progress(planned=len(keys), there=sum(key in there for key in keys))
-        for data, methods in meta.methods.items():
-            for method in methods:  # in the order of the spec
-                progress.methods[method.name], progress.by_data[data][method.name]
-        for row in store.rows() if there else ():
-            if row.key in planned:
-                progress.count(row, new=False)
+            there = store.keys()
+            store.drop([key for key in keys if there.get(key) == "failed"])
+        progress = _so_far(meta, store)
         begun(meta, progress)
-
-        def todo() -> Iterator[Key]:
-            first = secrets.randbelow(len(keys)) if shared and keys else 0
-            for key in (*keys[first:], *keys[:first]):
-                if ledger.reached is not None:
-                    return
-                if key not in there and not store.has(key):  # another run may have been faster
-                    yield key
-
+        todo = _missing(keys, store, ledger, shared=shared)
         in_a_row = 0
-        async with aclosing(_engine(engine, worker, jobs, ledger, address).results(todo())) as results:  # type: ignore[type-var]
+        async with aclosing(_engine(engine, worker, jobs, ledger, address).results(todo)) as results:  # type: ignore[type-var]
             async for result in results:
                 if result.row is None:
                     continue
@@ -174,6 +157,31 @@ async def run_study(
         )
     finally:
         await worker.aclose()
+
+
+def _so_far(meta: Meta, store: Store) -> Progress:
+    """What of the plan is there; methods in the order of the spec."""
+    keys, there = list(meta.keys()), store.keys()
+    planned = set(keys)
+    progress = Progress(planned=len(keys), there=sum(key in there for key in keys))
+    for data, methods in meta.methods.items():
+        for method in methods:
+            progress.methods[method.name], progress.by_data[data][method.name]
+    for row in store.rows() if there else ():
+        if row.key in planned:
+            progress.count(row, new=False)
+    return progress
+
+
+def _missing(keys: Sequence[Key], store: Store, ledger: RunLedger, *, shared: bool) -> Iterator[Key]:
+    """What is still to be computed when its turn comes, until the ceiling is reached."""
+    there = store.keys()
+    first = secrets.randbelow(len(keys)) if shared and keys else 0
+    for key in (*keys[first:], *keys[:first]):
+        if ledger.reached is not None:
+            return
+        if key not in there and not store.has(key):  # another run may have been faster
+            yield key
 
 
 def _engine(name: str, worker: Worker, jobs: int, ledger: RunLedger, address: str | None) -> Engine:

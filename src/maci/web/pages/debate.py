@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from urllib.parse import quote
 
 from maci.config import PROFILES
-from maci.page.markup import Markup, el, join
+from maci.page.markup import Child, Markup, el, join
 from maci.record.events import Event
 from maci.report.rounds import stepper
 from maci.story import Story
@@ -36,75 +37,60 @@ def debate_page(
     parts, case = panels(story, state, asking), story.opened.case
     place = {name: el("div", html, id=name) for name, html in parts.items()}
     live = state in {"running", "paused"} and not elsewhere
+    steering = controls(id, state, visit, elsewhere=elsewhere, asking=asking, answered=_answered(story))
     head = el(
         "div",
         el("h1", title_of(case.title, case.question)),
         el("p", el("span", parts["p-state"], id="p-state"), " ", el("span", _who(story), class_="soft")),
         place["p-question"],
-        el(
-            "div",
-            controls(id, state, visit, elsewhere=elsewhere, asking=asking, answered=_answered(story)),
-            id="controls",
-            data_state=state,
-        ),
+        el("div", steering, id="controls", data_state=state),
         class_="head",
     )
     said = el("p", notice, class_="notice", role="status") if notice else None
-    link = f"/debates/{quote(id)}"
-    known = None
-    if remark:
-        again = el("a", "start again with outcomes of your own", href=f"/new?from={quote(id)}")
-        known = el("p", f"{remark} If that is not what you meant, ", again, ".", class_="warn")
     broke = el("p", f"It broke off: {error}", class_="bad-note") if error and state == "broken" else None
-    rounds = [place[f"p-round-{item.number}"] for item in story.rounds]
-    main = el(
-        "div",
-        el(
-            "section",
-            el("h2", "Beliefs", id="h-beliefs"),
-            place["p-beliefs"],
-            aria_labelledby="h-beliefs",
-            class_="first",
-        ),
-        el(
-            "section",
-            el("h2", "Round by round", id="h-rounds"),
-            stepper(),
-            el("div", rounds, id="rounds"),
-            aria_labelledby="h-rounds",
-        ),
-        el("section", el("h2", "What to find out next", id="h-plan"), place["p-plan"], aria_labelledby="h-plan"),
-        _case(story),
-        el(
-            "details",
-            el("summary", "Evidence, with what was quoted marked"),
-            place["p-evidence"],
-            class_="box",
-            id="evidence",
-        ),
-        _log(events),
-        class_="column",
-    )
     side = el(
         "aside",
-        el("section", el("h2", "Signals", id="h-signals"), place["p-signals"], aria_labelledby="h-signals"),
-        el(
-            "section",
-            el("h2", "Dials", id="h-dials"),
-            place["p-dials"],
-            _dial_form(id, story, visit) if live else None,
-            aria_labelledby="h-dials",
-        ),
-        el("section", el("h2", "Spent", id="h-spent"), place["p-spend"], aria_labelledby="h-spent"),
+        _section("signals", "Signals", place["p-signals"]),
+        _section("dials", "Dials", place["p-dials"], _dial_form(id, story, visit) if live else None),
+        _section("spent", "Spent", place["p-spend"]),
         None if live or not story.closed else _replay_form(id),
         aria_label="Steering and signals",
     )
+    columns = el("div", _column(story, events, place), side, class_="columns")
     body = el(
-        "div", head, said, known, place["p-verdict"], place["p-now"], broke, el("div", main, side, class_="columns"),
+        "div", head, said, _remark(id, remark), place["p-verdict"], place["p-now"], broke, columns,
         el("p", parts["p-said"], id="p-said", class_="unseen", aria_live="polite"),
-        id="debate", data_live="yes" if live else None, data_events=f"{link}/events", data_last=len(events),
+        id="debate", data_live="yes" if live else None, data_events=f"/debates/{quote(id)}/events", data_last=len(events),
     )  # fmt: skip
     return page(title_of(case.title, case.question, 60), body, live=True, refresh=5 if live else None)
+
+
+def _column(story: Story, events: list[Event], place: Mapping[str, Markup]) -> Markup:
+    rounds = [place[f"p-round-{item.number}"] for item in story.rounds]
+    evidence = el("summary", "Evidence, with what was quoted marked"), place["p-evidence"]
+    return el(
+        "div",
+        _section("beliefs", "Beliefs", place["p-beliefs"], class_="first"),
+        _section("rounds", "Round by round", stepper(), el("div", rounds, id="rounds")),
+        _section("plan", "What to find out next", place["p-plan"]),
+        _case(story),
+        el("details", evidence, class_="box", id="evidence"),
+        _log(events),
+        class_="column",
+    )
+
+
+def _section(name: str, title: str, *content: Child, class_: str | None = None) -> Markup:
+    """A part of the page under a heading that names it."""
+    return el("section", el("h2", title, id=f"h-{name}"), content, aria_labelledby=f"h-{name}", class_=class_)
+
+
+def _remark(id: str, remark: str) -> Markup | None:
+    """What a person should know about how the debate was started."""
+    if not remark:
+        return None
+    again = el("a", "start again with outcomes of your own", href=f"/new?from={quote(id)}")
+    return el("p", f"{remark} If that is not what you meant, ", again, ".", class_="warn")
 
 
 def controls(
