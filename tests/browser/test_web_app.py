@@ -34,7 +34,7 @@ def test_start_watch_turn_a_dial_stop_and_read_the_report(page: Any, stage: Stag
     events = events_of(stage, address)
     assert log_numbers(page) == list(range(1, len(events) + 1))
     hands = [event for event in events if isinstance(event, Intervened)]
-    assert hands[0] == Intervened(cl=0.3, by="Ada Lovelace") and hands[-1].stop
+    assert hands[0] == Intervened(cl=0.3, by="Ada Lovelace", hold=True) and hands[-1].stop
     assert any(event.type == "dialled" and event.by_hand and event.dials.cl == 0.3 for event in events)
     assert replay(events).complete
     page.click("#controls >> text=Report")

@@ -36,6 +36,7 @@ from maci.controller.inputs import (
 from maci.page.numbers import signed
 from maci.record.events import Event
 from maci.story.caution import watched
+from maci.story.model import hand_words
 from maci.story.words import favoured_words, figure, leading, leads, plural, shown
 
 __all__ = ["View"]
@@ -98,7 +99,7 @@ class View:
             case JudgeAbstention():
                 self._silent.append(event)
             case Intervened():
-                self._say(f"  {event.type}", "magenta")
+                self._say(f"  {event.by or 'a person'} {hand_words(event)}", "magenta")
             case Planned():
                 self._planned(event)
             case Acquired():

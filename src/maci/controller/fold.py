@@ -193,6 +193,8 @@ def step(state: State, item: Input) -> Step:
             if item.pause is not None:
                 state = replace(state, paused=item.pause)
             turned = any(dial is not None for dial in (item.cl, item.tau_q, item.tau_crit))
+            if item.release:
+                return replace(state, hand=item if turned else None), ()
             return (replace(state, hand=_both_hands(state.hand, item)) if turned or item.pause is None else state), ()
         case Exhausted():
             return _out_of_budget(state.but(acquiring=()), item)
@@ -217,7 +219,7 @@ def _found_out(state: State, item: Acquired) -> Step:
 
 
 def _both_hands(before: Intervened | None, now: Intervened) -> Intervened:
-    """A dial set earlier in the same round stays set, unless it was set again."""
+    """A dial set earlier and still held, or set in the same round, stays set unless it was set again."""
     if before is None:
         return now
     return replace(
@@ -225,6 +227,7 @@ def _both_hands(before: Intervened | None, now: Intervened) -> Intervened:
         cl=before.cl if now.cl is None else now.cl,
         tau_q=before.tau_q if now.tau_q is None else now.tau_q,
         tau_crit=before.tau_crit if now.tau_crit is None else now.tau_crit,
+        hold=before.hold or now.hold,
     )
 
 

@@ -52,7 +52,7 @@ def next_round(state: State, dials: Dials, choice: Choice | None = None) -> Stat
         scores={},
         silent=(),
         scored=0,
-        hand=None,
+        hand=state.hand if state.hand is not None and state.hand.hold else None,
     )
 
 

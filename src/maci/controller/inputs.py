@@ -214,7 +214,7 @@ class JudgeAbstention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intervened:
-    """A person's hand on the dials, from the next round on; or their pause, or their stop."""
+    """A person's hand on the dials, for the next round or from it on; or their pause, or their stop."""
 
     type: Literal["intervened"] = "intervened"
     stop: bool = False
@@ -224,6 +224,10 @@ class Intervened:
     by: str = ""
     pause: bool | None = None
     """Yes: no new call is sent and no time of the budget passes until somebody says no. Not recorded before format 4."""
+    hold: bool = False
+    """The dials stay as they were set until somebody sets them again or gives them back; else they are set for one round."""
+    release: bool = False
+    """The schedule has the dials again, except those set here."""
 
     def __post_init__(self) -> None:
         for name in ("cl", "tau_q", "tau_crit"):

@@ -11,10 +11,11 @@ from maci.controller.bandit import Choice
 from maci.controller.caution import Watched
 from maci.controller.decisions import Admission, Measured
 from maci.controller.dials import Dials
+from maci.controller.inputs import Intervened
 from maci.controller.regime import Regime
 from maci.judge.crit import CritScore
 
-__all__ = ["Call", "Cited", "Hand", "Judged", "Round", "Said"]
+__all__ = ["Call", "Cited", "Hand", "Judged", "Round", "Said", "hand_words"]
 
 Belief = Mapping[str, float]
 
@@ -144,3 +145,21 @@ class Round:
     def answer(self) -> str | None:
         """The leading outcome of the mixture."""
         return max(self.mixture, key=lambda label: self.mixture[label]) if self.mixture else None
+
+
+def hand_words(event: Intervened) -> str:
+    """What a person did to a debate.
+
+    >>> hand_words(Intervened(cl=0.4, hold=True)), hand_words(Intervened(tau_q=0.1, pause=False))
+    ('sets CL to 0.40 from the next round on', 'sets τ_Q to 0.10 for the next round and lets it go on')
+    """
+    dials = (("CL", event.cl), ("τ_Q", event.tau_q), ("τ_CRIT", event.tau_crit))
+    turned = ", ".join(f"{name} to {value:.2f}" for name, value in dials if value is not None)
+    acts = ["gives the dials back to the schedule"] if event.release else []
+    if turned:
+        acts.append(f"sets {turned} {'from the next round on' if event.hold else 'for the next round'}")
+    if event.pause is not None:
+        acts.append("pauses the debate" if event.pause else "lets it go on")
+    if event.stop:
+        acts.append("stops the debate")
+    return " and ".join(acts) or "looks in"

@@ -43,7 +43,7 @@ from maci.errors import InputError
 from maci.evidence.citation import quote_places
 from maci.evidence.span import Span
 from maci.record.events import Event
-from maci.story.model import Call, Cited, Hand, Judged, Round, Said
+from maci.story.model import Call, Cited, Hand, Judged, Round, Said, hand_words
 
 __all__ = ["Story"]
 
@@ -62,6 +62,8 @@ class Story:
     """Calls that are out: kind, who, argument."""
     hands: tuple[Hand, ...] = ()
     paused: bool = False
+    held: bool = False
+    """A person holds the dials until they are given back."""
     spent: Usage = field(default_factory=Usage)
     exhausted: str = ""
     """What ran out, with the figures."""
@@ -232,16 +234,10 @@ class Story:
         return {"said": tuple(said), "notes": notes, "stated": {**now.stated, event.agent: dict(event.turn.belief)}}
 
     def _touched(self, event: Intervened) -> Self:
-        dials = (("CL", event.cl), ("τ_Q", event.tau_q), ("τ_CRIT", event.tau_crit))
-        turned = ", ".join(f"{name} to {value:.2f}" for name, value in dials if value is not None)
-        acts = [f"sets {turned} from the next round on"] if turned else []
-        if event.pause is not None:
-            acts.append("pauses the debate" if event.pause else "lets it go on")
-        if event.stop:
-            acts.append("stops the debate")
-        hand = Hand(round=self.current.number, what=" and ".join(acts) or "looks in", by=event.by)
+        hand = Hand(round=self.current.number, what=hand_words(event), by=event.by)
         paused = self.paused if event.pause is None else event.pause
-        return replace(self, hands=(*self.hands, hand), paused=paused)
+        held = event.hold or (self.held and not event.release)
+        return replace(self, hands=(*self.hands, hand), paused=paused, held=held)
 
     def _decided(self, event: Event) -> Self:
         match event:

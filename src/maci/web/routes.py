@@ -97,7 +97,8 @@ async def debate(request: Request, id: str, said: str = "") -> HTMLResponse:
 
 
 _SAID = {
-    "dials": "The dials will be set when the next round begins.",
+    "dials": "The dials will be set when the next round begins, and stay so until they are given back.",
+    "release": "The schedule has the dials again when the next round begins.",
     "pause": "A pause was asked for.",
     "go": "It goes on.",
     "stop": "A stop was asked for.",

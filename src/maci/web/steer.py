@@ -82,7 +82,9 @@ async def hand(request: Request, id: str) -> Response:
             cl, tau_q, tau_crit = (_dial(fields, name) for name in ("cl", "tau_q", "tau_crit"))
             if cl is None and tau_q is None and tau_crit is None:
                 return RedirectResponse(link(id, "nothing"), 303)
-            item = Intervened(cl=cl, tau_q=tau_q, tau_crit=tau_crit, by=by)
+            item = Intervened(cl=cl, tau_q=tau_q, tau_crit=tau_crit, by=by, hold=True)
+        case "release":
+            item = Intervened(by=by, release=True)
         case "pause" | "go":
             item = Intervened(pause=action == "pause", by=by)
         case "stop":
@@ -94,8 +96,7 @@ async def hand(request: Request, id: str) -> Response:
     if run.live is None and run.finished is not None:
         return RedirectResponse(link(id, "late"), 303)
     desk.intervene(id, item)
-    if action in {"pause", "go", "stop"}:
-        await _seen(run.broadcast, len(run.events))
+    await _seen(run.broadcast, len(run.events))
     return RedirectResponse(link(id, action), 303)
 
 

@@ -384,7 +384,7 @@ def test_the_opening_is_not_judged() -> None:
 # --- a person's hand --------------------------------------------------------------------------------------------------------
 
 
-def test_dials_set_by_hand_hold_from_the_next_round_on_and_replay_equal() -> None:
+def test_dials_set_for_one_round_are_the_schedules_again_after_it_and_replay_equal() -> None:
     def at_round_1(event, queue) -> None:
         if isinstance(event, Gated) and event.round == 1:
             queue.put_nowait(Intervened(cl=0.2, by="me"))
@@ -399,6 +399,26 @@ def test_dials_set_by_hand_hold_from_the_next_round_on_and_replay_equal() -> Non
     assert (rounds[touched].cl, rounds[touched].tau_q) == (0.2, 0.9)  # both hands count, not only the last
     if touched + 1 in rounds:
         assert rounds[touched + 1].cl == 0.2 and not hand[touched + 1]
+    assert replay(events).complete
+
+
+def test_dials_that_are_held_stay_until_they_are_given_back() -> None:
+    def hands(event, queue) -> None:
+        if isinstance(event, Gated) and event.round == 1:
+            queue.put_nowait(Intervened(cl=0.55, hold=True))
+        if isinstance(event, Gated) and event.round == 3:
+            queue.put_nowait(Intervened(tau_q=0.05, hold=True))  # the other dial stays held
+        if isinstance(event, Gated) and event.round == 5:
+            queue.put_nowait(Intervened(release=True))
+
+    sets = ("min_rounds=8", "max_rounds=8", "impasse=false")
+    events = play(seat(pair(turn(0.9, 0.1), turn(0.8, 0.2))), settings(*sets), watch=hands)
+    rounds = {event.round: event.dials for event in of(Gated, events)}
+    hand = {event.round: event.by_hand for event in of(Dialled, events)}
+    touched = [r for r, by in hand.items() if by]
+    assert len(touched) >= 3 and touched == list(range(touched[0], touched[-1] + 1)) and not hand[8]
+    assert all(rounds[r].cl == 0.55 for r in touched) and rounds[touched[-1]].tau_q == 0.05
+    assert rounds[8].cl != 0.55
     assert replay(events).complete
 
 

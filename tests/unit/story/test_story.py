@@ -113,7 +113,10 @@ def test_a_judge_that_abstains_and_an_agent_that_fails_are_told_with_their_reaso
 
 def test_a_persons_hand_is_told():
     story = Story.of(events(hand=[Intervened(cl=0.4, by="Ada")]))
-    assert [(h.what, h.by) for h in story.hands] == [("sets CL to 0.40 from the next round on", "Ada")]
+    assert [(h.what, h.by) for h in story.hands] == [("sets CL to 0.40 for the next round", "Ada")] and not story.held
+    both = [Intervened(cl=0.4, hold=True, by="Ada"), Intervened(release=True, by="Bob")]
+    assert Story.of(events(hand=both[:1])).held and not Story.of(events(hand=both)).held
+    assert Story.of(events(hand=both)).hands[1].what == "gives the dials back to the schedule"
     stopped = Story.of(events(hand=[Intervened(stop=True)]))
     assert stopped.hands[0].what == "stops the debate"
     assert stopped.result.stop_reason == "stopped_by_user"

@@ -73,7 +73,7 @@ def test_dials_pause_and_stop_are_on_record_with_who_did_it(tmp_path: Path, monk
         id = visit(tmp_path, walk)
     events = transcript(tmp_path, id)
     hands = [event for event in events if isinstance(event, Intervened)]
-    assert hands[0] == Intervened(cl=0.35, by="Ada")  # the dial that was not ticked was not set
+    assert hands[0] == Intervened(cl=0.35, by="Ada", hold=True)  # the dial that was not ticked was not set
     assert [hand.pause for hand in hands[1:3]] == [True, False]
     assert replay(events).complete
 

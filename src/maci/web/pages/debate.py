@@ -162,6 +162,9 @@ _DIALS = (
 )
 
 
+_HELD = "Only ticked dials are set. They stay so until they are set again or given back; the record says that a person did it."
+
+
 def _dial_form(id: str, story: Story, visit: Visit) -> Markup:
     dials = next((item.dials for item in reversed(story.rounds) if item.dials is not None), None)
     rows = []
@@ -180,12 +183,23 @@ def _dial_form(id: str, story: Story, visit: Visit) -> Markup:
         )  # fmt: skip
     form = el(
         "form",
-        hidden(visit, action="dials"),
+        hidden(visit),
         rows,
         el("label", "Your name, for the record", for_="by"),
         el("input", type="text", name="by", id="by", maxlength=60, autocomplete="name"),
-        el("button", "Set from the next round on", type="submit", class_="home", id="do-dials"),
-        el("p", "Only ticked dials are set. The record says that a person did it.", class_="small-print"),
+        el(
+            "button",
+            "Set from the next round on",
+            name="action",
+            value="dials",
+            type="submit",
+            class_="home",
+            id="do-dials",
+        ),
+        el("button", "Give them back to the schedule", name="action", value="release", type="submit", id="do-release")
+        if story.held
+        else None,
+        el("p", _HELD, class_="small-print"),
         method="post",
         action=f"/debates/{quote(id)}/hand",
         class_="stack",

@@ -24,6 +24,7 @@ from maci.controller.inputs import (
 from maci.page.markup import Markup, el
 from maci.record.events import Event
 from maci.story.caution import watched
+from maci.story.model import hand_words
 from maci.story.words import figure as whole_figure
 from maci.web.pages.words import count, percent, stop_words
 
@@ -64,7 +65,7 @@ def words(event: Event) -> str:
         case JudgeAbstention():
             return f"{event.argument} by {event.slot}: {event.reason}"
         case Intervened():
-            return _hand(event)
+            return f"{event.by or 'a person'} {hand_words(event)}"
         case Exhausted():
             return f"out of {event.resource}: {event.detail}"
         case Surveyed():
@@ -80,16 +81,6 @@ def _turn(event: TurnTaken) -> str:
     top = max(belief, key=lambda label: belief[label], default="")
     lead = f"{top} {percent(belief[top])}" if top else "no belief"
     return f"round {event.round}, {event.agent}: {lead}, {len(event.turn.arguments)} arguments"
-
-
-def _hand(event: Intervened) -> str:
-    dials = (("CL", event.cl), ("τ_Q", event.tau_q), ("τ_CRIT", event.tau_crit))
-    acts = [f"{name} = {value:.2f} from the next round on" for name, value in dials if value is not None]
-    if event.pause is not None:
-        acts.append("pause" if event.pause else "go on")
-    if event.stop:
-        acts.append("stop")
-    return f"{event.by or 'a person'}: {', '.join(acts) or 'nothing'}"
 
 
 def _decision(event: Event) -> str:

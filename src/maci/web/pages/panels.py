@@ -175,7 +175,8 @@ def _dials(story: Story) -> Markup:
         ("τ_Q, evidence gate", dials.tau_q),
         ("τ_CRIT, argument gate", dials.tau_crit),
     )
-    chosen = "set by hand" if now.by_hand else "chosen by the schedule"
+    until = ", until they are given back" if story.held else ""
+    chosen = f"set by hand{until}" if now.by_hand else "chosen by the schedule"
     return el(
         "div",
         el(
