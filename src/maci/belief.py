@@ -87,6 +87,21 @@ def temper(p: Vector, temperature: float) -> Vector:
     return np.asarray(powered / powered.sum(), dtype=np.float64)
 
 
+def temper_to(p: Vector, most: float) -> Vector:
+    """The belief tempered until its leader has probability ``most``, or as near to that as its order allows.
+
+    >>> temper_to(np.array([0.9, 0.1]), 0.7).round(3).tolist(), temper_to(np.array([0.5, 0.5]), 0.9).tolist()
+    ([0.7, 0.3], [0.5, 0.5])
+    """
+    ratio = np.log(np.maximum(p, 1e-9) / p.max())
+    low, high = 0.0, 1e3  # of 1 / T; the leader's probability rises with it
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if 1 / np.exp(middle * ratio).sum() < most else (low, middle)
+    powered = np.exp(low * ratio)
+    return np.asarray(powered / powered.sum(), dtype=np.float64)
+
+
 def lean(p: Vector, bias: Vector) -> Vector:
     """The belief p ∝ p · exp(-b): what its owners favour whatever the evidence says is taken off.
 

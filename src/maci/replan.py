@@ -9,7 +9,8 @@ from maci.acquisition.plan import Plan
 from maci.acquisition.proposals import Surveyor
 from maci.acquisition.utilities import Stakes, Utilities, utilities_of
 from maci.agents.reader.library import Library
-from maci.controller.acquiring import calibrated, plan_for, residual
+from maci.controller.acquiring import plan_for, residual
+from maci.controller.calibrated import calibrated
 from maci.controller.inputs import Surveyed
 from maci.controller.state import State
 from maci.errors import InputError

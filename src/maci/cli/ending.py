@@ -73,8 +73,9 @@ def _dissent(lines: Lines, told: Told, result: Finished) -> None:
         for identity in told.distinct(found.arguments)[:1]:
             argument = told.arguments[identity]
             lines.say(f"    {identity}: {argument.claim} {' '.join(argument.reasons)}")
+        said = "left open by the answer: " if found.unanswered else ""
         for span in (found.unanswered or found.spans)[: None if told.full else 1]:
-            lines.say(f"    {told.quote(span)}", "dim")
+            lines.say(f"    {said}{told.quote(span)}", "dim")
         for line in found.decides if told.full or result.stop_reason == "impasse" else found.decides[:1]:
             lines.say(f"    What would decide: {line}", "dim")
     for m in result.minority:

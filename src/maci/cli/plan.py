@@ -13,7 +13,7 @@ import typer
 from maci.acquisition.plan import Item, Plan
 from maci.acquisition.utilities import favoured, load_stakes
 from maci.cli.show import locate
-from maci.controller.acquiring import calibrated
+from maci.controller.calibrated import calibrated
 from maci.errors import InputError
 from maci.page.numbers import percent
 from maci.record.plan import PlanPage, QueryPage

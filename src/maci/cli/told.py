@@ -76,17 +76,14 @@ class Told:
         return f"[{span.source or 'evidence'}] “{text}” ({span_id})"
 
     def distinct(self, rationale: Sequence[str]) -> list[str]:
-        """The best arguments, each claim and each body of evidence once."""
-        claims: set[str] = set()
-        bodies: set[frozenset[str]] = set()
+        """The best arguments, each claim, each reasoning and each body of evidence once."""
+        seen: set[object] = set()
         chosen = []
         for identity in rationale:
-            argument = self.arguments.get(identity)
-            if argument is None:
+            if (argument := self.arguments.get(identity)) is None:
                 continue
-            body = frozenset(c.span for c in argument.citations)
-            if argument.claim not in claims and body not in bodies:
-                claims.add(argument.claim)
-                bodies.add(body)
+            parts = {argument.claim, argument.reasons or identity, frozenset(c.span for c in argument.citations)}
+            if not parts & seen:
+                seen |= parts
                 chosen.append(identity)
         return chosen[:3]

@@ -14,8 +14,9 @@ from maci.acquisition.plan import Candidate, Item, Plan, Rules, make_plan
 from maci.acquisition.residual import Residual
 from maci.acquisition.utilities import Utilities, favoured
 from maci.agents.anchor import Finding, Question
-from maci.belief import Vector, entropy, temper
+from maci.belief import entropy
 from maci.config import Config
+from maci.controller.calibrated import calibrated
 from maci.controller.decisions import Decision, Gained, Planned
 from maci.controller.ending import finish, forfeit
 from maci.controller.initialize import fitted_tau_q
@@ -25,7 +26,7 @@ from maci.controller.stopping import StopReason
 from maci.evidence.span import Span
 from maci.moderator.signals import evidence_qualities
 
-__all__ = ["USED", "calibrated", "conclude", "enter", "fit_for", "make", "plan_for", "question", "realised", "residual"]
+__all__ = ["USED", "conclude", "enter", "fit_for", "make", "plan_for", "question", "realised", "residual"]
 
 _NO_MORE = frozenset({"error", "budget", "stopped_by_user"})
 """Ends after which nothing more is asked."""
@@ -234,12 +235,6 @@ def realised(state: State) -> tuple[State, tuple[Decision, ...]]:
         after=_leader(state),
     )
     return state.but(stake=None), (gained,)
-
-
-def calibrated(state: State) -> Vector:
-    """The mixture as it is reported."""
-    assert state.mixture is not None
-    return temper(state.mixture, state.config.calibration.temperature)
 
 
 def backing(state: State) -> dict[str, frozenset[str]]:

@@ -31,7 +31,7 @@ def restored(state: State, answer: str, found: Harm | None) -> Vector | None:
     return None
 
 
-def abstention(state: State, answer: str, p: Mapping[str, float]) -> str | None:
+def abstention(state: State, answer: str, p: Mapping[str, float], *, known: bool) -> str | None:
     """Why no answer is given at the risk level asked for; ``None`` where one is.
 
     Evidence is admitted in rounds: where none was held (`maci ask` stopped before), confidence alone decides.
@@ -44,8 +44,9 @@ def abstention(state: State, answer: str, p: Mapping[str, float]) -> str | None:
     if least is None and asked.min_q is None:
         return None
     if least is not None and p[answer] < least - 1e-9:
-        raw = "" if state.config.calibration.made_for else ", not calibrated"
-        return f"p of {answer} is {p[answer]:.2f}{raw}, below {least:.2f}"
+        raw = "" if known else ", not calibrated"
+        digits = next(n for n in range(2, 18) if f"{p[answer]:.{n}f}" != f"{least:.{n}f}" or n == 17)
+        return f"p of {answer} is {p[answer]:.{digits}f}{raw}, below {least:.{digits}f}"
     if asked.need_evidence and state.history and not support(state.memory.grounds.values(), answer):
         return f"no admitted evidence speaks for {answer}"
     if asked.min_q is not None:
@@ -55,11 +56,13 @@ def abstention(state: State, answer: str, p: Mapping[str, float]) -> str | None:
     return None
 
 
-def predicted(state: State, p: Mapping[str, float]) -> tuple[PredictionSet | None, str]:
+def predicted(state: State, p: Mapping[str, float], *, debated: bool) -> tuple[PredictionSet | None, str]:
     """The conformal prediction set of a calibrated debate, and what there is to say about it."""
     known = state.config.calibration
     if not known.conformal:
         return None, ""
+    if not debated:
+        return None, "no prediction set: what it promises was calibrated on whole debates, and this answer is not one's"
     asked = state.config.answer.coverage
     found = threshold(known.conformal, asked)
     labels, values = list(p), np.array(list(p.values()))

@@ -163,6 +163,9 @@ class Ground:
     outcome: str | None
     """What it speaks for; ``None`` where it speaks for nothing, or against something."""
     spans: frozenset[str]
+    """What it cites."""
+    backing: frozenset[str]
+    """Of those, all that are not about another outcome: such are cited for contrast."""
     crit: float | None
 
 

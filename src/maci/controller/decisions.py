@@ -247,6 +247,8 @@ class Finished:
     prediction_set: PredictionSet | None = None
     favoured: Favoured | None = None
     """What the utilities say to do, where some were given."""
+    calibrated: bool | None = None
+    """Whether a calibration knows answers that come about like this one; not recorded before format 5."""
 
 
 Decision = Initialized | Triaged | Gated | Weighed | Measured | Watched | Dialled | Planned | Gained | Finished

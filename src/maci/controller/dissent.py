@@ -5,12 +5,14 @@ The support of an outcome is its admitted evidence, each span once, at the best 
 .. math::
    S(y) = \sum_{e \in \mathcal{E}_y} \max_{i \in \psi_y,\; e \in i} \mathrm{CRIT}_i
 
-A span counts 1 where nothing was judged. Arguments without verified citations support nothing.
+A span counts 1 where nothing was judged. Arguments without verified citations support nothing, and a text that is about one outcome
+supports no other: who argues that one outcome fits and another does not cites both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from textwrap import shorten
 
 from maci.controller.caution import Dissent, Ground
 from maci.controller.state import State
@@ -20,14 +22,19 @@ from maci.moderator.harm import lead
 __all__ = ["dissent", "support"]
 
 _MOST = 4
-"""Spans that are named in a sentence."""
+"""Spans that are named in a sentence, before format 5."""
+QUOTED = 5
+"""The first transcript format in which they are quoted."""
+_WORDS = 90
+"""Letters of such a quotation."""
 
 
 def support(grounds: Iterable[Ground], outcome: str) -> float:
     """S(y).
 
-    >>> a = Ground(agent="x", round=1, outcome="cat", spans=frozenset({"e1", "e2"}), crit=0.5)
-    >>> b = Ground(agent="y", round=2, outcome="cat", spans=frozenset({"e2"}), crit=0.8)
+    >>> e12, e2 = frozenset({"e1", "e2"}), frozenset({"e2"})
+    >>> a = Ground(agent="x", round=1, outcome="cat", spans=e12, backing=e12, crit=0.5)
+    >>> b = Ground(agent="y", round=2, outcome="cat", spans=e2, backing=e2, crit=0.8)
     >>> support([a, b], "cat"), support([a, b], "dog")
     (1.3, 0.0)
     """
@@ -35,7 +42,7 @@ def support(grounds: Iterable[Ground], outcome: str) -> float:
     for ground in grounds:
         if ground.outcome == outcome:
             score = 1.0 if ground.crit is None else ground.crit
-            for span in ground.spans:
+            for span in ground.backing:
                 best[span] = max(best.get(span, 0.0), score)
     return sum(sorted(best.values()), 0.0)
 
@@ -59,8 +66,8 @@ def dissent(state: State, answer: str, p: Mapping[str, float], reason: StopReaso
     supports = {y: support(grounds.values(), y) for y in (*rivals, answer)}
     outcome = max(rivals, key=lambda y: (supports[y], len(held.get(y, ())), p[y]))
     own = sorted((i for i, g in grounds.items() if g.outcome == outcome), key=lambda i: state.merit[i], reverse=True)
-    spans = tuple(dict.fromkeys(span for i in own for span in sorted(grounds[i].spans)))
-    for_answer = {span for g in grounds.values() if g.outcome == answer for span in g.spans}
+    spans = tuple(dict.fromkeys(span for i in own for span in sorted(grounds[i].backing)))
+    for_answer = {span for g in grounds.values() if g.outcome == answer for span in g.backing}
     scores = [c for i in own if (c := grounds[i].crit) is not None]
     return Dissent(
         outcome=outcome,
@@ -73,17 +80,22 @@ def dissent(state: State, answer: str, p: Mapping[str, float], reason: StopReaso
         answer_support=supports[answer],
         unanswered=tuple(span for span in spans if span not in for_answer),
         contested=tuple(span for span in spans if span in for_answer),
-        decides=_decides(answer, outcome, spans, for_answer),
+        decides=_decides(answer, outcome, spans, for_answer, state),
     )
 
 
-def _decides(answer: str, outcome: str, spans: tuple[str, ...], for_answer: set[str]) -> tuple[str, ...]:
+def _decides(answer: str, outcome: str, spans: tuple[str, ...], for_answer: set[str], state: State) -> tuple[str, ...]:
     """What evidence would decide between the two."""
+    quoted = state.opened.format >= QUOTED
     said = []
     if alone := [span for span in spans if span not in for_answer]:
-        said.append(f"Whether {answer} also explains {_list(alone)}: no admitted argument for it does.")
+        said.append(f"Whether {answer} also explains {_list(alone, state)}: no admitted argument for it does.")
     if both := [span for span in spans if span in for_answer]:
-        said.append(f"For which of the two {_list(both)} speaks: both sides cite it.")
+        said.append(
+            f"Which of the two is favoured by {_list(both, state)}: both sides cite it."
+            if quoted
+            else f"For which of the two {_list(both, state)} speaks: both sides cite it."
+        )
     if not spans:
         said.append(f"Any evidence for {outcome}: no admitted argument cites some.")
     if not for_answer:
@@ -92,6 +104,10 @@ def _decides(answer: str, outcome: str, spans: tuple[str, ...], for_answer: set[
     return tuple(said)
 
 
-def _list(spans: list[str]) -> str:
-    more = f" and {len(spans) - _MOST} more" if len(spans) > _MOST else ""
-    return ", ".join(spans[:_MOST]) + more
+def _list(spans: list[str], state: State) -> str:
+    if state.opened.format < QUOTED:
+        more = f" and {len(spans) - _MOST} more" if len(spans) > _MOST else ""
+        return ", ".join(spans[:_MOST]) + more
+    more = f" and {len(spans) - 1} more" if len(spans) > 1 else ""
+    text = shorten(state.spans[spans[0]].text, _WORDS, placeholder=" …") if spans[0] in state.spans else ""
+    return (f"“{text}” ({spans[0]})" if text else spans[0]) + more

@@ -9,8 +9,9 @@ import numpy as np
 
 from maci.acquisition.utilities import Favoured, favoured
 from maci.agents.argument import Argument, Usage
-from maci.belief import Vector, temper
+from maci.belief import Vector
 from maci.controller.answering import abstention, predicted, restored
+from maci.controller.calibrated import BY_STAGE, calibrated, is_calibrated, is_debated
 from maci.controller.caution import Harm, PredictionSet, RolledBack
 from maci.controller.complaints import complaints
 from maci.controller.decisions import Decision, Finished, Minority, Spent
@@ -54,9 +55,12 @@ def finish(
         harm=None if given is None else given.harm,
         rolled_back=None if given is None else given.rolled_back,
         dissent=dissent(state, given.answer, given.distribution, reason) if given and watched else None,
-        abstained=abstention(state, given.answer, given.distribution) if given and watched else None,
+        abstained=abstention(state, given.answer, given.distribution, known=given.calibrated)
+        if given and watched
+        else None,
         prediction_set=given.prediction_set if given else None,
         favoured=_favoured(state, given) if given else None,
+        calibrated=given.calibrated if given and state.opened.format >= BY_STAGE else None,
     )
     return replace(state, finished=result), (*decisions, result)
 
@@ -73,12 +77,13 @@ class _Given:
     harm: Harm | None
     rolled_back: RolledBack | None
     prediction_set: PredictionSet | None
+    calibrated: bool
 
 
 def _given(state: State, reason: StopReason) -> _Given:
     """The debate's answer, or round 0's where `harm.rollback` prefers it."""
     assert state.mixture is not None
-    labels, t = state.labels[: len(state.mixture)], state.config.calibration.temperature
+    labels, debated = state.labels[: len(state.mixture)], is_debated(state)
     own = labels[int(state.mixture.argmax())]
     found = harm(state, own)
     said = [] if found is None else harm_warnings(state, found)
@@ -86,11 +91,11 @@ def _given(state: State, reason: StopReason) -> _Given:
     if (before := restored(state, own, found)) is not None and found is not None:
         back = RolledBack(
             answer=own,
-            distribution=as_mapping(labels, temper(mixture, t)),
+            distribution=as_mapping(labels, calibrated(state)),
             support=found.support,
             opening_support=found.opening_support,
         )
-        mixture = before
+        mixture, debated = before, state.opened.format < BY_STAGE
         said.append(
             f"rolled back to the round-0 vote: the debate moved to {own} with less admitted evidence for it "
             f"(S {found.support:.2f}) than for {found.opening_answer} (S {found.opening_support:.2f})"
@@ -101,12 +106,13 @@ def _given(state: State, reason: StopReason) -> _Given:
     answer = labels[int(mixture.argmax())]
     fitting = [entry.id for entry in state.record if speaks_for(entry.argument, answer, state)]
     rationale = tuple(sorted(fitting, key=lambda i: state.merit[i], reverse=True))
-    distribution = as_mapping(labels, temper(mixture, t))
-    held, note = predicted(state, distribution) if state.opened.format >= WATCHED else (None, "")
+    distribution = as_mapping(labels, calibrated(state, mixture, debated=debated))
+    held, note = predicted(state, distribution, debated=debated) if state.opened.format >= WATCHED else (None, "")
     said += [note] if note else []
     if state.config.triage.enabled and not state.config.triage.learned_from:
         said.append(UNTAUGHT)
-    if not state.config.calibration.made_for:
+    known = is_calibrated(state, debated=debated)
+    if not known:
         said.append("p is the raw mixture, not calibrated for this task (`maci calibrate`)")
     return _Given(
         answer=answer,
@@ -117,6 +123,7 @@ def _given(state: State, reason: StopReason) -> _Given:
         harm=found,
         rolled_back=back,
         prediction_set=held,
+        calibrated=known,
     )
 
 

@@ -27,14 +27,20 @@ __all__ = ["FORMAT", "harm", "remember_opening", "spoken_for", "warnings", "watc
 
 FORMAT = 4
 """The first transcript format that holds what is watched."""
+CONTRAST = 5
+"""The first in which a text about one outcome supports no other."""
 
 
 def spoken_for(argument: Argument, labels: tuple[str, ...], state: State) -> str | None:
     """The outcome an argument is about, among the labels; ``None`` where it is about none of them."""
-    if argument.outcome is None:
+    return _among(argument.outcome, labels, state)
+
+
+def _among(name: str | None, labels: tuple[str, ...], state: State) -> str | None:
+    if name is None:
         return None
     try:
-        found = place(argument.outcome, labels, state)
+        found = place(name, labels, state)
     except BeliefError:
         return None
     return found if found in labels else None
@@ -60,9 +66,7 @@ def watch(
     memory, labels, t = before.memory, after.labels, after.round
     said = [_said(a, before, labels) for a in admissions]
     grounds = {
-        a.argument: Ground(agent=a.agent, round=t, outcome=None if s.against else s.outcome, spans=s.spans, crit=a.crit)
-        for a, s in zip(admissions, said, strict=True)
-        if a.admitted
+        a.argument: _ground(s, t, a.crit, before, labels) for a, s in zip(admissions, said, strict=True) if a.admitted
     }
     cited = dict(memory.cited)
     for item in said:
@@ -72,6 +76,15 @@ def watch(
         return after.but(memory=kept), ()
     found = _watched(before, after, said, grounds, measured)
     return after.but(memory=replace(kept, watched=(*memory.watched, found))), (found,)
+
+
+def _ground(said: Said, t: int, crit: float | None, state: State, labels: tuple[str, ...]) -> Ground:
+    """An admitted argument as support."""
+    outcome, backing = None if said.against else said.outcome, said.spans
+    if state.opened.format >= CONTRAST:
+        about = {span: _among(state.spans[span].label, labels, state) for span in said.spans if span in state.spans}
+        backing = frozenset(span for span in said.spans if about.get(span) in (None, outcome))
+    return Ground(agent=said.agent, round=t, outcome=outcome, spans=said.spans, backing=backing, crit=crit)
 
 
 def _said(a: Admission, state: State, labels: tuple[str, ...]) -> Said:

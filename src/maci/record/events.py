@@ -30,10 +30,11 @@ from maci.errors import InputError
 
 __all__ = ["FORMAT", "Event", "dump", "is_decision", "parse", "read_back", "schema", "tree"]
 
-FORMAT = 4
+FORMAT = 5
 """Version of the transcript format that is written; every version since 1 is read.
 
-2 added `sent` and `lost`, 3 what learned schedules start from and choose, 4 what is watched for harm and what is acquired.
+2 added `sent` and `lost`, 3 what learned schedules start from and choose, 4 what is watched for harm and what is acquired,
+5 dials that are held by hand; answers are calibrated for what they come from, and support counts no text of another outcome.
 """
 
 Event = Input | Decision

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from maci.belief import temper
 from maci.config import Config, load, parameters
+from maci.controller.calibrated import calibrated
 from maci.controller.inputs import Acquired
 from maci.controller.requests import wants
 from maci.controller.state import State
@@ -97,7 +97,7 @@ def _row(name: str, state: State) -> Ruled:
         stop_reason=state.finished.stop_reason if state.finished else None,
         rounds=len(state.history),
         answer=None if mixture is None else state.labels[int(mixture.argmax())],
-        p=None if mixture is None else float(temper(mixture, state.config.calibration.temperature).max()),
+        p=None if mixture is None else float(calibrated(state).max()),
         lacking="" if state.finished else _lacking(state),
     )
 

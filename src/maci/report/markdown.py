@@ -56,7 +56,7 @@ def _answer(story: Story, source: Provenance) -> list[str]:
         parts, belief = [f"**No answer**: {escape(typeset(result.detail))}"], {}
     else:
         belief, p = result.distribution, result.distribution[result.answer]
-        kind = "" if story.opened.config.calibration.made_for else ", not calibrated"
+        kind = "" if story.calibrated else ", not calibrated"
         parts = [f"**{escape(result.answer)}** (p = {p:.2f}{kind}): {how_sure(p)}."]
         if result.abstained is not None:
             parts.insert(0, f"**No answer at this risk level**: {escape(result.abstained)}. Best guess:")

@@ -44,7 +44,7 @@ def answer(story: Story, result: Finished, *below: Child, most: int = 6) -> Mark
     if result.answer is None:
         lines = [el("p", "No answer"), el("p", stopped(story), " It ended before a first answer.")]
         return el("div", lines, below, class_="verdict wrong")
-    p, calibrated = result.distribution[result.answer], bool(story.opened.config.calibration.made_for)
+    p, calibrated = result.distribution[result.answer], story.calibrated
     kind = "calibrated probability" if calibrated else "probability, not calibrated for this task"
     head = el("p", result.answer, class_="answer", dir="auto")
     if result.abstained is not None:

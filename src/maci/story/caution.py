@@ -69,7 +69,7 @@ def given(result: Finished) -> Iterator[tuple[str, str]]:
     if (held := result.prediction_set) is not None:
         yield (
             f"Prediction set: {{{', '.join(held.outcomes)}}}: holds the truth in {100 * held.coverage:g} % of cases like the "
-            f"{held.n} calibrated on",
+            f"{held.n} calibrated on, on average, not surely in this one",
             "",
         )
     if result.favoured is not None:

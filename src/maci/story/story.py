@@ -131,6 +131,12 @@ class Story:
         return {item.id: item for r in self.rounds for item in r.said}
 
     @property
+    def calibrated(self) -> bool:
+        """Whether a calibration stands behind the probabilities of the result."""
+        own = None if self.result is None else self.result.calibrated
+        return bool(self.opened.config.calibration.made_for) if own is None else own
+
+    @property
     def agents(self) -> tuple[str, ...]:
         """Names in seat order."""
         return tuple(seat.name for seat in self.opened.agents)

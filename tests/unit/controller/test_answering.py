@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from helpers import arg, judge, of, play, result, script, seat, settings, turn
+from helpers import DOCUMENTS, arg, judge, make_case, of, play, result, script, seat, settings, turn
 from maci.controller.decisions import Gated
+from maci.controller.triage import Triaged, chance_right
 from maci.record.replay import difference, replay
 
 ROUNDS = ("min_rounds=2", "max_rounds=2", "tau_q=0")
@@ -79,7 +82,8 @@ def test_the_minority_report_is_the_best_supported_dissent_even_where_nobody_hol
     assert found.spans == ("e1", "e4") and found.unanswered == ("e1", "e4") and found.contested == ()
     assert (found.crit, found.support, found.answer_support) == pytest.approx((0.5, 1.0, 0.5))
     assert found.probability == end.distribution["dengue"]
-    assert found.decides[0] == "Whether chikungunya also explains e1, e4: no admitted argument for it does."
+    quoted = "“High fever with pain behind the eyes points to dengue fever.” (e1) and 1 more"
+    assert found.decides[0] == f"Whether chikungunya also explains {quoted}: no admitted argument for it does."
     assert end.minority == ()  # no agent holds it
 
 
@@ -88,6 +92,17 @@ def test_a_span_that_both_sides_cite_is_contested() -> None:
     y = script("y", turn(0.3, 0.6, 0.1, args=says("chikungunya", "e4")))
     found = result(play(seat([x, y]), settings(*ROUNDS))).dissent
     assert (found.outcome, found.holders, found.contested, found.unanswered) == ("chikungunya", ("y",), ("e4",), ())
+
+
+def test_a_text_about_one_outcome_supports_no_other() -> None:
+    case = make_case(
+        evidence=tuple(replace(d, label=of) for d, of in zip(DOCUMENTS, ("dengue", "zika", None, None), strict=True))
+    )
+    x = script("x", turn(0.8, 0.1, 0.1, args=says("dengue", "e1", "e2", "e3")))  # e2 to say that zika does not fit
+    y = script("y", turn(0.7, 0.1, 0.2, args=says("zika", "e1")))
+    end = result(play(seat([x, y], [judge(score=0.5)], case), settings(*ROUNDS), case))
+    assert end.harm.support == pytest.approx(1.0)  # e1 and e3
+    assert (end.dissent.outcome, end.dissent.support, end.dissent.spans) == ("zika", 0.0, ())
 
 
 def test_support_comes_before_the_number_of_holders() -> None:
@@ -141,6 +156,7 @@ def calm(*sets: str, cite: bool = True):
         (("min_confidence=0.85",), "p of dengue is 0.80, not calibrated, below 0.85"),
         (("risk=0.5", "min_confidence=0.85"), "p of dengue is 0.80, not calibrated, below 0.85"),
         (("risk=0.1", "made_for=fake-hash/64"), "p of dengue is 0.80, below 0.90"),
+        (("risk=0.1999",), "p of dengue is 0.8000, not calibrated, below 0.8001"),  # digits enough to tell them apart
         (("answer.min_q=0.99",), "evidence quality Q is"),
     ],
 )
@@ -181,6 +197,33 @@ def test_too_high_a_coverage_for_so_few_cases_is_said_and_gives_every_outcome() 
     assert any(
         "40 calibration cases are too few for a coverage of 0.99" in w and "at most 0.95" in w for w in end.warnings
     )
+
+
+def test_what_a_calibration_of_debates_promises_is_not_promised_of_an_answer_without_one() -> None:
+    back = result(
+        talked_out("rollback=worse", LEVELS, "conformal_n=40", "calibration.temperature=0.2", "made_for=fake-hash/64")
+    )
+    assert back.prediction_set is None and any(w.startswith("no prediction set") for w in back.warnings)
+    assert back.distribution == back.raw and back.calibrated is False
+    assert back.rolled_back.distribution["chikungunya"] > 0.99  # the debate's own, tempered
+    taught = ("triage.learned_from=30", "triage.vote_shift=-1", "triage.vote_slope=0.5")
+    known = result(talked_out("rollback=worse", *taught))
+    assert known.distribution["dengue"] == pytest.approx(chance_right(0.65, -1, 0.5)) and known.calibrated
+
+
+@pytest.mark.parametrize(("worth", "stage"), [("0", "single"), ("1e9", "vote")])
+def test_an_answer_before_a_debate_is_as_sure_as_triage_has_learnt_it_to_be(worth, stage) -> None:
+    first, second = (script(name, turn(0.9, 0.06, 0.04)) for name in "xy")
+    taught = [f"triage.{name}={value}" for name, value in {
+        "enabled": "true", "learned_from": 30, "worth": worth, "single_shift": -0.5, "single_slope": 0.6, "vote_shift": -1,
+        "vote_slope": 0.6, "vote_rescue": 0.9, "vote_harm": 0.0, "debate_rescue": 0.0, "debate_harm": 0.9, "united_rescue": 0.0,
+        "united_harm": 0.9,
+    }.items()]  # fmt: skip
+    events = play(seat([first, second]), settings(*taught, "calibration.temperature=0.1", "made_for=fake-hash/64"))
+    end, said = result(events), of(Triaged, events)[-1]
+    assert (end.stop_reason, said.stage) == ("triage", stage)
+    assert end.distribution[end.answer] == pytest.approx(said.confidence) and end.calibrated
+    assert replay(events).complete
 
 
 def test_the_gate_still_decides_what_counts() -> None:
