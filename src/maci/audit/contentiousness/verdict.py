@@ -55,7 +55,8 @@ class Verdict:
 def figure(interval: Interval | None, digits: int = 2) -> str:
     """A number with its interval as a person reads it.
 
-    >>> figure(Interval(0.512, 0.4, 0.6, 10, "percentile")), figure(None), figure(Interval(1.0, nan, nan, 1, "one debate per level"))
+    >>> nan = float("nan")
+    >>> figure(Interval(0.512, 0.4, 0.6, 10, "percentile")), figure(None), figure(Interval(1.0, nan, nan, 1, "one debate"))
     ('0.51 [0.40, 0.60]', 'undefined', '1.00')
     """
     if interval is None or isnan(interval.value):
