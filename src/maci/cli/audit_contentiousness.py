@@ -29,7 +29,7 @@ from maci.cli.seating import Choice, checked_house, seat_case
 from maci.controller.decisions import Finished
 from maci.controller.inputs import Opened
 from maci.errors import CheckFailed, EnvironmentError_, InputError
-from maci.panel.spec import PanelSpec, is_reader
+from maci.panel.spec import JudgeSpec, PanelSpec, is_reader, judges_of, names
 from maci.record.events import Event
 from maci.record.transcript import read
 from maci.story.words import plural
@@ -72,10 +72,26 @@ def run(options: Options) -> None:
     if isinstance(panel, str) and panel != "readers":
         raise InputError(f"--panel {panel} plays a script, which no dial can move: name readers or models")
     plan = _plan(options, panel)
+    _check(options, panel)
     folder = options.out / "debates"
     _enter(options, plan, panel)
     _hold(options, plan, panel, folder)
     _report(options, plan, panel, folder)
+
+
+def _check(options: Options, panel: PanelSpec | str) -> None:
+    """What is asked for besides can be done, before any debate is held."""
+    asked = {"--export": options.export, "--import": options.people, "--self-summaries": options.summaries}
+    given = [name for name, value in asked.items() if value is not None]
+    if given and not speaking(panel):
+        raise InputError(
+            f"{given[0]}: no language model debates here: readers' sentences were written for them, so there is nothing to guess or "
+            "describe; name models with --agents or --panel"
+        )
+    if options.people is not None and not options.people.is_file():
+        raise InputError(f"--import {options.people}: there is no such file")
+    if options.summaries is not None:
+        judges_of([JudgeSpec(model=options.summaries)], "--self-summaries")
 
 
 def _report(options: Options, plan: Plan, panel: PanelSpec | str, folder: Path) -> None:
@@ -106,7 +122,7 @@ def _others(options: Options, plan: Plan, panel: PanelSpec | str, spoken: Sequen
     extra: dict[str, Any] = {}
     if (options.export or options.people or options.summaries) and not spoken:
         raise InputError(
-            "no language model debated here: readers' sentences were written for them, nothing is to be guessed"
+            "no debate went through all its rounds with a model's turn in it: there is nothing to guess or describe"
         )
     if options.export is not None:
         write(blind(spoken, options.seed), options.export)
@@ -121,8 +137,6 @@ def _others(options: Options, plan: Plan, panel: PanelSpec | str, spoken: Sequen
 
 
 def _summarised(options: Options, plan: Plan, panel: PanelSpec, spoken: Sequence[Spoken], aggregator: str) -> Summaries:
-    from maci.panel.spec import JudgeSpec, judges_of, names
-
     agents, _ = names(panel.agents, ())
     asked = panel.model_copy(update={"judges": judges_of([JudgeSpec(model=aggregator)], "--self-summaries")})
     house = checked_house(asked, options.choice)
@@ -140,7 +154,7 @@ def _summarised(options: Options, plan: Plan, panel: PanelSpec, spoken: Sequence
 def _print_others(extra: Mapping[str, Any]) -> None:
     if exported := extra.get("exported"):
         typer.echo(
-            f"\n{exported['items']} turns for people: {exported['path']}; column `guess`: {exported['guess']}, 1 is the most "
+            f"\n{plural(exported['items'], 'turn')} for people: {exported['path']}; column `guess`: {exported['guess']}, 1 is the most "
             "cooperative; then the same command with --import FILE"
         )
     if people := extra.get("people"):
@@ -163,7 +177,11 @@ def _print_others(extra: Mapping[str, Any]) -> None:
 
 def _show_patterns(path: Path, *, json: bool) -> None:
     """The observable patterns of one debate, by round."""
-    events = read(path / "transcript.jsonl" if path.is_dir() else path).events
+    file = path / "transcript.jsonl" if path.is_dir() else path
+    if path.is_dir() and not file.exists() and (below := sorted(path.glob("*/transcript.jsonl"))):
+        several = plural(len(below), "debate")
+        raise InputError(f"--transcript {path}: it is a folder of {several}; name one, such as {below[0].parent}")
+    events = read(file).events
     found = patterns(events)
     if not found:
         raise InputError(f"{path}: no round was closed, there is nothing to see yet")

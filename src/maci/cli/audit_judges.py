@@ -37,6 +37,7 @@ from maci.evidence.encode import load_encoder
 from maci.llm.budget import Bound, Ledger
 from maci.panel.seating import check_models
 from maci.panel.spec import is_reader
+from maci.story.words import plural
 
 if TYPE_CHECKING:
     from maci.llm.house import House
@@ -178,7 +179,8 @@ def _audit(options: Options, bench: Bench, screen: _Screen) -> None:
     items = [item for batch in batches for item in batch.items]
     if options.export is not None:
         human.exported(items, options.export)
-        screen.say(f"{len(items)} arguments for people, blind: {options.export} (fill in `score`, then --import it)")
+        filled = "fill in `score`: any numbers, one scale for all, more is better; then --import it"
+        screen.say(f"{plural(len(items), 'argument')} for people, blind: {options.export} ({filled})")
     people = None if options.people is None else human.imported(options.people, items)
     _folder(options.out)
     notes = []
@@ -217,7 +219,7 @@ def _telling(screen: _Screen, what: str) -> Any:
 
 
 def _seats(bench: Bench, house: House | None, options: Options) -> Any:
-    if house is not None:
+    if house is not None and not options.dry_run:
         from maci.cli.models import fetch
 
         def get(name: str) -> None:
@@ -282,7 +284,9 @@ def _finish(done: Done, people: Any, options: Options) -> None:
         typer.echo(f"{found.verdict}; written: {options.out / 'audit.html'}, audit.md, audit.json, scores.csv")
     if options.strict and found.verdict == "bad":
         bad = [f"{f.judge or 'panel'}: {f.check}" for f in found.findings if f.level == "bad"]
-        raise CheckFailed(f"{len(bad)} checks of the judges fail: {', '.join(bad)}")
+        raise CheckFailed(
+            f"{plural(len(bad), 'check')} of the judges {'fails' if len(bad) == 1 else 'fail'}: {', '.join(bad)}"
+        )
 
 
 def _as_json(found: Any, people: Sequence[Agreement]) -> dict[str, Any]:

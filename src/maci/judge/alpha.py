@@ -17,7 +17,10 @@ import numpy as np
 
 from maci.belief import Vector
 
-__all__ = ["alpha", "parts"]
+__all__ = ["FLAT", "alpha", "parts"]
+
+FLAT = 1e-3
+"""A standard deviation below this, of scores from 0 to 1, is no variation: what judges differ in then is rounding."""
 
 
 def parts(scores: Vector) -> Vector:
@@ -33,9 +36,9 @@ def parts(scores: Vector) -> Vector:
 
 
 def alpha(sums: Vector) -> Vector:
-    """α from summed parts, (…, 4); nan where no argument has two scores or all scores are equal."""
+    """α from summed parts, (…, 4); nan where no argument has two scores or all scores hardly differ."""
     within, n, total, squares = np.moveaxis(sums, -1, 0)
     apart = n * squares - total * total
     with np.errstate(invalid="ignore", divide="ignore"):
-        found: Vector = np.where((n >= 2) & (apart > 1e-12), 1 - (n - 1) * within / apart, np.nan)
+        found: Vector = np.where((n >= 2) & (apart > (FLAT * n) ** 2), 1 - (n - 1) * within / apart, np.nan)
     return found

@@ -10,9 +10,9 @@ import pytest
 
 from maci.audit.judges.asking import Ask, ask_all
 from maci.audit.judges.audit import Plan, audit
-from maci.audit.judges.fake import arguments
+from maci.audit.judges.fake import PlantedJudge, arguments
 from maci.audit.judges.probes import again, padded, signed, turned
-from maci.errors import WrongKey
+from maci.errors import InputError, WrongKey
 from maci.judge.crit import CritScore
 from maci.judge.llm import LlmJudge
 from maci.llm.budget import Ledger
@@ -136,3 +136,9 @@ def test_probes_change_one_thing_only():
         padded(bare).argument.claim.startswith(plain.argument.claim)
         and padded(bare).argument.claim != plain.argument.claim
     )
+
+
+def test_two_judges_of_one_name_are_refused():
+    judges = [PlantedJudge("same", "x"), PlantedJudge("same", "y")]
+    with pytest.raises(InputError, match="two judges are named 'same'"):
+        asyncio.run(audit(arguments(4), lambda batch: judges, Plan(resamples=50)))

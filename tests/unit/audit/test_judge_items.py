@@ -71,7 +71,7 @@ def test_a_file_of_arguments_is_read_and_its_faults_are_named(tmp_path):
     assert [span.label for span in batch.items[0].request.spans] == [None, "x"]
     assert {judge.name for judge in batch.readers()} == {"letters", "words", "phrases"}
     file.write_text(json.dumps({**line, "clam": "typo"}) + "\n")
-    with pytest.raises(InputError, match=r"mine.jsonl, line 1: clam"):
+    with pytest.raises(InputError, match=r"mine.jsonl, line 1: clam: .* a line may have question, context, claim"):
         gather([file], HashEncoder())
     file.write_text("{oops\n")
     with pytest.raises(InputError, match="not JSON"):
@@ -81,6 +81,16 @@ def test_a_file_of_arguments_is_read_and_its_faults_are_named(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="no transcript"):
         gather([tmp_path / "empty"], HashEncoder())
+
+
+def test_lines_of_one_question_and_context_are_one_case(tmp_path):
+    file = tmp_path / "mine.jsonl"
+    lines = [
+        {"question": "Which?", "context": c, "claim": k, "spans": ["A text."]} for c in "xy" for k in ("One.", "Two.")
+    ]
+    file.write_text("\n".join(json.dumps(line) for line in [*lines, {**lines[0], "case": "own"}]))
+    items = [item for batch in gather([file], HashEncoder()) for item in batch.items]
+    assert len({item.case for item in items}) == 3 and items[0].case == items[1].case
 
 
 def table(file):
@@ -135,7 +145,7 @@ def test_people_s_scores_come_back_and_are_compared(tmp_path):
         ("code,score\nCODE,good\n", "row 2: score is 'good'"),
         ("code,score\nCODE,nan\n", "must be a number"),
         ("id,points\n1,2\n", "needs the columns code and score"),
-        ("code,score\nCODE,\n", "no score belongs"),
+        ("code,score\nCODE,\n", r"no score is filled in \(1 row"),
     ],
 )
 def test_files_that_cannot_be_used_say_why(tmp_path, text, says):
@@ -144,6 +154,13 @@ def test_files_that_cannot_be_used_say_why(tmp_path, text, says):
     file.write_text(text.replace("CODE", code(items[0])))
     with pytest.raises(InputError, match=says):
         imported(file, items)
+
+
+def test_semicolons_may_separate_what_people_said(tmp_path):
+    items = items_of(1)
+    file = tmp_path / "people.csv"
+    file.write_text(f"code;score;rater\n{code(items[0])};3;ann, b\n")
+    assert imported(file, items)[0, 0] == 3
 
 
 def test_a_spreadsheet_runs_nothing(tmp_path):

@@ -122,5 +122,23 @@ def test_models_are_audited_beside_a_placebo_and_people_may_guess(
 
 
 def test_readers_sentences_are_not_for_people_to_guess(maci: Callable[..., Any], tmp_path: Path) -> None:
-    ran = maci("audit", "contentiousness", *SMALL, "--out", tmp_path, "--export", tmp_path / "items.csv", "-q")
-    assert ran.code == 2 and "no language model" in ran.err
+    for asked in (
+        ("--export", tmp_path / "items.csv"),
+        ("--import", tmp_path / "items.csv"),
+        ("--self-summaries", "foo"),
+    ):
+        ran = maci("audit", "contentiousness", *SMALL, "--out", tmp_path / "new", *asked, "-q")
+        assert ran.code == 2 and f"{asked[0]}: no language model" in ran.err and not (tmp_path / "new").exists()
+
+
+def test_a_model_that_is_none_is_refused_before_anything_is_held(maci: Callable[..., Any], tmp_path: Path) -> None:
+    common = ("audit", "contentiousness", *SMALL, "--agents", "vllm/a,vllm/a", "--out", tmp_path / "new")
+    ran = maci(*common, "--self-summaries", "foo")
+    assert ran.code == 2 and "--self-summaries" in ran.err and "provider/model" in ran.err
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_folder_of_debates_names_those_in_it(maci: Callable[..., Any], tmp_path: Path) -> None:
+    maci("debate", "dengue", "--out", tmp_path / "run", "-q")
+    ran = maci("audit", "contentiousness", "--transcript", tmp_path)
+    assert ran.code == 2 and "folder of 1 debate" in ran.err and str(tmp_path / "run") in ran.err

@@ -164,6 +164,42 @@ def test_wrong_use_is_exit_2_and_says_what_to_do(maci, options, says):
     assert ran.code == 2 and says in ran.err
 
 
+def _own(n, vary):
+    lines = [
+        {
+            "question": "Which?",
+            "claim": f"Claim {k * vary}.",
+            "reasons": ["It rains."],
+            "spans": ["It rains in the north."],
+        }
+        for k in range(n)
+    ]
+    Path("own.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_too_few_arguments_have_figures_and_no_verdict(maci):
+    _own(1, True)
+    ran = maci("audit", "judges", "--arguments", "own.jsonl", "--resamples", 50, "--strict")
+    assert ran.code == 0 and "UNKNOWN. Too few to say: 1 argument;" in ran.out and "bad" not in ran.out
+    assert "1 argument of 1 debate about 1 case;" in ran.out and "fewer than two arguments" in ran.out
+
+
+def test_arguments_that_all_score_alike_say_nothing_of_the_judges(maci):
+    _own(12, False)
+    found = json.loads(maci("audit", "judges", "--arguments", "own.jsonl", "--resamples", 50, "--json").out)
+    assert (
+        found["verdict"] == "unknown" and found["alpha"]["value"] is None and "nearly the same" in found["alpha"]["how"]
+    )
+    assert {finding["level"] for finding in found["findings"]} == {"unknown"} and found["cases"] == 1
+    assert "Nothing to say: every judge" in Path("maci-audit/judges/audit.html").read_text()
+
+
+def test_a_dry_run_needs_no_key(maci, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    ran = maci("audit", "judges", "--judges", "openai/gpt-4o-mini", "--arguments", FROZEN, "--dry-run")
+    assert ran.code == 0 and "Nothing was sent" in ran.out, ran.err
+
+
 def test_arguments_that_cite_nothing_are_not_for_reader_judges(maci):
     Path("bare.jsonl").write_text(json.dumps({"question": "Which?", "claim": "This."}) + "\n")
     ran = maci("audit", "judges", "--arguments", "bare.jsonl")

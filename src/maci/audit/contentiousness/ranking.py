@@ -22,9 +22,9 @@ from maci.audit.judges.correlation import spearman
 from maci.belief import Vector
 from maci.errors import InputError
 from maci.study.statistics import Statistic
-from maci.study.statistics.clusters import Indices
+from maci.study.statistics.clusters import Indices, units_of
 
-__all__ = ["Weighted", "difference", "macro_auc", "permuted", "resampled", "spearman_of"]
+__all__ = ["Weighted", "difference", "macro_auc", "permuted", "resampled", "spearman_of", "spearman_within"]
 
 Rng = np.random.Generator
 
@@ -40,6 +40,26 @@ def spearman_of(x: ArrayLike, y: ArrayLike) -> Statistic:
         raise InputError(f"x has shape {a.shape} and y {b.shape}: give one value of each per row")
 
     return lambda i: spearman(a[i], b[i])
+
+
+def spearman_within(y: ArrayLike, blocks: Sequence[Hashable]) -> Callable[[Vector], Vector]:
+    """ρ of x, still to be given, with y in each block of two rows or more: 0 where y never varies in it, nan if it varies in none.
+
+    >>> spearman_within([1.0, 2.0, 9.0, 8.0, 7.0, 7.0], "aabbcc")(np.array([0.1, 0.9, 0.1, 0.9, 0.1, 0.9])).round(6).tolist()
+    [1.0, -1.0, 0.0]
+    """
+    b = np.append(np.asarray(y, dtype=float), np.nan)
+    units = [rows for rows in units_of(blocks, len(b) - 1) or [] if len(rows) > 1]
+    place = np.full((len(units), max(map(len, units), default=0)), len(b) - 1)
+    for k, rows in enumerate(units):
+        place[k, : len(rows)] = rows
+
+    def each(x: Vector) -> Vector:
+        found = spearman(np.append(x, np.nan)[place], b[place])
+        known: Vector = np.nan_to_num(found) if np.isfinite(found).any() else found
+        return known
+
+    return each
 
 
 Weighted: TypeAlias = Callable[[Vector], Vector]

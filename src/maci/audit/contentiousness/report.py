@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from math import isfinite
+from dataclasses import asdict, dataclass
+from math import isfinite, isnan
 from typing import Any
 
 from maci.audit.contentiousness.findings import Findings
@@ -54,23 +54,31 @@ def _levels(title: str, found: Findings, trends: Mapping[str, Trend]) -> Grid:
         for i, level in enumerate(found.levels)
     )
     head = ("CL", "D, round 1", "O, last round", f"largest Î, {early(found.rounds)}", "tokens written")
-    return Grid(title, head, rows, "Means over topics and seeds with 95 % intervals.")
+    return Grid(
+        title, head, rows, "Means over topics and seeds" + (" with 95 % intervals." if found.blocks > 1 else ".")
+    )
 
 
 def _order(found: Findings) -> Grid:
     rows = []
     for name, trend in found.trends.items():
         placebo = found.placebo_trends.get(name)
-        said = "–" if trend.peak is None else f"{trend.peak:g} ({100 * (trend.peak_share or 0):.0f} %)"
+        share = "" if trend.peak_share is None else f" ({100 * trend.peak_share:.0f} %)"
+        said = "–" if trend.peak is None else f"{trend.peak:g}{share}"
+        rho = "–" if isnan(trend.rho) else f"{trend.rho:.2f}"
         paper = f"{PAPER[name]:.2f}" if name in PAPER else "–"
         step = figure(trend.step, 0 if name == "written" else 2)
         p = "–" if trend.p is None else f"{trend.p:.3f}"
         signal = SIGNALS[name][0].format(early=early(found.rounds))
-        rows.append((signal, figure(trend.rho), p, figure(placebo.rho) if placebo else "–", paper, step, said))
-    head = ("signal", "ρ with CL", "p", "under the placebo", "paper", "highest − lowest level", "highest at CL (share)")
+        rows.append(
+            (signal, figure(trend.within), p, figure(placebo.within) if placebo else "–", step, said, rho, paper)
+        )
+    head = ("signal", "ρ with CL", "p", "under the placebo", "highest − lowest level", "highest at CL (share)",
+            "ρ over all debates", "paper")  # fmt: skip
     note = (
-        "ρ: Spearman's over all debates; intervals draw whole topics × seeds anew; p exchanges levels within them. "
-        "The share says how often that level is highest "
+        "ρ with CL: the mean of Spearman's within a topic and seed, 0 where the signal never varies there; intervals draw topics × "
+        "seeds anew; p exchanges levels within them. ρ over all debates is the paper's: differences between topics are in it, so it "
+        "has no interval of its own. The share says how often that level is highest "
         "when they are drawn anew; the paper's Î is highest at 0.5."
     )
     return Grid("Does it follow the dial?", head, tuple(rows), note)
@@ -129,7 +137,8 @@ def _charts(found: Findings) -> Iterator[Chart]:
 def _points(levels: Sequence[float], means: Sequence[Interval]) -> Iterator[Point]:
     for level, mean in sorted(zip(levels, means, strict=True), key=lambda pair: pair[0]):
         if isfinite(mean.value):
-            yield Point(x=level, y=mean.value, low=mean.low, high=mean.high, n=mean.n)
+            ends = (None, None) if isnan(mean.low) else (mean.low, mean.high)
+            yield Point(x=level, y=mean.value, low=ends[0], high=ends[1], n=mean.n)
 
 
 def about(found: Findings, panel: str) -> str:
@@ -238,12 +247,14 @@ def as_json(found: Findings, verdict: Verdict) -> dict[str, Any]:
 def _number(interval: Interval | None) -> dict[str, Any] | None:
     if interval is None or not isfinite(interval.value):
         return None
-    return {"value": interval.value, "low": interval.low, "high": interval.high, "n": interval.n, "how": interval.how}
+    found: dict[str, Any] = plain(asdict(interval))
+    return found
 
 
 def _trend(trend: Trend) -> dict[str, Any]:
     return {
-        "rho": _number(trend.rho),
+        "rho": plain(trend.rho),
+        "rho_within": _number(trend.within),
         "p": trend.p,
         "step": _number(trend.step),
         "means": [_number(mean) for mean in trend.means],

@@ -1,19 +1,24 @@
 """What the dial does to beliefs and evidence: D of round 1, O of the last round and Î, level by level (SPEC 8).
 
-Spearman's ρ is over all debates, as in the paper; the interval draws whole topics × seeds, since the debates of one share their
-openings and their evidence. The step is the mean difference between the highest and the lowest level of the same topic and seed.
+Spearman's ρ over all debates is the paper's figure. Topics differ in D and O by more than the dial moves them, which draws it towards
+0; a resample with fewer of them has a larger ρ, so that no bootstrap interval belongs to it. What the dial does is therefore read
+within topics × seeds: the mean of their own ρ, with the interval of a mean over them. The step is the mean difference between the
+highest and the lowest level of the same topic and seed.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from maci.audit.contentiousness.ranking import permuted, spearman_of
+from maci.audit.contentiousness.ranking import permuted, spearman_of, spearman_within
 from maci.audit.contentiousness.sample import Held
-from maci.study.statistics import RESAMPLES, Interval, bootstrap, bootstrap_mean
+from maci.belief import Vector
+from maci.study.statistics import RESAMPLES, Interval, bootstrap_mean
 
 __all__ = ["PERMUTATIONS", "SIGNALS", "Trend", "trend", "trends"]
 
@@ -32,10 +37,12 @@ class Trend:
     """One signal against the dial."""
 
     name: str
-    rho: Interval
-    """Spearman's, over all debates."""
+    rho: float
+    """Spearman's, over all debates; nan where the signal never varies."""
+    within: Interval
+    """The mean of ρ over topics × seeds, 0 in those where the signal never varies."""
     p: float | None
-    """Chance of a ρ at least as far from 0 if levels were exchanged within topics × seeds."""
+    """Chance of a ``within`` at least as far from 0 if levels were exchanged within topics × seeds."""
     step: Interval
     """Mean difference, highest level − lowest, of the same topic and seed."""
     means: tuple[Interval, ...]
@@ -43,7 +50,7 @@ class Trend:
     peak: float | None
     """The level with the highest mean; ``None`` where all are equal."""
     peak_share: float | None
-    """How often that level has it when topics × seeds are drawn anew."""
+    """How often that level has it when topics × seeds are drawn anew; ``None`` of one."""
 
 
 def trends(
@@ -63,27 +70,34 @@ def trend(
     blocks = [sitting.block for sitting, _ in known]
     level = np.array([sitting.level for sitting, _ in known])
     value = np.array([found for _, found in known], dtype=float)  # what rounding leaves between equals is no order
-    rho = bootstrap(spearman_of(level, value), len(known), rng, groups=blocks, method="percentile", resamples=resamples)
-    everywhere = np.arange(len(known))
-    p = permuted(
-        lambda x: float(spearman_of(x, value)(everywhere[None])[0]), level, everywhere, blocks, rng, PERMUTATIONS
-    )
+    each = spearman_within(value, blocks)
+    p = permuted(lambda x: _mean(each(x)), level, np.arange(len(known)), blocks, rng, PERMUTATIONS)
     by_block: dict[tuple[str, int], dict[float, float]] = {}
     for sitting, found in known:
         by_block.setdefault(sitting.block, {})[sitting.level] = found
     high, low = max(levels), min(levels)
     steps = [some[high] - some[low] for some in by_block.values() if high in some and low in some]
-    means = tuple(
-        bootstrap_mean(
-            value[level == at],
-            rng,
-            groups=[b for b, s in zip(blocks, level, strict=True) if s == at],
-            resamples=resamples,
-        )
-        for at in levels
-    )
     peak, share = _peak(by_block, levels, rng, min(resamples, 2000))
-    return Trend(name, rho, p, bootstrap_mean(steps, rng, resamples=resamples), means, peak, share)
+    return Trend(
+        name=name,
+        rho=float(spearman_of(level, value)(np.arange(len(known))[None])[0]),
+        within=_interval(each(level), rng, resamples),
+        p=p,
+        step=_interval(steps, rng, resamples),
+        means=tuple(_interval(value[level == at], rng, resamples) for at in levels),
+        peak=peak,
+        peak_share=share,
+    )
+
+
+def _mean(values: Vector) -> float:
+    return float(values.mean()) if len(values) else math.nan
+
+
+def _interval(values: ArrayLike, rng: np.random.Generator, resamples: int) -> Interval:
+    """A mean over topics × seeds; of one there is no interval."""
+    found = bootstrap_mean(values, rng, resamples=resamples)
+    return replace(found, low=math.nan, high=math.nan, how="one debate per level") if found.n == 1 else found
 
 
 def _peak(
@@ -92,10 +106,12 @@ def _peak(
     rng: np.random.Generator,
     resamples: int,
 ) -> tuple[float | None, float | None]:
-    """Where the mean is highest, and how often it is there among resamples; of the blocks that have every level."""
+    """Where the mean is highest, and how often it is there among resamples of blocks that have every level, if there are several."""
     table = np.array([[some[at] for at in levels] for some in by_block.values() if all(at in some for at in levels)])
     if not len(table) or np.ptp(table.mean(axis=0)) < 1e-9:
         return None, None
     top = int(table.mean(axis=0).argmax())
+    if len(table) == 1:
+        return levels[top], None
     drawn = table[rng.integers(0, len(table), (resamples, len(table)))].mean(axis=1)
     return levels[top], float((drawn.argmax(axis=1) == top).mean())

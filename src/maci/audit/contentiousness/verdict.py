@@ -1,16 +1,17 @@
 """Does the dial move these agents? The measurements in plain words, with advice.
 
 Three questions, one answer each: is the wording another (AUC beyond the placebo's), do beliefs part more at high contentiousness
-(ρ of CL with D of round 1 above 0), is less evidence shared (ρ of CL with O of the last round below 0). *Moves* needs an interval
-that excludes no effect and, since intervals from few debates are too narrow, p < 0.05 when levels are exchanged within topics ×
-seeds. Readers are not asked the first: their sentences were written for them, one set for each level, so that telling them apart
-would prove nothing.
+(ρ of CL with D of round 1 above 0), is less evidence shared (ρ of CL with O of the last round below 0); ρ is the mean within topics ×
+seeds, not the paper's over all debates. *Moves* needs an interval that excludes no effect and, since intervals from few debates are
+too narrow, p < 0.05 when levels are exchanged within topics × seeds. Readers are not asked the first: their sentences were written
+for them, one set for each level, so that telling them apart would prove nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Literal
 
 from maci.audit.contentiousness.findings import FEW, Findings
@@ -54,13 +55,14 @@ class Verdict:
 def figure(interval: Interval | None, digits: int = 2) -> str:
     """A number with its interval as a person reads it.
 
-    >>> figure(Interval(0.512, 0.4, 0.6, 10, "percentile")), figure(None)
-    ('0.51 [0.40, 0.60]', 'undefined')
+    >>> nan = float("nan")
+    >>> figure(Interval(0.512, 0.4, 0.6, 10, "percentile")), figure(None), figure(Interval(1.0, nan, nan, 1, "one debate"))
+    ('0.51 [0.40, 0.60]', 'undefined', '1.00')
     """
-    if interval is None or interval.value != interval.value:
+    if interval is None or isnan(interval.value):
         return "undefined"
     value, low, high = (f"{x + 0.0:.{digits}f}" for x in (interval.value, interval.low, interval.high))
-    return f"{value} [{low}, {high}]"
+    return value if isnan(interval.low) else f"{value} [{low}, {high}]"
 
 
 def judge(found: Findings) -> Verdict:
@@ -107,11 +109,9 @@ def _evidence(found: Findings) -> Aspect:
 
 def _answer(trend: Trend | None, meant: int) -> Answer:
     """Whether ρ lies, with its interval, on the side it is meant to."""
-    if trend is None or trend.rho.value != trend.rho.value:
+    if trend is None or isnan(trend.within.low) or not _unlikely(trend.p):
         return "no effect shown"
-    low, high = sorted((meant * trend.rho.low, meant * trend.rho.high))
-    if not _unlikely(trend.p):
-        return "no effect shown"
+    low, high = sorted((meant * trend.within.low, meant * trend.within.high))
     return "moves" if low > 0 else "moves the wrong way" if high < 0 else "no effect shown"
 
 
@@ -124,11 +124,12 @@ def _chance(p: float | None) -> str:
 
 
 def _trend(trend: Trend | None, name: str, found: Findings) -> str:
-    if trend is None or trend.rho.value != trend.rho.value:
-        return f"{name} is undefined, or never varies"
+    if trend is None or isnan(trend.within.value):
+        return f"{name} is undefined, or never varies with CL"
     high, low = found.levels[0], found.levels[-1]
+    alone = "; intervals are undefined with one debate per level" if isnan(trend.within.low) else ""
     return (
-        f"{name} follows CL with ρ {figure(trend.rho)} ({_chance(trend.p)}); "
+        f"{name} follows CL with ρ {figure(trend.within)} within a topic and seed ({_chance(trend.p)}{alone}); "
         f"from CL {low:g} to {high:g} it changes by {figure(trend.step)} "
         f"(means {trend.means[-1].value:.2f} and {trend.means[0].value:.2f})"
     )
@@ -185,7 +186,9 @@ def _warnings(found: Findings, aspects: Sequence[Aspect]) -> tuple[str, ...]:
     warnings = []
     if found.blocks < FEW:
         warnings.append(
-            f"Only {plural(found.blocks, 'pair')} of topic and seed: intervals from so few are too narrow, take this as a first look."
+            f"Only {plural(found.blocks, 'pair')} of topic and seed: "
+            + ("no interval can be had from one" if found.blocks == 1 else "intervals from so few are too narrow")
+            + ", take this as a first look."
         )
     if found.left_out:
         warnings.append(f"{found.left_out} of {found.held} debates ended early or are not over; they are in no figure.")

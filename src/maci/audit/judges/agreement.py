@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from maci.audit.judges.correlation import Rows, pearson, spearman
 from maci.audit.judges.estimate import Estimate, Indices, Sampling, undefined
 from maci.belief import Vector
+from maci.judge.alpha import FLAT, parts
 from maci.judge.alpha import alpha as alpha_from
-from maci.judge.alpha import parts
 from maci.study.statistics import Statistic
 
 __all__ = ["alpha", "alpha_of", "levelled", "others", "pairwise", "scores_needed", "spread", "with_rest"]
 
 
 def alpha_of(scores: Rows) -> Statistic:
-    """α of (judges, arguments) scores, as a statistic; nan where no argument has two scores or all scores are equal.
+    """α of (judges, arguments) scores, as a statistic; nan where no argument has two scores or all scores hardly differ.
 
     >>> scores = np.array([[0.1, 0.5, 0.9], [0.2, 0.5, np.nan]])
     >>> alpha_of(scores)(np.arange(3)[None]).round(4).tolist()
@@ -41,9 +41,12 @@ def alpha(scores: Rows, sampling: Sampling) -> Estimate:
     rows = np.flatnonzero(np.isfinite(scores).sum(axis=0) >= 2)
     if len(scores) < 2:
         return undefined("there is one judge, and nobody to agree with")
-    if not len(rows):
-        return undefined("no argument has scores of two judges")
-    return sampling.estimate(alpha_of(scores[:, rows]), rows)
+    if len(rows) < 2:
+        return undefined("fewer than two arguments have scores of two judges", len(rows))
+    found = alpha_of(scores[:, rows])
+    if np.isnan(found(np.arange(len(rows))[None])[0]):
+        return undefined(f"all scores are nearly the same (standard deviation below {FLAT:g})", len(rows))
+    return sampling.estimate(found, rows)
 
 
 def levelled(scores: Rows) -> Rows:

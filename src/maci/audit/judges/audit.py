@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,6 +20,7 @@ from maci.audit.judges.probes import PROBES, again
 from maci.audit.judges.ratings import Ratings, Subject, panel_mean
 from maci.audit.judges.swaps import JudgeSwap, OrderSwap, judge_swap, order_swap, swap_rate
 from maci.controller.inputs import Seat
+from maci.errors import InputError
 from maci.judge.crit import Judge
 from maci.judge.panel import shuffled
 from maci.llm.budget import Ledger
@@ -271,6 +273,8 @@ async def audit(
     own = plan or Plan()
     asks, items, place = planned(batches, seats, own)
     judges = [Seat(judge.name, judge.family) for judge in seats(batches[0])]
+    if again := next((name for name, n in Counter(seat.name for seat in judges).items() if n > 1), None):
+        raise InputError(f"two judges are named {again!r}, and could not be told apart: give each a `name` of its own")
     asked = await ask_all(asks, ledger or Ledger(), lambda so_far: told(so_far, len(asks)))
     pairs = {
         judge.name: await presented_both_ways(

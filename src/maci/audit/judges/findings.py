@@ -7,16 +7,18 @@ Every limit is here and in docs/audits.md; the false alarms they raise on judges
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from maci.audit.judges.agreement import scores_needed
 from maci.audit.judges.estimate import Estimate
+from maci.judge.alpha import FLAT
+from maci.story.words import plural
 
 if TYPE_CHECKING:
     from maci.audit.judges.audit import Audit, JudgeFigures
 
-__all__ = ["LIMITS", "Finding", "Level", "findings", "verdict"]
+__all__ = ["ENOUGH", "LIMITS", "Finding", "Level", "findings", "verdict", "withheld"]
 
 Level = Literal["good", "watch", "bad", "unknown"]
 _ORDER: dict[Level, int] = {"good": 0, "unknown": 1, "watch": 2, "bad": 3}
@@ -36,6 +38,8 @@ LIMITS = {
 something besides the argument adds or takes) and ``length`` the interval must leave out 0 as well."""
 
 
+ENOUGH = 10
+"""Fewer arguments than this are too few for any verdict."""
 _PAIRS = 0.10
 """Of a preference between two, on a scale from −1 to 1."""
 
@@ -54,8 +58,22 @@ class Finding:
 
 
 def findings(audit: Audit) -> tuple[Finding, ...]:
-    """Every check of an audit, the panel's first."""
-    return (*_panel(audit), *(found for figures in audit.judges for found in _judge(figures)))
+    """Every check of an audit, the panel's first; all unknown where there can be no verdict."""
+    found = (*_panel(audit), *(check for figures in audit.judges for check in _judge(figures)))
+    return tuple(replace(check, level="unknown", advice="") for check in found) if withheld(audit) else found
+
+
+def withheld(audit: Audit) -> str:
+    """Why there can be no verdict; empty where there can."""
+    if audit.arguments < ENOUGH:
+        return f"Too few to say: {plural(audit.arguments, 'argument')}; a verdict needs at least {ENOUGH}."
+    spreads = [f.spread.value for f in audit.judges if f.spread.value is not None]
+    if spreads and max(spreads) < FLAT:
+        return (
+            f"Nothing to say: every judge gives all {audit.arguments} arguments nearly the same score (standard deviation below "
+            f"{FLAT:g}); audit them on arguments that differ."
+        )
+    return ""
 
 
 def verdict(found: Sequence[Finding]) -> Level:

@@ -1,8 +1,8 @@
 """A blind audit by people: items out, scores in.
 
 Out go the question, the argument and its cited pieces under a code: no agent, no model, no judge's score, in an order of their own.
-People fill in ``score`` (any scale, more is better) and may sign with ``rater``. The code is a hash of the argument's id, so that
-the same command with ``--import`` knows them again.
+People fill in ``score`` (any scale, the same throughout; more is better) and may sign with ``rater``. The code is a hash of the
+argument's id, so that the same command with ``--import`` knows them again.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from maci.audit.judges.correlation import Rows
 from maci.audit.judges.estimate import Estimate, Sampling, undefined
 from maci.audit.judges.items import Item
 from maci.errors import EnvironmentError_, InputError
+from maci.story.words import plural
 
 __all__ = ["COLUMNS", "blind", "code", "exported", "human_alpha", "imported"]
 
@@ -90,20 +91,25 @@ def _rows(file: Path) -> list[dict[str, Any]]:
             return [json.loads(line) for line in text.splitlines() if line.strip()]
     except ValueError as error:
         raise InputError(f"{file}: not JSON: {error}") from error
-    return list(csv.DictReader(io.StringIO(text, newline="")))
+    head = text.partition("\n")[0]
+    separator = ";" if head.count(";") > head.count(",") else ","  # some spreadsheets write semicolons
+    return list(csv.DictReader(io.StringIO(text, newline=""), delimiter=separator))
 
 
 def imported(file: Path, items: Sequence[Item]) -> Rows:
     """(raters, items): what people said; nan where they did not. Rows without a score are skipped, wrong ones named."""
     place = {code(item): i for i, item in enumerate(items)}
     raters: dict[str, np.typing.NDArray[np.float64]] = {}
-    unknown = 0
+    unknown = empty = 0
     for number, row in enumerate(_rows(file), 2):
         where = f"{file}, row {number}"
         if not isinstance(row, dict) or "code" not in row or "score" not in row:
-            raise InputError(f"{where}: needs the columns code and score; start from a file that --export wrote")
+            raise InputError(
+                f"{where}: needs the columns code and score, separated by commas or semicolons; start from a file that --export wrote"
+            )
         given = str(row["score"] if row["score"] is not None else "").strip()
         if not given:
+            empty += 1
             continue
         try:
             value = float(given)
@@ -116,6 +122,10 @@ def imported(file: Path, items: Sequence[Item]) -> Rows:
             continue
         own = raters.setdefault(str(row.get("rater") or "").strip(), np.full(len(items), np.nan))
         own[i] = value
+    if not raters and not unknown:
+        raise InputError(
+            f"{file}: no score is filled in ({plural(empty, 'row')} without one): write numbers into the column `score`"
+        )
     if not raters:
         raise InputError(
             f"{file}: no score belongs to an argument of this audit ({unknown} belong to none): give the same --arguments, --n and "

@@ -88,7 +88,9 @@ class ArgumentLine(BaseModel):
     unverified: int = Field(default=0, ge=0, description="citations that did not stand")
     id: str = ""
     debate: str = Field(default="", description="arguments of one debate have the same; needed for judge swaps")
-    case: str = Field(default="", description="arguments about one case have the same; the debate if left out")
+    case: str = Field(
+        default="", description="arguments about one case have the same; those of one question and context if left out"
+    )
     agent: str = Field(default="", description="who made it; judges are not told")
     family: str = Field(default="", description="the model family of who made it; judges are not told")
 
@@ -219,10 +221,9 @@ def _from_lines(file: Path) -> list[Batch]:
             argument=argument, spans=spans, unverified=line.unverified, seed=call_seed("audit", identity),
         )  # fmt: skip
         name = line.debate or line.case or identity
+        case = line.case or f"{line.question}\n{line.context}"
         debates.setdefault(name, []).append(
-            Item(
-                id=identity, debate=name, case=line.case or name, agent=line.agent, family=line.family, request=request
-            )
+            Item(id=identity, debate=name, case=case, agent=line.agent, family=line.family, request=request)
         )
     return [Batch(items=tuple(items), readers=lambda: readers) for items in debates.values()]
 
@@ -242,7 +243,8 @@ def _line(text: str, where: str) -> ArgumentLine:
         return ArgumentLine.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
-        raise InputError(f"{where}: {'.'.join(map(str, first['loc']))}: {first['msg'].lower()}") from error
+        keys = f"; a line may have {', '.join(ArgumentLine.model_fields)}" if first["type"] == "extra_forbidden" else ""
+        raise InputError(f"{where}: {'.'.join(map(str, first['loc']))}: {first['msg'].lower()}{keys}") from error
     except ValueError as error:
         raise InputError(f"{where}: not JSON: {error}") from error
 

@@ -10,7 +10,7 @@ import numpy as np
 from maci.audit.judges.audit import Audit
 from maci.audit.judges.correlation import Rows
 from maci.audit.judges.estimate import Estimate
-from maci.audit.judges.report import VERDICTS, Table, findings_rows, head, tables
+from maci.audit.judges.report import Table, findings_rows, head, tables, verdict_words
 from maci.page.chart import Chart, Point, Series
 from maci.page.document import document
 from maci.page.markup import Markup, el
@@ -32,7 +32,7 @@ def page(audit: Audit, scores: Rows, extra: Sequence[Table] = (), *, about: str 
             el("h1", "The judges, audited"),
             el(
                 "div",
-                el("p", el("span", audit.verdict, class_=_KIND[audit.verdict]), " · ", VERDICTS[audit.verdict]),
+                el("p", el("span", audit.verdict, class_=_KIND[audit.verdict]), " · ", verdict_words(audit)),
                 el("p", head(audit)),
                 class_="verdict",
             ),

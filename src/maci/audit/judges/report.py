@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from maci.audit.judges.audit import Audit
 from maci.audit.judges.convarg import Comparison
 from maci.audit.judges.estimate import Estimate
-from maci.audit.judges.findings import Level
+from maci.audit.judges.findings import Level, withheld
 from maci.audit.judges.people import Agreement
 from maci.audit.judges.swaps import CLOSE
+from maci.story.words import plural
 
 __all__ = ["VERDICTS", "Table", "compared", "markdown", "number", "people_table", "tables", "text"]
 
@@ -161,11 +162,11 @@ def people_table(found: Sequence[Agreement], human: Estimate, raters: int) -> Ta
                 number(a.rho),
                 number(a.pairs, percent=True),
                 number(a.auc),
-                f"{a.rho.n} arguments, {a.pairs.n} pairs",
+                f"{plural(a.rho.n, 'argument')}, {plural(a.pairs.n, 'pair')}",
             )
             for a in found
         ),
-        note=f"{raters} rater{'s' if raters != 1 else ''}; people among themselves: α {number(human)}.",
+        note=f"{plural(raters, 'rater')}; people among themselves: α {number(human)}.",
     )
 
 
@@ -206,13 +207,21 @@ def findings_rows(audit: Audit, levels: Sequence[Level]) -> list[tuple[str, str,
 def head(audit: Audit) -> str:
     """Who and what, in a line."""
     who = ", ".join(f"{f.name} ({f.family})" for f in audit.judges)
-    cost = f"{audit.calls:,} scores, {audit.tokens:,} tokens" + (f", ${audit.usd:.4f}" if audit.usd else "")
-    return f"{who}: {audit.arguments} arguments of {audit.debates} debates about {audit.cases} cases; {cost}."
+    cost = f"{plural(audit.calls, 'score')}, {plural(audit.tokens, 'token')}" + (
+        f", ${audit.usd:.4f}" if audit.usd else ""
+    )
+    found = f"{plural(audit.arguments, 'argument')} of {plural(audit.debates, 'debate')} about {plural(audit.cases, 'case')}"
+    return f"{who}: {found}; {cost}."
+
+
+def verdict_words(audit: Audit) -> str:
+    """The verdict in a sentence."""
+    return withheld(audit) or VERDICTS[audit.verdict]
 
 
 def text(audit: Audit, extra: Sequence[Table] = (), *, full: bool = True) -> str:
     """For a terminal."""
-    lines = [head(audit), "", f"{audit.verdict.upper()}. {VERDICTS[audit.verdict]}"]
+    lines = [head(audit), "", f"{audit.verdict.upper()}. {verdict_words(audit)}"]
     for level in ("bad", "watch"):
         for _, who, says, advice in findings_rows(audit, [level]):
             lines.append(f"  {level:<5}  {who}: {says}")
@@ -239,7 +248,7 @@ def plain_tables(found: Sequence[Table]) -> str:
 
 def markdown(audit: Audit, extra: Sequence[Table] = ()) -> str:
     """For tickets and papers."""
-    parts = ["# Audit of the judges", head(audit), f"**{audit.verdict.upper()}.** {VERDICTS[audit.verdict]}"]
+    parts = ["# Audit of the judges", head(audit), f"**{audit.verdict.upper()}.** {verdict_words(audit)}"]
     rows = findings_rows(audit, ["bad", "watch"])
     if rows:
         parts.append(_grid(Table(title="", head=("", "whose", "finding", "what to do"), rows=tuple(rows))))

@@ -53,7 +53,12 @@ def audit_judges(
         Path | None, typer.Option(help="Write the arguments for people, blind (.csv or .jsonl).", dir_okay=False)
     ] = None,
     import_: Annotated[
-        Path | None, typer.Option("--import", help="People's scores: the exported file, filled in.", dir_okay=False)
+        Path | None,
+        typer.Option(
+            "--import",
+            help="People's scores: the exported file, filled in (any scale, more is better).",
+            dir_okay=False,
+        ),
     ] = None,
     human: Annotated[
         str | None, typer.Option(help="Instead: against people's choices on a public set (ukp_convarg).", metavar="SET")

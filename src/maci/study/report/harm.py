@@ -42,7 +42,7 @@ def harm_table(arena: Arena, estimates: Estimates) -> Table | None:
     """Moves of the agents' leads: to the majority, without evidence, from right to wrong and back."""
     lines = []
     for entrant in debaters(arena):
-        places = sorted(entrant.answers)
+        places = [place for place in sorted(entrant.answers) if len(entrant.answers[place].row.course) > 1]
         moves, along, blind, watched = [], [], [], []
         spoiled: list[tuple[float, Place]] = []
         mended: list[tuple[float, Place]] = []
@@ -73,7 +73,7 @@ def harm_table(arena: Arena, estimates: Estimates) -> Table | None:
     if not lines:
         return None
     columns = (
-        Column(key="n", title="debates"),
+        Column(key="n", title="debates", about="that had a round after the openings"),
         Column(key="moves", title="moves", about="changes of an agent's leading outcome, for each debate"),
         Column(key="to_majority", title="to the majority %", about="of the moves: to what most others led with"),
         Column(

@@ -48,6 +48,16 @@ def _shown(arena: Arena) -> list[Entrant]:
     return [e for e in arena.entrants if e.name == arena.reference or not (e.member or e.ablation)]
 
 
+def _missing(arena: Arena) -> tuple[str, ...]:
+    """Who is not shown, as a note."""
+    shown = {e.name for e in _shown(arena)}
+    if not (names := [e.name for e in arena.entrants if e.name not in shown]):
+        return ()
+    return (
+        f"Left out: ablations, and members of a family, of which the best on dev stands for all ({', '.join(names)}).",
+    )
+
+
 def selective_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart] | None:
     """Accuracy of the surest answers, by how many are given."""
     lines, series = [], []
@@ -93,6 +103,7 @@ def selective_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart] |
         notes=(
             "Acc@1 % of the answers with the highest calibrated confidence. Where confidence says nothing, every column is the same "
             "and AURC is the share of errors. `maci debate --risk` makes this choice for one case.",
+            *_missing(arena),
         ),
     )
     chart = Chart(
@@ -147,6 +158,7 @@ def conformal_table(study: Gathered, arena: Arena, estimates: Estimates) -> Tabl
         notes=(
             "Half of dev teaches T, ε and the score, the other half the thresholds, test is only counted. With too few cases for a "
             "coverage the set holds every outcome. The promise is about cases like those of dev.",
+            *_missing(arena),
         ),
     )
 

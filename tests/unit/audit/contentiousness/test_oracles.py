@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from maci.audit.contentiousness.classifier import fit
-from maci.audit.contentiousness.ranking import difference, macro_auc, permuted, resampled, spearman_of
+from maci.audit.contentiousness.ranking import difference, macro_auc, permuted, resampled, spearman_of, spearman_within
 
 stats = pytest.importorskip("scipy.stats", reason="needs the extra eval: pip install '.[eval]'")
 linear = pytest.importorskip("sklearn.linear_model", reason="needs the extra eval: pip install '.[eval]'")
@@ -74,6 +74,23 @@ def test_spearman_is_scipys_with_ties(seed: int) -> None:
         warnings.simplefilter("ignore")
         expected = [stats.spearmanr(level[i], value[i]).statistic for i in drawn]
     assert spearman_of(level, value)(drawn) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_spearman_within_blocks_is_scipys_in_each_and_nought_where_nothing_varies(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    blocks = rng.permutation(np.repeat(np.arange(7), [5, 5, 5, 4, 3, 5, 1]))
+    level, value = rng.permutation(28) / 28, rng.normal(size=28).round(1)
+    value[blocks == 5] = 0.3
+    expected = [stats.spearmanr(level[at], value[at]).statistic for b in range(5) for at in [blocks == b]]
+    found = dict(
+        zip(
+            [b for b in dict.fromkeys(blocks.tolist()) if b != 6],
+            spearman_within(value, blocks.tolist())(level),
+            strict=True,
+        )
+    )
+    assert [found[b] for b in range(5)] == pytest.approx(expected) and found[5] == 0
 
 
 def test_exchanging_levels_within_blocks_is_the_count_over_all_exchanges() -> None:

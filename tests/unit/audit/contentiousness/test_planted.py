@@ -12,9 +12,11 @@ from dial_helpers import audited, deaf, hears, planned, seating, told
 from fake_house import FakeHouse
 from maci.agents.contentiousness import STANCES, tone
 from maci.audit.contentiousness.findings import Findings, findings
+from maci.audit.contentiousness.plan import Sitting
 from maci.audit.contentiousness.play import play, recorded
 from maci.audit.contentiousness.report import as_json, html, markdown, text
-from maci.audit.contentiousness.sample import held
+from maci.audit.contentiousness.sample import Held, held
+from maci.audit.contentiousness.trends import trend
 from maci.audit.contentiousness.verdict import judge
 from maci.errors import InputError
 from maci.llm.fake import Message, Request
@@ -42,7 +44,7 @@ def test_a_model_that_shouts_at_high_levels_is_moved_in_wording_beliefs_and_evid
         "shared evidence": "moves",
     }
     assert verdict.overall == "moves" and verdict.good
-    assert moved.trends["d"].rho.low > 0.3 and moved.trends["o"].rho.high < 0
+    assert moved.trends["d"].within.low > 0.3 and moved.trends["o"].within.high < 0
 
 
 def test_a_model_that_ignores_the_dial_is_not_moved(unmoved: Findings) -> None:
@@ -54,7 +56,7 @@ def test_a_model_that_ignores_the_dial_is_not_moved(unmoved: Findings) -> None:
 def test_the_placebo_moves_nobody(moved: Findings, unmoved: Findings) -> None:
     for found in (moved, unmoved):
         assert found.placebo is not None and found.placebo.auc.low <= 0.5 <= found.placebo.auc.high + 0.05
-        rho = found.placebo_trends["d"].rho
+        rho = found.placebo_trends["d"].within
         assert rho.low <= 0 <= rho.high
 
 
@@ -153,3 +155,39 @@ def test_two_debates_a_level_are_too_few_to_show_anything(tmp_path: Path) -> Non
     found = findings(audited(plan, tmp_path, deaf), plan.levels, np.random.default_rng(0), resamples=200)
     assert {aspect.answer for aspect in judge(found).aspects} == {"no effect shown"}
     assert any("Only 2" in warning for warning in judge(found).warnings)
+
+
+def test_one_debate_a_level_has_figures_and_no_interval(tmp_path: Path) -> None:
+    plan = planned(seeds=1, topics=dict(list(planned().topics.items())[:1]), levels=(0.9, 0.1), rounds=1, placebo=False)
+    found = findings(audited(plan, tmp_path, hears), plan.levels, np.random.default_rng(0), resamples=200)
+    trend, verdict = found.trends["d"], judge(found)
+    assert trend.within.value == trend.rho == pytest.approx(1.0) and np.isnan(trend.within.low) and trend.p == 1.0
+    assert verdict.aspects[1].answer == "no effect shown"
+    assert "undefined with one debate per level" in verdict.aspects[1].why and "[" not in verdict.aspects[1].why
+    assert as_json(found, verdict)["trends"]["d"]["step"]["low"] is None and "nan" not in html(
+        found, verdict, "planted"
+    )
+
+
+def test_topics_that_differ_do_not_hide_what_the_dial_does_within_each() -> None:
+    levels, places = (0.9, 0.5, 0.1), range(6)
+    debates = [_shared(str(topic), level, o=0.15 * topic - 0.02 * level) for topic in places for level in levels]
+    found = trend("o", debates, levels, np.random.default_rng(0), resamples=500)
+    assert found.rho == pytest.approx(-0.15, abs=0.05)  # hardly anything, over all debates
+    assert found.within.value == found.within.high == -1.0 and found.p is not None and found.p < 0.05
+
+
+def test_a_topic_the_dial_leaves_alone_counts_as_no_order() -> None:
+    levels = (0.9, 0.5, 0.1)
+    debates = [_shared(topic, level, o=level * (topic == "a")) for topic in "ab" for level in levels]
+    assert trend("o", debates, levels, np.random.default_rng(0), resamples=200).within.value == pytest.approx(0.5)
+    still = [_shared(topic, level, o=ord(topic)) for topic in "ab" for level in levels]
+    found = trend("o", still, levels, np.random.default_rng(0), resamples=200)
+    assert np.isnan(found.within.value) and found.p is None
+
+
+def _shared(topic: str, level: float, o: float) -> Held:
+    return Held(
+        sitting=Sitting(topic=topic, seed=0, level=level), rounds=1, planned=1, over="max_rounds", d=(0.5,), o=(o,),
+        gain=(0.1,), spoken=(), silent=0, written=10,
+    )  # fmt: skip
