@@ -73,6 +73,20 @@ def test_explain_shows_tests_thresholds_gains_and_costs() -> None:
     assert "Triage after the vote of all openings" in said
 
 
+@pytest.mark.parametrize("risk", ["nan", "3", "-0.1", "much"])
+def test_a_risk_is_a_number_between_0_and_1(risk: str) -> None:
+    code, said = ask("case.yaml", "--panel", "sure.yaml", "--risk", risk)
+    assert code == 2
+    assert f"{risk} is not a number between 0 and 1" in said
+
+
+def test_a_coverage_that_nothing_can_promise_is_named() -> None:
+    _, said = ask("case.yaml", "--panel", "sure.yaml", "--plain", "--set", "coverage=0.8")
+    assert "answer.coverage does nothing here: prediction sets need a calibration" in said
+    _, said = ask("case.yaml", "--panel", "sure.yaml", "--plain")
+    assert "answer.coverage" not in said
+
+
 def test_before_a_debate_a_risk_level_asks_for_confidence_alone() -> None:
     for risk, withheld in (("0.1", False), ("0.01", True)):  # x says 0.98
         _, said = ask("case.yaml", "--panel", "sure.yaml", "--json", "--risk", risk)

@@ -271,6 +271,12 @@ def test_a_closed_pipe_on_standard_error_exits_3() -> None:
     assert Path("out/results.csv").exists()
 
 
+def test_a_file_that_is_not_utf8_says_what_to_do() -> None:
+    Path("cases.jsonl").write_text('{"question": "Is it?"}', encoding="utf-16")
+    with pytest.raises(InputError, match="save it as UTF-8"):
+        batch()
+
+
 def test_a_folder_that_cannot_be_is_refused_before_anything_is_asked() -> None:
     Path("file").touch()
     with pytest.raises(InputError, match="file is a file, not a folder"):
