@@ -135,13 +135,13 @@ def batch(
     The same command with the same --out goes on where a run broke off: finished cases are kept, open ones go on from their record.
     """
     from maci.cli.batch import Options, run
-    from maci.cli.seating import Choice
+    from maci.cli.seating import ASKING, Choice
 
     check_cache(cache, no_cache)
     choice = Choice(
         panel=panel, agents=agents, judges=judges, corpus=corpus, profile=profile, config=config,
         sets=(
-            *(sets or ()), *(("triage.enabled=true",) if ask else ()), *(() if risk is None else (f"answer.risk={risk}",)),
+            *(sets or ()), *(ASKING if ask else ()), *(() if risk is None else (f"answer.risk={risk}",)),
         ),
         seed=seed, cache=cache, no_cache=no_cache, offline=offline, quiet=json or quiet,
     )  # fmt: skip
