@@ -175,8 +175,8 @@ def _sets(learnt: Calibration, known: int, share: float) -> str:
         return "No prediction sets: nothing was held out"
     if not learnt.held:
         least = math.ceil(ENOUGH / (1 - share))
-        most = 100 * (known - ENOUGH) // known / 100
-        fewer = f", or a smaller share: --held-out {most:g}" if 0 < most < share else ""
+        possible = 100 * (known - ENOUGH) // known / 100
+        fewer = f", or a smaller share: --held-out {possible:g}" if 0 < possible < share else ""
         return f"No prediction sets: of {known} cases none can be held out; give at least {least}{fewer}"
     limits = str(learnt.settings["calibration.conformal"])
     if not limits:
