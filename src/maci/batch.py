@@ -17,6 +17,7 @@ from typing import Literal
 from pydantic import TypeAdapter
 
 from maci.case.case import Case
+from maci.config import parameters
 from maci.controller.decisions import Finished
 from maci.controller.inputs import Opened
 from maci.debate import debate
@@ -214,7 +215,8 @@ class Batch:
         for what in ("config", "seed", "panel", "agents", "corpus"):
             if getattr(then, what) != getattr(now, what):
                 raise InputError(
-                    f"{path} was made with another {what}: give the options it was begun with, or another --out"
+                    f"{path} was made with another {what} ({_differs(what, then, now)}): give the options it was begun with, or "
+                    "another --out"
                 )
 
     def _count(self, events: tuple[Event, ...]) -> None:
@@ -225,6 +227,24 @@ class Batch:
             state = replay(events).state
             used = sum(state.in_flight.values(), state.usage)
         self.ledger.spent = self.ledger.spent + used
+
+
+def _differs(what: str, then: Opened, now: Opened) -> str:
+    """What was recorded and what is given instead, in words."""
+    if what == "config":
+        given = {row.key: row.value for row in parameters(now.config)}
+        other = [(row.key, row.value, given[row.key]) for row in parameters(then.config) if row.value != given[row.key]]
+        other = other or [("profile", then.config.profile, now.config.profile)]
+    elif what == "agents":
+        before, after = (", ".join(seat.name for seat in opened.agents) for opened in (then, now))
+        other = [(what, before, after)]
+    else:
+        other = [(what, getattr(then, what), getattr(now, what))]
+    return "; ".join(f"{name} was {_none(before)}, is {_none(after)}" for name, before, after in other)
+
+
+def _none(value: object) -> object:
+    return "none" if value in (None, "") else value
 
 
 def _told(done: Done) -> Done:

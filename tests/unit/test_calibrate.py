@@ -15,6 +15,7 @@ from maci.belief import lean, temper
 from maci.calibrate import calibrate, conformalise, ece, fit_bias, fit_temperature, nonconformity_of, observe, to_toml
 from maci.case.case import builtin_cases
 from maci.cli.app import app
+from maci.cli.calibrate import run
 from maci.config import Config, load
 from maci.debate import debate
 from maci.errors import ConfigError, InputError
@@ -184,5 +185,46 @@ def test_the_command_holds_cases_out_for_prediction_sets_and_a_debate_then_has_o
     few = runner.invoke(app, ["calibrate", str(dev_file(tmp_path / "few.jsonl", 24)), "--out", str(out)])
     assert (
         "from 24 cases" in few.stdout
-        and "No prediction sets: of 24 cases none can be held out; give at least 30" in few.stdout
+        and "No prediction sets: of 24 cases none can be held out; give at least 30, or a smaller share: --held-out 0.16"
+        in few.stdout
     )
+
+
+# --- the command, where something is wrong ----------------------------------------------------------------------------------------
+
+
+def test_the_file_goes_into_a_folder_that_is_made_and_lines_say_how_far_it_is(tmp_path: Path):
+    from typer.testing import CliRunner
+
+    dev, out = dev_file(tmp_path / "dev.jsonl", 20), tmp_path / "new" / "folder" / "c.toml"
+    done = CliRunner().invoke(app, ["calibrate", str(dev), "--out", str(out)])
+    assert done.exit_code == 0 and out.exists()
+    assert "debating the development cases: 20/20" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("cases", "out", "says"),
+    [("dev.jsonl", "dev.jsonl/c.toml", "is a file, not a folder"), ("empty.jsonl", "c.toml", "has no cases")],
+)
+def test_what_cannot_be_is_refused_before_a_debate(tmp_path: Path, monkeypatch, cases: str, out: str, says: str):
+    monkeypatch.setattr("maci.cli.calibrate.debate", None)
+    dev_file(tmp_path / "dev.jsonl", 2)
+    (tmp_path / "empty.jsonl").write_text("\n", encoding="utf-8")
+    with pytest.raises(InputError, match=says):
+        run(
+            tmp_path / cases, out=tmp_path / out, corpus=None, sets=[], held_out=0.0, seed=0, json=False, quiet=True,
+        )  # fmt: skip
+
+
+def test_interrupted_it_says_that_nothing_was_kept(tmp_path: Path, monkeypatch):
+    from typer.testing import CliRunner
+
+    def stop(*args: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("maci.cli.calibrate.observe", stop)
+    done = CliRunner().invoke(
+        app, ["calibrate", str(dev_file(tmp_path / "dev.jsonl", 2)), "--out", str(tmp_path / "c.toml")]
+    )
+    assert done.exit_code == 130 and "nothing was kept" in done.stderr
+    assert not (tmp_path / "c.toml").exists()

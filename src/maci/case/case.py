@@ -258,7 +258,9 @@ def _decode(data: bytes, where: str) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise CaseError(f"{where} is not a text file (UTF-8): {error.reason} at byte {error.start}") from error
+        raise CaseError(
+            f"{where} is not a text file (UTF-8): {error.reason} at byte {error.start}; save it as UTF-8"
+        ) from error
 
 
 def read_data(path: Path) -> Any:

@@ -10,7 +10,7 @@ import gc
 import io
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
@@ -72,13 +72,25 @@ def main() -> None:
     try:
         app()
     except MaciError as error:
-        typer.echo(f"maci: {error}", err=True)
+        _complain(f"maci: {error}")
         sys.exit(exit_code(error))
     except KeyboardInterrupt:
-        typer.echo("interrupted", err=True)
+        _complain("interrupted")
         sys.exit(130)
     except SystemExit as end:
         if not isinstance(end.__context__, BrokenPipeError):
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader went away: `maci show … | head`
+        _silence(sys.stdout)  # the reader went away: `maci show … | head`
         sys.exit(0)
+
+
+def _complain(text: str) -> None:
+    """Say it where somebody may still read it; the exit code says it in any case."""
+    try:
+        typer.echo(text, err=True)
+    except BrokenPipeError:
+        _silence(sys.stderr)
+
+
+def _silence(stream: TextIO) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import csv
-import io
 import json as jsonlib
-import os
 import shlex
 import time
 from collections.abc import Mapping, Sequence
@@ -17,27 +14,26 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from maci.batch import Batch, Done, Entry, entries
 from maci.case.case import Case
+from maci.cli.batch_results import in_words, path_of, row, write
 from maci.cli.calibrate import read_cases
 from maci.cli.learned import begin, keep
+from maci.cli.lines import Out
 from maci.cli.seating import Choice, Seated, open_house, seat_case, unpriced
+from maci.cli.writable import check_folder
 from maci.controller.inputs import Opened
 from maci.errors import BudgetError, EnvironmentError_, InputError
 from maci.llm.usage import dollars
 from maci.panel.seating import check_models
 from maci.panel.spec import PanelSpec
-from maci.record.result import AskResult, Result, last_plan, stage_of
+from maci.record.result import AskResult, Result, last_plan
 from maci.story.words import plural
 
 __all__ = ["Options", "run"]
 
-_COLUMNS = (
-    "number", "case", "status", "answer", "p", "gold", "correct", "stage", "stop_reason", "rounds", "tokens", "usd", "folder", "error",
-)  # fmt: skip
 _EVERY = 30.0
 """Seconds between two lines where there is no terminal."""
 
@@ -64,22 +60,27 @@ def run(options: Options) -> None:
     if not cases:
         raise InputError(f"{options.cases} holds no case: write one JSON object a line, with `question` and `outcomes`")
     out = options.out or Path("maci-runs") / f"{datetime.now().astimezone():%Y%m%d-%H%M%S-%f}-batch"
+    check_folder(out)
     todo = entries(cases, out)
     told: dict[int, Done] = {}
     view = _View(len(todo), silent=options.quiet or options.json, plain=options.plain)
-    interrupted = False
+    batch, broken = None, ""
     try:
         batch = asyncio.run(_play(options, todo, told, view))
     except KeyboardInterrupt:
-        interrupted = True
+        broken = "interrupted"
+    except BrokenPipeError:
+        broken = "nobody reads the output any more"
     finally:
         view.close()
-    rows = [_row(told.get(entry.number) or Done(entry=entry, status="waiting")) for entry in todo]
-    _write(out, rows)
-    if interrupted:
-        again = f"the same command with --out {shlex.quote(str(out))}"
-        typer.echo(f"\ninterrupted; nothing that was recorded is lost. Go on with {again}", err=True)
+    rows = [row(told.get(entry.number) or Done(entry=entry, status="waiting")) for entry in todo]
+    write(out, rows)
+    again = f"Go on with the same command with --out {shlex.quote(str(out))}"
+    if broken == "interrupted":
+        typer.echo(f"\ninterrupted; nothing that was recorded is lost. {again}", err=True)
         raise typer.Exit(130)
+    if batch is None:
+        raise EnvironmentError_(f"{broken}; what is done is in {out / 'results.json'}. {again}")
     _conclude(rows, batch, out, options)
 
 
@@ -123,7 +124,7 @@ def _full(done: Done) -> dict[str, Any]:
         return {**head, "answer": None}
     opened = done.events[0]
     assert isinstance(opened, Opened)
-    path, priced = _path(done), not unpriced(opened)
+    path, priced = path_of(done), not unpriced(opened)
     if opened.config.triage.enabled:
         page: Result = AskResult.of_ask(done.events, path, priced=priced)
     else:
@@ -131,75 +132,22 @@ def _full(done: Done) -> dict[str, Any]:
     return {**head, **page.model_dump(mode="json")}
 
 
-def _path(done: Done) -> Path:
-    return done.entry.folder / "transcript.jsonl" if done.path is None else done.path
-
-
-def _row(done: Done) -> dict[str, Any]:
-    """One line of the results file."""
-    result, gold = done.result, done.entry.case.gold
-    answer = None if result is None else result.answer
-    return {
-        "number": done.entry.number,
-        "case": done.entry.name,
-        "status": done.status,
-        "answer": answer,
-        "p": None if result is None or answer is None else result.distribution[answer],
-        "gold": gold,
-        "correct": None if gold is None or answer is None else answer == gold,
-        "stage": stage_of(done.events) if result is not None else None,
-        "stop_reason": None if result is None else result.stop_reason,
-        "rounds": None if result is None else result.rounds,
-        "tokens": None if result is None else result.tokens,
-        "usd": None if result is None else result.usd,
-        "folder": _path(done).parent.name,
-        "error": done.error,
-    }
-
-
-def _write(out: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """results.json and results.csv, each whole or as it was before."""
-    page = io.StringIO()
-    table = csv.DictWriter(page, _COLUMNS)
-    table.writeheader()
-    table.writerows(rows)
-    summary = {
-        status: sum(row["status"] == status for row in rows) for status in ("done", "failed", "budget", "waiting")
-    }
-    texts = {
-        "results.csv": page.getvalue(),
-        "results.json": jsonlib.dumps({**summary, "results": list(rows)}, ensure_ascii=False, indent=1) + "\n",
-    }
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for name, text in texts.items():
-            part = out / f".{name}.{os.getpid()}"
-            part.write_text(text, encoding="utf-8")
-            part.replace(out / name)
-    except OSError as error:
-        raise EnvironmentError_(
-            f"cannot write the results to {out}: {error.strerror}; the transcripts are kept"
-        ) from error
-
-
 def _conclude(rows: Sequence[Mapping[str, Any]], batch: Batch, out: Path, options: Options) -> None:
     """Say how it went, and exit as it went."""
     by = {
         status: [row for row in rows if row["status"] == status] for status in ("done", "failed", "budget", "waiting")
     }
-    known = [row for row in by["done"] if row["correct"] is not None]
     if not options.json:
         spent = plural(batch.spent.tokens, "token") + (f", {dollars(batch.spent.usd)}" if batch.spent.usd else "")
-        right = f", {sum(row['correct'] for row in known)} of {len(known)} with a known answer right" if known else ""
-        typer.echo(f"{plural(len(by['done']), 'answer')} to {plural(len(rows), 'case')}{right}; {spent}.")
+        typer.echo(f"{in_words(rows)}; {spent}.")
         stages = [row["stage"] for row in by["done"]]
         if any("triage.enabled" in each for each in options.choice.sets):
             typer.echo(
                 "Answered by " + ", ".join(f"{s}: {stages.count(s)}" for s in ("single", "vote", "debate")) + "."
             )
         typer.echo(f"Results: {out / 'results.json'} and results.csv; a transcript for each case beside them.")
-    for row in by["failed"][:20]:
-        typer.echo(f"failed: {row['case']}: {row['error']}", err=True)
+    for each in by["failed"][:20]:
+        typer.echo(f"failed: {each['case']}: {each['error']}", err=True)
     if len(by["failed"]) > 20:
         typer.echo(f"and {len(by['failed']) - 20} more, see {out / 'results.csv'}", err=True)
     if by["failed"]:
@@ -218,7 +166,7 @@ class _View:
     """How far it is, on standard error: a bar on a terminal, a line now and then elsewhere."""
 
     def __init__(self, total: int, *, silent: bool, plain: bool) -> None:
-        self._console = Console(stderr=True, highlight=False, no_color=plain)
+        self._console = Out(stderr=True, highlight=False, no_color=plain)
         self._total, self._silent, self._done, self._kept, self._failed = total, silent, 0, 0, 0
         self._began = self._said = time.monotonic()
         self._bar: Progress | None = None

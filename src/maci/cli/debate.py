@@ -17,7 +17,7 @@ import typer
 from maci.case.case import Case, load_case, parse_case
 from maci.cli.learned import begin, keep
 from maci.cli.resuming import check_same
-from maci.cli.seating import Choice, Seated, reseat, seat_case, unpriced
+from maci.cli.seating import ASKING, Choice, Seated, reseat, seat_case, unpriced
 from maci.cli.view import View
 from maci.controller.decisions import Finished
 from maci.controller.inputs import Opened
@@ -80,7 +80,7 @@ def run(options: Options) -> None:
         case = _case(options)
         choice = options.choice
         if options.ask:
-            choice = replace(choice, sets=(*choice.sets, "triage.enabled=true"))
+            choice = replace(choice, sets=(*choice.sets, *ASKING))
         seated = begin(seat_case(case, choice), options.task)
         if not options.quiet and (remark := unnamed(seated.opened)):
             typer.echo(f"Note: {remark} {_NAMING}", err=True)

@@ -13,10 +13,10 @@ from maci.cli.live import LiveArea
 from maci.page.markup import clean
 from maci.page.numbers import typeset
 
-__all__ = ["Lines"]
+__all__ = ["Lines", "Out"]
 
 
-class _Out(Console):
+class Out(Console):
     """Lets a reader that went away be seen by the command, which knows what it means."""
 
     def on_broken_pipe(self) -> None:
@@ -34,7 +34,7 @@ class Lines:
     def __init__(
         self, *, plain: bool = False, silent: bool = False, live: bool = False, console: Console | None = None
     ) -> None:
-        self._out = console or _Out(no_color=plain or None, highlight=False, quiet=silent, soft_wrap=True)
+        self._out = console or Out(no_color=plain or None, highlight=False, quiet=silent, soft_wrap=True)
         self._plain = plain
         self.folded = self._out.is_terminal and not plain
         can = self.folded and not silent and not self._out.is_dumb_terminal

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,15 @@ __all__ = [
     "Judges", "NoCache", "Offline", "Outcomes", "Panel", "Plain", "Profile", "Question", "Quiet", "Risk", "Seed", "Sets",
     "TranscriptPath", "check_cache",
 ]  # fmt: skip
+
+
+def _share(text: str) -> float:
+    """A number between 0 and 1; nan is none."""
+    with suppress(ValueError):
+        if 0 <= (value := float(text)) <= 1:
+            return value
+    raise typer.BadParameter(f"{text} is not a number between 0 and 1")
+
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")]
 Plain = Annotated[bool, typer.Option("--plain", help="No colour, no bars: for pipes and screen readers.")]
@@ -54,7 +64,9 @@ Offline = Annotated[bool, typer.Option("--offline", help="Fetch no weights: use 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Send nothing: estimate tokens and dollars.")]
 Risk = Annotated[
     float | None,
-    typer.Option(help="Risk of a wrong answer you accept, such as 0.1: above it none is given.", min=0, max=1),
+    typer.Option(
+        help="Risk of a wrong answer you accept, such as 0.1: above it none is given.", parser=_share, metavar="SHARE"
+    ),
 ]
 TranscriptPath = Annotated[
     Path, typer.Argument(help="A transcript.jsonl, or the folder that holds it.", metavar="TRANSCRIPT")

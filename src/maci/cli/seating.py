@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from maci.panel.models import Models
     from maci.panel.spec import PanelSpec
 
-__all__ = ["Choice", "Seated", "checked_house", "key_for", "open_house", "reseat", "seat_case", "unpriced"]
+__all__ = ["ASKING", "Choice", "Seated", "checked_house", "key_for", "open_house", "reseat", "seat_case", "unpriced"]
+
+ASKING = ("triage.enabled=true", "triage.until_sure=true")
+"""What makes a debate go only as far as it pays: `maci ask`."""
 
 
 def _fetch(choice: Choice) -> Fetch:

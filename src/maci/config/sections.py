@@ -253,6 +253,11 @@ class Triage(Section):
 
     enabled: bool = param(False, "triage", "escalate single → vote → debate only while it pays (what `maci ask` does)")
     worth: float = param(2000.0, "W", "tokens that one percentage point of accuracy is worth", ge=0, le=1e12)
+    until_sure: bool = param(
+        False,
+        "r",
+        "go on, whatever it costs, while the answer would be withheld at the risk asked for (`maci ask` does)",
+    )
     learned_from: int = param(
         0, "n", "development cases behind the rates below; 0: none, each regime's own are used", ge=0, le=10**9
     )

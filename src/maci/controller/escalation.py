@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from maci.belief import Vector
+from maci.belief import Vector, temper
 from maci.controller.acquiring import conclude
+from maci.controller.answering import abstention
 from maci.controller.decisions import Decision, Initialized
 from maci.controller.opening import close_opening, opening_quality
 from maci.controller.reading import Reading
 from maci.controller.regime import Regime, regime
-from maci.controller.state import State
+from maci.controller.state import State, as_mapping
 from maci.controller.triage import Check, Prospect, Stage, Triaged, chance_right, checks, prospects
 
 __all__ = ["after_first", "after_opening"]
@@ -85,8 +86,10 @@ def _weigh(
     c = chance_right(float(p[order[0]]), shift, slope)
     spent = state.usage.tokens
     steps = prospects(stage, c, kind.kind, united=united, agents=len(state.agents), tokens=spent, config=state.config)
-    escalate = any(step.pays for step in steps)
     answer = labels[int(p.argmax())]
+    given = as_mapping(labels, temper(p, state.config.calibration.temperature))
+    lacking = abstention(state, answer, given) if own.until_sure else None
+    escalate = lacking is not None or any(step.pays for step in steps)
     return Triaged(
         stage=stage,
         answer=answer,
@@ -97,11 +100,13 @@ def _weigh(
         steps=steps,
         tokens=spent,
         escalate=escalate,
-        why=_words(who, answer, c, steps, escalate),
+        why=_words(who, answer, c, steps, escalate, lacking),
     )
 
 
-def _words(who: str, answer: str, c: float, steps: tuple[Prospect, ...], escalate: bool) -> tuple[str, ...]:
+def _words(
+    who: str, answer: str, c: float, steps: tuple[Prospect, ...], escalate: bool, lacking: str | None
+) -> tuple[str, ...]:
     chosen = [step for step in steps if step.pays] or steps
     best = max(chosen, key=lambda step: step.worth - step.tokens)
     do = "vote" if best.to == "vote" else "debate"
@@ -113,4 +118,6 @@ def _words(who: str, answer: str, c: float, steps: tuple[Prospect, ...], escalat
             f"and such a gain is worth {best.worth:,.0f}"
         )
     stands = f"{who} says {answer}, right with a chance of about {c:.2f}"
+    if lacking is not None and not any(step.pays for step in steps):
+        more += f", but the answer would be withheld at the risk asked for ({lacking})"
     return (f"{stands}; {more}: {'going on' if escalate else 'this is enough'}",)

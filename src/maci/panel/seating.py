@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from maci.acquisition.utilities import Stakes, check_stakes
 from maci.calls import Table
 from maci.case.case import Case
-from maci.config import Config, load
+from maci.config import Config, full_key, load
 from maci.controller.fold import start
 from maci.controller.inputs import Opened
 from maci.errors import ConfigError, ModelError, WrongKey
@@ -144,7 +144,7 @@ def seat_case(case: Case, choice: Choice, models: Models | None = None, *, fetch
         table = build_table(panel, case, encoder, seed=choice.seed, corpus=choice.corpus)
         table = _with_source(table, choice.source, case, config)
         opened = opening(case, table, config, seed=choice.seed, panel=panel, corpus=where, stakes=choice.stakes)
-        return Seated(opened, table)
+        return Seated(opened, table, notes=_idle(choice, config))
     house = open_house(panel, choice) if models is None else None
     with _closing(house):
         check_models(panel, house, fetch)
@@ -157,12 +157,19 @@ def seat_case(case: Case, choice: Choice, models: Models | None = None, *, fetch
             case, table, config, seed=choice.seed, panel=name, corpus=where, spec=spec.record(), stakes=choice.stakes
         )
         start(opened)  # a table that cannot debate is refused before anything is written
-    notes: tuple[str, ...] = ()
+    notes = _idle(choice, config)
     if panel.judges is None and spec.judges:
-        notes = (
+        notes += (
             "No judges were named (--judges): the three reader judges score. They compare texts and are no models.",
         )
     return Seated(opened, table, house, notes)
+
+
+def _idle(choice: Choice, config: Config) -> tuple[str, ...]:
+    """A coverage that was asked for and cannot be promised."""
+    if config.calibration.conformal or "answer.coverage" not in {full_key(each.split("=")[0]) for each in choice.sets}:
+        return ()
+    return ("answer.coverage does nothing here: prediction sets need a calibration (`maci calibrate`, then --config).",)
 
 
 def _with_source(table: Table, name: str | None, case: Case, config: Config) -> Table:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from maci.cli.app import app
+from maci.config import Config
+from maci.controller.fold import start, step
 from maci.evidence.fake import HashEncoder
 from maci.record.events import is_decision
+from maci.record.replay import replay
 from maci.record.result import AskResult
 from maci.record.transcript import read
 
@@ -73,11 +77,45 @@ def test_explain_shows_tests_thresholds_gains_and_costs() -> None:
     assert "Triage after the vote of all openings" in said
 
 
-def test_before_a_debate_a_risk_level_asks_for_confidence_alone() -> None:
-    for risk, withheld in (("0.1", False), ("0.01", True)):  # x says 0.98
-        _, said = ask("case.yaml", "--panel", "sure.yaml", "--json", "--risk", risk)
+@pytest.mark.parametrize("risk", ["nan", "3", "-0.1", "much"])
+def test_a_risk_is_a_number_between_0_and_1(risk: str) -> None:
+    code, said = ask("case.yaml", "--panel", "sure.yaml", "--risk", risk)
+    assert code == 2
+    assert f"{risk} is not a number between 0 and 1" in said
+
+
+def test_a_coverage_that_nothing_can_promise_is_named() -> None:
+    _, said = ask("case.yaml", "--panel", "sure.yaml", "--plain", "--set", "coverage=0.8")
+    assert "answer.coverage does nothing here: prediction sets need a calibration" in said
+    _, said = ask("case.yaml", "--panel", "sure.yaml", "--plain")
+    assert "answer.coverage" not in said
+
+
+def test_it_goes_on_while_the_answer_would_be_withheld() -> None:
+    for risk, stage in (("0.1", "single"), ("0.01", "debate")):  # x says 0.98
+        _, said = ask("case.yaml", "--panel", "sure.yaml", "--json", "--risk", risk, "--out", f"run{risk}")
         found = AskResult.model_validate_json(said)
-        assert (found.stage, found.abstained is not None) == ("single", withheld)
+        assert (found.stage, found.abstained is not None) == (stage, stage == "debate")
+        assert replay(read(Path(f"run{risk}") / "transcript.jsonl").events).complete
+    assert [verdict.escalate for verdict in found.explain] == [True, True]
+    assert (
+        "withheld at the risk asked for (p of yes is 0.98, not calibrated, below 0.99): going on"
+        in found.explain[0].why[0]
+    )
+
+
+def test_a_record_made_before_that_rule_stops_where_it_stopped() -> None:
+    ask("case.yaml", "--panel", "sure.yaml", "--json", "--risk", "0.1", "--out", "run")
+    opened, *rest = read(Path("run/transcript.jsonl")).events
+    asked = opened.config.answer.model_copy(update={"risk": 0.01})
+    before = opened.config.triage.model_copy(update={"until_sure": False})
+    assert not Config().triage.until_sure  # what a record without the setting is read as
+    old = replace(opened, config=opened.config.model_copy(update={"answer": asked, "triage": before}))
+    events = [each for each in rest if not is_decision(each)]
+    state = start(old)
+    for each in events:
+        state, _ = step(state, each)
+    assert state.finished is not None and state.finished.stop_reason == "triage" and state.finished.abstained
 
 
 def test_worth_nothing_never_goes_on_where_it_costs() -> None:

@@ -6,6 +6,8 @@ import csv
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -96,6 +98,27 @@ def test_results_are_written_as_json_and_csv() -> None:
     rows = list(csv.DictReader(Path("out/results.csv").read_text().splitlines()))
     assert [row["stage"] for row in rows] == ["single"] * 4
     assert [row["correct"] for row in rows] == ["True"] * 4
+
+
+def test_answers_withheld_are_no_answers() -> None:
+    code, said, _ = batch("--risk", "0.01")  # everybody says 0.9
+    assert code == 0
+    assert "0 answers to 4 cases, 4 withheld at this risk level (of their best guesses 4 of 4 would be right)" in said
+    page = json.loads(Path("out/results.json").read_text())
+    assert (page["done"], page["withheld"]) == (4, 4)
+    first = page["results"][0]
+    assert first["answer"] == "yes" and "below 0.99" in first["abstained"] and first["warnings"]
+    rows = list(csv.DictReader(Path("out/results.csv").read_text().splitlines()))
+    assert [row["abstained"] for row in rows] == [first["abstained"]] * 4
+    assert json.loads(rows[0]["warnings"]) == first["warnings"]
+
+
+def test_prediction_sets_are_in_the_results() -> None:
+    batch("--quiet", "--set", "calibration.conformal=0.9=0.95", "--set", "calibration.conformal_n=40")
+    first = json.loads(Path("out/results.json").read_text())["results"][0]
+    assert first["prediction_set"] == {"outcomes": ["yes", "no"], "coverage": 0.9, "score": "lac", "n": 40}
+    rows = list(csv.DictReader(Path("out/results.csv").read_text().splitlines()))
+    assert json.loads(rows[0]["prediction_set"]) == ["yes", "no"]
 
 
 def test_ask_asks_one_agent_where_that_is_enough() -> None:
@@ -193,8 +216,10 @@ def test_a_wrong_key_ends_the_run_and_the_rest_is_not_tried() -> None:
 
 def test_other_settings_are_refused_for_the_same_folder() -> None:
     batch("--quiet")
-    with pytest.raises(InputError, match="another config"):
+    with pytest.raises(InputError, match=r"another config \(stop.max_rounds was 8, is 3\)"):
         batch("--quiet", "--set", "max_rounds=3")
+    with pytest.raises(InputError, match=r"another seed \(seed was 0, is 7\)"):
+        batch("--quiet", "--seed", "7")
 
 
 def test_a_line_that_is_no_case_is_named_before_anything_is_asked() -> None:
@@ -221,3 +246,39 @@ def test_interrupted_it_writes_what_it_has_and_says_how_to_go_on(monkeypatch: py
     assert "nothing that was recorded is lost" in said
     page = json.loads(Path("out/results.json").read_text())
     assert (page["done"], page["waiting"]) == (1, 3)
+
+
+@pytest.mark.parametrize("words", [("--json",), ()])
+def test_where_nobody_reads_any_more_it_writes_what_it_has_and_exits_3(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*args: object, **more: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr("maci.cli.batch.typer.echo" if words else "maci.cli.batch._View.told", gone)
+    with pytest.raises(EnvironmentError_, match=r"nobody reads the output any more.*results.json.*--out out"):
+        batch("--jobs", "1", *words)
+    assert json.loads(Path("out/results.json").read_text())["done"] == 1
+
+
+def test_a_closed_pipe_on_standard_error_exits_3() -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    words = ["batch", "cases.jsonl", "--panel", "readers", "--out", "out"]
+    done = subprocess.run([sys.executable, "-m", "maci", *words], stderr=write_end, stdout=subprocess.PIPE, check=False)
+    os.close(write_end)
+    assert done.returncode == 3
+    assert Path("out/results.csv").exists()
+
+
+def test_a_file_that_is_not_utf8_says_what_to_do() -> None:
+    Path("cases.jsonl").write_text('{"question": "Is it?"}', encoding="utf-16")
+    with pytest.raises(InputError, match="save it as UTF-8"):
+        batch()
+
+
+def test_a_folder_that_cannot_be_is_refused_before_anything_is_asked() -> None:
+    Path("file").touch()
+    with pytest.raises(InputError, match="file is a file, not a folder"):
+        batch("--out", "file/below")
+    assert asked == []

@@ -77,7 +77,9 @@ def _open(path: Path) -> IO[str]:
 
 def _unreadable(path: Path, error: Exception) -> InputError:
     if isinstance(error, UnicodeDecodeError):
-        return InputError(f"cannot read {path}: not UTF-8 text ({error.reason} at byte {error.start})")
+        return InputError(
+            f"cannot read {path}: not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8"
+        )
     why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return InputError(f"cannot read {path}: {why}")
 

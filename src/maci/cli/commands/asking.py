@@ -113,6 +113,7 @@ def batch(
         typer.Option(help="Most tokens of the whole run; `--set budget.tokens=` is of one case.", min=0),
     ] = None,
     budget_usd: Annotated[float | None, typer.Option(help="Most dollars of the whole run.", min=0)] = None,
+    risk: Risk = None,
     jobs: Annotated[int, typer.Option(help="Cases under way at once.", min=1, max=256)] = 4,
     cache: Cache = None,
     no_cache: NoCache = False,
@@ -134,12 +135,14 @@ def batch(
     The same command with the same --out goes on where a run broke off: finished cases are kept, open ones go on from their record.
     """
     from maci.cli.batch import Options, run
-    from maci.cli.seating import Choice
+    from maci.cli.seating import ASKING, Choice
 
     check_cache(cache, no_cache)
     choice = Choice(
         panel=panel, agents=agents, judges=judges, corpus=corpus, profile=profile, config=config,
-        sets=(*(sets or ()), *(("triage.enabled=true",) if ask else ())),
+        sets=(
+            *(sets or ()), *(ASKING if ask else ()), *(() if risk is None else (f"answer.risk={risk}",)),
+        ),
         seed=seed, cache=cache, no_cache=no_cache, offline=offline, quiet=json or quiet,
     )  # fmt: skip
     run(
