@@ -21,6 +21,10 @@ pytestmark = [
 ]
 
 
+def _status(line: str) -> bool:
+    return line.startswith(("round ", "openings"))
+
+
 def test_a_terminal_that_is_resized_in_mid_debate_shows_one_live_area_and_in_the_end_none(tmp_path: Path) -> None:
     def tmux(*args: str) -> str:
         call = ["tmux", "-S", str(tmp_path / "socket"), *args]
@@ -62,8 +66,7 @@ def test_a_terminal_that_is_resized_in_mid_debate_shows_one_live_area_and_in_the
                 tmux("resize-window", "-x", str(width), "-y", str(height))
                 wait(area(width))
                 time.sleep(0.7)  # it is drawn again a few times
-                now = wait(area(width))
-                assert sum(line.startswith(("round ", "openings")) for line in now) == 1, "\n".join(now)
+                wait(lambda now, whole=area(width): whole(now) and sum(map(_status, now)) == 1)  # type: ignore[misc]
             wait(lambda now: "THE END" in now)
             whole = screen("-S", "-")
             assert not [line for line in whole if line.startswith("──")], "\n".join(whole)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from helpers import open_debate, play, script, seat, settings, turn, write
 from maci.agents.argument import Turn
 from maci.calls import Calls
-from maci.controller.decisions import Finished
+from maci.controller.decisions import Finished, Initialized
 from maci.controller.inputs import Intervened, TurnTaken
 from maci.debate import debate
 from maci.record.replay import replay
@@ -145,3 +146,28 @@ def test_waiting_for_replies_and_for_a_hand_does_not_spin(monkeypatch: pytest.Mo
     assert (
         rung <= 2 * events
     )  # at most once for what happens, and once for who listens; a spinning loop rings thousands of times
+
+
+def test_what_a_person_does_twice_in_a_moment_is_heard_in_order() -> None:
+    gate, said = (
+        asyncio.Event(),
+        [Intervened(cl=0.35), Intervened(pause=True), Intervened(pause=False), Intervened(stop=True)],
+    )
+
+    class Waiting(Counting):
+        async def turn(self, request: Any) -> Turn:
+            if request.round:
+                await gate.wait()
+            return await super().turn(request)
+
+    async def go() -> list:
+        hand: asyncio.Queue[Intervened] = asyncio.Queue()
+        table, heard = seat([Waiting("x"), Waiting("y")]), []
+        async for event in debate(open_debate(table, settings("max_rounds=3")), table, hand=hand):
+            if isinstance(event, Initialized):
+                asyncio.get_running_loop().call_later(0.05, lambda: [hand.put_nowait(item) for item in said])
+            if isinstance(event, Intervened):
+                heard.append(event)
+        return heard
+
+    assert asyncio.run(go()) == said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -80,6 +81,7 @@ class Calls:
                 f"plan.acquire is {state.config.plan.acquire}, and there is nobody to ask: name a --source, or give the Table one"
             )
         self._table, self._hand = table, hand
+        self._heard: deque[Intervened] = deque()
         self._agents = {agent.name: agent for agent in table.agents}
         self._judges = {judge.name: judge for judge in table.judges}
         self._calls: dict[Want, _Call] = {}
@@ -114,6 +116,8 @@ class Calls:
         while True:
             if (reply := self._reply()) is not None:
                 return reply
+            if self._heard:
+                return self._heard.popleft()
             if self._hand is not None and not self._hand.empty():
                 return self._hand.get_nowait()
             if state.paused:  # nothing new is sent; what is under way may come in
@@ -264,7 +268,7 @@ class Calls:
             return
         left = self._clock.left
         alarm = None if left is None else loop.call_later(max(0.0, left), self._ring)
-        listen = None if self._hand is None else asyncio.ensure_future(_ready(self._hand))
+        listen = None if self._hand is None else asyncio.ensure_future(self._listen(self._hand))
         if listen is not None:
             listen.add_done_callback(self._ring)
         try:
@@ -275,6 +279,10 @@ class Calls:
             if listen is not None:
                 listen.remove_done_callback(self._ring)  # its end must not ring the next bell
                 listen.cancel()
+
+    async def _listen(self, hand: asyncio.Queue[Intervened]) -> None:
+        """Take one item; those behind it stay in their order."""
+        self._heard.append(await hand.get())
 
     async def _late(self, state: State) -> Exhausted:
         """Time is up: what is under way is given up, and counts for what it may have cost."""
@@ -315,8 +323,3 @@ async def _give_up(tasks: Sequence[asyncio.Task[Input]]) -> None:
             task.cancel()
         _, left = await asyncio.wait(left, timeout=0.2)
     await asyncio.gather(*(task for task in tasks if task.done()), return_exceptions=True)
-
-
-async def _ready(queue: asyncio.Queue[Intervened]) -> None:
-    """Return when the queue has something, and leave it there."""
-    queue.put_nowait(await queue.get())

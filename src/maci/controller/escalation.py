@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from maci.belief import Vector, temper
+from maci.belief import Vector
 from maci.controller.acquiring import conclude
 from maci.controller.answering import abstention
+from maci.controller.calibrated import calibrated, is_calibrated
 from maci.controller.decisions import Decision, Initialized
 from maci.controller.opening import close_opening, opening_quality
 from maci.controller.reading import Reading
@@ -87,8 +88,8 @@ def _weigh(
     spent = state.usage.tokens
     steps = prospects(stage, c, kind.kind, united=united, agents=len(state.agents), tokens=spent, config=state.config)
     answer = labels[int(p.argmax())]
-    given = as_mapping(labels, temper(p, state.config.calibration.temperature))
-    lacking = abstention(state, answer, given) if own.until_sure else None
+    given, known = as_mapping(labels, calibrated(state, p, debated=False)), is_calibrated(state, debated=False)
+    lacking = abstention(state, answer, given, known=known) if own.until_sure else None
     escalate = lacking is not None or any(step.pays for step in steps)
     return Triaged(
         stage=stage,

@@ -22,7 +22,7 @@ __all__ = ["PostgresStore"]
 
 _LOCK = 0x6D616369
 """Of the advisory lock under which tables are made and plans written."""
-_PATIENCE = (0.2, 1.0, 3.0)
+_PATIENCE = (0.2, 1.0, 3.0, 10.0)
 """Seconds before each further attempt when the connection is lost; all statements may be repeated."""
 _TABLES = """
 CREATE TABLE IF NOT EXISTS maci_study (name text PRIMARY KEY, format integer NOT NULL, meta text NOT NULL);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -95,15 +95,16 @@ async def hand(request: Request, id: str) -> Response:
     run = await desk.run(id)
     if run.live is None and run.finished is not None:
         return RedirectResponse(link(id, "late"), 303)
+    before = len(run.events)
     desk.intervene(id, item)
-    await _seen(run.broadcast, len(run.events))
+    await _until(lambda: run.live is None or (item in run.events[before:] and not item.stop))
     return RedirectResponse(link(id, action), 303)
 
 
-async def _seen(broadcast: object, before: int) -> None:
-    """Wait a moment for the debate to take note, so that the next page shows it."""
-    for _ in range(20):
-        if len(broadcast) > before:  # type: ignore[arg-type]
+async def _until(seen: Callable[[], bool]) -> None:
+    """Wait a while for the debate to take note, so that the next page shows it."""
+    for _ in range(100):
+        if seen():
             return
         await asyncio.sleep(0.05)
 
@@ -123,8 +124,9 @@ async def answer(request: Request, id: str) -> Response:
     fields, _ = await _form(request)
     desk = desk_of(request)
     run = await desk.run(id)
+    asked = run.asking
     desk.answer(id, fields.get("answer", "").strip()[:2000] or fields.get("quick", "unknown"))
-    await _seen(run.broadcast, len(run.events))
+    await _until(lambda: run.live is None or run.asking is not asked)
     return RedirectResponse(link(id, "answer"), 303)
 
 

@@ -104,7 +104,7 @@ def test_functions_are_found_by_name():
         load_function("no_such_module", "f")
 
 
-def serve(*responses: web.Response | float) -> tuple[list[dict], Reply | Exception]:
+def serve(*responses: web.Response | float, timeout: float = 60.0) -> tuple[list[dict], Reply | Exception]:
     """Ask an endpoint that gives these responses in turn (a number: that many seconds of silence)."""
     seen: list[dict] = []
 
@@ -119,13 +119,13 @@ def serve(*responses: web.Response | float) -> tuple[list[dict], Reply | Excepti
     async def go() -> Reply | Exception:
         app = web.Application()
         app.router.add_post("/", handle)
-        runner = web.AppRunner(app)
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
         port = site._server.sockets[0].getsockname()[1]  # type: ignore[union-attr]
         try:
-            return await HttpSource(f"http://127.0.0.1:{port}/", timeout=0.5, pause=0.01).answer(item("fever"))
+            return await HttpSource(f"http://127.0.0.1:{port}/", timeout=timeout, pause=0.01).answer(item("fever"))
         except Exception as error:
             return error
         finally:
@@ -143,7 +143,7 @@ def test_an_endpoint_is_posted_the_item_and_answers_in_json_or_text():
 
 
 def test_an_endpoint_is_tried_again_after_its_own_errors_and_silence():
-    seen, reply = serve(web.Response(status=503), 2.0, web.Response(body=b"no"))
+    seen, reply = serve(web.Response(status=503), 30.0, web.Response(body=b"no"), timeout=2.0)
     assert len(seen) == 3
     assert isinstance(reply, Reply)
     assert reply.verdict == "absent"

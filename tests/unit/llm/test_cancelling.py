@@ -21,14 +21,15 @@ ASKED = Request(messages=(Message("user", "Is it so?"),), max_tokens=10)
 def test_a_call_that_is_given_up_in_the_moment_it_times_out_is_given_up() -> None:
     async def go() -> bool:
         async with FakeServer(faults=Faults(hang=1.0)) as server:
-            http = Http(total=0.2)
+            http = Http(total=2.0)
             api = OpenAI(model="fake", http=http, base_url=f"{server.url}/v1")
-            call = asyncio.create_task(api.send(ASKED))
-            while not server.faulted["hang"]:  # noqa: ASYNC110  # the server has no event to wait for
+            begun, call = time.monotonic(), asyncio.create_task(api.send(ASKED))
+            while not server.faulted["hang"] and not call.done():  # noqa: ASYNC110  # the server has no event to wait for
                 await asyncio.sleep(0.01)
             loop = asyncio.get_running_loop()
             loop.call_later(0.01, call.cancel)
-            loop.call_later(0.005, time.sleep, 0.3)  # both are over when the loop gets to see them
+            left = begun + 2.1 - time.monotonic()
+            loop.call_later(0.005, time.sleep, max(0.02, left))  # both are over when the loop gets to see them
             await asyncio.wait([call])
             await http.aclose()
             return call.cancelled()
