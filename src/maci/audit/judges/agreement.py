@@ -115,7 +115,15 @@ def spread(scores: Vector, sampling: Sampling) -> Estimate:
     rows = np.flatnonzero(np.isfinite(scores))
     if len(rows) < 2:
         return undefined("fewer than two scores", len(rows))
-    return sampling.estimate(lambda i: scores[rows][i].std(axis=1, ddof=1), rows)
+    given = scores[rows]
+
+    def deviation(i: Indices) -> Vector:
+        found: Vector = (
+            given[i].std(axis=1, ddof=1) if i.shape[1] > 1 else np.full(len(i), np.nan)
+        )  # one left: undefined
+        return found
+
+    return sampling.estimate(deviation, rows)
 
 
 def scores_needed(r: float, reliability: float = 0.8) -> int | None:
