@@ -158,9 +158,9 @@ def test_without_scripts_a_debate_is_started_watched_and_stopped(browser: Any, s
     page.wait_for_selector("#p-round-1 details.round")  # the page loads itself again
     page.check("#cl-on")
     page.click("#do-dials")
-    assert "when the next round begins" in page.content()
+    expect(page.locator("body")).to_contain_text("when the next round begins")
     page.click("#do-stop")
-    assert "finished" in page.inner_text("#p-state")
+    expect(page.locator("#p-state")).to_contain_text("finished")
     context.close()
 
 
