@@ -67,11 +67,12 @@ def debate_page(
 
 def _column(story: Story, events: list[Event], place: Mapping[str, Markup]) -> Markup:
     rounds = [place[f"p-round-{item.number}"] for item in story.rounds]
+    newest = el("p", el("a", "", href="#rounds"), id="newest", hidden=True)
     evidence = el("summary", "Evidence, with what was quoted marked"), place["p-evidence"]
     return el(
         "div",
         _section("beliefs", "Beliefs", place["p-beliefs"], class_="first"),
-        _section("rounds", "Round by round", stepper(), el("div", rounds, id="rounds")),
+        _section("rounds", "Round by round", stepper(), newest, el("div", rounds, id="rounds")),
         _section("plan", "What to find out next", place["p-plan"]),
         _case(story),
         el("details", evidence, class_="box", id="evidence"),
