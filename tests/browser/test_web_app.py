@@ -149,7 +149,9 @@ def test_who_reads_an_earlier_round_keeps_it_and_is_told_of_the_newest(page: Any
     expect(page.locator(".stepper input")).to_have_value("0")
     page.click("#do-pause")
     page.wait_for_selector("#p-state >> text=paused")
-    expect(page.locator("#rounds details.round[open]")).to_have_attribute("id", "round-0")  # a page that was loaded again
+    expect(page.locator("#rounds details.round[open]")).to_have_attribute(
+        "id", "round-0"
+    )  # a page that was loaded again
     page.click("#newest a")
     expect(page.locator("#newest")).to_be_hidden()
     expect(page.locator("#rounds details.round").last).to_have_attribute("open", "")

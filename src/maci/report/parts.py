@@ -9,12 +9,25 @@ from textwrap import shorten
 from maci.evidence.span import Span
 from maci.page.markup import Child, Markup, el, join
 from maci.page.numbers import signed, typeset
-from maci.page.strips import bar, key, ranked, sparkline, stack
+from maci.page.strips import bar, coloured, key, sparkline, stack
 from maci.story.model import Cited, Judged, Round, Said
 from maci.story.story import Story
 from maci.story.words import figure, leading, leads, shown
 
-__all__ = ["anchors", "argument", "beliefs", "course", "distribution", "linked", "marked", "signals", "tag", "tile"]
+__all__ = [
+    "anchors",
+    "argument",
+    "beliefs",
+    "colours",
+    "course",
+    "distribution",
+    "key_of",
+    "linked",
+    "marked",
+    "signals",
+    "tag",
+    "tile",
+]
 
 _FATES = {"admitted": "good", "rejected": "bad", "opening": "soft", "open": "warn"}
 _SAID = {"admitted": "admitted", "rejected": "rejected", "opening": "opening", "open": "not judged yet"}
@@ -216,13 +229,26 @@ def _believes(belief: Mapping[str, float], scale: Sequence[str]) -> Markup:
     return join(*parts)
 
 
+def colours(*stories: Story) -> dict[str, str]:
+    """The colour of each outcome, the same on every page about a debate; several debates share theirs."""
+    spaces = {story.opened.case.outcomes.labels for story in stories}
+    mixtures = [r.mixture for story in stories for r in story.closed if r.mixture]
+    return coloured(mixtures, spaces.pop() if len(spaces) == 1 else ())
+
+
+def key_of(colours: Mapping[str, str], *stories: Story) -> Markup:
+    """What the colours mean; the grey part is named where there is one."""
+    held = (belief for story in stories for r in story.closed for belief in (*r.beliefs.values(), r.mixture))
+    more = any(p >= 0.002 and label not in colours for belief in held for label, p in belief.items())
+    return key(colours, "all others" if more else "")
+
+
 def course(story: Story) -> Markup | None:
     """Beliefs over the rounds as stacked bars: the mixture, then every agent."""
     rounds = story.closed
     if not rounds:
         return None
-    every = [belief for r in rounds for belief in (*r.beliefs.values(), r.mixture)]
-    labels = ranked(every, scale=story.scale)
+    labels = colours(story)
 
     def drawn(name: str, rows: Sequence[tuple[str, Mapping[str, float]]]) -> Markup:
         return el("figure", el("figcaption", name), stack(rows, labels, f"Beliefs of {name}, round by round"))
@@ -233,8 +259,7 @@ def course(story: Story) -> Markup | None:
         for agent in story.agents
         if any(agent in r.beliefs for r in rounds)
     ]
-    more = len({label for belief in every for label in belief}) > len(labels)
-    return join(key(labels, "all others" if more else ""), el("div", whole, agents, class_="charts"))
+    return join(key_of(labels, story), el("div", whole, agents, class_="charts"))
 
 
 def signals(story: Story) -> Markup | None:

@@ -176,6 +176,9 @@ def test_two_debates_stand_side_by_side_and_other_rules_are_asked(
         await browser.end(b)
         page = (await browser.get(f"/compare?a={a}&b={b}&round=2")).text
         assert "It was over by then" in page and "Round 2" in page
+        both = (await browser.get(f"/compare?a={a}&b={b}")).text
+        assert "It was over by then" not in both and 'aria-current="step">round 1<' in both  # the last that both have
+        assert "all others" not in both and '<li class="c0" dir="auto">yes</li>' in both
         assert "Choose two debates" in (await browser.get("/compare")).text
         asked = (await browser.get(f"/debates/{b}/replay?settings=max_rounds%3D1%0Amin_rounds%3D1")).text
         assert "max_rounds=1" in asked and "Off-policy" in asked

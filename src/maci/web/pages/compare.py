@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
 from maci.controller.decisions import Finished
 from maci.page.markup import Child, Markup, el
 from maci.page.numbers import typeset
-from maci.page.strips import key, ranked, stack
+from maci.page.strips import stack
 from maci.record.otherwise import CAUTION, Otherwise
-from maci.report.parts import tag
+from maci.report.parts import colours, key_of, tag
 from maci.story import Story
 from maci.story.words import figure
 from maci.web.history import Summary
@@ -76,15 +76,15 @@ def _both(a: Side, b: Side, step: int | None) -> Markup:
         for name, x, y in rows
     )
     facts = el("table", el("caption", "What the two came to", class_="unseen"), el("thead", head), el("tbody", lines))
-    scale = a.story.scale if a.story.scale == b.story.scale else ()
-    labels = ranked([item.mixture for s in (a, b) for item in s.story.closed if item.mixture], scale=scale)
-    last = max(len(a.story.rounds), len(b.story.rounds)) - 1
-    at = last if step is None else max(0, min(step, last))
+    labels = colours(a.story, b.story)
+    lengths = [len(s.story.rounds) - 1 for s in (a, b)]
+    last = max(lengths)
+    at = min(lengths) if step is None else max(0, min(step, last))
     return el(
         "div",
         el("div", facts, class_="scroll", role="region", tabindex=0, aria_label="What the two came to"),
         el("h2", "Beliefs, round by round"),
-        key(labels, "all others") if labels else None,
+        key_of(labels, a.story, b.story) if labels else None,
         el("div", (_mixtures(s, labels) for s in (a, b)), class_="side-by-side"),
         el("h2", "What was said", id="said"),
         _steps(a.id, b.id, at, last),
@@ -150,7 +150,7 @@ def _name(side: Side) -> Markup:
     return el("span", title_of(opened.case.title, opened.case.question, 60), " · ", when(opened.created))
 
 
-def _mixtures(side: Side, labels: Sequence[str]) -> Markup:
+def _mixtures(side: Side, labels: Mapping[str, str]) -> Markup:
     rows = [("opening" if r.number == 0 else f"round {r.number}", r.mixture) for r in side.story.closed if r.mixture]
     chart = (
         stack(rows, labels, "The mixture of all agents, round by round")
