@@ -73,7 +73,10 @@ async def new(request: Request) -> HTMLResponse:
     if id := given.get("from"):
         opened = (await desk_of(request).run(id)).opened
         given = fields_of(id, opened, [name for name, _ in forms.panels()])
-    return HTMLResponse(new_page(given, builtin_cases(), forms.panels(), forms.evidence_kinds(), visit_of(request)))
+    limits = desk_of(request).settings.limits
+    return HTMLResponse(
+        new_page(given, builtin_cases(), forms.panels(), forms.evidence_kinds(), limits, visit_of(request))
+    )
 
 
 @router.get("/debates/{id}")

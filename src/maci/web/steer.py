@@ -58,8 +58,9 @@ async def start(request: Request) -> Response:
         run = await desk.start(case, choice)
     except MaciError as error:
         page = new_page(
-            fields, builtin_cases(), forms.panels(), forms.evidence_kinds(), visit_of(request), wrong=str(error)
-        )
+            fields, builtin_cases(), forms.panels(), forms.evidence_kinds(), desk.settings.limits, visit_of(request),
+            wrong=str(error), lost=bool(files),
+        )  # fmt: skip
         return HTMLResponse(page, 422)
     return RedirectResponse(link(run.id), 303)
 

@@ -158,6 +158,7 @@ def test_what_stands_in_the_way_of_a_table_is_said_and_leaves_nothing_behind(
     async def walk(browser: Browser) -> None:
         answer = await browser.post("/debates", {"question": "Is it?", "outcomes": "yes, no"})
         assert answer.status_code == 422 and "three legs" in answer.text
+        assert "chosen again" not in answer.text  # no file was sent
         await asyncio.sleep(0.05)
         assert browser.desk._running == {}
         assert entries(tmp_path) == []

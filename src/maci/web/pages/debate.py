@@ -62,7 +62,7 @@ def debate_page(
         el("p", parts["p-said"], id="p-said", class_="unseen", aria_live="polite"),
         id="debate", data_live="yes" if live else None, data_events=f"/debates/{quote(id)}/events", data_last=len(events),
     )  # fmt: skip
-    return page(title_of(case.title, case.question, 60), body, live=True, refresh=5 if live else None)
+    return page(title_of(case.title, case.question, 60), body, script="live.js", refresh=5 if live else None)
 
 
 def _column(story: Story, events: list[Event], place: Mapping[str, Markup]) -> Markup:
