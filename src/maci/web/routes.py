@@ -106,6 +106,7 @@ _SAID = {
     "stop": "A stop was asked for.",
     "nothing": "No dial was ticked, so nothing was changed.",
     "answer": "Thank you: the debate goes on with that.",
+    "empty": "Write an answer, or press one of the buttons.",
     "late": "It was over before that could be done.",
 }
 

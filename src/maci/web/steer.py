@@ -119,11 +119,14 @@ def _dial(fields: Mapping[str, str], name: str) -> float | None:
 
 @router.post("/debates/{id}/answer")
 async def answer(request: Request, id: str) -> Response:
-    """Answer what a debate asks: in words, or by one of the buttons."""
+    """Answer what a debate asks: by one of the buttons, or in words; nothing is no answer."""
     fields, _ = await _form(request)
     desk = desk_of(request)
     run = await desk.run(id)
-    desk.answer(id, fields.get("answer", "").strip()[:2000] or fields.get("quick", "unknown"))
+    said = fields.get("quick") or fields.get("answer", "").strip()[:2000]
+    if not said:
+        return RedirectResponse(link(id, "empty"), 303)
+    desk.answer(id, said)
     await _seen(run.broadcast, len(run.events))
     return RedirectResponse(link(id, "answer"), 303)
 

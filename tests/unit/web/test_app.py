@@ -341,7 +341,7 @@ def test_a_debate_asks_and_goes_on_with_the_answer(tmp_path: Path) -> None:
         answer = await browser.post("/debates", {"builtin": "dengue", "panel": "readers", "questions": "2"})
         assert answer.status_code == 200, answer.text
         id = answer.url.path.rpartition("/")[2]
-        for said in ({"answer": "Yes, since Monday"}, {"quick": "stop"}):
+        for said in ({"answer": "Yes, since Monday"}, {"quick": "stop", "answer": "left in the box"}):
             run = browser.desk._running[id]
             async with asyncio.timeout(60):
                 while run.asking is None:  # noqa: ASYNC110
@@ -350,6 +350,8 @@ def test_a_debate_asks_and_goes_on_with_the_answer(tmp_path: Path) -> None:
             assert "It asks: " in page and 'id="answer-form"' in page
             assert page.index("It asks: ") < page.index('id="answer-form"')
             assert "waits for your answer" in (await browser.get("/")).text
+            empty = await browser.post(f"/debates/{id}/answer", {"answer": " "})
+            assert "Write an answer, or press one of the buttons." in empty.text and 'id="answer-form"' in empty.text
             again = await browser.post(f"/debates/{id}/answer", said)
             assert again.status_code == 200 and "goes on with that" in again.text
         await browser.end(id)

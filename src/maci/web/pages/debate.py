@@ -136,8 +136,11 @@ def _answered(story: Story) -> bool:
 
 def _answer_form(link: str, visit: Visit, asking: Asking) -> Markup:
     """Where a question of the plan is answered."""
-    buttons = [el("button", label, type="submit", name="quick", value=value) for value, label in asking.buttons]
-    field = el("input", type="text", name="answer", id="answer", maxlength=2000, autocomplete="off")
+    buttons = [
+        el("button", label, type="submit", name="quick", value=value, formnovalidate=True)
+        for value, label in asking.buttons
+    ]
+    field = el("input", type="text", name="answer", id="answer", maxlength=2000, autocomplete="off", required=True)
     send = el("button", "Answer", type="submit", class_="home", id="do-answer")
     return el(
         "form",
