@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from textwrap import shorten
 
 from maci.evidence.span import Span
@@ -24,6 +24,7 @@ __all__ = [
     "key_of",
     "linked",
     "marked",
+    "names",
     "signals",
     "tag",
     "tile",
@@ -42,6 +43,15 @@ SIGNALS = (
 def tag(fate: str) -> Markup:
     """What became of an argument."""
     return el("span", _SAID[fate], class_=f"tag {_FATES[fate]}")
+
+
+def names(labels: Iterable[str], between: str = ", ") -> Markup:
+    """Outcomes inside a sentence, whichever way they are written: what stands beside them keeps its place.
+
+    >>> names(["a", "b"], " / ")
+    '<bdi>a</bdi> / <bdi>b</bdi>'
+    """
+    return join(*(((between if i else ""), el("bdi", label)) for i, label in enumerate(labels)))
 
 
 def tile(value: Child, what: str, below: Markup | None = None) -> Markup:
@@ -99,13 +109,14 @@ def marked(span: Span, places: Sequence[tuple[int, int]]) -> Markup:
 def argument(item: Said, links: Mapping[str, str], spans: Mapping[str, Span], *, scores: bool = True) -> Markup:
     """An argument: who, what became of it and why, claim, reasons, evidence, scores."""
     admission, said = item.admission, item.argument
-    about = ("against " if said.against else "for ") + said.outcome if said.outcome else ""
+    about = (" against " if said.against else " for ", el("bdi", said.outcome)) if said.outcome else None
     head = el(
         "p",
         el("a", item.id, href=f"#a-{item.id}", class_="mono"),
         " ",
         el("b", item.agent),
-        f" {about} " if about else " ",
+        about,
+        " ",
         tag(item.fate),
         class_="head",
     )
@@ -209,7 +220,7 @@ def beliefs(now: Round, before: Round | None, scale: Sequence[str] = ()) -> Mark
         was = (before.mixture if name == "mixture" else before.beliefs.get(name)) if before else None
         moved = "" if was is None or not top else signed(top[0][1] - was.get(top[0][0], 0.0), 2)
         said = _believes(belief, scale)
-        cells = el("td", figure(weight, 2)), el("td", moved or "–"), el("td", said, class_="words", dir="auto")
+        cells = el("td", figure(weight, 2)), el("td", moved or "–"), el("td", said, class_="words")
         rows.append(el("tr", el("th", name, scope="row"), cells, class_="reference" if name == "mixture" else None))
     head = el(
         "tr",
@@ -222,10 +233,10 @@ def beliefs(now: Round, before: Round | None, scale: Sequence[str] = ()) -> Mark
 
 def _believes(belief: Mapping[str, float], scale: Sequence[str]) -> Markup:
     """The leading outcomes in a line; on a scale the one that leads is bold."""
-    parts = [
-        (", " if i else "", el("b", f"{label} {p:.2f}") if scale and leads(label, belief) else f"{label} {p:.2f}")
-        for i, (label, p) in enumerate(shown(belief, 3, scale))
-    ]
+    parts = []
+    for i, (label, p) in enumerate(shown(belief, 3, scale)):
+        said = el("bdi", label), f" {p:.2f}"
+        parts.append((", " if i else "", el("b", said) if scale and leads(label, belief) else said))
     return join(*parts)
 
 

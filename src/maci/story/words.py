@@ -24,6 +24,7 @@ __all__ = [
     "leading",
     "leads",
     "plural",
+    "shift_parts",
     "shift_words",
     "shown",
     "stopped",
@@ -184,8 +185,14 @@ def favoured_words(best: Favoured) -> str:
 
 def shift_words(shift: Shift) -> str:
     """What an answer would do to the decision."""
+    return "".join(shift_parts(shift))
+
+
+def shift_parts(shift: Shift) -> tuple[str, str, str, str]:
+    """The same in parts: the answer, how likely and what it does, the outcome that then leads, its probabilities."""
     verdict = "changes the decision to" if shift.changes else "the lead stays with"
-    return f"{shift.answer} ({percent(shift.probability)}): {verdict} {shift.leader}, {shift.before:.2f} → {shift.after:.2f}"
+    likely = f" ({percent(shift.probability)}): {verdict} "
+    return shift.answer, likely, shift.leader, f", {shift.before:.2f} → {shift.after:.2f}"
 
 
 def _without(last: Round, answer: str) -> list[tuple[str, str]]:

@@ -268,7 +268,7 @@ def test_the_page_has_the_minority_report_and_the_known_answer(tmp_path: Path, m
         id = answer.url.path.rpartition("/")[2]
         await browser.end(id)
         page = (await browser.get(f"/debates/{id}")).text
-        assert "Known answer: no. " in page and "This is wrong." in page
+        assert "Known answer: <bdi>no</bdi>. " in page and "This is wrong." in page
         assert "Minority report: 1 agent of 2 would answer otherwise" in page
 
     with tables(monkeypatch):

@@ -72,7 +72,12 @@ def _both(a: Side, b: Side, step: int | None) -> Markup:
         (el("th", el("a", _name(s), href=f"/debates/{quote(s.id)}"), scope="col", class_="words") for s in (a, b)),
     )
     lines = (
-        el("tr", el("th", name, scope="row"), el("td", x, class_="words"), el("td", y, class_="words"))
+        el(
+            "tr",
+            el("th", name, scope="row"),
+            el("td", x, class_="words", dir="auto"),
+            el("td", y, class_="words", dir="auto"),
+        )
         for name, x, y in rows
     )
     facts = el("table", el("caption", "What the two came to", class_="unseen"), el("thead", head), el("tbody", lines))
@@ -147,7 +152,7 @@ def _ended(result: Finished) -> Markup:
 def _name(side: Side) -> Markup:
     """What a debate is called, and when it was held: two may have the same name."""
     opened = side.story.opened
-    return el("span", title_of(opened.case.title, opened.case.question, 60), " · ", when(opened.created))
+    return el("span", el("bdi", title_of(opened.case.title, opened.case.question, 60)), " · ", when(opened.created))
 
 
 def _mixtures(side: Side, labels: Mapping[str, str]) -> Markup:
@@ -179,8 +184,10 @@ def _round(side: Side, at: int) -> Markup:
     said = []
     for s in item.said:
         why = el("span", f" {typeset(s.admission.reason)}", class_="soft") if s.admission is not None else None
-        said.append(el("li", tag(s.fate), " ", el("b", s.agent), f" {s.argument.claim}", why))
-    lead = "" if item.answer is None else f"{item.answer} {percent(item.mixture[item.answer])}, D {figure(item.d, 2)}"
+        said.append(el("li", tag(s.fate), " ", el("b", s.agent), " ", el("bdi", s.argument.claim), why))
+    lead: Child = None
+    if item.answer is not None:
+        lead = el("bdi", item.answer), f" {percent(item.mixture[item.answer])}, D {figure(item.d, 2)}"
     return el("section", el("h3", round_name(item)), el("p", lead, class_="soft"), el("ul", said, class_="said"))
 
 

@@ -8,6 +8,7 @@ from urllib.parse import quote
 from maci.config import PROFILES
 from maci.page.markup import Child, Markup, el, join
 from maci.record.events import Event
+from maci.report.parts import names
 from maci.report.rounds import stepper
 from maci.story import Story
 from maci.web.asking import Asking
@@ -40,7 +41,7 @@ def debate_page(
     steering = controls(id, state, visit, elsewhere=elsewhere, asking=asking, answered=_answered(story))
     head = el(
         "div",
-        el("h1", title_of(case.title, case.question)),
+        el("h1", title_of(case.title, case.question), dir="auto"),
         el("p", el("span", parts["p-state"], id="p-state"), " ", el("span", _who(story), class_="soft")),
         place["p-question"],
         el("div", steering, id="controls", data_state=state),
@@ -221,11 +222,16 @@ def _replay_form(id: str) -> Markup:
 
 def _case(story: Story) -> Markup:
     case = story.opened.case
-    labels = ", ".join(case.outcomes.labels) or "open: agents name them"
+    labels = names(case.outcomes.labels) or "open: agents name them"
     rows = [("Question", case.question), ("Context", case.context), ("Outcomes", labels), ("Known answer", case.gold)]
-    shown = ((el("dt", name), el("dd", value)) for name, value in rows if value)
+    shown = ((el("dt", name), el("dd", value, dir="auto")) for name, value in rows if value)
     texts = (
-        el("li", document.text, el("span", f" ({document.source})" if document.source else "", class_="soft"))
+        el(
+            "li",
+            document.text,
+            el("span", f" ({document.source})" if document.source else "", class_="soft"),
+            dir="auto",
+        )
         for document in case.evidence
     )
     evidence = (

@@ -94,6 +94,7 @@ def _area(
         name=name,
         id=name,
         rows=rows,
+        dir="auto",
         placeholder=placeholder or None,
         aria_describedby=about,
     )

@@ -121,7 +121,7 @@ def _verdict(story: Story) -> Markup:
                 class_="verdict",
             )
         after = el("p", f"after {round_name(last).lower()}; it may change", class_="soft")
-        lead = el("p", f"So far: {last.answer}, {percent(last.mixture[last.answer])}", dir="auto")
+        lead = el("p", "So far: ", el("bdi", last.answer), f", {percent(last.mixture[last.answer])}")
         return el("div", lead, after, class_="verdict")
     title, body = minority_report(story, result)
     against = el("details", el("summary", title), body, id="minority", open=result.stop_reason == "impasse")
