@@ -11,7 +11,17 @@ from maci.report.provenance import Provenance
 from maci.story.caution import minority
 from maci.story.model import Said
 from maci.story.story import Story
-from maci.story.words import as_sentence, cost, favoured_words, figure, how_sure, plural, stopped, would_change
+from maci.story.words import (
+    as_sentence,
+    cost,
+    favoured_words,
+    figure,
+    how_sure,
+    plural,
+    rival_of,
+    stopped,
+    would_change,
+)
 
 __all__ = ["answer", "best", "cautions", "minority_report", "sentence", "verdict"]
 
@@ -53,7 +63,7 @@ def answer(story: Story, result: Finished, *below: Child, most: int = 6) -> Mark
     return el(
         "div",
         head,
-        el("p", el("b", percent(p)), f" {kind}: {how_sure(p)}."),
+        el("p", el("b", percent(p)), f" {kind}: {how_sure(p, rival_of(result.answer, result.distribution))}."),
         _given(result),
         _known(story, result.answer),
         distribution(result.distribution, most, story.scale),

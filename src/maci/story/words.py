@@ -24,6 +24,7 @@ __all__ = [
     "leading",
     "leads",
     "plural",
+    "rival_of",
     "shift_parts",
     "shift_words",
     "shown",
@@ -67,12 +68,16 @@ def figure(value: float | None, digits: int = 3) -> str:
     return "–" if value is None else fixed(value, digits)
 
 
-def how_sure(p: float) -> str:
-    """A probability in words.
+def how_sure(p: float, rival: tuple[str, float] | None = None) -> str:
+    """A probability in words; about even with its ``rival`` where both are written alike.
 
     >>> how_sure(0.97), how_sure(0.67), how_sure(0.31)
     ('almost certain', 'more likely than not', 'ahead of the others, but less likely than not')
+    >>> how_sure(0.502, ("gout", 0.498))
+    'about even with gout'
     """
+    if rival is not None and percent(p) == percent(rival[1]):
+        return f"about even with {rival[0]}"
     return next(words for least, words in _SURE if p >= least)
 
 
@@ -92,6 +97,15 @@ def leads(label: str, belief: Mapping[str, float]) -> bool:
     (True, False)
     """
     return all(p < belief.get(label, 0.0) - 1e-9 for other, p in belief.items() if other != label)
+
+
+def rival_of(answer: str, belief: Mapping[str, float]) -> tuple[str, float] | None:
+    """The most probable of the other outcomes.
+
+    >>> rival_of("a", {"a": 0.6, "b": 0.3, "c": 0.1})
+    ('b', 0.3)
+    """
+    return next(iter(leading({label: p for label, p in belief.items() if label != answer}, 1)), None)
 
 
 def shown(belief: Mapping[str, float], most: int = 3, scale: Sequence[str] = ()) -> list[tuple[str, float]]:
