@@ -183,7 +183,11 @@ def test_two_debates_stand_side_by_side_and_other_rules_are_asked(
         assert "Choose two debates" in (await browser.get("/compare")).text
         asked = (await browser.get(f"/debates/{b}/replay?settings=max_rounds%3D1%0Amin_rounds%3D1")).text
         assert "max_rounds=1" in asked and "Off-policy" in asked
-        assert (await browser.get(f"/debates/{b}/replay?settings=nonsense")).status_code == 422
+        assert 'id="replay-set"' in asked and ">max_rounds=1\nmin_rounds=1</textarea>" in asked
+        wrong = await browser.get(f"/debates/{b}/replay?settings=nonsense")
+        assert wrong.status_code == 422 and ">nonsense</textarea>" in wrong.text
+        same = (await browser.get(f"/debates/{b}/replay")).text
+        assert "Nothing was changed" in same and "Off-policy" not in same and 'id="replay-set"' in same
 
     with tables(monkeypatch):
         visit(tmp_path, walk)

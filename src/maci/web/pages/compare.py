@@ -13,6 +13,7 @@ from maci.page.numbers import typeset
 from maci.page.strips import stack
 from maci.record.otherwise import CAUTION, Otherwise
 from maci.report.parts import colours, key_of, tag
+from maci.report.verdict import sentence
 from maci.story import Story
 from maci.story.words import figure
 from maci.web.history import Summary
@@ -194,13 +195,18 @@ def _round(side: Side, at: int) -> Markup:
 _RULES = (("Rules", None), ("Stops", "words"), ("Rounds", None), ("Answer", "words"), ("p", None))
 
 
-def replay_page(id: str, title: str, found: Otherwise | None, asked: str, wrong: str = "") -> str:
-    """What other rules would have made of a record."""
+def replay_page(
+    id: str, title: str, found: Otherwise | None, asked: str, form: Markup, *, wrong: str = "", same: bool = False
+) -> str:
+    """What other rules would have made of a record, or that they are the ``same``, or what is ``wrong``; and the form once more."""
     link = f"/debates/{quote(id)}"
+    top = el("h1", "What if?"), el("p", el("a", title, href=link, dir="auto"))
     back = el("p", el("a", "Back to the debate", href=link))
+    if same:
+        return page("What if?", top, el("p", "Nothing was changed: these are the rules it was held under."), form, back)
     if found is None:
         return page(
-            "What if?", el("h1", "What if?"), el("div", el("p", wrong), class_="verdict wrong", role="alert"), back
+            "What if?", top, el("div", el("p", sentence(wrong)), class_="verdict wrong", role="alert"), form, back
         )
     head = el("tr", (el("th", name, scope="col", class_=kind) for name, kind in _RULES))
     lines = (
@@ -214,10 +220,10 @@ def replay_page(id: str, title: str, found: Otherwise | None, asked: str, wrong:
     blind = f"Cannot be judged from a record, and was ignored: {', '.join(found.ignored)}." if found.ignored else None
     return page(
         "What if?",
-        el("h1", "What if?"),
-        el("p", el("a", title, href=link)),
+        top,
         el("p", f"The recorded turns under {asked}."),
         el("div", table, class_="scroll", role="region", tabindex=0, aria_label="Recorded and other rules"),
         el("ul", (el("li", note) for note in (found.remark, blind, CAUTION) if note), class_="notes"),
+        form,
         back,
     )

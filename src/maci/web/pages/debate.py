@@ -18,7 +18,7 @@ from maci.web.pages.lines import line
 from maci.web.pages.panels import panels
 from maci.web.pages.words import title_of, when
 
-__all__ = ["controls", "debate_page"]
+__all__ = ["controls", "debate_page", "replay_form"]
 
 
 def debate_page(
@@ -54,7 +54,7 @@ def debate_page(
         _section("signals", "Signals", place["p-signals"]),
         _section("dials", "Dials", place["p-dials"], _dial_form(id, story, visit) if live else None),
         _section("spent", "Spent", place["p-spend"]),
-        None if live or not story.closed else _replay_form(id),
+        None if live or not story.closed else replay_form(id),
         aria_label="Steering and signals",
     )
     columns = el("div", _column(story, events, place), side, class_="columns")
@@ -199,17 +199,21 @@ def _dial_form(id: str, story: Story, visit: Visit) -> Markup:
     return el("details", el("summary", "Turn them by hand"), form, id="by-hand", open=True)
 
 
-def _replay_form(id: str) -> Markup:
-    profiles = [el("option", name or "– as it was –", value=name) for name in ("", *PROFILES)]
+def replay_form(id: str, profile: str = "", settings: str = "", title: str = "What if?") -> Markup:
+    """Where other rules are asked about; filled in with what was asked before."""
+    profiles = [
+        el("option", name or "– as it was –", value=name, selected=bool(name) and name == profile)
+        for name in ("", *PROFILES)
+    ]
     return el(
         "section",
-        el("h2", "What if?", id="h-replay"),
+        el("h2", title, id="h-replay"),
         el(
             "form",
             el("label", "Profile", for_="replay-profile"),
             el("select", profiles, name="profile", id="replay-profile"),
             el("label", "Settings, one a line", for_="replay-set"),
-            el("textarea", "", name="settings", id="replay-set", rows=3, placeholder="tau_q = 0.4"),
+            el("textarea", settings, name="settings", id="replay-set", rows=3, placeholder="tau_q = 0.4"),
             el("button", "Replay with these", type="submit"),
             method="get",
             action=f"/debates/{quote(id)}/replay",
