@@ -115,7 +115,7 @@ def _file(name: str, accept: Sequence[str], most: int, **more: Child) -> Markup:
     """A field for files of at most so many bytes, and a place to say that one has more."""
     field = el("input", type="file", name=name, id=name, accept=",".join(accept), data_most=most,
                aria_describedby=f"{name}-hint {name}-wrong", **more)  # fmt: skip
-    return join(field, el("span", class_="bad-note", id=f"{name}-wrong", role="alert"))
+    return join(field, el("span", class_="bad-note", id=f"{name}-wrong", aria_live="polite"))
 
 
 def _case(given: Mapping[str, str], cases: Mapping[str, Case], limits: Limits) -> Markup:
