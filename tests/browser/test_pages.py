@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from helpers import arg, make_case, script, seat, settings, turn, write
 from maci.case.case import Document
@@ -190,3 +191,17 @@ def test_the_slider_steps_through_the_rounds(page: Any, finished: str) -> None:
     assert unfolded() == ["round-1"]
     slider.press("ArrowRight")
     assert unfolded() == ["round-2"]
+
+
+def test_a_file_that_is_too_large_is_said_beside_its_field(page: Any, stage: Stage) -> None:
+    page.goto(f"{stage.url}/new")
+    page.fill("#question", "Is the large file read?")
+    large = {"name": "large.txt", "mimeType": "text/plain", "buffer": b"x" * (9 << 20)}
+    page.set_input_files("#files", [large])
+    expect(page.locator("#files-wrong")).to_contain_text("large.txt has 9.0 MB; a file may have 8.0 MB")
+    page.click("#start")
+    expect(page.locator("#files-wrong")).to_be_visible()  # nothing was sent
+    page.set_input_files("#files", [{**large, "name": f"{i}.txt", "buffer": b"x" * (5 << 20)} for i in range(3)])
+    expect(page.locator("#files-wrong")).to_contain_text("15.0 MB together")
+    page.set_input_files("#files", [])
+    expect(page.locator("#files-wrong")).to_be_empty()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from maci.controller.inputs import Intervened
 from maci.record.replay import replay
@@ -134,6 +136,28 @@ def test_what_somebody_types_survives_updates(page: Any, stage: Stage) -> None:
     page.wait_for_selector("#p-round-2 details.round")
     page.keyboard.type("b")
     assert page.input_value("#by") == "Bob"  # nothing took the focus or the text away
+    stop(page)
+
+
+def test_who_reads_an_earlier_round_keeps_it_and_is_told_of_the_newest(page: Any, stage: Stage) -> None:
+    start(page, stage, "Is the eighth bridge safe?")
+    expect(page.locator("#round-1")).to_have_attribute("open", "")  # who looks at the newest follows it
+    expect(page.locator("#round-0")).not_to_have_attribute("open", "")
+    page.locator(".stepper input").fill("0")
+    expect(page.locator("#newest")).to_have_text(re.compile(r"Round \d+ is under way →"))
+    expect(page.locator("#newest")).to_have_text(re.compile(r"Round ([3-9]|\d\d) is under way →"))
+    expect(page.locator("#rounds details.round[open]")).to_have_attribute("id", "round-0")
+    expect(page.locator(".stepper input")).to_have_value("0")
+    page.click("#do-pause")
+    page.wait_for_selector("#p-state >> text=paused")
+    expect(page.locator("#rounds details.round[open]")).to_have_attribute(
+        "id", "round-0"
+    )  # a page that was loaded again
+    page.click("#newest a")
+    expect(page.locator("#newest")).to_be_hidden()
+    expect(page.locator("#rounds details.round").last).to_have_attribute("open", "")
+    expect(page.locator("#rounds details.round[open]")).to_have_count(1)
+    expect(page.locator(".stepper output")).not_to_contain_text("openings")
     stop(page)
 
 

@@ -78,8 +78,7 @@ def read_document(
         size = path.stat().st_size
         if size > options.max_bytes:
             raise Unreadable(
-                f"{size / 2**20:.1f} MB, over the limit of {options.max_bytes / 2**20:.1f} MB: "
-                "split the file or raise max_bytes"
+                f"{size / 2**20:.1f} MB, over the limit of {options.max_bytes / 2**20:.1f} MB: split the file"
             )
         for span in reader(_File(path, source, options, said.append)):
             empty = False

@@ -25,7 +25,7 @@ for (const stepper of document.querySelectorAll('.stepper')) {
     rounds.forEach((round, k) => { round.open = k === i; });
     slider.value = i; said.textContent = rounds[i].dataset.name;
   };
-  show(); document.addEventListener('maci-drawn', show);
+  show(); document.addEventListener('maci-drawn', show); document.addEventListener('toggle', show, true);
   slider.oninput = () => go(+slider.value);
   const [back, on, all] = stepper.querySelectorAll('button');
   back.onclick = () => go(+slider.value - 1); on.onclick = () => go(+slider.value + 1);

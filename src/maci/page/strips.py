@@ -9,11 +9,13 @@ from maci.page.axes import rule, scale, short, svg
 from maci.page.markup import Markup, el
 from maci.page.style import COLOURS
 
-__all__ = ["bar", "colour", "key", "ranked", "sparkline", "stack"]
+__all__ = ["bar", "colour", "coloured", "key", "sparkline", "stack"]
 
 _ROW = 18
 _NARROWEST, _LETTER = 262.0, 6.9
 """Pixels of a belief's bar on a phone, and of a letter in it."""
+_LITTLE, _MUCH = 0.02, 0.1
+"""Probability from which an outcome gets a colour of its own, and one of the last."""
 
 
 def bar(share: float, kind: str = "home") -> Markup:
@@ -62,25 +64,29 @@ def sparkline(
     return svg(title, said or "no round yet", id, width, height, marks, kind="spark")
 
 
-def ranked(beliefs: Sequence[Mapping[str, float]], most: int = 6, scale: Sequence[str] = ()) -> list[str]:
-    """The outcomes worth a colour: those that ever had most probability, best last belief first; on a ``scale`` in its order.
+def coloured(beliefs: Sequence[Mapping[str, float]], outcomes: Sequence[str] = (), most: int = 6) -> dict[str, str]:
+    """The outcomes worth a colour, each with its own, in the order in which they are drawn.
 
-    >>> ranked([{"a": 0.6, "b": 0.4}, {"a": 0.1, "b": 0.9}])
-    ['b', 'a']
-    >>> ranked([{"+1": 0.7, "0": 0.2, "-1": 0.1}], scale=("-1", "0", "+1"))
-    ['-1', '0', '+1']
+    A colour once given stays, however the debate goes on: a case's ``outcomes`` have theirs in their order if there is one for
+    each; else outcomes get theirs as they come up, the more probable first, and those beyond ``most`` only if they have much.
+
+    >>> coloured([{"a": 0.6, "b": 0.4}, {"a": 0.1, "b": 0.9}])
+    {'a': 'c0', 'b': 'c1'}
+    >>> coloured([{"+1": 0.7, "0": 0.2, "-1": 0.1}], ("-1", "0", "+1"))
+    {'-1': 'c0', '0': 'c1', '+1': 'c2'}
     """
-    if scale and len(scale) <= COLOURS:
-        return list(scale) if beliefs else []
-    best: dict[str, float] = {}
+    if not beliefs:
+        return {}
+    taken = list(outcomes) if len(outcomes) <= COLOURS else []
     for belief in beliefs:
-        for label, p in belief.items():
-            best[label] = max(best.get(label, 0.0), p)
-    last = beliefs[-1] if beliefs else {}
-    chosen = sorted(best, key=lambda label: -best[label])[: min(most, COLOURS)]
-    if scale:
-        return [label for label in scale if label in chosen]
-    return sorted(chosen, key=lambda label: -last.get(label, 0.0))
+        for label, p in sorted(belief.items(), key=lambda item: -item[1]):
+            room = COLOURS if p >= _MUCH else most if p >= _LITTLE else 0
+            if label not in taken and len(taken) < room:
+                taken.append(label)
+    place = {label: n for n, label in enumerate(outcomes)}
+    return {
+        label: colour(taken.index(label)) for label in sorted(taken, key=lambda label: place.get(label, len(place)))
+    }
 
 
 def colour(number: int) -> str:
@@ -88,31 +94,31 @@ def colour(number: int) -> str:
     return f"c{number % COLOURS}"
 
 
-def key(names: Sequence[str], rest: str = "") -> Markup:
+def key(colours: Mapping[str, str], rest: str = "") -> Markup:
     """What the colours mean."""
-    items = [el("li", name, class_=colour(i)) for i, name in enumerate(names)]
+    items = [el("li", name, class_=kind, dir="auto") for name, kind in colours.items()]
     return el("ul", items, el("li", rest) if rest else None, class_="key")
 
 
-def stack(rows: Sequence[tuple[str, Mapping[str, float]]], labels: Sequence[str], title: str) -> Markup:
-    """A bar for each row, cut by probability; ``labels`` have a colour, all others are one grey part.
+def stack(rows: Sequence[tuple[str, Mapping[str, float]]], colours: Mapping[str, str], title: str) -> Markup:
+    """A bar for each row, cut by probability; outcomes without one of the ``colours`` are one grey part.
 
     Bars are as wide as there is room, and their words keep their size: what is written fits the narrowest phone.
     """
     said = (f"{name}: {_told(belief)}" for name, belief in rows)
-    drawn = ([el("span", name, class_="name", dir="auto"), _row(name, belief, labels)] for name, belief in rows)
+    drawn = ([el("span", name, class_="name", dir="auto"), _row(name, belief, colours)] for name, belief in rows)
     return el("div", drawn, class_="beliefs", role="img", aria_label=f"{title}: {'; '.join(said)}")
 
 
-def _row(name: str, belief: Mapping[str, float], labels: Sequence[str]) -> Markup:
+def _row(name: str, belief: Mapping[str, float], colours: Mapping[str, str]) -> Markup:
     marks: list[Markup] = []
     done, leading = 0.0, _leading(belief)
-    for i, label in enumerate(labels):
+    for label, kind in colours.items():
         p = belief.get(label, 0.0)
         if p < 0.002:
             continue
         about = el("title", f"{name}: {label} {p:.2f}")
-        marks.append(_part(done, p, f"part {colour(i)}", about))
+        marks.append(_part(done, p, f"part {kind}", about))
         fits = int((p * _NARROWEST - 6) / _LETTER)
         if fits >= 4:
             room = f"{short(label, fits - 5)} {p:.2f}" if fits >= 9 else f"{p:.2f}"

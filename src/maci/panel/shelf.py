@@ -28,7 +28,10 @@ from maci.llm.weights import cache_dir
 __all__ = ["Bookcase", "LazyProposer", "Shelf", "Sources", "evidence_for", "lacking", "names_for", "remembering"]
 
 
-_REMEDY = "add `evidence:` whose texts name the outcomes or carry a `label:`, or index documents (`maci index`) and use --corpus"
+_REMEDY = (
+    "add evidence whose texts name the outcomes or carry a label; at the command line an index of documents will do as well "
+    "(`maci index`, --corpus)"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from maci.page.markdown import table
 from maci.page.markup import Markup, el
 from maci.page.strips import bar
 from maci.story.story import Story
-from maci.story.words import plural
+from maci.story.words import STOPS, plural
 
 __all__ = ["Entry", "index_html", "index_markdown"]
 
@@ -32,35 +32,51 @@ def _sure(entry: Entry) -> float | None:
 
 
 def _row(entry: Entry) -> list[str]:
-    """Debate, answer, p, stop, rounds, tokens."""
+    """Debate, answer, p, whether it is the known answer, stop, rounds, tokens."""
     story = entry.story
     if story is None:
-        return [entry.name, entry.error, "–", "cannot be read", "–", "–"]
+        return [entry.name, entry.error, "–", "–", "cannot be read", "–", "–"]
     result, p = story.result, _sure(entry)
     if result is None:
-        return [story.title, "not finished", "–", f"in round {story.current.number}", "–", f"{story.spent.tokens:,}"]
+        return [
+            story.title,
+            "not finished",
+            "–",
+            "–",
+            f"in round {story.current.number}",
+            "–",
+            f"{story.spent.tokens:,}",
+        ]
     answer = "no answer" if result.answer is None else result.answer
     return [
         story.title,
         answer,
         "–" if p is None else f"{p:.2f}",
-        result.stop_reason,
+        _met(story),
+        STOPS[result.stop_reason],
         str(result.rounds),
         f"{result.tokens:,}",
     ]
 
 
-HEAD = ("debate", "answer", "p", "stop", "rounds", "tokens")
+def _met(story: Story) -> str:
+    """Whether the answer is the known one."""
+    gold, result = story.opened.case.gold, story.result
+    if gold is None or result is None:
+        return "–"
+    return "right" if gold == result.answer else f"wrong: {gold}"
+
+
+HEAD = ("debate", "answer", "p", "known answer", "why it stopped", "rounds", "tokens")
+_WORDS = ("answer", "known answer", "why it stopped")
 
 
 def index_html(entries: Sequence[Entry], title: str) -> str:
     """The index page."""
     done = sum(e.story is not None and e.story.result is not None for e in entries)
-    head = el(
-        "tr", (el("th", name, scope="col", class_="words" if name in ("answer", "stop") else None) for name in HEAD)
-    )
+    head = el("tr", (el("th", name, scope="col", class_="words" if name in _WORDS else None) for name in HEAD))
     rows = el("tbody", map(_line, entries))
-    grid = el("table", el("thead", head), rows, class_="sortable")
+    grid = el("table", el("thead", head), rows, class_="sortable index")
     return document(
         title,
         el("header", el("h1", title), el("p", f"{plural(len(entries), 'debate')}, {done} finished.")),
@@ -68,8 +84,11 @@ def index_html(entries: Sequence[Entry], title: str) -> str:
     )
 
 
+_KINDS = {"right": "good", "wrong": "bad"}
+
+
 def _line(entry: Entry) -> Markup:
-    name, answer, p, stop, rounds, tokens = _row(entry)
+    name, answer, p, known, stop, rounds, tokens = _row(entry)
     linked = el("a", name, href=entry.link) if entry.link else name
     sure = _sure(entry)
     where = el("span", entry.name, class_="i soft") if entry.story is not None else None
@@ -78,6 +97,7 @@ def _line(entry: Entry) -> Markup:
         el("th", linked, where, scope="row", dir="auto"),
         el("td", answer, class_="words" if entry.story else "words bad", dir="auto"),
         el("td", p, bar(sure) if sure is not None else None, data_v="" if sure is None else f"{sure:.6f}"),
+        el("td", known, class_=f"words {_KINDS.get(known.partition(':')[0], 'soft')}", dir="auto"),
         el("td", stop, class_="words"),
         el("td", rounds, data_v=rounds if rounds.isdigit() else ""),
         el("td", tokens, data_v=tokens.replace(",", "") if tokens != "–" else ""),

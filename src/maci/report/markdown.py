@@ -14,7 +14,7 @@ from maci.report.verdict import best, cautions
 from maci.story.caution import given, minority
 from maci.story.model import Said
 from maci.story.story import Story
-from maci.story.words import cost, how_sure, leads, plural, shown, stopped, would_change
+from maci.story.words import cost, how_sure, leads, plural, rival_of, shown, stopped, would_change
 
 __all__ = ["to_markdown"]
 
@@ -57,7 +57,9 @@ def _answer(story: Story, source: Provenance) -> list[str]:
     else:
         belief, p = result.distribution, result.distribution[result.answer]
         kind = "" if story.calibrated else ", not calibrated"
-        parts = [f"**{escape(result.answer)}** (p = {p:.2f}{kind}): {how_sure(p)}."]
+        parts = [
+            f"**{escape(result.answer)}** (p = {p:.2f}{kind}): {escape(how_sure(p, rival_of(result.answer, belief)))}."
+        ]
         if result.abstained is not None:
             parts.insert(0, f"**No answer at this risk level**: {escape(result.abstained)}. Best guess:")
         parts += [

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from textwrap import shorten
 
 from maci.evidence.span import Span
 from maci.page.markup import Child, Markup, el, join
 from maci.page.numbers import signed, typeset
-from maci.page.strips import bar, key, ranked, sparkline, stack
+from maci.page.strips import bar, coloured, key, sparkline, stack
 from maci.story.model import Cited, Judged, Round, Said
 from maci.story.story import Story
 from maci.story.words import figure, leading, leads, shown
 
-__all__ = ["anchors", "argument", "beliefs", "course", "distribution", "linked", "marked", "signals", "tag", "tile"]
+__all__ = [
+    "anchors",
+    "argument",
+    "beliefs",
+    "colours",
+    "course",
+    "distribution",
+    "key_of",
+    "linked",
+    "marked",
+    "names",
+    "signals",
+    "tag",
+    "tile",
+]
 
 _FATES = {"admitted": "good", "rejected": "bad", "opening": "soft", "open": "warn"}
 _SAID = {"admitted": "admitted", "rejected": "rejected", "opening": "opening", "open": "not judged yet"}
@@ -29,6 +43,15 @@ SIGNALS = (
 def tag(fate: str) -> Markup:
     """What became of an argument."""
     return el("span", _SAID[fate], class_=f"tag {_FATES[fate]}")
+
+
+def names(labels: Iterable[str], between: str = ", ") -> Markup:
+    """Outcomes inside a sentence, whichever way they are written: what stands beside them keeps its place.
+
+    >>> names(["a", "b"], " / ")
+    '<bdi>a</bdi> / <bdi>b</bdi>'
+    """
+    return join(*(((between if i else ""), el("bdi", label)) for i, label in enumerate(labels)))
 
 
 def tile(value: Child, what: str, below: Markup | None = None) -> Markup:
@@ -86,13 +109,14 @@ def marked(span: Span, places: Sequence[tuple[int, int]]) -> Markup:
 def argument(item: Said, links: Mapping[str, str], spans: Mapping[str, Span], *, scores: bool = True) -> Markup:
     """An argument: who, what became of it and why, claim, reasons, evidence, scores."""
     admission, said = item.admission, item.argument
-    about = ("against " if said.against else "for ") + said.outcome if said.outcome else ""
+    about = (" against " if said.against else " for ", el("bdi", said.outcome)) if said.outcome else None
     head = el(
         "p",
         el("a", item.id, href=f"#a-{item.id}", class_="mono"),
         " ",
         el("b", item.agent),
-        f" {about} " if about else " ",
+        about,
+        " ",
         tag(item.fate),
         class_="head",
     )
@@ -196,7 +220,7 @@ def beliefs(now: Round, before: Round | None, scale: Sequence[str] = ()) -> Mark
         was = (before.mixture if name == "mixture" else before.beliefs.get(name)) if before else None
         moved = "" if was is None or not top else signed(top[0][1] - was.get(top[0][0], 0.0), 2)
         said = _believes(belief, scale)
-        cells = el("td", figure(weight, 2)), el("td", moved or "–"), el("td", said, class_="words", dir="auto")
+        cells = el("td", figure(weight, 2)), el("td", moved or "–"), el("td", said, class_="words")
         rows.append(el("tr", el("th", name, scope="row"), cells, class_="reference" if name == "mixture" else None))
     head = el(
         "tr",
@@ -209,11 +233,25 @@ def beliefs(now: Round, before: Round | None, scale: Sequence[str] = ()) -> Mark
 
 def _believes(belief: Mapping[str, float], scale: Sequence[str]) -> Markup:
     """The leading outcomes in a line; on a scale the one that leads is bold."""
-    parts = [
-        (", " if i else "", el("b", f"{label} {p:.2f}") if scale and leads(label, belief) else f"{label} {p:.2f}")
-        for i, (label, p) in enumerate(shown(belief, 3, scale))
-    ]
+    parts = []
+    for i, (label, p) in enumerate(shown(belief, 3, scale)):
+        said = el("bdi", label), f" {p:.2f}"
+        parts.append((", " if i else "", el("b", said) if scale and leads(label, belief) else said))
     return join(*parts)
+
+
+def colours(*stories: Story) -> dict[str, str]:
+    """The colour of each outcome, the same on every page about a debate; several debates share theirs."""
+    spaces = {story.opened.case.outcomes.labels for story in stories}
+    mixtures = [r.mixture for story in stories for r in story.closed if r.mixture]
+    return coloured(mixtures, spaces.pop() if len(spaces) == 1 else ())
+
+
+def key_of(colours: Mapping[str, str], *stories: Story) -> Markup:
+    """What the colours mean; the grey part is named where there is one."""
+    held = (belief for story in stories for r in story.closed for belief in (*r.beliefs.values(), r.mixture))
+    more = any(p >= 0.002 and label not in colours for belief in held for label, p in belief.items())
+    return key(colours, "all others" if more else "")
 
 
 def course(story: Story) -> Markup | None:
@@ -221,8 +259,7 @@ def course(story: Story) -> Markup | None:
     rounds = story.closed
     if not rounds:
         return None
-    every = [belief for r in rounds for belief in (*r.beliefs.values(), r.mixture)]
-    labels = ranked(every, scale=story.scale)
+    labels = colours(story)
 
     def drawn(name: str, rows: Sequence[tuple[str, Mapping[str, float]]]) -> Markup:
         return el("figure", el("figcaption", name), stack(rows, labels, f"Beliefs of {name}, round by round"))
@@ -233,8 +270,7 @@ def course(story: Story) -> Markup | None:
         for agent in story.agents
         if any(agent in r.beliefs for r in rounds)
     ]
-    more = len({label for belief in every for label in belief}) > len(labels)
-    return join(key(labels, "all others" if more else ""), el("div", whole, agents, class_="charts"))
+    return join(key_of(labels, story), el("div", whole, agents, class_="charts"))
 
 
 def signals(story: Story) -> Markup | None:

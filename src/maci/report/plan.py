@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from maci.acquisition.plan import Item
+from maci.acquisition.plan import Item, Shift
 from maci.page.markup import Markup, el, join
+from maci.report.parts import names
 from maci.story.story import Story
-from maci.story.words import shift_words
+from maci.story.words import shift_parts
 
 __all__ = ["plan"]
 
@@ -44,6 +45,11 @@ def _row(item: Item) -> Markup:
         el("th", ("~ " if item.assumed else "") + item.text, scope="row", dir="auto"),
         el("td", item.kind, class_="words"),
         (el("td", figure, data_l=name) for name, figure in zip(_FIGURES[1:], figures, strict=False)),
-        el("td", " / ".join(item.separates), class_="words", dir="auto", data_l="tells apart"),
-        el("td", el("ul", (el("li", shift_words(shift)) for shift in item.shifts[:4])), class_="words", dir="auto"),
+        el("td", names(item.separates, " / "), class_="words", data_l="tells apart"),
+        el("td", el("ul", map(_shift, item.shifts[:4])), class_="words"),
     )
+
+
+def _shift(shift: Shift) -> Markup:
+    answer, likely, leader, course = shift_parts(shift)
+    return el("li", el("bdi", answer), likely, el("bdi", leader), course)

@@ -8,7 +8,7 @@ from itertools import pairwise
 from maci.controller.bandit import ACTIONS
 from maci.controller.inputs import Acquired
 from maci.page.chart import Chart, Point, Series
-from maci.page.markup import Markup, el, join
+from maci.page.markup import Child, Markup, el, join
 from maci.page.numbers import signed, typeset
 from maci.page.svg import figure as drawn
 from maci.report.parts import anchors, argument, beliefs, course, signals
@@ -127,16 +127,16 @@ def round_box(
 ) -> Markup:
     """One round: dials, people, arguments, beliefs, signals, notes."""
     top = leading(now.mixture, 1)
-    parts = [
-        f"{len(now.admitted)} of {plural(len(now.said), 'argument')} admitted" if now.number and now.closed else ""
-    ]
-    parts += [f"{top[0][0]} {top[0][1]:.2f}" if top else "", f"D {figure(now.d, 2)}" if now.closed else "not finished"]
+    parts: list[Child] = []
+    if now.number and now.closed:
+        parts += [f"{len(now.admitted)} of {plural(len(now.said), 'argument')} admitted", " · "]
+    parts += [el("bdi", top[0][0]), f" {top[0][1]:.2f} · "] if top else []
+    parts.append(f"D {figure(now.d, 2)}" if now.closed else "not finished")
     name = f"Round {now.number}" if now.number else "Round 0: openings"
-    said = " · ".join(part for part in parts if part)
     hands = [h for h in story.hands if h.round == now.number]
     return el(
         "details",
-        el("summary", name, " ", el("span", said, class_="soft")),
+        el("summary", name, " ", el("span", parts, class_="soft")),
         _dials(now),
         _found_out(story, now),
         (el("p", el("b", h.by or "A person"), f" {h.what}.", class_="warn") for h in hands),

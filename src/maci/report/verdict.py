@@ -6,12 +6,22 @@ from maci.controller.caution import Dissent
 from maci.controller.decisions import Finished
 from maci.page.markup import Child, Markup, el, join
 from maci.page.numbers import percent, typeset
-from maci.report.parts import anchors, distribution, linked, tile
+from maci.report.parts import anchors, distribution, linked, names, tile
 from maci.report.provenance import Provenance
 from maci.story.caution import minority
 from maci.story.model import Said
 from maci.story.story import Story
-from maci.story.words import as_sentence, cost, favoured_words, figure, how_sure, plural, stopped, would_change
+from maci.story.words import (
+    as_sentence,
+    cost,
+    favoured_words,
+    figure,
+    how_sure,
+    plural,
+    rival_of,
+    stopped,
+    would_change,
+)
 
 __all__ = ["answer", "best", "cautions", "minority_report", "sentence", "verdict"]
 
@@ -53,7 +63,7 @@ def answer(story: Story, result: Finished, *below: Child, most: int = 6) -> Mark
     return el(
         "div",
         head,
-        el("p", el("b", percent(p)), f" {kind}: {how_sure(p)}."),
+        el("p", el("b", percent(p)), f" {kind}: {how_sure(p, rival_of(result.answer, result.distribution))}."),
         _given(result),
         _known(story, result.answer),
         distribution(result.distribution, most, story.scale),
@@ -69,7 +79,7 @@ def _known(story: Story, answer: str) -> Markup | None:
         return None
     right = gold == answer
     verdict = el("span", "This is right." if right else "This is wrong.", class_="good" if right else "bad")
-    return el("p", f"Known answer: {gold}. ", verdict, dir="auto")
+    return el("p", "Known answer: ", el("bdi", gold), ". ", verdict)
 
 
 def _given(result: Finished) -> list[Markup]:
@@ -80,13 +90,15 @@ def _given(result: Finished) -> list[Markup]:
         said.append(
             el(
                 "p",
-                f"This is the vote of round 0; the debate itself came to {back.answer} (p = {p:.2f}).",
+                "This is the vote of round 0; the debate itself came to ",
+                el("bdi", back.answer),
+                f" (p = {p:.2f}).",
                 class_="warn",
             )
         )
     if (held := result.prediction_set) is not None:
         often = f"{100 * held.coverage:g} % of cases like the {held.n} calibrated on"
-        said.append(el("p", "The truth is one of ", el("b", ", ".join(held.outcomes)), f" in {often}."))
+        said.append(el("p", "The truth is one of ", el("b", names(held.outcomes)), f" in {often}."))
     if result.favoured is not None:
         said.append(el("p", f"{typeset(favoured_words(result.favoured))}.", dir="auto"))
     return said
@@ -121,11 +133,11 @@ def _tiles(story: Story, result: Finished, source: Provenance) -> Markup:
 def _case(story: Story) -> Markup:
     case = story.opened.case
     context = el("p", case.context, dir="auto") if case.context else None
-    labels = ", ".join(case.outcomes.labels) if case.outcomes.labels else "named by the agents as they speak"
+    labels = names(case.outcomes.labels) if case.outcomes.labels else "named by the agents as they speak"
     body = (
         el("p", case.question, dir="auto"),
         context,
-        el("p", f"Outcomes ({case.outcomes.kind}): {labels}", class_="small-print"),
+        el("p", f"Outcomes ({case.outcomes.kind}): ", labels, class_="small-print"),
     )
     return el("details", el("summary", "The case"), body, class_="box", open=True)
 

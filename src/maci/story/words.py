@@ -24,6 +24,8 @@ __all__ = [
     "leading",
     "leads",
     "plural",
+    "rival_of",
+    "shift_parts",
     "shift_words",
     "shown",
     "stopped",
@@ -66,12 +68,16 @@ def figure(value: float | None, digits: int = 3) -> str:
     return "–" if value is None else fixed(value, digits)
 
 
-def how_sure(p: float) -> str:
-    """A probability in words.
+def how_sure(p: float, rival: tuple[str, float] | None = None) -> str:
+    """A probability in words; about even with its ``rival`` where both are written alike.
 
     >>> how_sure(0.97), how_sure(0.67), how_sure(0.31)
     ('almost certain', 'more likely than not', 'ahead of the others, but less likely than not')
+    >>> how_sure(0.502, ("gout", 0.498))
+    'about even with gout'
     """
+    if rival is not None and percent(p) == percent(rival[1]):
+        return f"about even with {rival[0]}"
     return next(words for least, words in _SURE if p >= least)
 
 
@@ -91,6 +97,15 @@ def leads(label: str, belief: Mapping[str, float]) -> bool:
     (True, False)
     """
     return all(p < belief.get(label, 0.0) - 1e-9 for other, p in belief.items() if other != label)
+
+
+def rival_of(answer: str, belief: Mapping[str, float]) -> tuple[str, float] | None:
+    """The most probable of the other outcomes.
+
+    >>> rival_of("a", {"a": 0.6, "b": 0.3, "c": 0.1})
+    ('b', 0.3)
+    """
+    return next(iter(leading({label: p for label, p in belief.items() if label != answer}, 1)), None)
 
 
 def shown(belief: Mapping[str, float], most: int = 3, scale: Sequence[str] = ()) -> list[tuple[str, float]]:
@@ -184,8 +199,14 @@ def favoured_words(best: Favoured) -> str:
 
 def shift_words(shift: Shift) -> str:
     """What an answer would do to the decision."""
+    return "".join(shift_parts(shift))
+
+
+def shift_parts(shift: Shift) -> tuple[str, str, str, str]:
+    """The same in parts: the answer, how likely and what it does, the outcome that then leads, its probabilities."""
     verdict = "changes the decision to" if shift.changes else "the lead stays with"
-    return f"{shift.answer} ({percent(shift.probability)}): {verdict} {shift.leader}, {shift.before:.2f} → {shift.after:.2f}"
+    likely = f" ({percent(shift.probability)}): {verdict} "
+    return shift.answer, likely, shift.leader, f", {shift.before:.2f} → {shift.after:.2f}"
 
 
 def _without(last: Round, answer: str) -> list[tuple[str, str]]:

@@ -61,6 +61,8 @@ def create_app(settings: Settings) -> Guard:
 
 async def _went_wrong(request: Request, error: Exception) -> Response:
     """Every error as a page that says what to do; for programs as JSON."""
+    if isinstance(error.__cause__, TooMuch):
+        error = error.__cause__  # FastAPI calls it a body that cannot be read
     status, title = _status(error)
     message = str(error)
     if isinstance(error, HTTPException):
@@ -70,6 +72,8 @@ async def _went_wrong(request: Request, error: Exception) -> Response:
     if request.url.path.startswith("/v1/"):
         kind = "invalid_request_error" if status < 500 else "server_error"
         return JSONResponse({"error": {"message": message, "type": kind, "param": None, "code": None}}, status)
+    if isinstance(error, TooMuch):
+        return HTMLResponse(problem(title, message, (("/new", "New debate"), ("/", "All debates"))), status)
     return HTMLResponse(problem(title, message), status)
 
 

@@ -146,8 +146,8 @@ def _with(case: Case, form: Mapping[str, str], uploads: Sequence[Upload], limits
     length = sum(len(document.text) for document in documents)
     if length > limits.text:
         raise EvidenceError(
-            f"the evidence has {length:,} characters, and {limits.text:,} are allowed here: index it with `maci index` and debate "
-            "at the command line with --corpus"
+            f"the evidence has {length:,} characters, and {limits.text:,} are allowed here: send less of it, or debate at the "
+            "command line, where an index of documents can be as large as you like (`maci index`, --corpus)"
         )
     return replace(case, evidence=tuple(documents))
 

@@ -121,8 +121,6 @@ class Guard:
             return 403, "this was sent by a page of another site"
         if headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
             return 403, "this was sent by a page of another site"
-        if int(headers.get("content-length", "0") or 0) > self._settings.limits.body:
-            return 413, f"more than {self._settings.limits.body >> 20} MB were sent"
         return None
 
     def _ours(self, host: str) -> bool:
@@ -176,14 +174,18 @@ class Guard:
         return f"{self._settings.cookie}={visit.session}; Path=/; HttpOnly; SameSite=Strict{secure}"
 
     def _counted(self, receive: Receive, headers: dict[str, str]) -> Receive:
-        left = self._settings.limits.body
+        most = left = self._settings.limits.body
+        told = headers.get("content-length", "")
+        much = f"More was sent than the {most >> 20} MB that can be taken at once. Choose fewer or smaller files."
 
         async def counted() -> Message:
             nonlocal left
+            if told.isdecimal() and int(told) > most:
+                raise TooMuch(much)
             message = await receive()
             left -= len(message.get("body", b""))
             if left < 0:
-                raise TooMuch(f"more than {self._settings.limits.body >> 20} MB were sent")
+                raise TooMuch(much)
             return message
 
         return counted

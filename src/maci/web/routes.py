@@ -18,7 +18,7 @@ from maci.web.again import fields_of
 from maci.web.desk import Desk, NotHere
 from maci.web.guard import Visit
 from maci.web.pages.compare import Side, compare_page, replay_page
-from maci.web.pages.debate import controls, debate_page
+from maci.web.pages.debate import controls, debate_page, replay_form
 from maci.web.pages.home import home_page
 from maci.web.pages.layout import STATIC, static
 from maci.web.pages.new import new_page
@@ -73,7 +73,10 @@ async def new(request: Request) -> HTMLResponse:
     if id := given.get("from"):
         opened = (await desk_of(request).run(id)).opened
         given = fields_of(id, opened, [name for name, _ in forms.panels()])
-    return HTMLResponse(new_page(given, builtin_cases(), forms.panels(), forms.evidence_kinds(), visit_of(request)))
+    limits = desk_of(request).settings.limits
+    return HTMLResponse(
+        new_page(given, builtin_cases(), forms.panels(), forms.evidence_kinds(), limits, visit_of(request))
+    )
 
 
 @router.get("/debates/{id}")
@@ -104,6 +107,7 @@ _SAID = {
     "stop": "A stop was asked for.",
     "nothing": "No dial was ticked, so nothing was changed.",
     "answer": "Thank you: the debate goes on with that.",
+    "empty": "Write an answer, or press one of the buttons.",
     "late": "It was over before that could be done.",
 }
 
@@ -133,14 +137,17 @@ async def replay(request: Request, id: str, profile: str = "", settings: str = "
     run = await desk_of(request).run(id)
     case = run.opened.case
     title = title_of(case.title, case.question)
+    form = replay_form(id, profile, settings[:5000], "Ask again")
     try:
         sets = forms.settings_of(settings[:5000])
         config = other_rules(run.opened.config, profile or None, sets=sets)
+        if config == run.opened.config:
+            return HTMLResponse(replay_page(id, title, None, "", form, same=True))
         found = await asyncio.to_thread(otherwise, run.events, config)
     except MaciError as error:
-        return HTMLResponse(replay_page(id, title, None, "", str(error)), 422)
+        return HTMLResponse(replay_page(id, title, None, "", form, wrong=str(error)), 422)
     asked = f"the profile {config.profile}" + (f" with {', '.join(sets)}" if sets else "")
-    return HTMLResponse(replay_page(id, title, found, asked))
+    return HTMLResponse(replay_page(id, title, found, asked, form))
 
 
 @router.get("/compare")

@@ -58,8 +58,9 @@ async def start(request: Request) -> Response:
         run = await desk.start(case, choice)
     except MaciError as error:
         page = new_page(
-            fields, builtin_cases(), forms.panels(), forms.evidence_kinds(), visit_of(request), wrong=str(error)
-        )
+            fields, builtin_cases(), forms.panels(), forms.evidence_kinds(), desk.settings.limits, visit_of(request),
+            wrong=str(error), lost=bool(files),
+        )  # fmt: skip
         return HTMLResponse(page, 422)
     return RedirectResponse(link(run.id), 303)
 
@@ -120,12 +121,15 @@ def _dial(fields: Mapping[str, str], name: str) -> float | None:
 
 @router.post("/debates/{id}/answer")
 async def answer(request: Request, id: str) -> Response:
-    """Answer what a debate asks: in words, or by one of the buttons."""
+    """Answer what a debate asks: by one of the buttons, or in words; nothing is no answer."""
     fields, _ = await _form(request)
     desk = desk_of(request)
     run = await desk.run(id)
+    said = fields.get("quick") or fields.get("answer", "").strip()[:2000]
+    if not said:
+        return RedirectResponse(link(id, "empty"), 303)
     asked = run.asking
-    desk.answer(id, fields.get("answer", "").strip()[:2000] or fields.get("quick", "unknown"))
+    desk.answer(id, said)
     await _until(lambda: run.live is None or run.asking is not asked)
     return RedirectResponse(link(id, "answer"), 303)
 

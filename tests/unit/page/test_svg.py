@@ -9,7 +9,7 @@ import pytest
 
 from maci.page.axes import ticks
 from maci.page.chart import Chart, Point, Series
-from maci.page.strips import bar, ranked, sparkline, stack
+from maci.page.strips import bar, coloured, sparkline, stack
 from maci.page.svg import WIDTH, draw, figure, standalone
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -74,7 +74,7 @@ def test_ticks_are_few_and_inside(low: float, high: float, log: bool) -> None:
 
 def test_a_belief_fills_its_bar_by_probability() -> None:
     rows = [("round 0", {"a": 0.5, "b": 0.25, "c": 0.25}), ("round 1", {"a": 1.0})]
-    root = ElementTree.fromstring(stack(rows, ["a", "b"], "Beliefs"))
+    root = ElementTree.fromstring(stack(rows, {"a": "c0", "b": "c1"}, "Beliefs"))
     parts = [(e.get("class"), e.get("x"), e.get("width")) for e in root.iter("rect")]
     assert parts == [
         ("part c0", "0.00%", "50.00%"), ("part c1", "50.00%", "25.00%"), ("part rest", "75.00%", "25.00%"),
@@ -88,19 +88,37 @@ def test_a_belief_fills_its_bar_by_probability() -> None:
 
 
 def test_a_tie_has_no_leader() -> None:
-    root = ElementTree.fromstring(stack([("all", {"a": 0.5, "b": 0.5}), ("none", {})], ["a", "b"], "Beliefs"))
+    root = ElementTree.fromstring(
+        stack([("all", {"a": 0.5, "b": 0.5}), ("none", {})], {"a": "c0", "b": "c1"}, "Beliefs")
+    )
     assert root.get("aria-label") == "Beliefs: all: a and b 0.50; none: no belief"
     assert [(e.text, e.get("class")) for e in root.iter("text")] == [("a 0.50", "on"), ("b 0.50", "on")]
-    wide = ElementTree.fromstring(stack([("all", dict.fromkeys("abcde", 0.2))], ["a", "b"], "Beliefs"))
+    wide = ElementTree.fromstring(stack([("all", dict.fromkeys("abcde", 0.2))], {"a": "c0", "b": "c1"}, "Beliefs"))
     assert wide.get("aria-label") == "Beliefs: all: 5 outcomes alike 0.20"
 
 
 def test_a_scale_keeps_its_order_and_a_long_one_its_most_probable() -> None:
     course = [{"-1": 0.2, "0": 0.1, "+1": 0.7}]
-    assert ranked(course, scale=("-1", "0", "+1")) == ["-1", "0", "+1"]
+    assert list(coloured(course, ("-1", "0", "+1"))) == ["-1", "0", "+1"]
     long = tuple(str(i) for i in range(20))
-    assert ranked([{"7": 0.5, "3": 0.3, "12": 0.2}], most=3, scale=long) == ["3", "7", "12"]
-    assert ranked([], scale=("-1", "0", "+1")) == []
+    assert coloured([{"7": 0.5, "3": 0.3, "12": 0.2}], long) == {"3": "c1", "7": "c0", "12": "c2"}
+    assert coloured([], ("-1", "0", "+1")) == {}
+
+
+@pytest.mark.parametrize("outcomes", [(), ("b", "a", "c"), tuple("zyxwvutsrqcba")], ids=["open", "few", "many"])
+def test_an_outcome_keeps_its_colour_whatever_comes_later(outcomes: tuple[str, ...]) -> None:
+    course = [{"a": 0.6, "b": 0.4}, {"a": 0.1, "b": 0.5, "c": 0.4}, {"c": 0.9, "b": 0.05, "a": 0.05}]
+    whole = coloured(course, outcomes)
+    for played in (1, 2, 3):
+        so_far = coloured(course[:played], outcomes)
+        assert so_far == {label: whole[label] for label in so_far}
+    assert len(set(whole.values())) == 3
+
+
+def test_the_last_colours_are_for_outcomes_with_much_probability() -> None:
+    first = {f"o{i}": p for i, p in enumerate((0.4, 0.3, 0.08, 0.07, 0.06, 0.05, 0.04))}
+    assert len(coloured([first])) == 6
+    assert list(coloured([first, {"late": 0.9, "o6": 0.05, "o7": 0.05}]))[6:] == ["late"]
 
 
 def test_a_sparkline_has_a_gap_where_a_signal_is_undefined() -> None:
@@ -118,5 +136,5 @@ def test_a_bar_is_as_long_as_its_share_and_never_longer() -> None:
 
 def test_outcomes_that_ever_led_have_a_colour() -> None:
     course = [{"x": 0.9, "y": 0.1, "z": 0.0}, {"x": 0.1, "y": 0.8, "z": 0.1}]
-    assert ranked(course, most=2) == ["y", "x"]
-    assert ranked([]) == []
+    assert list(coloured(course, most=2)) == ["x", "y", "z"]  # z has much
+    assert coloured([]) == {}

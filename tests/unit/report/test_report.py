@@ -21,6 +21,7 @@ from maci.judge.crit import CritScore, JudgeAbstained
 from maci.panel import build_table
 from maci.record.transcript import read
 from maci.report.html import to_html
+from maci.report.index import Entry, index_html, index_markdown
 from maci.report.markdown import to_markdown
 from maci.report.parts import anchors, argument
 from maci.report.provenance import Provenance
@@ -242,7 +243,7 @@ def test_a_prediction_set_is_shown_with_its_coverage():
     held = PredictionSet(outcomes=("dengue", "zika"), coverage=0.9, score="lac", n=120)
     story = cautious(prediction_set=held)
     assert (
-        "The truth is one of dengue, zika in 90 % of cases like the 120 calibrated on."
+        "The truth is one of dengue , zika in 90 % of cases like the 120 calibrated on."
         in check_page(to_html(story)).text
     )
     assert "Prediction set: {dengue, zika}" in to_markdown(story)
@@ -301,3 +302,13 @@ def test_what_was_asked_keeps_its_words_when_the_plan_has_gone_on():
     ]
     assert asked and story.asked == {item.id: item.text for item in asked}
     assert {item.item for item in story.acquired} <= set(story.asked)
+
+
+def test_the_index_says_why_debates_stopped_and_whether_they_met_the_known_answer():
+    story = Story.of(debate())
+    known = [replace(story.opened.case, gold=gold) for gold in (story.result.answer, "zika")]
+    told = [replace(story, opened=replace(story.opened, case=case)) for case in known]
+    entries = [Entry(name=f"d{i}", link=f"d{i}/report.html", story=each) for i, each in enumerate((story, *told))]
+    for text in (check_page(index_html(entries, "Debates")).text, index_markdown(entries, "Debates")):
+        assert text.count("right") == 1 and "wrong: zika" in text
+        assert "The last allowed round was played." in text and "max_rounds" not in text

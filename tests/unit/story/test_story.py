@@ -15,7 +15,7 @@ from maci.judge.crit import JudgeAbstained
 from maci.llm.usage import Usage
 from maci.record.transcript import read
 from maci.story import Story
-from maci.story.words import STOPS, would_change
+from maci.story.words import STOPS, how_sure, rival_of, would_change
 
 FROZEN = sorted((Path(__file__).parents[2] / "transcripts").glob("format-*.jsonl"))
 
@@ -155,3 +155,10 @@ def test_every_stop_has_words():
     from maci.controller.stopping import StopReason
 
     assert set(STOPS) == set(get_args(StopReason))
+
+
+def test_a_lead_that_cannot_be_seen_is_none():
+    close = {"gout": 0.502, "lupus": 0.498}
+    assert how_sure(0.502, rival_of("gout", close)) == "about even with lupus"
+    assert how_sure(0.52, ("lupus", 0.48)) == "more likely than not"
+    assert how_sure(1.0, rival_of("gout", {"gout": 1.0})) == "almost certain"

@@ -158,6 +158,7 @@ def test_what_stands_in_the_way_of_a_table_is_said_and_leaves_nothing_behind(
     async def walk(browser: Browser) -> None:
         answer = await browser.post("/debates", {"question": "Is it?", "outcomes": "yes, no"})
         assert answer.status_code == 422 and "three legs" in answer.text
+        assert "chosen again" not in answer.text  # no file was sent
         await asyncio.sleep(0.05)
         assert browser.desk._running == {}
         assert entries(tmp_path) == []
@@ -176,10 +177,17 @@ def test_two_debates_stand_side_by_side_and_other_rules_are_asked(
         await browser.end(b)
         page = (await browser.get(f"/compare?a={a}&b={b}&round=2")).text
         assert "It was over by then" in page and "Round 2" in page
+        both = (await browser.get(f"/compare?a={a}&b={b}")).text
+        assert "It was over by then" not in both and 'aria-current="step">round 1<' in both  # the last that both have
+        assert "all others" not in both and '<li class="c0" dir="auto">yes</li>' in both
         assert "Choose two debates" in (await browser.get("/compare")).text
         asked = (await browser.get(f"/debates/{b}/replay?settings=max_rounds%3D1%0Amin_rounds%3D1")).text
         assert "max_rounds=1" in asked and "Off-policy" in asked
-        assert (await browser.get(f"/debates/{b}/replay?settings=nonsense")).status_code == 422
+        assert 'id="replay-set"' in asked and ">max_rounds=1\nmin_rounds=1</textarea>" in asked
+        wrong = await browser.get(f"/debates/{b}/replay?settings=nonsense")
+        assert wrong.status_code == 422 and ">nonsense</textarea>" in wrong.text
+        same = (await browser.get(f"/debates/{b}/replay")).text
+        assert "Nothing was changed" in same and "Off-policy" not in same and 'id="replay-set"' in same
 
     with tables(monkeypatch):
         visit(tmp_path, walk)
@@ -264,7 +272,7 @@ def test_the_page_has_the_minority_report_and_the_known_answer(tmp_path: Path, m
         id = answer.url.path.rpartition("/")[2]
         await browser.end(id)
         page = (await browser.get(f"/debates/{id}")).text
-        assert "Known answer: no. " in page and "This is wrong." in page
+        assert "Known answer: <bdi>no</bdi>. " in page and "This is wrong." in page
         assert "Minority report: 1 agent of 2 would answer otherwise" in page
 
     with tables(monkeypatch):
@@ -337,7 +345,7 @@ def test_a_debate_asks_and_goes_on_with_the_answer(tmp_path: Path) -> None:
         answer = await browser.post("/debates", {"builtin": "dengue", "panel": "readers", "questions": "2"})
         assert answer.status_code == 200, answer.text
         id = answer.url.path.rpartition("/")[2]
-        for said in ({"answer": "Yes, since Monday"}, {"quick": "stop"}):
+        for said in ({"answer": "Yes, since Monday"}, {"quick": "stop", "answer": "left in the box"}):
             run = browser.desk._running[id]
             async with asyncio.timeout(60):
                 while run.asking is None:  # noqa: ASYNC110
@@ -346,6 +354,8 @@ def test_a_debate_asks_and_goes_on_with_the_answer(tmp_path: Path) -> None:
             assert "It asks: " in page and 'id="answer-form"' in page
             assert page.index("It asks: ") < page.index('id="answer-form"')
             assert "waits for your answer" in (await browser.get("/")).text
+            empty = await browser.post(f"/debates/{id}/answer", {"answer": " "})
+            assert "Write an answer, or press one of the buttons." in empty.text and 'id="answer-form"' in empty.text
             again = await browser.post(f"/debates/{id}/answer", said)
             assert again.status_code == 200 and "goes on with that" in again.text
         await browser.end(id)

@@ -135,6 +135,11 @@ def test_too_large_a_body_is_refused_while_it_comes_in(tmp_path: Path) -> None:
     async def walk(browser: Browser) -> None:
         answer = await browser.post("/debates", {"question": "x" * 3000})
         assert answer.status_code == 413
+        assert (
+            "<h1>Too much</h1>" in answer.text
+            and "can be taken at once" in answer.text
+            and 'href="/new"' in answer.text
+        )
 
         async def drip():
             for _ in range(30):
@@ -143,7 +148,9 @@ def test_too_large_a_body_is_refused_while_it_comes_in(tmp_path: Path) -> None:
         headers = {"content-type": "application/x-www-form-urlencoded"}
         answer = await browser.client.post("/debates", content=drip(), headers=headers)  # no length given
         assert answer.status_code == 413
-        assert "more than" in answer.text
+        assert "can be taken at once" in answer.text
+        answer = await browser.client.post("/v1/chat/completions", content=b"x" * 3000)
+        assert answer.status_code == 413 and "can be taken at once" in answer.json()["error"]["message"]
 
     visit(tmp_path, walk, limits=Limits(body=2000))
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
 from maci.controller.decisions import Finished
 from maci.page.markup import Child, Markup, el
 from maci.page.numbers import typeset
-from maci.page.strips import key, ranked, stack
+from maci.page.strips import stack
 from maci.record.otherwise import CAUTION, Otherwise
-from maci.report.parts import tag
+from maci.report.parts import colours, key_of, tag
+from maci.report.verdict import sentence
 from maci.story import Story
 from maci.story.words import figure
 from maci.web.history import Summary
@@ -72,19 +73,24 @@ def _both(a: Side, b: Side, step: int | None) -> Markup:
         (el("th", el("a", _name(s), href=f"/debates/{quote(s.id)}"), scope="col", class_="words") for s in (a, b)),
     )
     lines = (
-        el("tr", el("th", name, scope="row"), el("td", x, class_="words"), el("td", y, class_="words"))
+        el(
+            "tr",
+            el("th", name, scope="row"),
+            el("td", x, class_="words", dir="auto"),
+            el("td", y, class_="words", dir="auto"),
+        )
         for name, x, y in rows
     )
     facts = el("table", el("caption", "What the two came to", class_="unseen"), el("thead", head), el("tbody", lines))
-    scale = a.story.scale if a.story.scale == b.story.scale else ()
-    labels = ranked([item.mixture for s in (a, b) for item in s.story.closed if item.mixture], scale=scale)
-    last = max(len(a.story.rounds), len(b.story.rounds)) - 1
-    at = last if step is None else max(0, min(step, last))
+    labels = colours(a.story, b.story)
+    lengths = [len(s.story.rounds) - 1 for s in (a, b)]
+    last = max(lengths)
+    at = min(lengths) if step is None else max(0, min(step, last))
     return el(
         "div",
         el("div", facts, class_="scroll", role="region", tabindex=0, aria_label="What the two came to"),
         el("h2", "Beliefs, round by round"),
-        key(labels, "all others") if labels else None,
+        key_of(labels, a.story, b.story) if labels else None,
         el("div", (_mixtures(s, labels) for s in (a, b)), class_="side-by-side"),
         el("h2", "What was said", id="said"),
         _steps(a.id, b.id, at, last),
@@ -147,10 +153,10 @@ def _ended(result: Finished) -> Markup:
 def _name(side: Side) -> Markup:
     """What a debate is called, and when it was held: two may have the same name."""
     opened = side.story.opened
-    return el("span", title_of(opened.case.title, opened.case.question, 60), " · ", when(opened.created))
+    return el("span", el("bdi", title_of(opened.case.title, opened.case.question, 60)), " · ", when(opened.created))
 
 
-def _mixtures(side: Side, labels: Sequence[str]) -> Markup:
+def _mixtures(side: Side, labels: Mapping[str, str]) -> Markup:
     rows = [("opening" if r.number == 0 else f"round {r.number}", r.mixture) for r in side.story.closed if r.mixture]
     chart = (
         stack(rows, labels, "The mixture of all agents, round by round")
@@ -179,21 +185,28 @@ def _round(side: Side, at: int) -> Markup:
     said = []
     for s in item.said:
         why = el("span", f" {typeset(s.admission.reason)}", class_="soft") if s.admission is not None else None
-        said.append(el("li", tag(s.fate), " ", el("b", s.agent), f" {s.argument.claim}", why))
-    lead = "" if item.answer is None else f"{item.answer} {percent(item.mixture[item.answer])}, D {figure(item.d, 2)}"
+        said.append(el("li", tag(s.fate), " ", el("b", s.agent), " ", el("bdi", s.argument.claim), why))
+    lead: Child = None
+    if item.answer is not None:
+        lead = el("bdi", item.answer), f" {percent(item.mixture[item.answer])}, D {figure(item.d, 2)}"
     return el("section", el("h3", round_name(item)), el("p", lead, class_="soft"), el("ul", said, class_="said"))
 
 
 _RULES = (("Rules", None), ("Stops", "words"), ("Rounds", None), ("Answer", "words"), ("p", None))
 
 
-def replay_page(id: str, title: str, found: Otherwise | None, asked: str, wrong: str = "") -> str:
-    """What other rules would have made of a record."""
+def replay_page(
+    id: str, title: str, found: Otherwise | None, asked: str, form: Markup, *, wrong: str = "", same: bool = False
+) -> str:
+    """What other rules would have made of a record, or that they are the ``same``, or what is ``wrong``; and the form once more."""
     link = f"/debates/{quote(id)}"
+    top = el("h1", "What if?"), el("p", el("a", title, href=link, dir="auto"))
     back = el("p", el("a", "Back to the debate", href=link))
+    if same:
+        return page("What if?", top, el("p", "Nothing was changed: these are the rules it was held under."), form, back)
     if found is None:
         return page(
-            "What if?", el("h1", "What if?"), el("div", el("p", wrong), class_="verdict wrong", role="alert"), back
+            "What if?", top, el("div", el("p", sentence(wrong)), class_="verdict wrong", role="alert"), form, back
         )
     head = el("tr", (el("th", name, scope="col", class_=kind) for name, kind in _RULES))
     lines = (
@@ -207,10 +220,10 @@ def replay_page(id: str, title: str, found: Otherwise | None, asked: str, wrong:
     blind = f"Cannot be judged from a record, and was ignored: {', '.join(found.ignored)}." if found.ignored else None
     return page(
         "What if?",
-        el("h1", "What if?"),
-        el("p", el("a", title, href=link)),
+        top,
         el("p", f"The recorded turns under {asked}."),
         el("div", table, class_="scroll", role="region", tabindex=0, aria_label="Recorded and other rules"),
         el("ul", (el("li", note) for note in (found.remark, blind, CAUTION) if note), class_="notes"),
+        form,
         back,
     )

@@ -8,6 +8,7 @@ from urllib.parse import quote
 from maci.config import PROFILES
 from maci.page.markup import Child, Markup, el, join
 from maci.record.events import Event
+from maci.report.parts import names
 from maci.report.rounds import stepper
 from maci.story import Story
 from maci.web.asking import Asking
@@ -17,7 +18,7 @@ from maci.web.pages.lines import line
 from maci.web.pages.panels import panels
 from maci.web.pages.words import title_of, when
 
-__all__ = ["controls", "debate_page"]
+__all__ = ["controls", "debate_page", "replay_form"]
 
 
 def debate_page(
@@ -40,7 +41,7 @@ def debate_page(
     steering = controls(id, state, visit, elsewhere=elsewhere, asking=asking, answered=_answered(story))
     head = el(
         "div",
-        el("h1", title_of(case.title, case.question)),
+        el("h1", title_of(case.title, case.question), dir="auto"),
         el("p", el("span", parts["p-state"], id="p-state"), " ", el("span", _who(story), class_="soft")),
         place["p-question"],
         el("div", steering, id="controls", data_state=state),
@@ -53,7 +54,7 @@ def debate_page(
         _section("signals", "Signals", place["p-signals"]),
         _section("dials", "Dials", place["p-dials"], _dial_form(id, story, visit) if live else None),
         _section("spent", "Spent", place["p-spend"]),
-        None if live or not story.closed else _replay_form(id),
+        None if live or not story.closed else replay_form(id),
         aria_label="Steering and signals",
     )
     columns = el("div", _column(story, events, place), side, class_="columns")
@@ -62,16 +63,17 @@ def debate_page(
         el("p", parts["p-said"], id="p-said", class_="unseen", aria_live="polite"),
         id="debate", data_live="yes" if live else None, data_events=f"/debates/{quote(id)}/events", data_last=len(events),
     )  # fmt: skip
-    return page(title_of(case.title, case.question, 60), body, live=True, refresh=5 if live else None)
+    return page(title_of(case.title, case.question, 60), body, script="live.js", refresh=5 if live else None)
 
 
 def _column(story: Story, events: list[Event], place: Mapping[str, Markup]) -> Markup:
     rounds = [place[f"p-round-{item.number}"] for item in story.rounds]
+    newest = el("p", el("a", "", href="#rounds"), id="newest", hidden=True)
     evidence = el("summary", "Evidence, with what was quoted marked"), place["p-evidence"]
     return el(
         "div",
         _section("beliefs", "Beliefs", place["p-beliefs"], class_="first"),
-        _section("rounds", "Round by round", stepper(), el("div", rounds, id="rounds")),
+        _section("rounds", "Round by round", stepper(), newest, el("div", rounds, id="rounds")),
         _section("plan", "What to find out next", place["p-plan"]),
         _case(story),
         el("details", evidence, class_="box", id="evidence"),
@@ -135,8 +137,11 @@ def _answered(story: Story) -> bool:
 
 def _answer_form(link: str, visit: Visit, asking: Asking) -> Markup:
     """Where a question of the plan is answered."""
-    buttons = [el("button", label, type="submit", name="quick", value=value) for value, label in asking.buttons]
-    field = el("input", type="text", name="answer", id="answer", maxlength=2000, autocomplete="off")
+    buttons = [
+        el("button", label, type="submit", name="quick", value=value, formnovalidate=True)
+        for value, label in asking.buttons
+    ]
+    field = el("input", type="text", name="answer", id="answer", maxlength=2000, autocomplete="off", required=True)
     send = el("button", "Answer", type="submit", class_="home", id="do-answer")
     return el(
         "form",
@@ -208,17 +213,21 @@ def _dial_form(id: str, story: Story, visit: Visit) -> Markup:
     return el("details", el("summary", "Turn them by hand"), form, id="by-hand", open=True)
 
 
-def _replay_form(id: str) -> Markup:
-    profiles = [el("option", name or "– as it was –", value=name) for name in ("", *PROFILES)]
+def replay_form(id: str, profile: str = "", settings: str = "", title: str = "What if?") -> Markup:
+    """Where other rules are asked about; filled in with what was asked before."""
+    profiles = [
+        el("option", name or "– as it was –", value=name, selected=bool(name) and name == profile)
+        for name in ("", *PROFILES)
+    ]
     return el(
         "section",
-        el("h2", "What if?", id="h-replay"),
+        el("h2", title, id="h-replay"),
         el(
             "form",
             el("label", "Profile", for_="replay-profile"),
             el("select", profiles, name="profile", id="replay-profile"),
             el("label", "Settings, one a line", for_="replay-set"),
-            el("textarea", "", name="settings", id="replay-set", rows=3, placeholder="tau_q = 0.4"),
+            el("textarea", settings, name="settings", id="replay-set", rows=3, placeholder="tau_q = 0.4"),
             el("button", "Replay with these", type="submit"),
             method="get",
             action=f"/debates/{quote(id)}/replay",
@@ -231,11 +240,16 @@ def _replay_form(id: str) -> Markup:
 
 def _case(story: Story) -> Markup:
     case = story.opened.case
-    labels = ", ".join(case.outcomes.labels) or "open: agents name them"
+    labels = names(case.outcomes.labels) or "open: agents name them"
     rows = [("Question", case.question), ("Context", case.context), ("Outcomes", labels), ("Known answer", case.gold)]
-    shown = ((el("dt", name), el("dd", value)) for name, value in rows if value)
+    shown = ((el("dt", name), el("dd", value, dir="auto")) for name, value in rows if value)
     texts = (
-        el("li", document.text, el("span", f" ({document.source})" if document.source else "", class_="soft"))
+        el(
+            "li",
+            document.text,
+            el("span", f" ({document.source})" if document.source else "", class_="soft"),
+            dir="auto",
+        )
         for document in case.evidence
     )
     evidence = (

@@ -9,13 +9,14 @@ from importlib.resources import files
 
 from maci._version import __version__
 from maci.page.markup import Child, Markup, el, join
-from maci.page.style import script, sheet
+from maci.page.style import script as page_script
+from maci.page.style import sheet
 from maci.web.guard import Visit
 
 __all__ = ["STATIC", "hidden", "page", "problem", "static"]
 
 _NAV = (("/", "Debates"), ("/new", "New debate"), ("/compare", "Compare"), ("/studies", "Studies"))
-STATIC = {"style.css": "text/css", "page.js": "text/javascript", "live.js": "text/javascript"}
+STATIC = {"style.css": "text/css", **dict.fromkeys(("page.js", "live.js", "files.js"), "text/javascript")}
 
 
 @cache
@@ -23,7 +24,7 @@ def static(name: str) -> bytes:
     """The content of a static file."""
     if name == "style.css":
         return (sheet() + _part("web.css")).encode()
-    return script().encode() if name == "page.js" else _part(name).encode()
+    return page_script().encode() if name == "page.js" else _part(name).encode()
 
 
 @cache
@@ -36,16 +37,16 @@ def _part(name: str) -> str:
     return files("maci.web").joinpath("static", name).read_text(encoding="utf-8")
 
 
-def page(title: str, *body: Child, here: str = "", refresh: int | None = None, live: bool = False) -> str:
-    """A whole page. ``refresh``: seconds after which browsers without scripts fetch it again."""
-    scripts = ["page.js", *(["live.js"] if live else [])]
+def page(title: str, *body: Child, here: str = "", refresh: int | None = None, script: str = "") -> str:
+    """A whole page, with a ``script`` of its own; ``refresh``: seconds after which browsers without scripts fetch it again."""
+    scripts = ["page.js", *([script] if script else [])]
     head = el(
         "head",
         el("meta", charset="utf-8"),
         el("meta", name="viewport", content="width=device-width, initial-scale=1"),
         el("title", f"{title} · MACI"),
         el("link", rel="stylesheet", href=_link("style.css")),
-        (el("script", src=_link(name), type="module" if name == "live.js" else None, defer=True) for name in scripts),
+        (el("script", src=_link(name), type="module" if name == script else None, defer=True) for name in scripts),
         el("noscript", el("meta", http_equiv="refresh", content=str(refresh))) if refresh else None,
     )
     links = [el("li", el("a", name, href=link, aria_current="page" if link == here else None)) for link, name in _NAV]

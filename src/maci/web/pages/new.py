@@ -7,10 +7,12 @@ from urllib.parse import quote
 
 from maci.case.case import Case
 from maci.config import PROFILES
-from maci.page.markup import Child, Markup, el
+from maci.page.markup import Child, Markup, el, join
 from maci.report.verdict import sentence
+from maci.web.forms import CASE_KINDS
 from maci.web.guard import Visit
 from maci.web.pages.layout import hidden, page
+from maci.web.settings import Limits
 
 __all__ = ["new_page"]
 
@@ -20,16 +22,18 @@ def new_page(
     cases: Mapping[str, Case],
     panels: Sequence[tuple[str, str]],
     kinds: Sequence[str],
+    limits: Limits,
     visit: Visit,
     *,
     wrong: str = "",
+    lost: bool = False,
 ) -> str:
-    """The form; what was given before is kept, and ``wrong`` says why it is shown again."""
+    """The form; what was given before is kept, except files that are ``lost``; ``wrong`` says why it is shown again."""
     alert = None
     if wrong:
         alert = el(
             "div", el("p", "The debate was not started."), el("p", sentence(wrong)),
-            el("p", "Files have to be chosen again; everything else is still there.", class_="soft"),
+            el("p", "Files have to be chosen again; everything else is still there.", class_="soft") if lost else None,
             class_="verdict wrong", role="alert", tabindex=-1, id="wrong",
         )  # fmt: skip
     again = given.get("from", "")
@@ -42,8 +46,8 @@ def new_page(
     form = el(
         "form",
         hidden(visit, **({"from": again} if again else {})),
-        _case(given, cases),
-        _evidence(given, kinds),
+        _case(given, cases, limits),
+        _evidence(given, kinds, limits),
         _table(given, panels),
         _limits(given),
         el("p", el("button", "Start the debate", type="submit", class_="home", id="start")),
@@ -52,8 +56,9 @@ def new_page(
         enctype="multipart/form-data",
         class_="stack wide",
         id="new",
+        data_most=limits.body,
     )
-    return page("New debate", el("h1", "New debate"), head, alert, form, here="/new")
+    return page("New debate", el("h1", "New debate"), head, alert, form, here="/new", script="files.js")
 
 
 def _field(name: str, label: str, control: Markup, hint: str = "") -> Markup:
@@ -89,6 +94,7 @@ def _area(
         name=name,
         id=name,
         rows=rows,
+        dir="auto",
         placeholder=placeholder or None,
         aria_describedby=about,
     )
@@ -105,19 +111,19 @@ def _select(
     )
 
 
-def _case(given: Mapping[str, str], cases: Mapping[str, Case]) -> Markup:
+def _file(name: str, accept: Sequence[str], most: int, **more: Child) -> Markup:
+    """A field for files of at most so many bytes, and a place to say that one has more."""
+    field = el("input", type="file", name=name, id=name, accept=",".join(accept), data_most=most,
+               aria_describedby=f"{name}-hint {name}-wrong", **more)  # fmt: skip
+    return join(field, el("span", class_="bad-note", id=f"{name}-wrong", aria_live="polite"))
+
+
+def _case(given: Mapping[str, str], cases: Mapping[str, Case], limits: Limits) -> Markup:
     options = [
         ("", "– none: as written above –"),
         *((name, f"{name}: {case.title or case.question}"[:90]) for name, case in cases.items()),
     ]
-    file = el(
-        "input",
-        type="file",
-        name="case_file",
-        id="case_file",
-        accept=".yaml,.yml,.toml,.json",
-        aria_describedby="case_file-hint",
-    )
+    file = _file("case_file", CASE_KINDS, limits.case_file)
     return el(
         "fieldset",
         el("legend", "The case"),
@@ -132,20 +138,17 @@ def _case(given: Mapping[str, str], cases: Mapping[str, Case]) -> Markup:
             rows=3,
         ),
         _select("builtin", given, "Or a built-in case", options),
-        _field("case_file", "Or a case file", file, "YAML, TOML or JSON, as for maci debate; up to 1 MB."),
+        _field(
+            "case_file",
+            "Or a case file",
+            file,
+            f"YAML, TOML or JSON, as for maci debate; up to {limits.case_file >> 20} MB.",
+        ),
     )
 
 
-def _evidence(given: Mapping[str, str], kinds: Sequence[str]) -> Markup:
-    files = el(
-        "input",
-        type="file",
-        name="files",
-        id="files",
-        multiple=True,
-        accept=",".join(kinds),
-        aria_describedby="files-hint",
-    )
+def _evidence(given: Mapping[str, str], kinds: Sequence[str], limits: Limits) -> Markup:
+    files = _file("files", kinds, limits.file, multiple=True, data_files=limits.files)
     kept = el(
         "input",
         type="checkbox",
@@ -154,7 +157,8 @@ def _evidence(given: Mapping[str, str], kinds: Sequence[str]) -> Markup:
         value="yes",
         checked=bool(given.get("keep_evidence")),
     )
-    hint = f"Up to 20 files of 8 MB: {' '.join(kinds)}. Tables need a column text, and may have label and source."
+    size = f"Up to {limits.files} files of {limits.file >> 20} MB, {limits.body >> 20} MB together"
+    hint = f"{size}: {' '.join(kinds)}. Tables need a column text, and may have label and source."
     return el(
         "fieldset",
         el("legend", "Evidence"),

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from textwrap import shorten
 
 from maci.page.markup import Markup, el, join
-from maci.page.strips import bar, key, ranked, stack
+from maci.page.strips import bar, stack
 from maci.report.evidence import evidence
-from maci.report.parts import anchors, signals
+from maci.report.parts import anchors, colours, key_of, signals
 from maci.report.plan import plan
 from maci.report.rounds import round_box
 from maci.report.verdict import answer, minority_report, sentence
@@ -121,7 +121,7 @@ def _verdict(story: Story) -> Markup:
                 class_="verdict",
             )
         after = el("p", f"after {round_name(last).lower()}; it may change", class_="soft")
-        lead = el("p", f"So far: {last.answer}, {percent(last.mixture[last.answer])}", dir="auto")
+        lead = el("p", "So far: ", el("bdi", last.answer), f", {percent(last.mixture[last.answer])}")
         return el("div", lead, after, class_="verdict")
     title, body = minority_report(story, result)
     against = el("details", el("summary", title), body, id="minority", open=result.stop_reason == "impasse")
@@ -146,11 +146,10 @@ def _beliefs(story: Story) -> Markup:
     closed = [item for item in story.closed if item.mixture]
     if not closed:
         return el("p", "No belief yet." if story.result is None else "Nobody stated a belief.", class_="soft")
-    labels, now = ranked([item.mixture for item in closed], scale=story.scale), closed[-1]
+    labels, now = colours(story), closed[-1]
     rows = [("opening" if item.number == 0 else f"round {item.number}", item.mixture) for item in closed]
     together = stack(rows, labels, "The mixture of all agents, round by round")
     each = stack(list(now.beliefs.items()), labels, f"Each agent's belief, {round_name(now).lower()}")
-    more = len({label for item in closed for label in item.mixture}) > len(labels)
     weights = ", ".join(f"{name} {weight:.2f}" for name, weight in now.weights.items())
     figures = (
         el("figure", el("figcaption", "All agents together, round by round"), together),
@@ -161,7 +160,7 @@ def _beliefs(story: Story) -> Markup:
             el("p", f"Weights: {weights}") if weights else None,
         ),
     )
-    return join(key(labels, "all others" if more else ""), el("div", figures, class_="charts"))
+    return join(key_of(labels, story), el("div", figures, class_="charts"))
 
 
 def _dials(story: Story) -> Markup:
