@@ -114,9 +114,9 @@ def start(page: Any, stage: Stage, question: str, panel: str = "slow", rounds: i
 
 
 def stop(page: Any) -> None:
-    """Stop the debate of a page, and wait until it is over."""
+    """Stop the debate of a page, and wait until it is over and has loaded itself again."""
     page.click("#do-stop")
-    page.wait_for_selector("#debate:not([data-live]) #p-state >> text=finished")  # it loads itself again when it is over
+    page.wait_for_selector("#debate:not([data-live]) #p-state >> text=finished")
 
 
 def events_of(stage: Stage, address: str) -> tuple[Any, ...]:

@@ -74,11 +74,12 @@ def short(plan: Plan) -> Iterator[str]:
     if not plan.items:
         yield f"To find out next: {plan.note or 'nothing'}"
         return
-    more = f" (3 of {len(plan.items)}; `maci plan` shows all)" if len(plan.items) > 3 else ""
-    yield f"To find out next{more}:"
+    more = f"; 3 of {len(plan.items)}, `maci plan` shows all" if len(plan.items) > 3 else ""
+    yield f"To find out next (bits each adds to those above, for its cost{more}):"
     for item in plan.items[:3]:
+        cost = "" if item.cost == 1 else f" at cost {item.cost:g}"
         worth = "" if item.value is None else f"  worth {item.value:.3g}"
-        yield f"  {item.expected_information_gain:.2f} bits{worth}  {item.text}  [{' / '.join(item.separates[:3])}]"
+        yield f"  {item.added_gain:.2f} bits{cost}{worth}  {item.text}  [{' / '.join(item.separates[:3])}]"
     if plan.note:
         yield f"  {plan.note}"
 

@@ -194,7 +194,8 @@ def _lines(progress: Progress) -> list[str]:
         some = {name: tally for name, tally in tallies.items() if tally.accuracy is not None}
         if some:
             found.append(f"Right on the test items of {data}, not calibrated:")
-        found += [f"  {name:<{width}}  {tally.accuracy:.3f} of {tally.n}" for name, tally in some.items()]
+        for name, tally in some.items():
+            found.append(f"  {name:<{width}}  {tally.right} of {tally.n} ({100 * tally.right / tally.n:.0f} %)")
     if progress.failures:
         found.append(f"{len(progress.failures)} failed and are not scored (--retry-failed tries them again):")
         found += [f"  {'/'.join(map(str, key))}: {why}" for key, why in progress.failures[:_FAILURES]]

@@ -222,7 +222,13 @@ def cautions(story: Story, source: Provenance) -> list[str]:
     """Everything a reader should know before relying on it, gravest first."""
     said = [f"This record contradicts itself: {source.differs}"] if source.differs else []
     warnings = list(story.result.warnings) if story.result else []
-    return said + sorted(warnings, key=lambda text: not text.startswith(("caution", "undecided")))
+    return said + sorted(warnings, key=_gravity)
+
+
+def _gravity(warning: str) -> int:
+    """The smaller, the graver."""
+    grave = (("caution", "undecided"), ("harm", "rolled back"))
+    return next((rank for rank, kinds in enumerate(grave) if warning.startswith(kinds)), len(grave))
 
 
 def _warnings(lines: list[str]) -> Markup | None:

@@ -14,7 +14,7 @@ __all__ = ["given", "minority", "watched"]
 def watched(event: Watched) -> Iterator[str]:
     """What a round's watch has found; nothing where all is well."""
     for move in event.conformed:
-        yield f"watch: {move.agent} went from {move.before} to the majority's {move.after} without new admitted evidence"
+        yield f"watch: {move.agent} went from {move.before} to {move.after}, with which most others led, without new admitted evidence"
     for held in event.stubborn:
         yield f"watch: {held.agent} stays with {held.outcome} although new evidence for {held.against} was shown to it"
     if event.collapsed:

@@ -43,7 +43,7 @@ def test_a_run_says_what_it_did_and_where_it_is(maci, study):
     ran = maci("study", "run", "study.toml")
     assert ran.code == 0 and "24 of 24 answers, 24 of them new." in ran.out
     assert (
-        "Right on the test items of tiny, not calibrated:\n  average  0." in ran.out
+        "Right on the test items of tiny, not calibrated:\n  average  9 of 18 (50 %)" in ran.out
         and "maci study report studies-out/tiny" in ran.out
     )
     assert "tiny: 24 answers" in ran.err
@@ -94,8 +94,8 @@ def test_several_data_sets_are_counted_one_by_one(maci, study, tmp_path):
     study(methods=[{"use": "average"}], seeds=[0], data=[{"file": "cases.jsonl"}, {"file": "other.jsonl"}])
     ran = maci("study", "run", "study.toml")
     assert ran.out.count("not calibrated") == 2
-    assert "test items of cases, not calibrated:\n  average  1.000 of" in ran.out  # the guess of seed 0 is right
-    assert "test items of other, not calibrated:\n  average  0." in ran.out
+    assert "test items of cases, not calibrated:\n  average  9 of 9 (100 %)" in ran.out  # the guess of seed 0 is right
+    assert "test items of other, not calibrated:\n  average  6 of 9 (67 %)" in ran.out
     found = json.loads(maci("study", "run", "study.toml", "--json").out)["accuracy_by_data"]
     assert found["cases"] == {"average": 1.0} and found["other"]["average"] < 1
 
