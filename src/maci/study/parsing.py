@@ -137,7 +137,7 @@ def _check(spec: StudySpec, where: str) -> None:
 
 
 def _learnt_by_triage(key: str) -> bool:
-    return key.startswith("triage.") and key not in {"triage.enabled", "triage.worth"}
+    return key.startswith("triage.") and key not in {"triage.enabled", "triage.worth", "triage.until_sure"}
 
 
 def _check_method(method: MethodSpec, where: str) -> None:

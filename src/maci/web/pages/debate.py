@@ -231,7 +231,7 @@ def replay_form(id: str, profile: str = "", settings: str = "", title: str = "Wh
             el("button", "Replay with these", type="submit"),
             method="get",
             action=f"/debates/{quote(id)}/replay",
-            class_="stack",
+            class_="stack wide",
         ),
         aria_labelledby="h-replay",
         class_="last",
