@@ -73,8 +73,11 @@ def write(out: Path, rows: Sequence[Mapping[str, Any]]) -> None:
         out.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
             part = out / f".{name}.{os.getpid()}"
-            part.write_text(text, encoding="utf-8")
-            part.replace(out / name)
+            try:
+                part.write_text(text, encoding="utf-8")
+                part.replace(out / name)
+            finally:
+                part.unlink(missing_ok=True)
     except OSError as error:
         raise EnvironmentError_(
             f"cannot write the results to {out}: {error.strerror}; the transcripts are kept"

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from helpers import judge, script, seat, turn
 from maci.cli.app import app
+from maci.cli.batch_results import write
 from maci.errors import BadReply, BudgetError, CaseError, EnvironmentError_, InputError, WrongKey
 from maci.evidence.fake import HashEncoder
 from maci.evidence.source import CaseEvidence
@@ -282,3 +283,17 @@ def test_a_folder_that_cannot_be_is_refused_before_anything_is_asked() -> None:
     with pytest.raises(InputError, match="file is a file, not a folder"):
         batch("--out", "file/below")
     assert asked == []
+
+
+def test_a_full_disk_leaves_the_results_as_they_were_and_nothing_half_written(tmp_path, monkeypatch):
+    write(tmp_path / "out", [])
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+
+    def full(path: Path, text: str, encoding: str) -> int:
+        path.write_bytes(text[:10].encode())
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(EnvironmentError_, match="No space left on device; the transcripts are kept"):
+        write(tmp_path / "out", [])
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before

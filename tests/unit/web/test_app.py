@@ -53,7 +53,9 @@ def test_dials_pause_and_stop_are_on_record_with_who_did_it(tmp_path: Path, monk
         id = await browser.start(settings="max_rounds=4")
         hand = f"/debates/{id}/hand"
         said = await browser.post(hand, {"action": "dials", "cl": "0.35", "cl_on": "yes", "tau_q": "0.9", "by": "Ada"})
-        assert "when the next round begins" in said.text
+        assert "when the next round begins" in said.text and "do-release" in said.text
+        given = await browser.post(hand, {"action": "release", "by": "Ada"})
+        assert "The schedule has the dials again" in given.text and "do-release" not in given.text
         assert "No dial was ticked" in (await browser.post(hand, {"action": "dials", "cl": "0.5"})).text
         page = (await browser.post(hand, {"action": "pause", "by": "Ada"})).text
         assert ">paused<" in page and "Go on" in page
@@ -74,7 +76,8 @@ def test_dials_pause_and_stop_are_on_record_with_who_did_it(tmp_path: Path, monk
     events = transcript(tmp_path, id)
     hands = [event for event in events if isinstance(event, Intervened)]
     assert hands[0] == Intervened(cl=0.35, by="Ada", hold=True)  # the dial that was not ticked was not set
-    assert [hand.pause for hand in hands[1:3]] == [True, False]
+    assert hands[1] == Intervened(by="Ada", release=True)
+    assert [hand.pause for hand in hands[2:4]] == [True, False]
     assert replay(events).complete
 
 
