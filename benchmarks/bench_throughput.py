@@ -43,13 +43,13 @@ class Maci:
         from maci.case.case import load_case
         from maci.config import load
         from maci.evidence.encode import load_encoder
-        from maci.panel.shelf import evidence_for
+        from maci.panel.shelf import Sources, evidence_for
 
         # everything is admitted, so that prompts grow from round to round, and no rule ends a debate early
         sets = ["gate.q_gate=false", "gate.crit_gate=false", "agents.arguments=1"]
         self.config = load(None, sets=[*sets, f"max_rounds={ROUNDS}", f"min_rounds={ROUNDS}"], environ={})
         self.case, self.encoder = load_case("dengue"), load_encoder()
-        self.sources = evidence_for(self.case, None)
+        self.sources = evidence_for(self.case, Sources())
 
     async def run(self, url: str, debates: int, folder: Path, tap: list[bytes] | None = None) -> None:
         """So many debates at once; ``tap`` gets the bodies of the requests."""

@@ -25,7 +25,7 @@ from maci.cli.view import View
 from maci.config import load
 from maci.debate import debate
 from maci.evidence.encode import load_encoder
-from maci.panel import build_table
+from maci.panel.tables import Tables
 from maci.record.transcript import Transcript, read
 from maci.report.html import to_html
 from maci.run import opening
@@ -39,7 +39,7 @@ LARGEST = 200_000
 def recorded(folder: Path) -> Path:
     """A debate of the embedded readers: the same every time."""
     path, case = folder / "dengue" / "transcript.jsonl", load_case("dengue")
-    table = build_table("readers", case, load_encoder("wordllama"))
+    table = Tables("readers", load_encoder("wordllama")).table(case)
 
     async def play() -> None:
         with Transcript.create(path) as record:

@@ -21,8 +21,8 @@ from maci.config import load
 from maci.controller.inputs import Opened
 from maci.evidence.fake import HashEncoder
 from maci.llm.fake import Request
-from maci.panel import seat
 from maci.panel.spec import AgentSpec, PanelSpec, agents_of
+from maci.panel.tables import Tables
 from maci.run import opening
 
 PLACES = ("garden", "harbour", "library", "bakery", "orchard")
@@ -88,8 +88,8 @@ def seating(plan: Plan, house: FakeHouse) -> Seating:
         case = plan.topics[sitting.topic]
         sets = ["crit.enabled=false", "gate.q_gate=false", *plan.settings(sitting)]
         config = load(sets=sets, environ={})
-        spec, found = seat(SPEC, case, HashEncoder(), house, config, seed=sitting.seed)
-        return opening(case, found, config, seed=sitting.seed, spec=spec.record()), found
+        found = Tables(SPEC, HashEncoder(), config, house).table(case, seed=sitting.seed)
+        return opening(case, found, config, seed=sitting.seed), found
 
     return table
 

@@ -55,11 +55,11 @@ def tables(monkeypatch: Any, held: Held | None = None, claim: str = "Because it 
     """Every debate is held between two speakers."""
     held = held or Held()
 
-    def make(panel: str, case: Any, encoder: Any, **more: Any) -> Any:
+    def make(self: Any, case: Any, seed: int) -> Any:
         return seat([Speaker("ada", 0.9, held, claim), Speaker("bob", 0.2, held, claim)], [judge()], case=case)
 
     monkeypatch.setattr("maci.panel.seating.load_encoder", lambda *args, **more: HashEncoder())
-    monkeypatch.setattr("maci.panel.seating.build_table", make)
+    monkeypatch.setattr("maci.panel.tables.Tables._seat", make)
     try:
         yield held
     finally:

@@ -3,7 +3,7 @@
 Runs the panel on cases with known answers and reads off: the temperature that makes the reported p fit the truth, the P30/P70 bins
 of Q₀ and D₀, the starting gates, the plateau and judge thresholds, the overlap floor, and how well a vote is calibrated; then, from
 debates of other cases under what was learnt, the thresholds of prediction sets (:mod:`maci.moderator.conformal`). The
-result is a TOML file for ``--config``; it names the encoder it was made for and is refused for another.
+result is a TOML file for ``--config``; it names the panel, models and encoder it was made for and is refused for others.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from json import dumps
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from maci.belief import Vector, temper
 from maci.config import Plateau, Regime, full_key
+from maci.controller.calibrated import made_for
 from maci.controller.decisions import Finished, Gated, Initialized, Measured
 from maci.controller.inputs import Opened
 from maci.errors import InputError
@@ -27,6 +29,7 @@ from maci.record.events import Event
 from maci.record.replay import replay_with
 
 __all__ = [
+    "ENOUGH",
     "Calibration",
     "Outcome",
     "binned_gaps",
@@ -42,6 +45,8 @@ __all__ = [
 ]
 
 
+ENOUGH = 20
+"""Cases with a known answer that a calibration needs at least."""
 SCALES = (1.0, 0.5, 1.5, 2.0)
 
 
@@ -49,7 +54,8 @@ SCALES = (1.0, 0.5, 1.5, 2.0)
 class Outcome:
     """What calibration looks at in one finished debate with a known answer."""
 
-    encoder: str
+    made_for: str
+    """The panel with its models, and the encoder."""
     p: Vector
     gold: int
     labels: tuple[str, ...]
@@ -76,7 +82,7 @@ def observe(events: Sequence[Event]) -> Outcome | None:
     start = next(e for e in events if isinstance(e, Initialized))
     tops = [max(p, key=lambda y: p[y]) for p in start.beliefs.values()]
     return Outcome(
-        encoder=opened.encoder,
+        made_for=made_for(opened),
         p=np.array(list(result.raw.values())),
         gold=labels.index(gold),
         labels=tuple(labels),
@@ -209,8 +215,14 @@ def calibrate(outcomes: Sequence[Outcome]) -> Calibration:
     :data:`SCALES` times the defaults that would have given the best answers on the recorded turns, and among equals the
     shortest debates (off-policy, by the same fold).
     """
-    if len(outcomes) < 20:
-        raise InputError(f"calibration needs at least 20 cases with a known answer, got {len(outcomes)}: give more")
+    if len(outcomes) < ENOUGH:
+        raise InputError(
+            f"calibration needs at least {ENOUGH} cases with a known answer, got {len(outcomes)}: give more"
+        )
+    if len(seated := sorted({o.made_for for o in outcomes})) > 1:
+        raise InputError(
+            f"a calibration is of one panel, and these debates are of {' and of '.join(map(repr, seated))}"
+        )
     beliefs, gold = [o.p for o in outcomes], [o.gold for o in outcomes]
     t = fit_temperature(beliefs, gold)
     q, crit = [q for o in outcomes for q, _ in o.scores], [c for o in outcomes for _, c in o.scores]
@@ -227,7 +239,7 @@ def calibrate(outcomes: Sequence[Outcome]) -> Calibration:
         if a.crit and b.crit
     ]
     settings = {
-        "calibration.made_for": outcomes[0].encoder,
+        "calibration.made_for": outcomes[0].made_for,
         "calibration.temperature": t,
         "dials.q_lo": _percentile([o.q0 for o in outcomes], 30, 0.5),
         "dials.q_hi": _percentile([o.q0 for o in outcomes], 70, 0.7),
@@ -294,7 +306,7 @@ def conformalise(found: Calibration, fitted: Sequence[Outcome], held: Sequence[S
 def to_toml(found: Calibration, made: str) -> str:
     """The calibration as a config file."""
     lines = [
-        f"# Calibration from {found.n} cases ({made}). Use it with --config; it is refused for another encoder.",
+        f"# Calibration from {found.n} cases ({made}). Use it with --config; it is refused for another panel or encoder.",
         f"# Accuracy {found.accuracy:.3f}; calibration error {found.ece_before:.3f} before, {found.ece_after:.3f} after (in-sample).",
     ]
     if found.held:
@@ -307,5 +319,5 @@ def to_toml(found: Calibration, made: str) -> str:
             lines += [f"# {line}" for line in found.triage if table == "triage"]
             section = table
         value = found.settings[key]
-        lines.append(f'{name} = "{value}"' if isinstance(value, str) else f"{name} = {value}")
+        lines.append(f"{name} = {dumps(value, ensure_ascii=False)}" if isinstance(value, str) else f"{name} = {value}")
     return "\n".join(lines) + "\n"

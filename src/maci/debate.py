@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
 from maci.calls import Calls, Table
+from maci.controller.calibrated import check_made_for
 from maci.controller.fold import start, step
 from maci.controller.inputs import Intervened, Opened, Sent, usage_of
 from maci.llm.budget import Ledger
@@ -59,6 +60,7 @@ async def debate(
         before = replay(recorded)
         state, events = before.state, before.owed
     else:
+        check_made_for(opened)
         state, events = start(opened), (opened,)
     calls = Calls(table, state, hand, ledger)
     try:

@@ -57,8 +57,9 @@ def opening(
 ) -> Opened:
     """The first event of a debate: who, what, under which rules, from which code.
 
-    ``panel``, ``corpus`` and ``spec`` say how the table can be set again, should the debate break off; ``learned`` is what a
-    schedule that learns starts from (:mod:`maci.scheduling`), ``stakes`` the utilities that say what is worth asking.
+    ``panel``, ``corpus`` and ``spec`` say how the table can be set again, should the debate break off (where the table does not say
+    so itself); ``learned`` is what a schedule
+    that learns starts from (:mod:`maci.scheduling`), ``stakes`` the utilities that say what is worth asking.
     """
     if case.outcomes.metric and find_spec("scipy") is None:
         raise MissingExtra("scipy", "eval", "a ground metric of your own")
@@ -73,9 +74,9 @@ def opening(
         version=__version__,
         commit=commit(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        panel=panel,
+        panel=panel or table.panel,
         corpus=corpus,
-        table=spec,
+        table=table.spec if spec is None else spec,
         prompts={p.name: p.hash for seat in (*table.agents, *table.judges) for p in getattr(seat, "prompts", ())},
         learned=learned,
         source="" if table.source is None else table.source.name,

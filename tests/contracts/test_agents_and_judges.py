@@ -20,10 +20,10 @@ from maci.evidence.span import Span
 from maci.judge.crit import CritScore, Judge, JudgeAbstained, ScoreRequest
 from maci.judge.fake import FunctionJudge
 from maci.judge.reader import reader_judges
-from maci.panel import build_table
+from maci.panel.tables import Tables
 
 YES = Turn(belief={"yes": 0.8, "no": 0.2}, arguments=(arg("So it is."),))
-PAPER = {name: build_table("paper", load_case(name), HashEncoder()) for name in ("paper-dengue", "paper-hepatitis")}
+PAPER = {name: Tables("paper", HashEncoder()).table(load_case(name)) for name in ("paper-dengue", "paper-hepatitis")}
 
 FACTS = [Span.of("Yes, it was so.", "a", 0, "yes"), Span.of("No, it was otherwise.", "a", 0, "no")]
 LIBRARY = Library(FACTS, ("yes", "no"), HashEncoder())

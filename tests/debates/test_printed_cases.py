@@ -9,13 +9,13 @@ from maci.config import build
 from maci.controller.decisions import Finished, Measured
 from maci.debate import debate
 from maci.evidence.fake import HashEncoder
-from maci.panel import build_table
+from maci.panel.tables import Tables
 from maci.run import opening
 
 
 def play(name, profile="default"):
     case = load_case(name)
-    table = build_table("paper", case, HashEncoder())
+    table = Tables("paper", HashEncoder()).table(case)
 
     async def events():
         return [event async for event in debate(opening(case, table, build(profile, {})), table)]

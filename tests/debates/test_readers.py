@@ -19,8 +19,8 @@ from maci.debate import debate
 from maci.errors import EvidenceError
 from maci.evidence.encode import load_encoder
 from maci.evidence.span import Span
-from maci.panel import build_table
 from maci.panel.readers import ReaderPanel
+from maci.panel.tables import Tables
 from maci.record.replay import replay
 from maci.run import opening
 
@@ -38,7 +38,7 @@ def play(table, case, seed=0):
 @pytest.fixture(scope="module")
 def dengue():
     case = load_case("dengue")
-    return play(build_table("readers", case, load_encoder()), case)
+    return play(Tables("readers", load_encoder()).table(case), case)
 
 
 def test_the_dengue_case_ends_by_itself_with_dengue_on_top(dengue):
@@ -62,16 +62,16 @@ def test_readers_open_with_different_evidence_and_come_to_share_it(dengue):
 
 def test_the_same_seed_gives_the_same_debate_and_another_deals_other_hands():
     case = load_case("dengue")
-    table = build_table("readers", case, load_encoder(), seed=3)
-    again = build_table("readers", case, load_encoder(), seed=3)
+    table = Tables("readers", load_encoder()).table(case, seed=3)
+    again = Tables("readers", load_encoder()).table(case, seed=3)
     assert play(table, case, 3)[1:] == play(again, case, 3)[1:]
-    other = build_table("readers", case, load_encoder(), seed=4)
+    other = Tables("readers", load_encoder()).table(case, seed=4)
     assert play(other, case, 4)[2] != play(table, case, 3)[2]
 
 
 def test_an_ordered_case_uses_the_scale():
     case = load_case("tone-budget")
-    result = play(build_table("readers", case, load_encoder()), case)[-1]
+    result = play(Tables("readers", load_encoder()).table(case), case)[-1]
     assert set(result.distribution) == {"-2", "-1", "0", "+1", "+2"}
 
 
@@ -88,25 +88,25 @@ def test_a_users_own_case_is_debated_on_its_own_documents():
         outcomes=OutcomeSpace(labels=("Plan A", "Plan B")),
         evidence=tuple(Document(text) for text in texts),
     )
-    assert play(build_table("readers", case, load_encoder()), case)[-1].answer == "Plan A"
+    assert play(Tables("readers", load_encoder()).table(case), case)[-1].answer == "Plan A"
 
 
 def test_outcomes_nobody_has_evidence_about_say_what_to_add():
     case = Case(question="Which?", outcomes=OutcomeSpace(labels=("flux capacitor", "warp drive")))
     with pytest.raises(EvidenceError, match=r"no evidence about any of flux capacitor, warp drive.*--corpus"):
-        build_table("readers", case, load_encoder())
+        Tables("readers", load_encoder()).table(case)
 
 
 def test_outcomes_may_be_called_by_another_name():
     case = Case(question="Which?", context="Itchy red eyes.", outcomes=OutcomeSpace(labels=("flu", "break-bone fever")))
-    table = build_table("readers", case, load_encoder())
+    table = Tables("readers", load_encoder()).table(case)
     assert set(play(table, case)[-1].distribution) == {"flu", "break-bone fever"}
 
 
 def test_an_open_case_ranges_over_everything_the_library_knows():
     dengue = load_case("dengue")
     case = Case(question=dengue.question, context=dengue.context, outcomes=OutcomeSpace(kind="open"))
-    result = play(build_table("readers", case, load_encoder()), case)[-1]
+    result = play(Tables("readers", load_encoder()).table(case), case)[-1]
     assert len(result.distribution) > 100
     assert result.distribution["Dengue fever"] > 1 / 100
 
@@ -151,7 +151,7 @@ def test_readers_keep_the_token_ceiling_like_everyone(ceiling):
     from maci.config import build
 
     case = load_case("dengue")
-    table = build_table("readers", case, load_encoder())
+    table = Tables("readers", load_encoder()).table(case)
 
     async def events():
         config = build("default", {"budget.tokens": ceiling})

@@ -17,7 +17,7 @@ from maci.controller.bandit import Arms, Context, Learned, Lesson
 from maci.controller.inputs import Sent
 from maci.debate import debate
 from maci.evidence.encode import load_encoder
-from maci.panel import build_table
+from maci.panel.tables import Tables
 from maci.record.events import FORMAT
 from maci.record.transcript import Transcript
 from maci.run import opening
@@ -27,7 +27,7 @@ PATH = Path(__file__).parent / f"format-{FORMAT}.jsonl"
 
 def table() -> Table:
     case = load_case("paper-dengue")
-    made = replace(build_table("paper", case, load_encoder("wordllama")), source=Called(lambda item: True, "frozen"))
+    made = replace(Tables("paper", load_encoder("wordllama")).table(case), source=Called(lambda item: True, "frozen"))
     for seat in (*made.agents, *made.judges):
         seat._ceiling = 500
     return made
@@ -45,7 +45,7 @@ async def main() -> None:
     taught = Arms.fresh().taught(Lesson(action=0, context=context, reward=0.2, cost=1500, growth=1.1))
     learned = Learned(task="dengue", debate="frozen", debates=1, arms=taught.records())
     stakes = Stakes(actions={"treat": {"Dengue Fever": 5.0, "otherwise": -4.0}, "wait": {"otherwise": 0.0}}, cost=0.0)
-    opened = opening(case, table(), config, seed=7, panel="paper", learned=learned, stakes=stakes)
+    opened = opening(case, table(), config, seed=7, learned=learned, stakes=stakes)
     with Transcript.create(PATH) as record:
         async for event in debate(opened, table(), record=record):
             if isinstance(event, Sent) and event.round == 2:

@@ -20,9 +20,8 @@ from maci.config import Config, load
 from maci.debate import debate
 from maci.errors import ConfigError, InputError
 from maci.evidence.fake import HashEncoder
-from maci.evidence.knowledge import builtin_spans
 from maci.moderator.conformal import COVERAGES
-from maci.panel.readers import ReaderPanel
+from maci.panel.tables import Tables
 from maci.run import opening
 
 
@@ -62,7 +61,7 @@ def outcomes():
     cases = [
         case for case in builtin_cases().values() if case.outcomes.kind == "closed" and not case.id.startswith("paper")
     ]
-    panel = ReaderPanel(builtin_spans(), HashEncoder())
+    panel = Tables("readers", HashEncoder())
 
     async def play(case):
         table = panel.table(case)
@@ -71,12 +70,15 @@ def outcomes():
     return [outcome for case in cases[:24] if (outcome := asyncio.run(play(case))) is not None]
 
 
-def test_a_calibration_is_a_config_file_that_loads_and_names_its_encoder(outcomes, tmp_path: Path):
+def test_a_calibration_is_a_config_file_that_loads_and_names_what_it_was_made_for(outcomes, tmp_path: Path):
     found = calibrate(outcomes)
     file = tmp_path / "calibration.toml"
     file.write_text(to_toml(found, "built-in"), encoding="utf-8")
     config = load(file=file, environ={})
-    assert config.calibration.made_for == "fake-hash/64+adapted"
+    assert config.calibration.made_for == (
+        "readers: reader-lexical, reader-semantic, reader-bayesian; "
+        "judges letters (surface), words (surface), phrases (surface) | fake-hash/64+adapted"
+    )
     assert config.calibration.temperature == pytest.approx(found.settings["calibration.temperature"], abs=1e-6)
     assert config.dials.q_lo <= config.dials.q_hi and config.dials.d_lo <= config.dials.d_hi
     assert config.gate.tau_q <= 0.5 and config.regime.c_max > 0
@@ -84,18 +86,26 @@ def test_a_calibration_is_a_config_file_that_loads_and_names_its_encoder(outcome
 
 def test_a_calibration_for_another_encoder_is_refused(outcomes, tmp_path: Path):
     from maci.evidence.encode import load_encoder
-    from maci.panel import build_table
 
     file = tmp_path / "calibration.toml"
     file.write_text(to_toml(calibrate(outcomes), "built-in"), encoding="utf-8")
     case = builtin_cases()["dengue"]
-    table = build_table("readers", case, load_encoder())
+    table = Tables("readers", load_encoder()).table(case)
 
     async def play():
         return [event async for event in debate(opening(case, table, load(file=file, environ={})), table)]
 
-    with pytest.raises(ConfigError, match="made for the encoder 'fake-hash/64"):
+    with pytest.raises(
+        ConfigError,
+        match=r"made for 'readers: .*fake-hash/64\+adapted', and this debate is 'readers: .*wordllama.*run `maci calibrate` again",
+    ):
         asyncio.run(play())
+
+
+def test_debates_of_two_panels_make_no_calibration(outcomes):
+    strange = dataclasses.replace(outcomes[0], made_for="paper: x; no judges | fake-hash/64")
+    with pytest.raises(InputError, match="a calibration is of one panel, and these debates are of 'paper: x"):
+        calibrate([*outcomes, strange])
 
 
 def test_too_few_cases_are_refused(outcomes):
@@ -204,11 +214,16 @@ def test_the_file_goes_into_a_folder_that_is_made_and_lines_say_how_far_it_is(tm
 
 @pytest.mark.parametrize(
     ("cases", "out", "says"),
-    [("dev.jsonl", "dev.jsonl/c.toml", "is a file, not a folder"), ("empty.jsonl", "c.toml", "has no cases")],
+    [
+        ("dev.jsonl", "dev.jsonl/c.toml", "is a file, not a folder"),
+        ("empty.jsonl", "c.toml", "has no cases"),
+        ("few.jsonl", "c.toml", "at least 20 cases with a `gold` answer, and 19 of its 19 have one"),
+    ],
 )
 def test_what_cannot_be_is_refused_before_a_debate(tmp_path: Path, monkeypatch, cases: str, out: str, says: str):
     monkeypatch.setattr("maci.cli.calibrate.debate", None)
-    dev_file(tmp_path / "dev.jsonl", 2)
+    dev_file(tmp_path / "dev.jsonl", 20)
+    dev_file(tmp_path / "few.jsonl", 19)
     (tmp_path / "empty.jsonl").write_text("\n", encoding="utf-8")
     with pytest.raises(InputError, match=says):
         run(
@@ -224,7 +239,77 @@ def test_interrupted_it_says_that_nothing_was_kept(tmp_path: Path, monkeypatch):
 
     monkeypatch.setattr("maci.cli.calibrate.observe", stop)
     done = CliRunner().invoke(
-        app, ["calibrate", str(dev_file(tmp_path / "dev.jsonl", 2)), "--out", str(tmp_path / "c.toml")]
+        app, ["calibrate", str(dev_file(tmp_path / "dev.jsonl", 20)), "--out", str(tmp_path / "c.toml")]
     )
     assert done.exit_code == 130 and "nothing was kept" in done.stderr
     assert not (tmp_path / "c.toml").exists()
+
+
+# --- the same panel as everywhere else ----------------------------------------------------------------------------------------------
+
+
+def doors(path: Path, n: int) -> Path:
+    """Cases that contradict each other: what a bell means is a matter of the house, and each case brings the rule of its own."""
+    lines = []
+    for i in range(n):
+        first, second = ("left", "right") if i % 2 else ("right", "left")
+        heard, gold = (("twice", second), ("once", first))[i // 2 % 2]
+        rules = [
+            {"text": f"A bell that rings once means that the {first} door is open.", "label": f"{first} door"},
+            {"text": f"A bell that rings twice means that the {second} door is open.", "label": f"{second} door"},
+        ]
+        case = {
+            "id": f"house-{i}", "question": "Which door is open?", "context": f"The bell rings {heard}.",
+            "outcomes": ["left door", "right door"], "gold": f"{gold} door", "evidence": rules,
+        }  # fmt: skip
+        lines.append(json.dumps(case))
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def test_batch_and_calibrate_are_right_on_the_same_cases(tmp_path: Path):
+    from typer.testing import CliRunner
+
+    file, runner = doors(tmp_path / "doors.jsonl", 24), CliRunner()
+    batch = runner.invoke(app, ["batch", str(file), "--out", str(tmp_path / "batch"), "--json"])
+    assert batch.exit_code == 0, batch.output
+    answers = [json.loads(line)["answer"] for line in batch.stdout.splitlines()]
+    gold = [json.loads(line)["gold"] for line in file.read_text(encoding="utf-8").splitlines()]
+    done = runner.invoke(app, ["calibrate", str(file), "--out", str(tmp_path / "c.toml"), "--json"])
+    assert done.exit_code == 0, done.output
+    said = json.loads(done.stdout)
+    assert said["n"] == 24 and said["accuracy"] == sum(map(str.__eq__, answers, gold)) / 24 == 1.0
+
+
+def test_a_case_without_evidence_of_its_own_is_left_out_and_borrows_none(tmp_path: Path):
+    from typer.testing import CliRunner
+
+    file = doors(tmp_path / "doors.jsonl", 21)
+    bare = {**json.loads(file.read_text(encoding="utf-8").splitlines()[0]), "id": "bare", "evidence": []}
+    file.write_text(json.dumps(bare) + "\n" + file.read_text(encoding="utf-8"), encoding="utf-8")
+    done = CliRunner().invoke(app, ["calibrate", str(file), "--out", str(tmp_path / "c.toml"), "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["failed"] == ["bare"] and json.loads(done.stdout)["n"] == 21
+
+
+def test_a_calibration_of_the_readers_is_refused_to_another_panel(tmp_path: Path):
+    from typer.testing import CliRunner
+
+    file, out, runner = doors(tmp_path / "doors.jsonl", 20), tmp_path / "c.toml", CliRunner()
+    assert runner.invoke(app, ["calibrate", str(file), "--out", str(out), "--quiet"]).exit_code == 0
+    case = tmp_path / "case.json"
+    case.write_text(file.read_text(encoding="utf-8").splitlines()[0], encoding="utf-8")
+
+    def debated(folder: str, *panel: str):
+        return runner.invoke(
+            app, ["debate", str(case), "--config", str(out), "--out", str(tmp_path / folder), "--json", *panel]
+        )
+
+    own = debated("own")
+    assert own.exit_code == 0 and json.loads(own.stdout)["answer"] is not None
+    for number, panel in enumerate((("--agents", "reader"), ("--agents", "reader/lexical,reader/bayesian"))):
+        other = debated(f"other-{number}", *panel)
+        assert isinstance(other.exception, ConfigError) or other.exit_code == 2
+        said = str(other.exception) + other.output
+        assert "made for 'readers: reader-lexical" in said and "this debate is 'agents: reader/lexical" in said
+        assert "run `maci calibrate` again" in said and not (tmp_path / f"other-{number}").exists()

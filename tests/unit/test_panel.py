@@ -10,7 +10,7 @@ from maci.agents.fake import request_stub
 from maci.case.case import load_case
 from maci.errors import CaseError, ConfigError
 from maci.evidence.fake import HashEncoder
-from maci.panel import build_table
+from maci.panel.tables import Tables
 
 SCRIPT = """
 evidence: [{id: e9, text: Something.}]
@@ -24,7 +24,7 @@ judges: [{name: j, family: fj, offset: 0.5}]
 def table(tmp_path: Path, text: str | bytes):
     file = tmp_path / "p.yaml"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return build_table(str(file), make_case(["yes", "no"]), HashEncoder())
+    return Tables(str(file), HashEncoder()).table(make_case(["yes", "no"]))
 
 
 def test_bare_yes_and_no_in_a_script_are_outcomes(tmp_path: Path) -> None:
@@ -65,13 +65,13 @@ def test_a_script_that_is_no_text_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["nosuch", "x" * 300, ""])
 def test_an_unknown_panel_is_refused_with_the_choices(name: str) -> None:
     with pytest.raises(ConfigError, match=r"unknown panel .* choose"):
-        build_table(name, make_case(), HashEncoder())
+        Tables(name, HashEncoder()).table(make_case())
 
 
 def test_the_papers_panel_plays_only_its_own_cases() -> None:
     with pytest.raises(ConfigError, match="plays only the cases paper-dengue, paper-hepatitis; this case is test"):
-        build_table("paper", make_case(), HashEncoder())
-    assert [a.name for a in build_table("paper", load_case("paper-dengue"), HashEncoder()).agents] == [
+        Tables("paper", HashEncoder()).table(make_case())
+    assert [a.name for a in Tables("paper", HashEncoder()).table(load_case("paper-dengue")).agents] == [
         "gpt-4o",
         "gemini-1.5-pro",
     ]

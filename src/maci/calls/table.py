@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from maci.acquisition.proposals import Proposer
 from maci.acquisition.sources.source import Source
@@ -27,3 +28,7 @@ class Table:
     """Who looks for what could be found out; without one, only agents' requests and disagreements are considered."""
     source: Source | None = None
     """Who answers what the plan asks."""
+    panel: str = ""
+    """The panel that sits here, by name; nothing for one made in Python."""
+    spec: Mapping[str, Any] | None = None
+    """A panel of models as it was resolved."""

@@ -17,18 +17,16 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from maci.batch import Batch, Done, Entry, entries
-from maci.case.case import Case
 from maci.cli.batch_results import in_words, path_of, row, write
 from maci.cli.calibrate import read_cases
 from maci.cli.learned import begin, keep
 from maci.cli.lines import Out
-from maci.cli.seating import Choice, Seated, open_house, seat_case, unpriced
+from maci.cli.seating import Choice, seating_of, unpriced
 from maci.cli.writable import check_folder
 from maci.controller.inputs import Opened
 from maci.errors import BudgetError, EnvironmentError_, InputError
 from maci.llm.usage import dollars
-from maci.panel.seating import check_models
-from maci.panel.spec import PanelSpec
+from maci.panel.seating import Seating
 from maci.record.result import AskResult, Result, last_plan
 from maci.story.words import plural
 
@@ -66,7 +64,7 @@ def run(options: Options) -> None:
     view = _View(len(todo), silent=options.quiet or options.json, plain=options.plain)
     batch, broken = None, ""
     try:
-        batch = asyncio.run(_play(options, todo, told, view))
+        batch = asyncio.run(_play(options, seating_of(options.choice), todo, told, view))
     except KeyboardInterrupt:
         broken = "interrupted"
     except BrokenPipeError:
@@ -84,20 +82,10 @@ def run(options: Options) -> None:
     _conclude(rows, batch, out, options)
 
 
-async def _play(options: Options, todo: Sequence[Entry], told: dict[int, Done], view: _View) -> Batch:
-    panel, _ = options.choice.settled()
-    house = None
-    if isinstance(panel, PanelSpec):
-        from maci.cli.models import fetch
-
-        house = open_house(panel, options.choice)
-        check_models(panel, house, lambda name: fetch(name, offline=options.choice.offline, quiet=options.choice.quiet))
-
-    def seat(case: Case) -> Seated:
-        return begin(seat_case(case, options.choice, house), None)
-
+async def _play(options: Options, seating: Seating, todo: Sequence[Entry], told: dict[int, Done], view: _View) -> Batch:
     batch = Batch(
-        todo, seat, tokens=options.tokens, usd=options.usd, jobs=options.jobs, retry_failed=options.retry_failed,
+        todo, lambda case: begin(seating.seat(case), None),
+        tokens=options.tokens, usd=options.usd, jobs=options.jobs, retry_failed=options.retry_failed,
         keep=keep,
     )  # fmt: skip
     printed = 0
@@ -110,8 +98,8 @@ async def _play(options: Options, todo: Sequence[Entry], told: dict[int, Done], 
                     typer.echo(jsonlib.dumps(_full(next_), ensure_ascii=False))
                     printed += 1
     finally:
-        if house is not None:
-            await house.aclose()
+        if seating.house is not None:
+            await seating.house.aclose()
     return batch
 
 

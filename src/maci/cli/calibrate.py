@@ -7,31 +7,28 @@ import json as jsonlib
 import math
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import typer
 from rich.progress import track
 
-from maci.calibrate import Calibration, Outcome, calibrate, conformalise, observe, to_toml
+from maci.calibrate import ENOUGH, Calibration, Outcome, calibrate, conformalise, observe, to_toml
 from maci.case.case import Case, parse_case
 from maci.cli.lines import Out
+from maci.cli.seating import Choice, seating_of
 from maci.cli.writable import check_file
-from maci.config import Config, build, load, parameters, unplanned
+from maci.config import Config, build, parameters
 from maci.debate import debate
-from maci.errors import EnvironmentError_, InputError
-from maci.evidence.corpus import Corpus
-from maci.evidence.encode import load_encoder
-from maci.evidence.knowledge import builtin_spans, builtin_tone
-from maci.evidence.source import document_spans
-from maci.panel.readers import ReaderPanel, remembering
+from maci.errors import EnvironmentError_, EvidenceError, InputError
 from maci.record.events import Event
-from maci.run import opening
 
 __all__ = ["read_cases", "run"]
 
-ENOUGH = 20
-"""Cases that must be left to learn from before some are held out."""
+_UNPLANNED = ("plan.enabled=false", "plan.acquire=0")
+"""Only the answers are looked at."""
 _EVERY = 30.0
 """Seconds between two lines where there is no terminal."""
 
@@ -68,32 +65,28 @@ def run(
 
     A share of them is held out: debated under what the others taught, they give the thresholds of prediction sets.
     """
-    read = list(read_cases(cases))
-    if not read:
-        raise InputError(f"{cases} has no cases: write one JSON object a line, with `question`, `outcomes` and `gold`")
-    known = [case for case in read if case.gold is not None]
-    if not known:
-        raise InputError(f"{cases}: no case has a `gold` answer, and calibration needs them")
+    known = _known(cases)
     check_file(out)
-    config = load(sets=sets)
-    scale = all(case.outcomes.kind == "ordered" for case in known)
-    spans = Corpus.open(corpus).spans if corpus else builtin_tone() if scale else builtin_spans()
-    extra = [span for case in known for span in document_spans(case)]
-    panel = ReaderPanel((*extra, *spans), remembering(load_encoder(config.evidence.encoder), corpus))
+    seating = seating_of(Choice(corpus=corpus, sets=(*sets, *_UNPLANNED), seed=seed, quiet=quiet))
+    config = seating.config
 
     async def play(case: Case, config: Config) -> list[Event]:
-        table = panel.table(case, seed=seed)
-        return [event async for event in debate(opening(case, table, unplanned(config), seed=seed), table)]
+        seated = seating.seat(case)
+        return [event async for event in debate(replace(seated.opened, config=config), seated.table)]
 
     teaching, held = _split(known, held_out, seed)
     found: list[Outcome] = []
-    failed: list[str] = []
+    failed: list[tuple[str, str]] = []
 
     def teach(some: list[Case]) -> None:
         for case in _track(some, "debating the development cases", silent=json or quiet):
-            outcome = observe(asyncio.run(play(case, config)))
+            why = "no answer, or nobody named the `gold`"
+            try:
+                outcome = observe(asyncio.run(play(case, config)))
+            except EvidenceError as error:  # nothing to read about its outcomes: as in a batch, its own affair
+                outcome, why = None, str(error)
             if outcome is None:
-                failed.append(case.id or case.question)
+                failed.append((case.id or case.question, why))
             else:
                 found.append(outcome)
 
@@ -102,12 +95,20 @@ def run(
         if held and len(found) < ENOUGH:  # too many failed: those held out are needed
             teach(held)
             held = []
+        if len(found) < ENOUGH:
+            raise InputError(
+                f"calibration needs at least {ENOUGH} debates that come to an answer, and {len(found)} of {len(known)} did: mend or "
+                f"add cases. The first that did not: {': '.join(failed[0])}"
+            )
         learnt = calibrate(found)
         if held:
             own = {row.key: row.value for row in parameters(config) if row.value != row.default}
             applied = build(config.profile, {**learnt.settings, **own})
-            tried = _track(held, "debating those held out, for prediction sets", silent=json or quiet)
-            learnt = conformalise(learnt, found, [asyncio.run(play(case, applied)) for case in tried])
+            tried: list[list[Event]] = []
+            for case in _track(held, "debating those held out, for prediction sets", silent=json or quiet):
+                with suppress(EvidenceError):
+                    tried.append(asyncio.run(play(case, applied)))
+            learnt = conformalise(learnt, found, tried)
     except KeyboardInterrupt:
         typer.echo(f"\ninterrupted; nothing was kept, and {out} is as it was: the same command starts anew", err=True)
         raise typer.Exit(130) from None
@@ -117,18 +118,13 @@ def run(
         ) from error
     _write(out, to_toml(learnt, cases.name))
     if json:
-        summary = {
-            "n": learnt.n, "held_out": learnt.held, "failed": failed, "accuracy": learnt.accuracy,
-            "ece_before": learnt.ece_before,
-        }  # fmt: skip
-        typer.echo(
-            jsonlib.dumps(
-                {**summary, "ece_after": learnt.ece_after, "settings": dict(learnt.settings), "out": str(out)}
-            )
-        )
+        _print_json(learnt, failed, out)
         return
     if failed:
-        typer.echo(f"{len(failed)} cases without an answer were left out: {', '.join(failed[:5])}", err=True)
+        typer.echo(
+            f"{len(failed)} cases without an answer were left out: {', '.join(name for name, _ in failed[:5])}",
+            err=True,
+        )
     if not quiet:
         typer.echo(
             f"{out}: from {learnt.n} cases, accuracy {learnt.accuracy:.3f}, T = {learnt.settings['calibration.temperature']:.3f}, "
@@ -136,6 +132,28 @@ def run(
         )
         typer.echo(_sets(learnt, len(known), held_out))
         typer.echo(f"Use it with: maci debate CASE --config {out}")
+
+
+def _known(cases: Path) -> list[Case]:
+    """The cases with a known answer; too few are refused before anything is debated."""
+    read = list(read_cases(cases))
+    if not read:
+        raise InputError(f"{cases} has no cases: write one JSON object a line, with `question`, `outcomes` and `gold`")
+    known = [case for case in read if case.gold is not None]
+    if len(known) < ENOUGH:
+        raise InputError(
+            f"{cases}: calibration needs at least {ENOUGH} cases with a `gold` answer, and {len(known)} of its {len(read)} have one: "
+            "add cases; nothing was debated"
+        )
+    return known
+
+
+def _print_json(learnt: Calibration, failed: Sequence[tuple[str, str]], out: Path) -> None:
+    found = {
+        "n": learnt.n, "held_out": learnt.held, "failed": [name for name, _ in failed], "accuracy": learnt.accuracy,
+        "ece_before": learnt.ece_before, "ece_after": learnt.ece_after, "settings": dict(learnt.settings), "out": str(out),
+    }  # fmt: skip
+    typer.echo(jsonlib.dumps(found))
 
 
 def _track(cases: Sequence[Case], doing: str, *, silent: bool) -> Iterator[Case]:

@@ -8,14 +8,25 @@ from typing import TYPE_CHECKING
 from maci.case.case import Case
 from maci.controller.inputs import Opened
 from maci.panel import seating
-from maci.panel.seating import Choice, Fetch, Seated, key_for, open_house, unpriced
+from maci.panel.seating import Choice, Fetch, Seated, Seating, key_for, open_house, unpriced
 
 if TYPE_CHECKING:
     from maci.llm.house import House
     from maci.panel.models import Models
     from maci.panel.spec import PanelSpec
 
-__all__ = ["ASKING", "Choice", "Seated", "checked_house", "key_for", "open_house", "reseat", "seat_case", "unpriced"]
+__all__ = [
+    "ASKING",
+    "Choice",
+    "Seated",
+    "checked_house",
+    "key_for",
+    "open_house",
+    "reseat",
+    "seat_case",
+    "seating_of",
+    "unpriced",
+]
 
 ASKING = ("triage.enabled=true", "triage.until_sure=true")
 """What makes a debate go only as far as it pays: `maci ask`."""
@@ -30,6 +41,11 @@ def _fetch(choice: Choice) -> Fetch:
 def checked_house(spec: PanelSpec, choice: Choice) -> House:
     """The models of a panel for many debates. Closed by whoever asked for it."""
     return seating.checked_house(spec, choice, fetch=_fetch(choice))
+
+
+def seating_of(choice: Choice) -> Seating:
+    """Sets the tables of many cases; its house is closed by whoever asked for it."""
+    return Seating(choice, fetch=_fetch(choice))
 
 
 def seat_case(case: Case, choice: Choice, models: Models | None = None) -> Seated:

@@ -177,7 +177,9 @@ class Evidence(Section):
 class Calibration(Section):
     """What a development split taught (SPEC 4); written by `maci calibrate`."""
 
-    made_for: str = param("", "φ", "the encoder this calibration was made with; empty: none was made")
+    made_for: str = param(
+        "", "φ", "the panel with its models, and the encoder, this calibration was made for; empty: none was made"
+    )
     temperature: float = param(1.0, "T", "reported p is softmax(log p / T)", ge=0.01, le=100)
     agents: ByAgent = by_agent(
         "T_u", "each agent's own temperature, as agent=number,…; who is not named has 1", most=100

@@ -57,12 +57,6 @@ def start(opened: Opened) -> State:
     config, space = opened.config, opened.case.outcomes
     if config.crit.enabled and not opened.judges:
         raise ConfigError("there are no judges: name some, or run CRIT-free with --set crit.enabled=false")
-    made_for = config.calibration.made_for
-    if made_for and made_for != opened.encoder:
-        raise ConfigError(
-            f"the calibration was made for the encoder {made_for!r}, and this debate uses {opened.encoder!r}: "
-            "run `maci calibrate` again, or leave the calibration out"
-        )
     warnings = check_families(
         [(seat.name, seat.family) for seat in opened.agents],
         [(seat.name, seat.family) for seat in opened.judges] if config.crit.enabled else [],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -48,7 +48,7 @@ async def played(
     config = unplanned(changed(bench.config, settings))
     table = bench.panel.table(case, seed=seed)
     if not config.crit.enabled:
-        table = type(table)(agents=table.agents, judges=(), evidence=table.evidence, encoder=table.encoder)
+        table = replace(table, judges=())
     first = opening(case, table, config, seed=seed)
     return [event async for event in debate(first, table, ledger=bench.ledger)]
 

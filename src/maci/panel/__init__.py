@@ -13,17 +13,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from pathlib import Path
 
-from maci.calls import Table
-from maci.case.case import Case, is_file
-from maci.config import Config
+from maci.case.case import is_file
 from maci.errors import ConfigError
-from maci.evidence.encode import Encoder
-from maci.panel.models import ModelPanel, Models
 from maci.panel.spec import AgentSpec, JudgeSpec, PanelSpec, agents_of, judges_of
 
-__all__ = ["build_table", "choose", "seat"]
+__all__ = ["choose"]
 
 BUILT_IN = ("readers", "paper")
 
@@ -80,38 +75,3 @@ def _judges(text: str | None) -> tuple[JudgeSpec, ...] | None:
     if text.strip().casefold() == "none":
         return ()
     return judges_of([JudgeSpec(model=model) for model in _models(text, "--judges")])
-
-
-def seat(
-    spec: PanelSpec,
-    case: Case,
-    encoder: Encoder,
-    models: Models,
-    config: Config,
-    *,
-    seed: int = 0,
-    corpus: Path | None = None,
-) -> tuple[PanelSpec, Table]:
-    """The table of a panel of models, and the panel as it was settled for this case."""
-    from maci.panel.shelf import evidence_for, remembering
-
-    panel = ModelPanel(spec, evidence_for(case, corpus), remembering(encoder, corpus), models, config)
-    return panel.settle(case), panel.table(case, seed=seed)
-
-
-def build_table(panel: str, case: Case, encoder: Encoder, *, seed: int = 0, corpus: Path | None = None) -> Table:
-    """The table of a panel that needs no models: the readers, or a script."""
-    if panel == "readers":
-        from maci.panel.readers import ReaderPanel
-        from maci.panel.shelf import evidence_for, remembering
-
-        return ReaderPanel(evidence_for(case, corpus), remembering(encoder, corpus)).table(case, seed=seed)
-    from maci.panel.scripted import file_table, paper_table
-
-    if corpus is not None:
-        raise ConfigError(f"the panel {panel!r} is scripted and cannot use --corpus: use --panel readers")
-    if panel == "paper":
-        return paper_table(case, encoder)
-    if is_file(panel):
-        return file_table(Path(panel), case, encoder)
-    raise ConfigError(f"unknown panel {panel!r}: choose readers, paper, or a YAML file with a script")

@@ -91,6 +91,7 @@ class ModelPanel:
             evidence=shelf.evidence(case, held),
             encoder=shelf.encoder,
             proposer=LazyProposer(shelf),
+            spec=spec.record(),
         )
 
     def _check_prices(self, spec: PanelSpec) -> None:

@@ -13,9 +13,9 @@ from maci.calls import Table
 from maci.case.case import Case
 from maci.evidence.encode import Encoder
 from maci.evidence.span import Span
-from maci.panel.shelf import Bookcase, LazyProposer, Shelf, Sources, remembering
+from maci.panel.shelf import Bookcase, LazyProposer, Shelf, Sources
 
-__all__ = ["ReaderPanel", "deal", "remembering"]
+__all__ = ["ReaderPanel", "deal"]
 
 
 def deal(

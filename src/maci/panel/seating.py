@@ -9,7 +9,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,14 +17,17 @@ from maci.acquisition.utilities import Stakes, check_stakes
 from maci.calls import Table
 from maci.case.case import Case
 from maci.config import Config, full_key, load
+from maci.controller.calibrated import check_made_for
 from maci.controller.fold import start
 from maci.controller.inputs import Opened
 from maci.errors import ConfigError, ModelError, WrongKey
 from maci.evidence.encode import load_encoder
 from maci.llm.keys import SERVICES, Key, find_key, key_help
 from maci.llm.weights import WEIGHTS, status
-from maci.panel import build_table, choose, seat
+from maci.panel import choose
+from maci.panel.shelf import Sources, remembering
 from maci.panel.spec import PanelSpec
+from maci.panel.tables import Tables
 from maci.run import opening
 
 if TYPE_CHECKING:
@@ -35,6 +38,7 @@ __all__ = [
     "Choice",
     "Fetch",
     "Seated",
+    "Seating",
     "check_models",
     "checked_house",
     "key_for",
@@ -78,6 +82,8 @@ class Choice:
     def settled(self) -> tuple[PanelSpec | str, Config]:
         """The panel, and the settings with its own defaults below them."""
         panel = choose(self.panel, self.agents, self.judges)
+        if isinstance(panel, str) and panel != "readers" and self.corpus is not None:
+            raise ConfigError(f"the panel {panel!r} is scripted and cannot use --corpus: use --panel readers")
         sets, base = list(self.sets), {}
         if isinstance(panel, PanelSpec):
             base = dict(panel.settings)
@@ -133,36 +139,43 @@ def checked_house(spec: PanelSpec, choice: Choice, *, fetch: Fetch = not_here) -
     return house
 
 
+class Seating:
+    """Sets the table of one choice for case after case: settings, encoder and evidence are loaded once."""
+
+    def __init__(self, choice: Choice, models: Models | None = None, *, fetch: Fetch = not_here) -> None:
+        """``models`` instead of a house of its own, which is checked here and closed by whoever asked for the seating."""
+        self._choice = choice
+        self._panel, self.config = choice.settled()
+        encoder = remembering(load_encoder(self.config.evidence.encoder, offline=choice.offline), choice.corpus)
+        shared = Sources.of_corpus(choice.corpus)
+        self.house: House | None = None
+        if models is None and isinstance(self._panel, PanelSpec):
+            models = self.house = checked_house(self._panel, choice, fetch=fetch)
+        self._tables = Tables(self._panel, encoder, self.config, models, shared=shared, source=choice.source)
+
+    def seat(self, case: Case) -> Seated:
+        """The table for a case; one that cannot debate is refused before anything is written."""
+        choice = self._choice
+        if choice.stakes is not None:
+            check_stakes(choice.stakes, case.outcomes, choice.stakes_from or "utilities")
+        table = self._tables.table(case, seed=choice.seed)
+        where = "" if choice.corpus is None else str(choice.corpus.resolve())
+        opened = opening(case, table, self.config, seed=choice.seed, corpus=where, stakes=choice.stakes)
+        start(opened)
+        check_made_for(opened)
+        notes = _idle(choice, self.config)
+        if isinstance(self._panel, PanelSpec) and self._panel.judges is None and table.judges:
+            notes += (
+                "No judges were named (--judges): the three reader judges score. They compare texts and are no models.",
+            )
+        return Seated(opened, table, self.house, notes)
+
+
 def seat_case(case: Case, choice: Choice, models: Models | None = None, *, fetch: Fetch = not_here) -> Seated:
-    """Set the table for a case; ``models`` instead of the house's own."""
-    panel, config = choice.settled()
-    if choice.stakes is not None:
-        check_stakes(choice.stakes, case.outcomes, choice.stakes_from or "utilities")
-    encoder = load_encoder(config.evidence.encoder, offline=choice.offline)
-    where = "" if choice.corpus is None else str(choice.corpus.resolve())
-    if isinstance(panel, str):
-        table = build_table(panel, case, encoder, seed=choice.seed, corpus=choice.corpus)
-        table = _with_source(table, choice.source, case, config)
-        opened = opening(case, table, config, seed=choice.seed, panel=panel, corpus=where, stakes=choice.stakes)
-        return Seated(opened, table, notes=_idle(choice, config))
-    house = open_house(panel, choice) if models is None else None
-    with _closing(house):
-        check_models(panel, house, fetch)
-        at_hand = models or house
-        assert at_hand is not None
-        spec, table = seat(panel, case, encoder, at_hand, config, seed=choice.seed, corpus=choice.corpus)
-        table = _with_source(table, choice.source, case, config)
-        name = panel.name or "--agents"
-        opened = opening(
-            case, table, config, seed=choice.seed, panel=name, corpus=where, spec=spec.record(), stakes=choice.stakes
-        )
-        start(opened)  # a table that cannot debate is refused before anything is written
-    notes = _idle(choice, config)
-    if panel.judges is None and spec.judges:
-        notes += (
-            "No judges were named (--judges): the three reader judges score. They compare texts and are no models.",
-        )
-    return Seated(opened, table, house, notes)
+    """Set the table for one case; ``models`` instead of the house's own."""
+    seating = Seating(choice, models, fetch=fetch)
+    with _closing(seating.house):
+        return seating.seat(case)
 
 
 def _idle(choice: Choice, config: Config) -> tuple[str, ...]:
@@ -170,24 +183,6 @@ def _idle(choice: Choice, config: Config) -> tuple[str, ...]:
     if config.calibration.conformal or "answer.coverage" not in {full_key(each.split("=")[0]) for each in choice.sets}:
         return ()
     return ("answer.coverage does nothing here: prediction sets need a calibration (`maci calibrate`, then --config).",)
-
-
-def _with_source(table: Table, name: str | None, case: Case, config: Config) -> Table:
-    """The table with somebody who answers; asked for and not named is refused before anything is written."""
-    if name is None:
-        if config.plan.acquire:
-            raise ConfigError(
-                f"--acquire {config.plan.acquire} needs somebody to ask: --source hidden, corpus:PATH, ask, http://… or "
-                "python:module:function"
-            )
-        return table
-    if not config.plan.acquire:
-        raise ConfigError(f"--source {name} is asked nothing: say how often it may be asked, as in --acquire 3")
-    if not config.plan.enabled:
-        raise ConfigError(f"--source {name} answers what the plan asks, and plan.enabled is false")
-    from maci.acquisition.sources.named import load_source
-
-    return replace(table, source=load_source(name, case, table.encoder))
 
 
 def check_models(spec: PanelSpec, house: House | None, fetch: Fetch) -> None:
@@ -228,15 +223,11 @@ def _closing(house: House | None) -> Iterator[None]:
 
 def reseat(opened: Opened, choice: Choice, *, fetch: Fetch = not_here) -> Seated:
     """Set the table of a recorded debate again."""
-    encoder = load_encoder(opened.config.evidence.encoder, offline=choice.offline)
     corpus = Path(opened.corpus) if opened.corpus else None
-    if opened.table is None:
-        table = build_table(opened.panel, opened.case, encoder, seed=opened.seed, corpus=corpus)
-        return Seated(opened, _with_source(table, opened.source or None, opened.case, opened.config))
-    spec = PanelSpec.model_validate(opened.table)
-    house = open_house(spec, choice)
+    encoder = remembering(load_encoder(opened.config.evidence.encoder, offline=choice.offline), corpus)
+    panel = opened.panel if opened.table is None else PanelSpec.model_validate(opened.table)
+    house = None if isinstance(panel, str) else checked_house(panel, choice, fetch=fetch)
+    shared, source = Sources.of_corpus(corpus), opened.source or None
     with _closing(house):
-        check_models(spec, house, fetch)
-        _, table = seat(spec, opened.case, encoder, house, opened.config, seed=opened.seed, corpus=corpus)
-        table = _with_source(table, opened.source or None, opened.case, opened.config)
-    return Seated(opened, table, house)
+        tables = Tables(panel, encoder, opened.config, house, shared=shared, source=source)
+        return Seated(opened, tables.table(opened.case, seed=opened.seed), house)

@@ -4,10 +4,12 @@ and τ_Q mean the same whoever debates.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 from maci.acquisition.proposals import Surveyor
 from maci.acquisition.residual import Residual, Survey
@@ -25,13 +27,30 @@ from maci.evidence.span import Span
 from maci.judge.reader import ReaderJudge, reader_judges
 from maci.llm.weights import cache_dir
 
-__all__ = ["Bookcase", "LazyProposer", "Shelf", "Sources", "evidence_for", "lacking", "names_for", "remembering"]
+__all__ = [
+    "Bookcase",
+    "Latest",
+    "LazyProposer",
+    "Shelf",
+    "Sources",
+    "evidence_for",
+    "lacking",
+    "names_for",
+    "remembering",
+]
+
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
 
 
 _REMEDY = (
     "add evidence whose texts name the outcomes or carry a label; at the command line an index of documents will do as well "
     "(`maci index`, --corpus)"
 )
+
+
+_SHELVES = 128
+"""Sets of outcomes whose shelves are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +72,31 @@ class Sources:
         """What the user chose."""
         return (*self.documents, *self.corpus)
 
+    @classmethod
+    def of_corpus(cls, folder: Path | None) -> Sources:
+        """What all cases may read: the corpus in a folder, if one is given."""
+        return cls() if folder is None else cls(corpus=tuple(Corpus.open(folder).spans), where=folder)
 
-def evidence_for(case: Case, corpus: Path | None) -> Sources:
-    """What there is for a case: its documents, and the corpus given or else the built-in knowledge."""
-    documents = document_spans(case)
-    if corpus is not None:
-        return Sources(documents, tuple(Corpus.open(corpus).spans), where=corpus)
-    return Sources(documents, background=builtin_tone() if case.outcomes.kind == "ordered" else builtin_spans())
+
+def evidence_for(case: Case, shared: Sources) -> Sources:
+    """What there is for a case: its own documents, and the corpus that all cases share or else the built-in knowledge."""
+    background: tuple[Span, ...] = ()
+    if not shared.corpus and shared.where is None:
+        background = builtin_tone() if case.outcomes.kind == "ordered" else builtin_spans()
+    return replace(shared, documents=document_spans(case), background=background)
+
+
+class Latest(OrderedDict[_Key, _Value]):
+    """What was made last; older things are made again when they are needed."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def __setitem__(self, key: _Key, value: _Value) -> None:
+        super().__setitem__(key, value)
+        if len(self) > self._most:
+            self.popitem(last=False)
 
 
 def remembering(encoder: Encoder, corpus: Path | None) -> Encoder:
@@ -153,7 +190,7 @@ class Bookcase:
 
     def __init__(self, sources: Sources, encoder: Encoder) -> None:
         self._sources, self._encoder = sources, CachedEncoder(encoder, None)
-        self._shelves: dict[tuple[bool, tuple[str, ...]], Shelf] = {}
+        self._shelves: Latest[tuple[bool, tuple[str, ...]], Shelf] = Latest(_SHELVES)
         self._subjects: dict[tuple[object, ...], frozenset[str]] = {}
 
     def about(self, case: Case) -> Shelf:

@@ -11,6 +11,7 @@ from math import isclose
 from typing import Any, cast
 
 from maci.config import Config, unplanned
+from maci.controller.calibrated import check_made_for
 from maci.controller.decisions import Decision
 from maci.controller.fold import expected, start, step
 from maci.controller.inputs import Acquired, Input, Lost, Opened, Sent, Surveyed
@@ -123,7 +124,10 @@ def replay_with(events: Sequence[Event], config: Config) -> OffPolicy:
     stop: nothing is found out, and no plan is made.
     """
     opened = _opened(events)
-    state, ignored = start(replace(opened, config=unplanned(config))), 0
+    other = replace(opened, config=unplanned(config))
+    if config.calibration.made_for != opened.config.calibration.made_for:
+        check_made_for(other)
+    state, ignored = start(other), 0
     for event in events[1:]:
         if is_decision(event):
             continue

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from maci.case.case import Case
 from maci.case.datasets import Item, Task, find, load, load_own
 from maci.case.datasets.files import data_folder, digest
-from maci.config import Budget, Config
+from maci.config import Budget, Config, unplanned
 from maci.errors import BudgetError, ConfigError, InputError, MissingExtra, said
 from maci.evidence.encode import Encoder, load_encoder
 from maci.llm.prices import FREE, no_price
@@ -22,6 +22,7 @@ from maci.methods.maci import changed
 from maci.methods.method import Answer, Bench, Method, Setting, Unfit
 from maci.panel.models import Models
 from maci.panel.shelf import remembering
+from maci.panel.tables import Tables
 from maci.study import store
 from maci.study.answers import row_of
 from maci.study.learning import Lesson, learn, learn_stages
@@ -30,7 +31,7 @@ from maci.study.rows import Key, Row
 from maci.study.schedules import LESSONS, Course, course
 from maci.study.spec import Data
 from maci.study.study import Study, fingerprint
-from maci.study.tables import Tables, corpus, unread
+from maci.study.tables import evidence_of, unread
 
 if TYPE_CHECKING:
     from maci.llm.house import House
@@ -223,7 +224,8 @@ class Worker:
 
             chosen = recorded if isinstance(recorded, tuple) else None
             return RecordedPanel((*task.dev, *task.test), phi, models=chosen)
-        return Tables(self.study, corpus(task.evidence), phi, self._models(), self._config)
+        panel, shared = self.study.panel or "readers", evidence_of(task.evidence)
+        return Tables(panel, phi, unplanned(self._config), self._models(), shared=shared)
 
     def _models(self) -> Models | None:
         if self.study.panel is None or self._given is not None:

@@ -29,7 +29,7 @@ trouble: dict[str, Exception] = {}
 """Context → what goes wrong there."""
 
 
-def table(panel, case, encoder, **more):
+def table(self, case, seed):
     def agent(name: str):
         made = script(name, trouble.get(case.context, YES), YES, ceiling=10)
         inner = made.turn
@@ -51,7 +51,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("MACI_")]:
         monkeypatch.delenv(name)
     monkeypatch.setattr("maci.panel.seating.load_encoder", lambda *args, **more: HashEncoder())
-    monkeypatch.setattr("maci.panel.seating.build_table", table)
+    monkeypatch.setattr("maci.panel.tables.Tables._seat", table)
     asked.clear()
     trouble.clear()
     cases = [

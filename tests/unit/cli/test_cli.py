@@ -38,7 +38,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def tables(monkeypatch: pytest.MonkeyPatch, make: Callable) -> None:
     """Seat other agents than a script can describe."""
-    monkeypatch.setattr("maci.panel.seating.build_table", lambda panel, case, encoder, **more: make(case))
+    monkeypatch.setattr("maci.panel.tables.Tables._seat", lambda self, case, seed: make(case))
 
 
 PANEL = """
@@ -549,7 +549,7 @@ class Slow:
         return turn(0.6, 0.4, labels=("yes", "no"))
 
 command.load_encoder = lambda *args, **more: HashEncoder()
-command.build_table = lambda panel, case, encoder, **more: seat([Slow(), script("y", turn(0.3, 0.7, labels=("yes", "no")))], case=case)
+command.Tables._seat = lambda self, case, seed: seat([Slow(), script("y", turn(0.3, 0.7, labels=("yes", "no")))], case=case)
 main()
 """
 

@@ -12,6 +12,8 @@ from maci.controller.triage import Triaged, chance_right
 from maci.record.replay import difference, replay
 
 ROUNDS = ("min_rounds=2", "max_rounds=2", "tau_q=0")
+OWN = "agents: family-x, family-y; judges fake-judge | fake-hash/64"
+"""What a calibration of the tables here is made for."""
 
 
 def says(outcome: str, *spans: str) -> tuple:
@@ -155,7 +157,7 @@ def calm(*sets: str, cite: bool = True):
         (("risk=0.1",), "p of dengue is 0.80, not calibrated, below 0.90"),
         (("min_confidence=0.85",), "p of dengue is 0.80, not calibrated, below 0.85"),
         (("risk=0.5", "min_confidence=0.85"), "p of dengue is 0.80, not calibrated, below 0.85"),
-        (("risk=0.1", "made_for=fake-hash/64"), "p of dengue is 0.80, below 0.90"),
+        (("risk=0.1", f"made_for={OWN}"), "p of dengue is 0.80, below 0.90"),
         (("risk=0.1999",), "p of dengue is 0.8000, not calibrated, below 0.8001"),  # digits enough to tell them apart
         (("answer.min_q=0.99",), "evidence quality Q is"),
     ],
@@ -201,7 +203,7 @@ def test_too_high_a_coverage_for_so_few_cases_is_said_and_gives_every_outcome() 
 
 def test_what_a_calibration_of_debates_promises_is_not_promised_of_an_answer_without_one() -> None:
     back = result(
-        talked_out("rollback=worse", LEVELS, "conformal_n=40", "calibration.temperature=0.2", "made_for=fake-hash/64")
+        talked_out("rollback=worse", LEVELS, "conformal_n=40", "calibration.temperature=0.2", f"made_for={OWN}")
     )
     assert back.prediction_set is None and any(w.startswith("no prediction set") for w in back.warnings)
     assert back.distribution == back.raw and back.calibrated is False
@@ -219,7 +221,7 @@ def test_an_answer_before_a_debate_is_as_sure_as_triage_has_learnt_it_to_be(wort
         "vote_slope": 0.6, "vote_rescue": 0.9, "vote_harm": 0.0, "debate_rescue": 0.0, "debate_harm": 0.9, "united_rescue": 0.0,
         "united_harm": 0.9,
     }.items()]  # fmt: skip
-    events = play(seat([first, second]), settings(*taught, "calibration.temperature=0.1", "made_for=fake-hash/64"))
+    events = play(seat([first, second]), settings(*taught, "calibration.temperature=0.1", f"made_for={OWN}"))
     end, said = result(events), of(Triaged, events)[-1]
     assert (end.stop_reason, said.stage) == ("triage", stage)
     assert end.distribution[end.answer] == pytest.approx(said.confidence) and end.calibrated

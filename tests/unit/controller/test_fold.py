@@ -22,6 +22,7 @@ from helpers import (
 )
 from maci.agents.argument import Turn
 from maci.case.outcomes import OutcomeSpace
+from maci.controller.calibrated import made_for
 from maci.controller.decisions import Dialled, Gated, Initialized, Measured, Weighed
 from maci.controller.fold import expected, start, step
 from maci.controller.inputs import (
@@ -38,7 +39,7 @@ from maci.evidence.citation import Citation
 from maci.evidence.source import CaseEvidence
 from maci.judge.crit import CritScore, JudgeAbstained
 from maci.judge.fake import FunctionJudge
-from maci.record.replay import replay
+from maci.record.replay import replay, replay_with
 
 SPLIT = (script("x", turn(0.8, 0.1, 0.1)), script("y", turn(0.1, 0.8, 0.1)))
 
@@ -66,10 +67,38 @@ def test_a_table_that_cannot_debate_is_refused(table, sets, says) -> None:
     assert says in str(error.value)
 
 
-def test_a_calibration_for_another_encoder_is_refused() -> None:
+OWN = "agents: family-x, family-y; judges fake-judge | fake-hash/64"
+
+
+def test_what_a_calibration_is_made_for_is_said_of_every_kind_of_table() -> None:
     table = seat(SPLIT)
-    with pytest.raises(ConfigError, match="made for the encoder 'minilm', and this debate uses 'fake-hash/64'"):
-        start(open_debate(table, settings("made_for=minilm")))
+    assert made_for(open_debate(table)) == OWN
+    assert made_for(open_debate(table, settings("crit.enabled=false"))).endswith("; no judges | fake-hash/64")
+    models = {"agents": [{"model": "local/a"}, {"model": "local/b"}], "judges": [{"model": "local/j"}]}
+    named = replace(open_debate(table), panel="mine", table=models)
+    assert made_for(named) == "mine: local/a, local/b; judges local/j | fake-hash/64"
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (OWN.replace("agents:", "readers:"), "made for 'readers: family-x"),
+        (OWN.replace("family-y", "family-z"), "made for 'agents: family-x, family-z"),
+        (OWN.replace("fake-judge", "boss (judges)"), "judges boss (judges)"),
+        (OWN.replace("fake-hash/64", "minilm"), "| minilm'"),
+        ("fake-hash/64", "names only the encoder it was made with ('fake-hash/64'), not its panel"),
+    ],
+)
+def test_a_calibration_for_another_table_is_refused_and_a_replay_is_not(given: str, says: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        play(seat(SPLIT), settings(f"made_for={given}", "max_rounds=2"))
+    assert says in str(error.value) and repr(OWN) in str(error.value) and "`maci calibrate` again" in str(error.value)
+    opened, *others = play(seat(SPLIT), settings(f"made_for={OWN}", "max_rounds=2"))
+    before = replace(opened, config=settings(f"made_for={given}", "max_rounds=2"))
+    assert replay([before, *others]).complete
+    with pytest.raises(ConfigError, match="maci calibrate"):
+        replay_with([opened, *others], before.config)
+    assert replay_with([before, *others], before.config).decided
 
 
 def test_a_judge_of_the_same_family_is_allowed_on_request_and_recorded() -> None:

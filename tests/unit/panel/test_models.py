@@ -18,8 +18,9 @@ from maci.debate import debate
 from maci.errors import ConfigError, EvidenceError
 from maci.evidence.encode import load_encoder
 from maci.llm.model import Reply, Request, Token
-from maci.panel import build_table, choose, seat
+from maci.panel import choose
 from maci.panel.spec import AgentSpec, PanelSpec
+from maci.panel.tables import Tables
 from maci.run import opening
 
 ENCODER = load_encoder()
@@ -37,7 +38,8 @@ def settle(
     panel = choose(None, agents, judges)
     assert isinstance(panel, PanelSpec)
     config = load(sets=[*sets, *(["crit.enabled=false"] if panel.judges == () else [])], environ={})
-    return *seat(panel, case, ENCODER, house or FakeHouse(), config), config
+    table = Tables(panel, ENCODER, config, house or FakeHouse()).table(case)
+    return PanelSpec.model_validate(table.spec), table, config
 
 
 def events(case: Case, *args: str, **more):
@@ -54,7 +56,7 @@ def play(case: Case, table: Table, config: Config):
 
 def test_models_read_what_the_readers_read_so_that_q_means_the_same() -> None:
     case = load_case("dengue")
-    theirs = play(case, build_table("readers", case, ENCODER), load(sets=["max_rounds=2"], environ={}))
+    theirs = play(case, Tables("readers", ENCODER).table(case), load(sets=["max_rounds=2"], environ={}))
     ours = events(case, "fake/a,fake/b", "reader", "max_rounds=2")
     one, two = (next(e for e in found if isinstance(e, Retrieved)) for found in (theirs, ours))
     assert one.spans == two.spans
@@ -168,7 +170,7 @@ def test_a_seat_that_only_reads_is_asked_about_every_piece_alone() -> None:
         agents=(AgentSpec(model="fake/a", belief="pieces"), AgentSpec(model="fake/b", belief="pieces")), judges=()
     )
     config = load(sets=["crit.enabled=false", "max_rounds=2", "gate.tau_q=0"], environ={})
-    _, table = seat(panel, BRIDGE, ENCODER, house, config)
+    table = Tables(panel, ENCODER, config, house).table(BRIDGE)
     found = play(BRIDGE, table, config)
     assert isinstance(found[-1], Finished) and found[-1].answer == "safe"
     assert [len(house.opened[name].history) for name in ("fake/a", "fake/b")] == [3, 3]  # two pieces, and none

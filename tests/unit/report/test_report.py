@@ -18,7 +18,7 @@ from maci.controller.inputs import Acquired, Intervened
 from maci.evidence.citation import Citation
 from maci.evidence.encode import load_encoder
 from maci.judge.crit import CritScore, JudgeAbstained
-from maci.panel import build_table
+from maci.panel.tables import Tables
 from maci.record.transcript import read
 from maci.report.html import to_html
 from maci.report.index import Entry, index_html, index_markdown
@@ -71,7 +71,8 @@ def test_the_verdict_comes_first():
 
 
 def test_a_calibrated_answer_is_called_so():
-    story = Story.of(debate("calibration.made_for=fake-hash/64", "calibration.temperature=1.5"))
+    own = "agents: family-first, family-second; judges fake-judge | fake-hash/64"
+    story = Story.of(debate(f"calibration.made_for={own}", "calibration.temperature=1.5"))
     assert "calibrated probability" in to_html(story) and "not calibrated" not in to_markdown(story)
 
 
@@ -264,7 +265,7 @@ def test_the_minority_report_has_its_best_argument_and_what_would_decide():
 def test_a_plan_is_a_table_of_what_each_answer_would_do():
     case = load_case("dengue")
     happened: list = []
-    seated = build_table("readers", case, load_encoder("wordllama"))
+    seated = Tables("readers", load_encoder("wordllama")).table(case)
     run(case, seated.agents, seated.judges, encoder=seated.encoder, watch=happened.append)
     story = Story.of(happened)
     assert story.plan is not None and story.plan.items

@@ -167,7 +167,7 @@ def test_what_stands_in_the_way_of_a_table_is_said_and_leaves_nothing_behind(
         assert entries(tmp_path) == []
 
     with tables(monkeypatch):
-        monkeypatch.setattr("maci.panel.seating.build_table", refuse)
+        monkeypatch.setattr("maci.panel.tables.Tables._seat", refuse)
         visit(tmp_path, walk)
 
 

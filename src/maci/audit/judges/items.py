@@ -143,7 +143,7 @@ def builtin(
 
     async def play(case: Case, name: str) -> Batch:
         if case.outcomes.kind not in panels:
-            sources = evidence_for(case, None)
+            sources = evidence_for(case, Sources())
             panels[case.outcomes.kind] = ReaderPanel(Sources(background=sources.background), encoder)
         table = panels[case.outcomes.kind].table(case, seed=seed)
         events = [event async for event in debate(opening(case, table, own, seed=seed), table)]
@@ -197,7 +197,7 @@ def _readers(recording: Recording, encoder: Encoder) -> Callable[[], Sequence[Ju
     """The reader judges of a recorded debate, with the evidence they had then; ``None`` where it cannot be had any more."""
     case, corpus = recording.opened.case, recording.opened.corpus
     try:
-        shelf = Bookcase(evidence_for(case, Path(corpus) if corpus else None), encoder).about(case)
+        shelf = Bookcase(evidence_for(case, Sources.of_corpus(Path(corpus) if corpus else None)), encoder).about(case)
     except (EvidenceError, InputError, TranscriptError):
         return None
     return lambda: shelf.judges
