@@ -76,7 +76,7 @@ def observe(events: Sequence[Event]) -> Outcome | None:
     if not isinstance(opened, Opened) or not isinstance(result, Finished) or result.answer is None:
         return None
     labels = list(result.raw)
-    gold = opened.case.gold
+    gold = opened.case.gold_among(labels)
     if gold not in labels:
         return None
     start = next(e for e in events if isinstance(e, Initialized))
@@ -277,10 +277,11 @@ def nonconformity_of(events: Sequence[Event], score: Score) -> float | None:
     if not isinstance(opened, Opened) or not isinstance(result, Finished) or result.answer is None:
         return None
     labels = list(result.distribution)
-    if opened.case.gold not in labels:
+    gold = opened.case.gold_among(labels)
+    if gold not in labels:
         return math.inf
     p = np.array(list(result.distribution.values()))
-    return float(nonconformity(p, score)[labels.index(opened.case.gold)])
+    return float(nonconformity(p, score)[labels.index(gold)])
 
 
 def conformalise(found: Calibration, fitted: Sequence[Outcome], held: Sequence[Sequence[Event]]) -> Calibration:

@@ -3,27 +3,43 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from helpers import arg
+from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Turn, Usage
 from maci.agents.fake import FunctionAgent
+from maci.batch import Done, Entry
+from maci.calibrate import nonconformity_of, observe
 from maci.calls import Table
 from maci.case.case import Case
+from maci.case.datasets import Item
 from maci.case.outcomes import OutcomeSpace
+from maci.cli.batch_results import row as result_row
 from maci.config import build as settings
 from maci.errors import ModelError, UnknownModel
+from maci.evidence.encode import Encoder
 from maci.evidence.fake import HashEncoder
 from maci.evidence.source import CaseEvidence
 from maci.evidence.span import Span
 from maci.judge.fake import FunctionJudge
 from maci.llm.budget import Ledger
+from maci.methods.maci import played
 from maci.methods.method import Answer, Bench, Method, Unfit
 from maci.methods.registry import build, entries
 from maci.panel.readers import ReaderPanel
+from maci.report.index import Entry as IndexEntry
+from maci.report.index import index_markdown
+from maci.report.verdict import answer as answer_markup
+from maci.story.story import Story
+from maci.study.answers import row_of
+from maci.study.rows import Key
 
 ALL = [build(entry.name) for entry in entries()]
 NEEDS_DRAWS = {"majority_vote", "self_consistency"}
@@ -52,12 +68,12 @@ def panel() -> ReaderPanel:
 class Seats:
     """The same fake agents and one fake judge for every case."""
 
-    def __init__(self, *agents: FunctionAgent) -> None:
-        self.agents = agents
+    def __init__(self, *agents: FunctionAgent, encoder: Encoder | None = None) -> None:
+        self.agents, self.encoder = agents, encoder or HashEncoder()
 
     def table(self, case: Case, *, seed: int = 0) -> Table:
         judges = [FunctionJudge(f"judge {n}", lambda request: 0.8) for n in range(3)]
-        return Table(agents=self.agents, judges=judges, evidence=CaseEvidence(case), encoder=HashEncoder())
+        return Table(agents=self.agents, judges=judges, evidence=CaseEvidence(case), encoder=self.encoder)
 
 
 def run(method: Method, bench: Bench, case: Case = CASE, seed: int = 0) -> Answer:
@@ -171,3 +187,80 @@ def test_an_agents_own_temperature_counts_in_every_method(method: Method) -> Non
     answer = run(method, Bench(panel=seats, config=sharp))
     # softmax(log p / 0.5) = p² / Σp² = 0.64 / 0.66
     assert answer.belief is not None and answer.belief["tiger"] == pytest.approx(0.64 / 0.66)
+
+
+OPEN = Case(question="What is it?", context="Chest pain.", outcomes=OutcomeSpace(kind="open"), gold="HEART ATTACK")
+
+
+class Synonyms(HashEncoder):
+    """Knows that a myocardial infarction is a heart attack."""
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return super().encode([text.replace("myocardial infarction", "heart attack") for text in texts])
+
+
+class Patient(FunctionAgent):
+    """Says the same as often as it is asked, in whatever manner, once others have had time to speak before it."""
+
+    def __init__(self, name: str, outcome: str, moments: int = 0) -> None:
+        super().__init__(name, lambda request: Turn(belief={outcome: 1.0}, arguments=(arg("So it is."),)))
+        self.moments = moments
+
+    async def turn(self, request: TurnRequest) -> Turn:
+        for _ in range(self.moments):
+            await asyncio.sleep(0)
+        return await super().turn(request)
+
+    def redrawn(self, seed: int) -> Patient:
+        return self
+
+    def as_copy_of(self, other: FunctionAgent) -> Patient:
+        return self
+
+
+def open_seats(first: str = "heart attack", then: str = "myocardial infarction") -> Seats:
+    return Seats(Patient("a", first, moments=3), Patient("b", then), encoder=Synonyms())
+
+
+@every_method
+def test_names_with_one_meaning_are_one_outcome_in_every_method_named_as_the_first_seat_names_it(
+    method: Method,
+) -> None:
+    answer = run(method, Bench(panel=open_seats()), OPEN)
+    assert answer.belief == {"other": 0.0, "heart attack": 1.0}
+    for step in answer.course:
+        assert step.belief == {"other": 0.0, "heart attack": 1.0}
+
+
+@pytest.mark.parametrize("name", ["average", "majority_vote", "du_debate", "maci"])
+def test_names_that_differ_in_meaning_stay_apart(name: str) -> None:
+    answer = run(build(name), Bench(panel=open_seats(then="broken rib")), OPEN)
+    assert answer.belief == pytest.approx({"other": 0.0, "heart attack": 0.5, "broken rib": 0.5})
+
+
+@pytest.mark.parametrize("name", ["average", "maci"])
+def test_doubt_is_spread_over_all_outcomes_named_at_the_same_time(name: str) -> None:
+    doubtful = settings("default", {"calibration.doubt": {"a": 0.3, "b": 0.3}})
+    answer = run(build(name), Bench(panel=open_seats(then="broken rib"), config=doubtful), OPEN)
+    # each agent: 0.7 + 0.3 / 3 on its own outcome, 0.3 / 3 on the two others
+    assert answer.course[0].belief == pytest.approx({"other": 0.1, "heart attack": 0.45, "broken rib": 0.45})
+    assert answer.course[0].beliefs["a"] == pytest.approx({"other": 0.1, "heart attack": 0.8, "broken rib": 0.1})
+
+
+@pytest.mark.parametrize("name", ["average", "majority_vote", "maci"])
+def test_the_gold_outcome_of_an_open_case_is_found_under_the_spelling_that_was_named(name: str) -> None:
+    item = Item(id="one", case=OPEN)
+    row = row_of(Key("data", 0, "test", "one", name), item, run(build(name), Bench(panel=open_seats()), OPEN), 0.1)
+    assert row.belief is not None and row.belief[row.gold or ""] == 1
+
+
+def test_batches_calibrations_and_reports_find_the_gold_outcome_under_that_spelling_too() -> None:
+    events = asyncio.run(played(OPEN, Bench(panel=open_seats()), 0))
+    seen = observe(events)
+    assert seen is not None and seen.labels[seen.gold] == "heart attack"
+    assert nonconformity_of(events, "lac") == 0  # 1 - p of the truth
+    done = Done(entry=Entry(1, OPEN, Path("1")), status="done", events=tuple(events))
+    assert result_row(done)["correct"] is True
+    story = Story.of(events)
+    assert "| right |" in index_markdown([IndexEntry(name="one", story=story)], "All")
+    assert story.result is not None and "This is right." in str(answer_markup(story, story.result))

@@ -7,7 +7,7 @@ import json
 import re
 import sys
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -71,6 +71,13 @@ class Case:
                 canonical(self.gold, self.outcomes, self.outcomes.labels)
             except BeliefError as error:
                 raise CaseError(f"gold: {error}") from error
+
+    def gold_among(self, labels: Iterable[str]) -> str | None:
+        """The true outcome as these labels spell it; in its own spelling where none of them is it, ``None`` where it is not known."""
+        if self.gold is None:
+            return None
+        space = self.outcomes
+        return canonical(self.gold, space, tuple(labels) if space.kind == "open" else space.labels)
 
     @property
     def query(self) -> str:

@@ -10,14 +10,21 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from maci.errors import BeliefError, CaseError
 
-__all__ = ["OTHER", "OutcomeSpace", "canonical", "match_label", "normal"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors: TypeAlias = Mapping[str, NDArray[np.float32]]
+
+__all__ = ["OTHER", "OutcomeSpace", "canonical", "match_label", "normal", "unnamed"]
 
 OTHER = "other"
 """The bucket of an open space for mass on nothing named."""
@@ -147,14 +154,18 @@ def _discriminating(label: str) -> frozenset[str]:
     return frozenset(short | {f"{p}-" for w in words for p in _OPPOSITES if w.startswith(p) and len(w) > len(p) + 3})
 
 
-def match_label(
-    name: str, known: Iterable[str], similarity: Callable[[str, str], float | None], threshold: float
-) -> str | None:
+def match_label(name: str, known: Iterable[str], vectors: Vectors, threshold: float) -> str | None:
     """The known label an open name stands for: equal, one slip of spelling apart, or nearly the same meaning.
 
-    >>> match_label("hepatitis c", ["Hepatitis B", "Hepatitis C"], lambda a, b: 0.99, 0.9)
+    ``vectors`` are the unit embeddings of names and labels; what has none is compared by its spelling alone.
+
+    >>> match_label("hepatitis c", ["Hepatitis B", "Hepatitis C"], {}, 0.9)
     'Hepatitis C'
-    >>> match_label("Hepatitis E", ["Hepatitis B", "Hepatitis C"], lambda a, b: 0.99, 0.9)
+    >>> import numpy as np
+    >>> alike = dict.fromkeys(["Heart attack", "Hepatitis B", "Hepatitis E", "Infarction"], np.ones(1))
+    >>> match_label("Infarction", ["Heart attack"], alike, 0.9)
+    'Heart attack'
+    >>> match_label("Hepatitis E", ["Hepatitis B"], alike, 0.9)
     """
     known = list(known)
     wanted = normal(name)
@@ -164,20 +175,35 @@ def match_label(
     for label in known:
         if _spelling(normal(label), wanted) and _discriminating(normal(label)) == _discriminating(wanted):
             return label
+    if name not in vectors:
+        return None
     best, best_cos = None, threshold
     for label in known:
-        if normal(label) != OTHER and _discriminating(normal(label)) == _discriminating(wanted):
-            cos = similarity(name, label)
-            if cos is not None and cos >= best_cos:
+        if label in vectors and normal(label) != OTHER and _discriminating(normal(label)) == _discriminating(wanted):
+            cos = float(vectors[name] @ vectors[label])
+            if cos >= best_cos:
                 best, best_cos = label, cos
     return best
+
+
+def unnamed(
+    names: Iterable[str], space: OutcomeSpace, known: tuple[str, ...], embedded: Container[str]
+) -> tuple[str, ...]:
+    """Open spaces: names (and the labels to compare them with) whose embeddings are still needed to place the names."""
+    if space.kind != "open":
+        return ()
+    spelled = {normal(label) for label in (*known, *space.aliases)}
+    new = [name for name in names if normal(name) not in spelled and normal(name)]
+    if not new:
+        return ()
+    return tuple(name for name in dict.fromkeys((*new, *known)) if name not in embedded)
 
 
 def canonical(
     name: str,
     space: OutcomeSpace,
     known: tuple[str, ...],
-    similarity: Callable[[str, str], float | None] = lambda a, b: None,
+    vectors: Vectors = MappingProxyType({}),
     threshold: float = 0.9,
 ) -> str:
     """The label that ``name`` stands for; in an open space a new name becomes a label.
@@ -194,7 +220,7 @@ def canonical(
     if space.kind == "open":
         if not wanted:
             raise BeliefError(f"outcome {name!r} has no letters or digits")
-        return match_label(name, known, similarity, threshold) or name.strip()
+        return match_label(name, known, vectors, threshold) or name.strip()
     for label in known:
         if normal(label) == wanted or label.strip() == name.strip():
             return label

@@ -31,7 +31,7 @@ def path_of(done: Done) -> Path:
 
 def row(done: Done) -> dict[str, Any]:
     """One case of results.json; where `abstained` says why no answer is given, `answer` and `correct` are of the best guess."""
-    result, gold = done.result, done.entry.case.gold
+    result, case = done.result, done.entry.case
     answer = None if result is None else result.answer
     held = None if result is None else result.prediction_set
     return {
@@ -42,8 +42,10 @@ def row(done: Done) -> dict[str, Any]:
         "p": None if result is None or answer is None else result.distribution[answer],
         "abstained": None if result is None else result.abstained,
         "prediction_set": None if held is None else asdict(held),
-        "gold": gold,
-        "correct": None if gold is None or answer is None else answer == gold,
+        "gold": case.gold,
+        "correct": None
+        if case.gold is None or result is None or answer is None
+        else answer == case.gold_among(result.raw),
         "stage": stage_of(done.events) if result is not None else None,
         "stop_reason": None if result is None else result.stop_reason,
         "rounds": None if result is None else result.rounds,

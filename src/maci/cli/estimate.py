@@ -6,6 +6,7 @@ import asyncio
 import json as jsonlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
+from typing import assert_never
 
 import typer
 
@@ -13,8 +14,22 @@ from maci.case.case import Case
 from maci.cli.rehearsal import SENTENCE, StandIns
 from maci.cli.seating import Choice, Seated, open_house, seat_case
 from maci.config import Budget, Config, unplanned
-from maci.controller.decisions import Finished
-from maci.controller.inputs import JudgeAbstention, Retrieved, Scored, Sent, TurnFailed, TurnTaken
+from maci.controller.decisions import Decision, Finished
+from maci.controller.inputs import (
+    Acquired,
+    Exhausted,
+    Intervened,
+    JudgeAbstention,
+    Lost,
+    Opened,
+    Resolved,
+    Retrieved,
+    Scored,
+    Sent,
+    Surveyed,
+    TurnFailed,
+    TurnTaken,
+)
 from maci.debate import debate
 from maci.evidence.retrieve import estimate_tokens
 from maci.llm.usage import dollars
@@ -138,6 +153,8 @@ async def _count(seated: Seated, found: Estimate, config: Config) -> None:
     openings = {opening.agent: opening for opening in found.openings}
     unlimited = config.budget.model_copy(update={"tokens": 10**12, "usd": None, "seconds": None})
     async for event in debate(replace(seated.opened, config=_endless(config, unlimited)), seated.table):
+        if isinstance(event, Decision):
+            continue
         match event:
             case Retrieved():
                 found.spans = len(event.spans)
@@ -152,6 +169,10 @@ async def _count(seated: Seated, found: Estimate, config: Config) -> None:
                 rounds.setdefault(event.round, Round(event.round)).expected.add(*used)
                 if event.round == 0 and isinstance(event, TurnTaken | TurnFailed):
                     openings[event.agent].expected.add(*used)
+            case Opened() | Resolved() | Lost() | Intervened() | Exhausted() | Surveyed() | Acquired():
+                pass  # free, or without a place in a rehearsal: nothing breaks off, runs out, or is asked by a plan
+            case _:
+                assert_never(event)
     total = Cost()
     for _, row in sorted(rounds.items()):
         total.add(row.expected.tokens, row.expected.usd)

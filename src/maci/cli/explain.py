@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from maci.controller.triage import Check, Prospect, Triaged
+from maci.story.words import triage_words
 
 __all__ = ["explained"]
-
-_STAGES = {"single": "one agent", "vote": "the vote of all openings", "debate": "the debate"}
 
 
 def explained(event: Triaged, *, full: bool) -> Iterator[tuple[str, str]]:
     """(line, style) for the terminal."""
     yield "", ""
-    head = "goes on" if event.escalate else "stops here"
-    yield f"Triage after {_STAGES[event.stage]}: {head}", "bold cyan"
+    yield f"Triage {triage_words(event)}", "bold cyan"
     for sentence in event.why:
         yield f"  {sentence}", ""
     if not full:

@@ -4,17 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from textwrap import shorten
+from typing import assert_never
 
 from maci.agents.argument import Argument
 from maci.cli.remarks import Remarks
-from maci.controller.decisions import Planned
+from maci.controller.decisions import (
+    Dialled,
+    Finished,
+    Gained,
+    Gated,
+    Initialized,
+    Measured,
+    Planned,
+    Triaged,
+    Watched,
+    Weighed,
+)
 from maci.controller.inputs import (
     Acquired,
+    Exhausted,
+    Input,
+    Intervened,
     JudgeAbstention,
+    Lost,
     Opened,
     Resolved,
     Retrieved,
     Scored,
+    Sent,
+    Surveyed,
     TurnFailed,
     TurnTaken,
     usage_of,
@@ -57,15 +75,25 @@ class Told:
             case TurnTaken():
                 for number, argument in enumerate(event.turn.arguments, 1):
                     self.arguments[argument_id(event.round, self._seats.index(event.agent), number)] = argument
+                self._replied(event)
+            case TurnFailed() | Scored() | JudgeAbstention():
+                self._replied(event)
             case Planned():
                 self.plan = event
-            case _:
+            case (
+                Sent() | Lost() | Intervened() | Exhausted() | Surveyed() | Initialized() | Triaged() | Gated()
+                | Weighed() | Measured() | Watched() | Dialled() | Gained() | Finished()
+            ):  # fmt: skip
                 pass
-        if isinstance(event, TurnTaken | TurnFailed | Scored | JudgeAbstention):
-            usage = usage_of(event)
-            if usage.kept or usage.paid:
-                self.replies += 1
-                self.kept += usage.kept and usage.free
+            case _:
+                assert_never(event)
+
+    def _replied(self, event: Input) -> None:
+        """Count a model's reply."""
+        usage = usage_of(event)
+        if usage.kept or usage.paid:
+            self.replies += 1
+            self.kept += usage.kept and usage.free
 
     def quote(self, span_id: str) -> str:
         """A span with its source and the beginning of its text."""

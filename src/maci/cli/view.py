@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import shorten
+from typing import assert_never
 
 from maci.agents.argument import Argument
 from maci.cli.ending import print_result
@@ -27,10 +28,18 @@ from maci.controller.decisions import (
 )
 from maci.controller.inputs import (
     Acquired,
+    Exhausted,
     Intervened,
     JudgeAbstention,
+    Lost,
     Opened,
+    Resolved,
+    Retrieved,
+    Scored,
     Seat,
+    Sent,
+    Surveyed,
+    TurnFailed,
     TurnTaken,
 )
 from maci.page.numbers import signed
@@ -109,8 +118,12 @@ class View:
             case Initialized() | Triaged() | Gated() | Weighed() | Measured() | Watched() | Dialled():
                 if self._only is None or event.round == self._only:
                     self._decision(event)
+            case Retrieved() | Resolved() | Sent() | Scored() | Surveyed():
+                pass  # evidence and scores are shown with the arguments, what was looked for with the plan
+            case TurnFailed() | Lost() | Exhausted() | Finished():
+                pass  # the first is shown with the round's abstentions, the others in the result
             case _:
-                pass
+                assert_never(event)
 
     def _decision(self, event: Initialized | Triaged | Gated | Weighed | Measured | Watched | Dialled) -> None:
         match event:
@@ -133,6 +146,8 @@ class View:
                     self._say(f"  {_chosen(event.choice)}", "dim")
                 if event.by_hand:
                     self._say(f"  dials set by hand for round {event.round}", "magenta")
+            case _:
+                assert_never(event)
 
     def _planned(self, event: Planned) -> None:
         asked = [item for item in event.items if item.id in event.acquire]

@@ -7,6 +7,7 @@ done are the same fold over the same inputs; only where the inputs come from dif
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import assert_never
 
 import numpy as np
 
@@ -112,8 +113,10 @@ def expected(state: State, item: Input) -> bool:
                 and item.slot in state.slot_ids
                 and item.slot not in state.scores.get(item.argument, ())
             )
-        case _:
+        case Resolved() | Intervened() | Exhausted():
             return True
+        case _:
+            assert_never(item)
 
 
 def _awaited(state: State, item: Input) -> bool:
@@ -127,8 +130,13 @@ def _awaited(state: State, item: Input) -> bool:
             return True
         case Exhausted():
             return bool(state.acquiring)
-        case _:
+        case (
+            Opened() | Retrieved() | Sent() | Lost() | TurnTaken() | TurnFailed() | Resolved() | Scored()
+            | JudgeAbstention()
+        ):  # fmt: skip
             return False
+        case _:
+            assert_never(item)
 
 
 def step(state: State, item: Input) -> Step:
@@ -198,6 +206,8 @@ def step(state: State, item: Input) -> Step:
             return _found_out(state, item)
         case Opened():  # refused above
             raise AssertionError
+        case _:
+            assert_never(item)
     return _close(state) if state.complete else (state, ())
 
 

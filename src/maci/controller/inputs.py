@@ -9,7 +9,7 @@ import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -308,5 +308,7 @@ def usage_of(item: Input) -> Usage:
             return item.turn.usage
         case TurnFailed() | Scored() | JudgeAbstention() | Exhausted() | Acquired():
             return item.usage
-        case _:
+        case Opened() | Retrieved() | Sent() | Lost() | Resolved() | Intervened() | Surveyed():
             return Usage()
+        case _:
+            assert_never(item)

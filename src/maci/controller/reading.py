@@ -3,42 +3,118 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maci.belief import Vector, bias_of, read, settle
-from maci.case.outcomes import canonical
+from maci.case.outcomes import OutcomeSpace, canonical
+from maci.config import Config
+from maci.config.sections import Beliefs
 from maci.controller.decisions import CheckedCitation
-from maci.controller.state import State, place
+from maci.controller.state import State
 from maci.errors import BeliefError
 from maci.moderator.divergence import disagreement
 
-__all__ = ["Reading", "cited", "correct", "gold_index", "spread", "widen"]
+__all__ = ["Reading", "Readings", "cited", "correct", "gold_index", "read_belief", "read_beliefs", "spread", "widen"]
+
+
+class Readings(NamedTuple):
+    """Beliefs stated at one time, as they were read."""
+
+    labels: tuple[str, ...]
+    """Known once all of them are read."""
+    beliefs: tuple[Vector | BeliefError, ...]
+    """Over these labels, in the order in which they were stated; an error where one was refused."""
+    notes: tuple[str, ...]
+    """What had to be mended."""
+
+
+def read_belief(
+    stated: Mapping[str, float],
+    labels: tuple[str, ...],
+    space: OutcomeSpace,
+    rules: Beliefs,
+    vectors: Mapping[str, NDArray[np.float32]],
+) -> tuple[Vector | dict[str, float], tuple[str, ...], str | None]:
+    """A stated belief, the labels with those it is the first to name, and a note where it had to be mended.
+
+    Every name is placed among the labels (:func:`maci.case.outcomes.canonical`); ``vectors`` embeds what was named, for open spaces.
+
+    >>> space = OutcomeSpace(kind="open", aliases={"Breakbone": "Dengue"})
+    >>> read_belief({"BREAKBONE": 0.75, "dengue": 0.25}, ("other",), space, Beliefs(), {})
+    ({'Dengue': 1.0}, ('other', 'Dengue'), None)
+    """
+    if tuple(stated) == labels:
+        p = np.fromiter(stated.values(), np.float64, len(stated))
+        if p.min() >= 0 and abs(float(np.add.reduce(p)) - 1) <= 1e-9:
+            return p, labels, None
+    placed = dict[str, float]()
+    for name, p_name in stated.items():
+        label = canonical(name, space, labels, vectors, rules.label_match)
+        if label not in labels:
+            labels = (*labels, label)
+        placed[label] = placed.get(label, 0.0) + p_name
+    mended, note = read(placed, rules.tolerance, space.rest)
+    return mended, labels, note
+
+
+def read_beliefs(
+    said: Iterable[tuple[str, Mapping[str, float]]],
+    labels: tuple[str, ...],
+    space: OutcomeSpace,
+    config: Config,
+    vectors: Mapping[str, NDArray[np.float32]],
+) -> Readings:
+    """What agents state at one time, (agent, belief) each: read in this order, then taken as each agent's record says to take it."""
+    taken: list[tuple[str, Vector | dict[str, float] | BeliefError]] = []
+    notes = []
+    for agent, stated in said:
+        try:
+            p, labels, note = read_belief(stated, labels, space, config.beliefs, vectors)
+        except BeliefError as error:
+            taken.append((agent, error))
+            continue
+        taken.append((agent, p))
+        if note:
+            notes.append(f"{agent}: {note}")
+    known = config.calibration
+    bias = bias_of(known.bias, labels)
+    beliefs = tuple(
+        p
+        if isinstance(p, BeliefError)
+        else settle(_vector(p, labels), known.agents.get(agent, 1.0), known.doubt.get(agent, 0.0), bias)
+        for agent, p in taken
+    )
+    return Readings(labels, beliefs, tuple(notes))
+
+
+def _vector(p: Vector | Mapping[str, float], labels: tuple[str, ...]) -> Vector:
+    if isinstance(p, np.ndarray):
+        return widen(p, len(labels))
+    return np.array([p.get(label, 0.0) for label in labels])
 
 
 class Reading:
     """The beliefs of the open round, over the labels known once all of them are read."""
 
     def __init__(self, state: State) -> None:
-        self.labels = state.labels
+        turns = {agent: turn for agent in state.agents if (turn := state.turns.get(agent)) is not None}
+        said = ((agent, turn.belief) for agent, turn in turns.items())
+        found = read_beliefs(said, state.labels, state.opened.case.outcomes, state.config, state.label_vectors)
+        self.labels, self.notes = found.labels, found.notes
+        taken = dict(zip(turns, found.beliefs, strict=True))
+        self.beliefs: dict[str, Vector] = {}
         self.abstained: dict[str, str] = {}
-        self.notes: list[str] = []
-        stated: dict[str, Vector | dict[str, float]] = {}
         for agent in state.agents:
-            turn = state.turns.get(agent)
-            if turn is None:
+            p = taken.get(agent)
+            if p is None:
                 self.abstained[agent] = state.failures.get(agent, "no turn")
-                continue
-            try:
-                stated[agent] = self._read(turn.belief, state, agent)
-            except BeliefError as error:
-                self.abstained[agent] = f"belief refused: {error}"
-        known = state.config.calibration
-        bias = bias_of(known.bias, self.labels)
-        self.beliefs = {
-            agent: settle(self._vector(p), known.agents.get(agent, 1.0), known.doubt.get(agent, 0.0), bias)
-            for agent, p in stated.items()
-        }
+            elif isinstance(p, BeliefError):
+                self.abstained[agent] = f"belief refused: {p}"
+            else:
+                self.beliefs[agent] = p
 
     def abstentions(self, t: int) -> list[str]:
         """Who gave no belief in round ``t``, and why."""
@@ -48,28 +124,6 @@ class Reading:
         """Why there is no belief at all."""
         return next((f"{agent}: {why}" for agent, why in self.abstained.items()), "there are no agents")
 
-    def _read(self, belief: Mapping[str, float], state: State, agent: str) -> Vector | dict[str, float]:
-        if tuple(belief) == self.labels:
-            p = np.fromiter(belief.values(), np.float64, len(belief))
-            if p.min() >= 0 and abs(float(np.add.reduce(p)) - 1) <= 1e-9:
-                return p
-        labels, placed = self.labels, dict[str, float]()
-        for name, p_name in belief.items():
-            label = place(name, labels, state)
-            if label not in labels:
-                labels = (*labels, label)
-            placed[label] = placed.get(label, 0.0) + p_name
-        mended, note = read(placed, state.config.beliefs.tolerance, state.opened.case.outcomes.rest)
-        if note:
-            self.notes.append(f"{agent}: {note}")
-        self.labels = labels
-        return mended
-
-    def _vector(self, p: Vector | Mapping[str, float]) -> Vector:
-        if isinstance(p, np.ndarray):
-            return widen(p, len(self.labels))
-        return np.array([p.get(label, 0.0) for label in self.labels])
-
 
 def widen(p: Vector, size: int) -> Vector:
     """A belief over labels that have grown at the end."""
@@ -78,11 +132,8 @@ def widen(p: Vector, size: int) -> Vector:
 
 def gold_index(state: State, labels: tuple[str, ...]) -> int | None:
     """Where the true outcome stands among the labels, if it is known and was named."""
-    gold = state.opened.case.gold
-    if gold is None:
-        return None
-    label = canonical(gold, state.opened.case.outcomes, labels)
-    return labels.index(label) if label in labels else None
+    gold = state.opened.case.gold_among(labels)
+    return labels.index(gold) if gold in labels else None
 
 
 def correct(state: State, labels: tuple[str, ...], mixture: Vector) -> bool | None:

@@ -62,7 +62,7 @@ def close_round(state: State) -> tuple[State, tuple[Decision, ...]]:
         reliability=gamma,
         weights=dict(zip(present, omega.tolist(), strict=True)),
         mixture=as_mapping(labels, mixture),
-        notes=tuple(reading.notes),
+        notes=reading.notes,
     )
     warnings = (
         *state.warnings,

@@ -16,7 +16,7 @@ from maci.acquisition.utilities import Utilities, utilities_of
 from maci.agents.anchor import Admitted, Finding, seat_letter
 from maci.agents.argument import Argument, Turn, Usage
 from maci.belief import Vector
-from maci.case.outcomes import canonical, normal
+from maci.case.outcomes import canonical, unnamed
 from maci.config import Config
 from maci.controller.bandit import Choice
 from maci.controller.caution import Memory
@@ -33,7 +33,7 @@ from maci.llm.usage import Bound
 from maci.moderator.plateau import Progress
 
 __all__ = [
-    "Closing", "Scores", "Stake", "State", "argument_id", "as_mapping", "check_citations", "first_agent", "unnamed",
+    "Closing", "Scores", "Stake", "State", "argument_id", "as_mapping", "check_citations", "first_agent",
 ]  # fmt: skip
 
 Scores = Mapping[str, Mapping[str, CritScore | None]]
@@ -192,7 +192,7 @@ class State:
         """Cited ids and outcome names of a turn that nobody has looked up yet."""
         cited = {c.span: None for argument in turn.arguments for c in argument.citations}
         ids = tuple(i for i in cited if i not in self.spans and i not in self.missing)
-        return ids, unnamed(turn, self)
+        return ids, unnamed(turn.belief, self.opened.case.outcomes, self.labels, self.label_vectors)
 
 
 def first_agent(agents: Sequence[str], config: Config) -> str:
@@ -214,26 +214,9 @@ def argument_id(round: int, seat: int, number: int) -> str:
     return f"{round}{seat_letter(seat)}{number}"
 
 
-def unnamed(turn: Turn, state: State) -> tuple[str, ...]:
-    """Open spaces: names (and the labels to compare them with) whose embeddings are needed to place a turn's belief."""
-    space = state.opened.case.outcomes
-    if space.kind != "open":
-        return ()
-    known = {normal(label) for label in (*state.labels, *space.aliases)}
-    new = [name for name in turn.belief if normal(name) not in known and normal(name)]
-    if not new:
-        return ()
-    return tuple(name for name in dict.fromkeys((*new, *state.labels)) if name not in state.label_vectors)
-
-
 def place(name: str, labels: tuple[str, ...], state: State) -> str:
     """The canonical label of a name, given the labels known at this point."""
-
-    def similarity(a: str, b: str) -> float | None:
-        va, vb = state.label_vectors.get(a), state.label_vectors.get(b)
-        return None if va is None or vb is None else float(va @ vb)
-
-    return canonical(name, state.opened.case.outcomes, labels, similarity, state.config.beliefs.label_match)
+    return canonical(name, state.opened.case.outcomes, labels, state.label_vectors, state.config.beliefs.label_match)
 
 
 def check_citations(argument: Argument, state: State) -> tuple[CheckedCitation, ...]:

@@ -5,12 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 from maci.case.case import Case
 from maci.config import Config, build, parameters, unplanned
-from maci.controller.decisions import Finished, Gated, Initialized, Measured, Weighed
-from maci.controller.inputs import JudgeAbstention, Scored, TurnFailed, TurnTaken
+from maci.controller.decisions import (
+    Dialled,
+    Finished,
+    Gained,
+    Gated,
+    Initialized,
+    Measured,
+    Planned,
+    Triaged,
+    Watched,
+    Weighed,
+)
+from maci.controller.inputs import (
+    Acquired,
+    Exhausted,
+    Intervened,
+    JudgeAbstention,
+    Lost,
+    Opened,
+    Resolved,
+    Retrieved,
+    Scored,
+    Sent,
+    Surveyed,
+    TurnFailed,
+    TurnTaken,
+)
 from maci.debate import debate
 from maci.errors import ModelError
 from maci.llm.usage import Usage
@@ -73,9 +98,9 @@ def summary(events: list[Event]) -> Answer:
     given: dict[str, dict[str, float]] = {}
     scores: dict[str, tuple[dict[str, float], ...]] = {}
     for event in events:
-        if getattr(event, "fatal", False):  # a wrong key or the like: nobody's answer
-            raise NoModel(result.detail)
         match event:
+            case TurnFailed() | JudgeAbstention() if event.fatal:  # a wrong key or the like: nobody's answer
+                raise NoModel(result.detail)
             case TurnTaken():
                 usage, calls = usage + event.turn.usage, calls + 1
             case TurnFailed():
@@ -93,10 +118,16 @@ def summary(events: list[Event]) -> Answer:
                     scores[one.agent] = (*scores.get(one.agent, ()), given.get(one.argument, {}))
             case Weighed():
                 weighed = event
-            case Measured() if weighed is not None:
-                course.append(_step(event, weighed, cl, scores if given else {}))
-            case _:
+            case Measured():
+                if weighed is not None:
+                    course.append(_step(event, weighed, cl, scores if given else {}))
+            case (
+                Opened() | Retrieved() | Sent() | Lost() | Resolved() | Intervened() | Exhausted() | Surveyed()
+                | Acquired() | Triaged() | Watched() | Dialled() | Planned() | Gained() | Finished()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(event)
     return Answer(
         belief=result.raw if result.answer is not None else None,
         reason=result.stop_reason if result.answer is not None else result.detail or result.stop_reason,

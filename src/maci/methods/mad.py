@@ -32,7 +32,7 @@ class Mad:
         session = Session(case, bench, seed)
         sides, moderator = session.agents[:2], session.agents[2 % len(session.agents)]
         voices: dict[str, Voice] = {}
-        ruling = await session.opening(moderator)
+        ruling = next(iter(await session.hear(session.opening(moderator))), None)
         record, course = session.said((), 1), []
         for round in range(1, self.rounds + 1):
             for side in sides:
@@ -43,13 +43,13 @@ class Mad:
                         side, round, record=record, own=voices.get(side.name), others=voices, cl=_ADVERSARIAL
                     )
                 )
-                if (voice := await asked) is not None:
+                for voice in await session.hear(asked):
                     voices[side.name] = voice
                     record = (*record, *session.said([voice], round))
-            heard = await session.turn(
+            asked = session.turn(
                 moderator, round + 1, record=record, own=ruling, others=voices, cl=_MODERATE, sample=round
             )
-            ruling = heard or ruling
+            ruling = next(iter(await session.hear(asked)), ruling)
             if ruling is None or session.short is not None:
                 break
             course.append(session.step({**voices, moderator.name: ruling}, cl=_ADVERSARIAL))

@@ -5,7 +5,6 @@ The belief is the share of votes. Unlike in the source, ties are visible in it; 
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 
 from maci.case.case import Case
@@ -28,8 +27,7 @@ class MajorityVote:
         session = Session(case, bench, seed)
         seats = [divmod(k, len(session.agents)) for k in range(self.n)]
         voters = [(redrawn(session.agents[a], seed, draw), draw) for draw, a in seats]
-        said = await asyncio.gather(*(session.opening(voter, draw) for voter, draw in voters))
-        voices = [voice for voice in said if voice is not None]
+        voices = await session.hear(*(session.opening(voter, draw) for voter, draw in voters))
         if not voices:
             return session.answer(None, "no agent answered")
         shares = session.votes(voices)

@@ -6,7 +6,6 @@ judged. Unlike in it, a layer's proposers also remember their own last belief, w
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 
 from maci.case.case import Case
@@ -40,15 +39,15 @@ class MixtureOfAgents:
                 session.turn(agent, layer, record=record, own=voices.get(agent.name), others=voices, cl=_COOPERATIVE)
                 for agent in session.agents
             )
-            voices |= {voice.agent: voice for voice in await asyncio.gather(*asked) if voice is not None}
+            voices |= {voice.agent: voice for voice in await session.hear(*asked)}
             record = (*record, *session.said(voices.values(), layer))
             course += [session.step(voices, cl=_COOPERATIVE)] if voices else []
         if not voices:
             return session.answer(None, "no agent answered")
         one = seat_of(session.agents, self.agent)
-        final = await session.turn(
-            one, self.layers + 1, record=record, own=voices.get(one.name), others=voices, cl=_COOPERATIVE
+        final = await session.hear(
+            session.turn(one, self.layers + 1, record=record, own=voices.get(one.name), others=voices, cl=_COOPERATIVE)
         )
-        if final is None:
+        if not final:
             return session.answer(None if session.short is None else course[-1].belief, "the aggregator gave no answer")
-        return session.answer(session.pool([final]), f"{self.layers} layers", rounds=self.layers, course=course)
+        return session.answer(session.pool(final), f"{self.layers} layers", rounds=self.layers, course=course)

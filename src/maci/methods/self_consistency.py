@@ -6,7 +6,6 @@ models, by seed and temperature. A reader reads a bootstrap resample of its evid
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 
 from maci.case.case import Case
@@ -30,8 +29,7 @@ class SelfConsistency:
         session = Session(case, bench, seed)
         one = seat_of(session.agents, self.agent)
         samples = [redrawn(one, seed, draw) for draw in range(self.n)]
-        said = await asyncio.gather(*(session.opening(agent, draw) for draw, agent in enumerate(samples)))
-        voices = [voice for voice in said if voice is not None]
+        voices = await session.hear(*(session.opening(agent, draw) for draw, agent in enumerate(samples)))
         if not voices:
             return session.answer(None, "the agent never answered")
         shares = session.votes(voices)

@@ -6,25 +6,29 @@ The opening of an agent is the same call whatever the method, so a response cach
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maci.agents.agent import Agent
 from maci.agents.anchor import Admitted, Anchor, Question, TurnRequest, seat_letter
 from maci.agents.argument import Argument, Turn
-from maci.belief import Vector, bias_of, read, settle
+from maci.belief import Vector
 from maci.case.case import Case
-from maci.case.outcomes import canonical
+from maci.case.outcomes import unnamed
+from maci.controller.reading import read_beliefs
 from maci.controller.requests import call_seed
+from maci.controller.state import as_mapping
 from maci.errors import BeliefError, BudgetError
 from maci.evidence.span import Span
 from maci.llm.budget import Bound, Ledger, Purse, spending
 from maci.llm.usage import Usage
 from maci.methods.method import Answer, Bench, Step
 
-__all__ = ["Session", "Voice"]
+__all__ = ["Said", "Session", "Voice"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,10 @@ class Voice:
         return max(self.belief, key=lambda y: self.belief[y])
 
 
+Said: TypeAlias = tuple[Agent, Turn]
+"""An agent and what it answered, not read yet."""
+
+
 class Session:
     """Agents at hand for one case; every call is counted, and none is made that might not fit the ceiling."""
 
@@ -49,6 +57,7 @@ class Session:
         self.table = bench.panel.table(case, seed=seed)
         self.agents: tuple[Agent, ...] = tuple(self.table.agents)
         self.labels = case.outcomes.start
+        self._label_vectors: dict[str, NDArray[np.float32]] = {}
         evidence = bench.config.evidence
         found = self.table.evidence.retrieve(case.query, evidence.k_ret, evidence.context_tokens)
         self._retrieved = found.spans
@@ -64,15 +73,14 @@ class Session:
 
     # --- asking -------------------------------------------------------------------------------------------------------------
 
-    async def opening(self, agent: Agent, sample: int = 0) -> Voice | None:
-        """One prediction without knowledge of the others; ``sample`` numbers repeated draws."""
+    async def opening(self, agent: Agent, sample: int = 0) -> Said | None:
+        """One prediction without knowledge of the others, for :meth:`hear`; ``sample`` numbers repeated draws."""
         parts = (self.seed, 0, agent.name) if sample == 0 else (self.seed, 0, agent.name, "draw", sample)
         return await self._ask(agent, self._request(agent, 0, cl=self.config.dials.cl_max, seed=call_seed(*parts)))
 
     async def openings(self) -> dict[str, Voice]:
         """Every agent's opening, at once."""
-        said = await asyncio.gather(*(self.opening(agent) for agent in self.agents))
-        return {voice.agent: voice for voice in said if voice is not None}
+        return {voice.agent: voice for voice in await self.hear(*map(self.opening, self.agents))}
 
     async def turn(
         self,
@@ -84,8 +92,8 @@ class Session:
         others: Mapping[str, Voice],
         cl: float,
         sample: int = 0,
-    ) -> Voice | None:
-        """A turn in answer to what stands in ``record``."""
+    ) -> Said | None:
+        """A turn in answer to what stands in ``record``, for :meth:`hear`."""
         request = self._request(
             agent,
             round,
@@ -143,7 +151,7 @@ class Session:
                     spans[citation.span] = found
         return tuple(spans.values())
 
-    async def _ask(self, agent: Agent, request: TurnRequest) -> Voice | None:
+    async def _ask(self, agent: Agent, request: TurnRequest) -> Said | None:
         """The agent's answer, or ``None`` where it has none: then ``failures`` or ``short`` say why."""
         if self.short is not None or self.fatal is not None:
             return None
@@ -160,7 +168,7 @@ class Session:
             with spending(purse):
                 turn = await agent.turn(request)
             self.failures.pop(agent.name, None)
-            return self._heard(agent, turn)
+            return agent, replace(turn, belief={str(name): float(p) for name, p in turn.belief.items()})
         except BudgetError as error:
             self.short = f"{agent.name}: {error}"
         except Exception as error:  # an agent may fail in its own ways: it sits this one out
@@ -176,25 +184,23 @@ class Session:
     async def _more(self, bound: Bound) -> bool:
         return self._ledger.reserve(bound)
 
-    def _heard(self, agent: Agent, turn: Turn) -> Voice | None:
-        placed: dict[str, float] = {}
-        space, labels = self.case.outcomes, self.labels
-        try:
-            for name, p in turn.belief.items():
-                label = canonical(str(name), space, labels)
-                labels = labels if label in labels else (*labels, label)
-                placed[label] = placed.get(label, 0.0) + float(p)
-            belief, _ = read(placed, self.config.beliefs.tolerance, space.rest)
-        except (BeliefError, TypeError, ValueError) as error:
-            self.failures[agent.name] = f"belief refused: {error}"
-            return None
-        self.labels = labels
-        known = self.config.calibration
-        own, doubt = known.agents.get(agent.name, 1.0), known.doubt.get(agent.name, 0.0)
-        bias = bias_of(known.bias, labels)
-        if own != 1 or doubt or bias is not None:
-            belief = dict(zip(labels, settle(self.vector(belief), own, doubt, bias).tolist(), strict=True))
-        return Voice(agent.name, belief, turn.arguments)
+    # --- hearing ------------------------------------------------------------------------------------------------------------
+
+    async def hear(self, *calls: Awaitable[Said | None]) -> list[Voice]:
+        """Who answers calls made at once. Beliefs are read when all are in, in this order, as a debate reads those of a round."""
+        said = [each for each in await asyncio.gather(*calls) if each is not None]
+        space, known = self.case.outcomes, self._label_vectors
+        if names := unnamed((name for _, turn in said for name in turn.belief), space, self.labels, known):
+            known.update(zip(names, self.table.encoder.encode(names), strict=True))
+        stated = ((agent.name, turn.belief) for agent, turn in said)
+        self.labels, beliefs, _ = read_beliefs(stated, self.labels, space, self.config, known)
+        voices = []
+        for (agent, turn), p in zip(said, beliefs, strict=True):
+            if isinstance(p, BeliefError):
+                self.failures[agent.name] = f"belief refused: {p}"
+            else:
+                voices.append(Voice(agent.name, as_mapping(self.labels, p), turn.arguments))
+        return voices
 
     # --- concluding -----------------------------------------------------------------------------------------------------------
 
@@ -205,7 +211,7 @@ class Session:
     def pool(self, voices: Iterable[Voice]) -> dict[str, float]:
         """The linear pool: the mean of the beliefs."""
         rows = np.stack([self.vector(voice.belief) for voice in voices])
-        return dict(zip(self.labels, rows.mean(axis=0).tolist(), strict=True))
+        return as_mapping(self.labels, rows.mean(axis=0))
 
     def votes(self, voices: Iterable[Voice]) -> dict[str, float]:
         """The share of votes of each outcome; every voice votes for its lead."""

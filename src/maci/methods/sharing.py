@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
 from maci.agents.agent import Agent
@@ -22,8 +21,7 @@ async def share(
     choose: Callable[[Mapping[str, Voice]], Sequence[Voice]] = lambda voices: tuple(voices.values()),
 ) -> tuple[dict[str, Voice], list[Step]]:
     """The voices after so many rounds, and the course; ``choose`` says which voices of a round the others get to hear."""
-    said = await asyncio.gather(*(session.opening(agent) for agent in agents))
-    voices = {voice.agent: voice for voice in said if voice is not None}
+    voices = {voice.agent: voice for voice in await session.hear(*map(session.opening, agents))}
     course = [session.step(voices)] if voices else []
     record: tuple[Admitted, ...] = ()
     for round in range(1, rounds + 1):
@@ -34,6 +32,6 @@ async def share(
             session.turn(agent, round + 1, record=record, own=voices.get(agent.name), others=voices, cl=cl)
             for agent in agents
         )
-        voices |= {voice.agent: voice for voice in await asyncio.gather(*asked) if voice is not None}
+        voices |= {voice.agent: voice for voice in await session.hear(*asked)}
         course.append(session.step(voices, cl=cl))
     return voices, course

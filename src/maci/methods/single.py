@@ -23,5 +23,5 @@ class Single:
     async def answer(self, case: Case, bench: Bench, seed: int) -> Answer:
         """One call."""
         session = Session(case, bench, seed)
-        voice = await session.opening(seat_of(session.agents, self.agent))
-        return session.answer(None if voice is None else session.pool([voice]), "one answer")
+        voices = await session.hear(session.opening(seat_of(session.agents, self.agent)))
+        return session.answer(session.pool(voices) if voices else None, "one answer")

@@ -190,14 +190,14 @@ class Bookcase:
 
     def __init__(self, sources: Sources, encoder: Encoder) -> None:
         self._sources, self._encoder = sources, CachedEncoder(encoder, None)
-        self._shelves: Latest[tuple[bool, tuple[str, ...]], Shelf] = Latest(_SHELVES)
+        self._shelves: Latest[tuple[object, ...], Shelf] = Latest(_SHELVES)
         self._subjects: dict[tuple[object, ...], frozenset[str]] = {}
 
     def about(self, case: Case) -> Shelf:
         """Only what speaks of an outcome, which is all that readers can use; refused where there is nothing."""
         spans = (*self._sources.given, *self._sources.background)
         labels = self._labels(case, spans)
-        shelf = self._shelf(case, labels, spans, True)
+        shelf = self._shelf(case, labels, (), spans)
         corpus = self._sources.corpus
         if not shelf.spans or (corpus and not self._speaking(corpus, case, labels)):
             raise self._nothing(case, labels)
@@ -215,10 +215,7 @@ class Bookcase:
         elif case.outcomes.kind == "open" and not case.outcomes.labels:
             background = ()
         labels = self._labels(case, (*given, *background))
-        if (made := self._shelves.get((False, labels))) is not None:
-            return made
-        known = self._speaking(background, case, labels)
-        return self._shelf(case, labels, (*given, *(span for span in background if span.id in known)), False)
+        return self._shelf(case, labels, given, background)
 
     def knows(self, case: Case) -> bool:
         """Whether anything speaks of the case's outcomes; of an open case's subject only what was given can be known to."""
@@ -229,9 +226,8 @@ class Bookcase:
         return bool(self._speaking(chosen, case, labels))
 
     def _speaking(self, spans: tuple[Span, ...], case: Case, labels: tuple[str, ...]) -> frozenset[str]:
-        """The spans, by id, that speak of an outcome; looked for once for each set of outcomes."""
-        own = case.outcomes.aliases
-        key = (tuple(map(id, spans)), labels, tuple(own.items()))
+        """The spans, by id, that speak of an outcome; looked for once for each set of outcomes and names."""
+        key = _key(spans, case, labels)
         found = self._subjects.get(key)
         if found is None:
             found = self._subjects[key] = frozenset(subjects_of(spans, labels, self._aliases(case, labels)))
@@ -246,14 +242,13 @@ class Bookcase:
     def _aliases(self, case: Case, labels: Sequence[str]) -> Mapping[str, str]:
         return {**names_for(labels), **case.outcomes.aliases}
 
-    def _shelf(self, case: Case, labels: tuple[str, ...], spans: Sequence[Span], about: bool) -> Shelf:
-        key = (about, labels)
+    def _shelf(self, case: Case, labels: tuple[str, ...], kept: tuple[Span, ...], sifted: tuple[Span, ...]) -> Shelf:
+        """The spans ``kept`` whatever they say, and of those ``sifted`` what speaks of an outcome."""
+        speaking = self._speaking(sifted, case, labels)
+        spans = (*kept, *(span for span in sifted if span.id in speaking))
+        key = _key(spans, case, labels)
         if key not in self._shelves:
-            aliases = self._aliases(case, labels)
-            if about:
-                subjects = subjects_of(spans, labels, aliases)
-                spans = [span for span in spans if span.id in subjects]
-            self._shelves[key] = Shelf(spans, labels, self._encoder, aliases)
+            self._shelves[key] = Shelf(spans, labels, self._encoder, self._aliases(case, labels))
         return self._shelves[key]
 
     def _nothing(self, case: Case, labels: Sequence[str]) -> EvidenceError:
@@ -265,3 +260,8 @@ class Bookcase:
             )
         given = f"none of the case's {len(case.evidence)} texts names one" if case.evidence else "the case has none"
         return EvidenceError(f"the readers have no evidence about {some} ({given}): {self._sources.remedy}")
+
+
+def _key(spans: Sequence[Span], case: Case, labels: tuple[str, ...]) -> tuple[object, ...]:
+    """All that a search for the outcomes depends on: the texts, the outcomes, and the case's other names for them."""
+    return tuple(map(id, spans)), labels, tuple(case.outcomes.aliases.items())

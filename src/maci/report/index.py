@@ -61,8 +61,9 @@ def _row(entry: Entry) -> list[str]:
 
 def _met(story: Story) -> str:
     """Whether the answer is the known one."""
-    gold, result = story.opened.case.gold, story.result
-    if gold is None or result is None:
+    result = story.result
+    gold = None if result is None else story.opened.case.gold_among(result.raw)
+    if result is None or gold is None:
         return "–"
     return "right" if gold == result.answer else f"wrong: {gold}"
 

@@ -15,7 +15,7 @@ from maci.report.parts import anchors, argument, beliefs, course, signals
 from maci.story.caution import watched
 from maci.story.model import Round
 from maci.story.story import Story
-from maci.story.words import figure, leading, plural
+from maci.story.words import figure, leading, plural, triage_words
 
 __all__ = ["charts", "round_box", "round_by_round", "stepper", "summary_table"]
 
@@ -141,6 +141,7 @@ def round_box(
         _found_out(story, now),
         (el("p", el("b", h.by or "A person"), f" {h.what}.", class_="warn") for h in hands),
         el("p", f"Is debate worth it? {now.regime.kind}: {typeset('; '.join(now.regime.why))}") if now.regime else None,
+        (el("p", f"Triage {triage_words(t)}; {typeset('; '.join(t.why))}") for t in now.triaged),
         el("p", "Nobody spoke.", class_="soft") if story.result is not None and not (now.said or now.closed) else None,
         el("div", (argument(item, links, story.spans) for item in now.said), class_="arguments"),
         [el("h4", "Beliefs after it"), beliefs(now, before, story.scale)] if now.beliefs else None,

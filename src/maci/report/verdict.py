@@ -65,19 +65,19 @@ def answer(story: Story, result: Finished, *below: Child, most: int = 6) -> Mark
         head,
         el("p", el("b", percent(p)), f" {kind}: {how_sure(p, rival_of(result.answer, result.distribution))}."),
         _given(result),
-        _known(story, result.answer),
+        _known(story, result),
         distribution(result.distribution, most, story.scale),
         below,
         class_="verdict",
     )
 
 
-def _known(story: Story, answer: str) -> Markup | None:
+def _known(story: Story, result: Finished) -> Markup | None:
     """The truth, where the case has it, and whether this is it."""
-    gold = story.opened.case.gold
+    gold = story.opened.case.gold_among(result.raw)
     if gold is None:
         return None
-    right = gold == answer
+    right = gold == result.answer
     verdict = el("span", "This is right." if right else "This is wrong.", class_="good" if right else "bad")
     return el("p", "Known answer: ", el("bdi", gold), ". ", verdict)
 

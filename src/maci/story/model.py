@@ -9,7 +9,7 @@ from typing import Literal
 from maci.agents.argument import Argument, Usage
 from maci.controller.bandit import Choice
 from maci.controller.caution import Watched
-from maci.controller.decisions import Admission, Measured
+from maci.controller.decisions import Admission, Measured, Triaged
 from maci.controller.dials import Dials
 from maci.controller.inputs import Intervened
 from maci.controller.regime import Regime
@@ -123,6 +123,8 @@ class Round:
     measured: Measured | None = None
     watched: Watched | None = None
     """What may be harm; not recorded before format 4."""
+    triaged: tuple[Triaged, ...] = ()
+    """What triage decided in it, in order."""
     regime: Regime | None = None
     """Advice after the openings: is debate worth it?"""
     notes: tuple[str, ...] = ()

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Self
+from typing import Self, assert_never
 
 from maci.agents.argument import Usage
 from maci.controller.decisions import (
+    Decision,
     Dialled,
     Finished,
     Gained,
@@ -19,6 +20,7 @@ from maci.controller.decisions import (
     Initialized,
     Measured,
     Planned,
+    Triaged,
     Watched,
     Weighed,
 )
@@ -34,6 +36,7 @@ from maci.controller.inputs import (
     Retrieved,
     Scored,
     Sent,
+    Surveyed,
     TurnFailed,
     TurnTaken,
     usage_of,
@@ -89,6 +92,8 @@ class Story:
     def follow(self, event: Event) -> Self:
         """The story with one more event."""
         story = replace(self, events=self.events + 1)
+        if isinstance(event, Decision):
+            return story._decided(event)
         match event:
             case Retrieved() | Resolved():
                 return story._looked_up(event)
@@ -108,10 +113,10 @@ class Story:
                 return replace(story, spans={**self.spans, **{span.id: span for span in event.spans}})
             case Intervened():
                 return story._touched(event)
-            case Finished():
-                return replace(story, result=event, waiting=())
+            case Opened() | Surveyed():  # the beginning, and what the plan repeats with its worth
+                return story
             case _:
-                return story._decided(event)
+                assert_never(event)
 
     # what readers ask
 
@@ -212,10 +217,13 @@ class Story:
             case TurnFailed():
                 changes["abstained"] = {**now.abstained, event.agent: event.error}
             case Scored() | JudgeAbstention():
-                judged = Judged(slot=event.slot, score=getattr(event, "score", None), reason=failed)
+                score = event.score if isinstance(event, Scored) else None
+                judged = Judged(slot=event.slot, score=score, reason=failed)
                 changes["said"] = tuple(
                     replace(s, scores=(*s.scores, judged)) if s.id == event.argument else s for s in now.said
                 )
+            case _:
+                assert_never(event)
         waiting = tuple(item for item in self.waiting if item != key)
         story = replace(self, calls=(*self.calls, call), waiting=waiting, spent=self.spent + usage)
         return story._at(event.round, **changes)
@@ -245,7 +253,7 @@ class Story:
         held = event.hold or (self.held and not event.release)
         return replace(self, hands=(*self.hands, hand), paused=paused, held=held)
 
-    def _decided(self, event: Event) -> Self:
+    def _decided(self, event: Decision) -> Self:
         match event:
             case Initialized():
                 now = self._round(0)
@@ -276,8 +284,12 @@ class Story:
                 return replace(self, gained=(*self.gained, event))
             case Dialled():
                 return self._at(event.round, dials=event.dials, by_hand=event.by_hand, choice=event.choice)
+            case Triaged():
+                return self._at(event.round, triaged=(*self._round(event.round).triaged, event))
+            case Finished():
+                return replace(self, result=event, waiting=())
             case _:
-                return self
+                assert_never(event)
 
     def _dialled(self, number: int, dials: Dials) -> Self:
         return self._at(number, dials=dials)

@@ -9,6 +9,7 @@ from maci.acquisition.plan import Shift
 from maci.acquisition.utilities import Favoured
 from maci.controller.decisions import Finished
 from maci.controller.stopping import StopReason
+from maci.controller.triage import Stage, Triaged
 from maci.llm.usage import dollars
 from maci.page.numbers import fixed, percent, typeset
 from maci.story.model import Round
@@ -29,6 +30,7 @@ __all__ = [
     "shift_words",
     "shown",
     "stopped",
+    "triage_words",
     "would_change",
 ]
 
@@ -45,6 +47,12 @@ STOPS: Mapping[StopReason, str] = {
     "error": "It ended with an error.",
 }
 """What a stop means to somebody who does not know the rules."""
+
+_STAGES: Mapping[Stage, str] = {
+    "single": "one agent",
+    "vote": "the vote of all openings",
+    "debate": "the debate",
+}
 
 _SURE = (
     (0.95, "almost certain"),
@@ -130,6 +138,11 @@ def as_sentence(text: str) -> str:
     first = text.partition(" ")[0].rstrip(":,;")
     begin = text[:1].upper() if first.isalpha() and first.islower() and len(first) > 1 else text[:1]
     return begin + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def triage_words(event: Triaged) -> str:
+    """Where triage looked, and whether it went on."""
+    return f"after {_STAGES[event.stage]}: {'goes on' if event.escalate else 'stops here'}"
 
 
 def stopped(story: Story) -> str:

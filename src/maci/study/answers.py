@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from maci.case.datasets import Item
-from maci.case.outcomes import canonical
 from maci.methods.method import Answer, Step
 from maci.study.rows import Key, Round, Row
 from maci.study.store import Status
@@ -15,13 +14,11 @@ __all__ = ["row_of"]
 
 def row_of(key: Key, item: Item, answer: Answer, seconds: float) -> Row:
     """The row of an answer that took so many seconds."""
-    space, gold = item.case.outcomes, item.case.gold
-    if gold is not None:
-        gold = canonical(gold, space, space.start)
+    space = item.case.outcomes
     status: Status = "done" if answer.belief is not None else "budget" if answer.out_of_budget else "failed"
     return Row(
         **key._asdict(),
-        gold=gold,
+        gold=item.case.gold_among(answer.belief or space.start),
         group=item.group,
         raters=dict(item.raters),
         positions=dict(zip(space.labels, space.positions, strict=True)) if space.kind == "ordered" else {},

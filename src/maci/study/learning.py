@@ -13,7 +13,6 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from maci.case.datasets import Item
-from maci.case.outcomes import canonical
 from maci.errors import BudgetError
 from maci.escalate import Trial, learn_triage, trial
 from maci.learn import Opening, learn_agents
@@ -156,7 +155,8 @@ async def _hear(item: Item, bench: Bench, seed: int) -> _Heard:
         raise session.fatal
     if session.short is not None:
         raise BudgetError(f"the budget ended while learning from dev items: {session.short}; nothing was learnt")
-    assert item.case.gold is not None
-    space, labels = item.case.outcomes, session.labels
+    labels = session.labels
+    gold = item.case.gold_among(labels)
+    assert gold is not None
     opening = {a.name: voices[a.name].belief if a.name in voices else None for a in session.agents}
-    return _Heard(opening, canonical(item.case.gold, space, labels), labels, session.calls, session.usage)
+    return _Heard(opening, gold, labels, session.calls, session.usage)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from maci.case.outcomes import OutcomeSpace, canonical, match_label, normal
@@ -80,17 +81,20 @@ def test_an_open_space_joins_spellings_but_not_discriminating_tokens() -> None:
     assert canonical("Dengeu fever", space, known) == "Dengue fever"
     assert canonical("Dengue fevers", space, known) == "Dengue fevers"  # too short a word to be a slip
     for other in ("Hepatitis C", "hyperthyroidism", "Diabetes type 2", "Diabetes type II"):
-        assert canonical(other, space, known, lambda a, b: 0.99) == other
+        assert canonical(other, space, known, dict.fromkeys((other, *known), np.ones(1, np.float32))) == other
     with pytest.raises(BeliefError, match="no letters or digits"):
         canonical("?!", space, known)
 
 
 def test_an_open_space_joins_names_that_mean_the_same() -> None:
-    assert match_label("breakbone illness", ["Dengue fever", "other"], lambda a, b: 0.95, 0.9) == "Dengue fever"
-    assert match_label("breakbone illness", ["Dengue fever", "other"], lambda a, b: 0.85, 0.9) is None
-    assert (
-        match_label("breakbone illness", ["other", "Other"], lambda a, b: 0.99, 0.9) is None
-    )  # the rest attracts nothing
+    def placed(cos: float, known: tuple[str, ...]) -> str | None:
+        near = np.array([cos, (1 - cos**2) ** 0.5], np.float32)
+        vectors = {"breakbone illness": near, **dict.fromkeys(known, np.array([1, 0], np.float32))}
+        return match_label("breakbone illness", known, vectors, 0.9)
+
+    assert placed(0.95, ("Dengue fever", "other")) == "Dengue fever"
+    assert placed(0.85, ("Dengue fever", "other")) is None
+    assert placed(0.99, ("other", "Other")) is None  # the rest attracts nothing
 
 
 @pytest.mark.parametrize("spelled", ["other", "Other", "OTHER"])

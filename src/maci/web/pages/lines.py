@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from textwrap import shorten
+from typing import assert_never
 
-from maci.controller.caution import Watched
-from maci.controller.decisions import Dialled, Finished, Gained, Gated, Initialized, Measured, Planned, Weighed
+from maci.controller.decisions import (
+    Decision,
+    Dialled,
+    Finished,
+    Gained,
+    Gated,
+    Initialized,
+    Measured,
+    Planned,
+    Triaged,
+    Watched,
+    Weighed,
+)
 from maci.controller.inputs import (
     Acquired,
     Exhausted,
@@ -26,6 +39,7 @@ from maci.record.events import Event
 from maci.story.caution import watched
 from maci.story.model import hand_words
 from maci.story.words import figure as whole_figure
+from maci.story.words import triage_words
 from maci.web.pages.words import count, percent, stop_words
 
 __all__ = ["line", "words"]
@@ -44,6 +58,8 @@ def line(seq: int, event: Event) -> Markup:
 
 def words(event: Event) -> str:
     """What happened."""
+    if isinstance(event, Decision):
+        return _decision(event)
     match event:
         case Opened():
             return f"{len(event.agents)} agents and {len(event.judges)} judges; {event.case.question}"
@@ -73,7 +89,7 @@ def words(event: Event) -> str:
         case Acquired():
             return f"{event.source or 'a source'} on {event.item}: {shorten(event.text, 120, placeholder=' …') or event.verdict}"
         case _:
-            return _decision(event)
+            assert_never(event)
 
 
 def _turn(event: TurnTaken) -> str:
@@ -83,7 +99,7 @@ def _turn(event: TurnTaken) -> str:
     return f"round {event.round}, {event.agent}: {lead}, {len(event.turn.arguments)} arguments"
 
 
-def _decision(event: Event) -> str:
+def _decision(event: Decision) -> str:
     match event:
         case Initialized():
             return f"openings: Q {figure(event.q)}, D {figure(event.d)}, O {figure(event.o)}; {_lead(event.mixture)}"
@@ -115,11 +131,12 @@ def _decision(event: Event) -> str:
             return f"expected {figure(event.predicted)} bits, got {figure(event.realised)}"
         case Watched():
             return f"round {event.round}: {'; '.join(watched(event)) or 'nothing that may be harm'}"
+        case Triaged():
+            return f"{triage_words(event)}; {'; '.join(event.why)}"
         case _:
-            return ""
+            assert_never(event)
 
 
-def _lead(mixture: object) -> str:
-    assert hasattr(mixture, "items")
+def _lead(mixture: Mapping[str, float]) -> str:
     items = sorted(mixture.items(), key=lambda item: -item[1])[:2]
     return ", ".join(f"{label} {percent(p)}" for label, p in items) or "no belief"
