@@ -22,22 +22,22 @@ import numpy as np
 
 from acquisition_openings import asked
 from bench_acquisition import conduct_of, interval, loop, readied
-from maci.acquisition.sources.corpus import CorpusSource
-from maci.belief import lean
-from maci.calibrate import fit_bias
-from maci.case.case import Case, Document
-from maci.case.datasets import Item, data_folder, load
+from maci.acquisition.sources.stored import CorpusSource
+from maci.calibration.profile import fit_bias
+from maci.cases.case import Case, Document
 from maci.config import Config, build, unplanned
 from maci.controller.acquiring import fit_for
 from maci.controller.decisions import Dialled, Finished, Initialized, Planned, Weighed
 from maci.controller.inputs import Acquired, Retrieved, unpack
-from maci.debate import debate
+from maci.debating.loop import debate
 from maci.evidence.span import Span
+from maci.lab.datasets import Item, data_folder, load
+from maci.moderator.belief import lean
 from maci.moderator.signals import evidence_qualities
-from maci.panel.models import ModelPanel
-from maci.panel.readers import ReaderPanel
-from maci.panel.shelf import Sources
-from maci.run import opening
+from maci.seating.models import ModelPanel
+from maci.seating.opening import opening
+from maci.seating.readers import ReaderPanel
+from maci.seating.shelf import Sources
 
 _FOLDS = 3
 _FAILED = re.compile(

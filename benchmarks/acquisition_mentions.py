@@ -9,13 +9,13 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 
-from maci.acquisition.features import Features, _entries
-from maci.acquisition.mentioned import sentences
+from maci.acquisition.features import Features, _entries, sentences
 from maci.agents.reader.library import Library
-from maci.case.datasets import data_folder, load
-from maci.evidence.encode import CachedEncoder, load_encoder
+from maci.evidence.encode import load_encoder
+from maci.evidence.encoders.cache import CachedEncoder
 from maci.evidence.lexical import terms
 from maci.evidence.span import Span
+from maci.lab.datasets import data_folder, load
 
 SETS = ("symptom2disease", "kaggle_symptom_disease")
 

@@ -20,20 +20,20 @@ from acquisition_sections import Bench, by_section, whole_of
 from bench_acquisition import interval, readied
 from maci.acquisition.menu import offered
 from maci.acquisition.residual import Residual
-from maci.case.case import Case
-from maci.case.outcomes import OutcomeSpace
+from maci.cases.case import Case
+from maci.cases.outcomes import OutcomeSpace
 from maci.config import Config, build
 from maci.evidence.knowledge import builtin_spans
-from maci.methods.method import Bench as Shared
-from maci.methods.method import Setting
-from maci.methods.session import Session
-from maci.panel import choose
-from maci.panel.models import ModelPanel
-from maci.panel.shelf import Sources
-from maci.panel.spec import PanelSpec
+from maci.lab.methods.method import Bench as Shared
+from maci.lab.methods.method import Setting
+from maci.lab.methods.session import Session
+from maci.seating import choose
+from maci.seating.models import ModelPanel
+from maci.seating.shelf import Sources
+from maci.seating.spec import PanelSpec
 
 if TYPE_CHECKING:
-    from maci.llm.house import House
+    from maci.llm.models import House
 
 
 async def opened(setting: Setting, case: Case, config: Config) -> dict[str, float]:
@@ -106,7 +106,7 @@ def why(options: argparse.Namespace) -> dict[str, object]:
 def asked(options: argparse.Namespace) -> tuple[PanelSpec, House]:
     """The panel of models that was named, and where they are had from."""
     from maci.llm.cache import ResponseCache
-    from maci.llm.house import House
+    from maci.llm.models import House
 
     spec = choose(options.panel, options.agents, least=1)
     if isinstance(spec, str):

@@ -24,21 +24,22 @@ import numpy as np
 from bench_acquisition import Drawn, conduct_of, interval, loop, readied
 from maci.acquisition.menu import offered
 from maci.acquisition.residual import Residual, Survey
-from maci.acquisition.sources.hidden import Hidden
+from maci.acquisition.sources.stored import Hidden
 from maci.agents.reader.library import Library
-from maci.case.case import Case
-from maci.case.datasets import Item, data_folder, load
-from maci.case.datasets.clinical import _knowledge
-from maci.case.outcomes import normal
+from maci.cases.case import Case
+from maci.cases.outcomes import normal
 from maci.config import build, unplanned
 from maci.controller.decisions import Finished, Planned, Weighed
-from maci.debate import debate
-from maci.evidence.encode import CachedEncoder, Encoder
+from maci.debating.loop import debate
+from maci.evidence.encode import Encoder
+from maci.evidence.encoders.cache import CachedEncoder
 from maci.evidence.knowledge import builtin_spans, conditions
 from maci.evidence.span import Span
-from maci.panel.readers import ReaderPanel
-from maci.panel.shelf import Sources
-from maci.run import opening
+from maci.lab.datasets import Item, data_folder, load
+from maci.lab.datasets.clinical import _knowledge
+from maci.seating.opening import opening
+from maci.seating.readers import ReaderPanel
+from maci.seating.shelf import Sources
 
 _FOLDS = 5
 """Of the development stations under ``--tune``."""

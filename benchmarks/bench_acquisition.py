@@ -26,22 +26,22 @@ from pathlib import Path
 import numpy as np
 
 from maci.acquisition import features
-from maci.acquisition.plan import Candidate, Kind
-from maci.acquisition.proposals import candidate_id
+from maci.acquisition.plan import Candidate, Kind, candidate_id
 from maci.acquisition.residual import Residual, Survey
-from maci.acquisition.sources.hidden import Hidden
+from maci.acquisition.sources.stored import Hidden
 from maci.agents.reader.reader import Conduct
-from maci.calibrate import fit_temperature
-from maci.case.case import Case
-from maci.case.datasets import Item, Task, data_folder, load
+from maci.calibration.profile import fit_temperature
+from maci.cases.case import Case
 from maci.config import Config, build, unplanned
 from maci.controller.decisions import Finished, Gained, Planned, Weighed
-from maci.debate import debate
-from maci.evidence.encode import CachedEncoder, load_encoder
+from maci.debating.loop import debate
+from maci.evidence.encode import load_encoder
+from maci.evidence.encoders.cache import CachedEncoder
 from maci.evidence.lexical import terms
 from maci.evidence.span import Span
-from maci.panel.readers import ReaderPanel
-from maci.run import opening
+from maci.lab.datasets import Item, Task, data_folder, load
+from maci.seating.opening import opening
+from maci.seating.readers import ReaderPanel
 
 
 class Drawn:

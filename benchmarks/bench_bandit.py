@@ -17,13 +17,12 @@ from time import perf_counter, process_time
 
 import numpy as np
 
+from maci.calibration.schedules import Report, Schedules
 from maci.config import build
-from maci.controller.bandit import ACTIONS, Arms, Context, Learned, Lesson, linucb, ucb
 from maci.controller.dials import Dials, Summary
-from maci.controller.learning import decide
+from maci.controller.policies.bandit import ACTIONS, Arms, Context, Learned, Lesson, linucb, ucb
+from maci.controller.policies.learning import decide
 from maci.llm.usage import Bound
-from maci.scheduling.lessons import Report
-from maci.scheduling.store import Schedules
 
 
 def micros(call: Callable[[], object], batch: int = 50, batches: int = 200) -> float:

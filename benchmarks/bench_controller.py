@@ -19,15 +19,14 @@ from time import monotonic, process_time
 import numpy as np
 
 from maci.agents.argument import Argument, Turn
-from maci.case.case import Case
-from maci.case.outcomes import OutcomeSpace
+from maci.agents.judges.crit import CritScore
+from maci.cases.case import Case
+from maci.cases.outcomes import OutcomeSpace
 from maci.config import build
 from maci.controller.fold import start, step
 from maci.controller.inputs import Input, Opened, Retrieved, Scored, Seat, TurnTaken, pack
 from maci.controller.state import State, argument_id
-from maci.evidence.citation import Citation
-from maci.evidence.span import Span
-from maci.judge.crit import CritScore
+from maci.evidence.span import Citation, Span
 
 ARGUMENTS, SPANS, DIM, ROUNDS = 10, 32, 256, 40
 

@@ -9,9 +9,9 @@ import argparse
 import asyncio
 from collections import Counter
 
-from maci.audit.judges.audit import Plan, audit
-from maci.audit.judges.fake import FAULTS, PlantedJudge, arguments
-from maci.study.statistics import wilson
+from maci.calibration.stats import wilson
+from maci.lab.audit.judges.audit import Plan, audit
+from maci.lab.audit.judges.fake import FAULTS, PlantedJudge, arguments
 
 CHECKS = {
     "position": "position",

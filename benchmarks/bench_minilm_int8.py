@@ -19,7 +19,8 @@ import numpy as np
 from safetensors.numpy import load_file
 
 from maci.evidence.encode import load_encoder
-from maci.llm.weights import Member, Weight, WeightFile, pull
+from maci.llm.local.registry import Member, Weight, WeightFile
+from maci.llm.local.weights import pull
 
 FULL = Weight(
     "minilm-l6-v2-full",

@@ -23,14 +23,15 @@ from maci.acquisition.plan import make_plan
 from maci.acquisition.proposals import Surveyor
 from maci.acquisition.residual import Residual
 from maci.agents.reader.library import Library
-from maci.case.case import Case, Document
-from maci.case.outcomes import OutcomeSpace
+from maci.cases.case import Case, Document
+from maci.cases.outcomes import OutcomeSpace
 from maci.config import Config, unplanned
-from maci.debate import debate
-from maci.evidence.encode import CachedEncoder, load_encoder
+from maci.debating.loop import debate
+from maci.evidence.encode import load_encoder
+from maci.evidence.encoders.cache import CachedEncoder
 from maci.evidence.span import Span
-from maci.panel.readers import ReaderPanel
-from maci.run import opening
+from maci.seating.opening import opening
+from maci.seating.readers import ReaderPanel
 
 OUTCOMES, FINDINGS, EACH, LISTS = 41, 131, 8, 4
 

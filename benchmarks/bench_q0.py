@@ -14,12 +14,13 @@ from pathlib import Path
 import numpy as np
 
 from bench_readers import Row, run, spans_of
-from maci.case.datasets import Task, data_folder, load
 from maci.config import Config
-from maci.evidence.encode import CachedEncoder, Encoder, load_encoder
+from maci.evidence.encode import Encoder, load_encoder
 from maci.evidence.encoders.adapted import AdaptedEncoder
+from maci.evidence.encoders.cache import CachedEncoder
 from maci.evidence.retrieve import Retriever
-from maci.llm.weights import cache_dir
+from maci.lab.datasets import Task, data_folder, load
+from maci.llm.local.weights import cache_dir
 
 
 def quality(vectors: np.ndarray, theta: np.ndarray) -> float:

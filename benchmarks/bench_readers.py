@@ -23,18 +23,19 @@ import numpy as np
 
 from maci.agents.reader.families import FAMILIES
 from maci.agents.reader.reader import Conduct
-from maci.belief import temper
-from maci.calibrate import ece, fit_temperature
-from maci.case.datasets import Item, Task, data_folder, load
+from maci.calibration.profile import ece, fit_temperature
 from maci.config import Config, build
 from maci.controller.decisions import Finished, Gated, Initialized, Measured
 from maci.controller.inputs import Retrieved
-from maci.debate import debate
-from maci.evidence.encode import CachedEncoder, load_encoder
+from maci.debating.loop import debate
+from maci.evidence.encode import load_encoder
+from maci.evidence.encoders.cache import CachedEncoder
 from maci.evidence.span import Span
-from maci.llm.weights import cache_dir
-from maci.panel.readers import ReaderPanel
-from maci.run import opening
+from maci.lab.datasets import Item, Task, data_folder, load
+from maci.llm.local.weights import cache_dir
+from maci.moderator.belief import temper
+from maci.seating.opening import opening
+from maci.seating.readers import ReaderPanel
 
 
 @dataclass

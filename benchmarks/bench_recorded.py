@@ -22,18 +22,18 @@ from pathlib import Path
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from maci.case.datasets import Item, Task, data_folder, load
+from maci.calibration.stats import wilson
+from maci.calibration.weights import Learnt, learn_agents
 from maci.config import build
 from maci.evidence.fake import HashEncoder
-from maci.learn import Learnt, learn_agents
-from maci.methods.maci import Maci
-from maci.methods.method import Answer, Bench, Method
-from maci.methods.weighted_average import WeightedAverage
-from maci.study.calibration import Calibration, fit
-from maci.study.flips import flips
-from maci.study.metrics import Scored, compare, per_case, score, value
-from maci.study.recorded import RecordedPanel
-from maci.study.statistics import wilson
+from maci.lab.datasets import Item, Task, data_folder, load
+from maci.lab.methods.maci import Maci
+from maci.lab.methods.method import Answer, Bench, Method
+from maci.lab.methods.single import WeightedAverage
+from maci.lab.study.calibration import Calibration, fit
+from maci.lab.study.flips import flips
+from maci.lab.study.metrics import Scored, compare, per_case, score, value
+from maci.lab.study.recorded import RecordedPanel
 
 Belief = dict[str, float]
 NO_EVIDENCE = {"crit.enabled": False, "gate.q_gate": False}
@@ -188,7 +188,7 @@ def versus(name: str, a: Sequence[Scored], b: Sequence[Scored]) -> str:
 
 
 def ways(task: Task) -> dict[str, Way]:
-    found: dict[str, Way] = {"weighted mixture (maci.learn)": mixture}
+    found: dict[str, Way] = {"weighted mixture (maci.calibration.weights)": mixture}
     n = len(opening(task.dev[0]))
     for k in sorted({1, 3, 5, n} & set(range(1, n + 1))):
         name = "best single" if k == 1 else f"vote of the best {k}" if k < n else f"vote of all {n}"

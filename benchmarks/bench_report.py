@@ -18,19 +18,19 @@ from statistics import median
 from time import perf_counter
 
 from maci.agents.anchor import TurnRequest
-from maci.agents.argument import Argument, Turn, Usage
-from maci.agents.fake import FunctionAgent
-from maci.case.case import Case, Document
-from maci.case.outcomes import OutcomeSpace
+from maci.agents.argument import Argument, Turn
+from maci.agents.fake import FunctionAgent, FunctionJudge
+from maci.agents.judges.crit import CritScore
+from maci.cases.case import Case, Document
+from maci.cases.outcomes import OutcomeSpace
 from maci.config import build
-from maci.evidence.citation import Citation
+from maci.controller.events import Event
+from maci.debating.open import run
 from maci.evidence.fake import HashEncoder
-from maci.judge.crit import CritScore
-from maci.judge.fake import FunctionJudge
-from maci.record.events import Event
-from maci.report.html import to_html
-from maci.run import run
+from maci.evidence.span import Citation
+from maci.llm.usage import Usage
 from maci.story import Story
+from maci.story.report.html import to_html
 
 ROUNDS, AGENTS, ARGUMENTS, SPANS, LABELS = 10, 5, 3, 40, 12
 TEXT = "the pump failed after a cold night because its seal had cracked and nobody had looked at it since spring"

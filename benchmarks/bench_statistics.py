@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from maci.study.metrics import ece_of, ece_sums
-from maci.study.statistics import Draws, bootstrap, bootstrap_sums, mean_of
-from maci.study.statistics.sums import bootstrap_all, ratio_sums
+from maci.calibration.stats import Draws, bootstrap, bootstrap_sums, mean_of
+from maci.calibration.stats.sums import bootstrap_all, ratio_sums
+from maci.lab.study.metrics import ece_of, ece_sums
 
 
 def clock(of: Callable[[], object], times: int) -> float:

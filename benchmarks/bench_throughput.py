@@ -15,6 +15,7 @@ import argparse
 import asyncio
 import gc
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -24,6 +25,9 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter, sleep
 from typing import Any
+
+TESTS = Path(__file__).resolve().parents[1] / "tests"
+sys.path.insert(0, str(TESTS))  # the fake server
 
 AGENTS = ("openai/gpt-fake", "mistral/fake")
 JUDGES = ("xai/fake-1", "deepseek/fake-2", "together/qwen-fake")
@@ -40,10 +44,10 @@ class Maci:
     """All of the stack. Weights and evidence are loaded here, before the clock starts."""
 
     def __init__(self) -> None:
-        from maci.case.case import load_case
+        from maci.cases.case import load_case
         from maci.config import load
         from maci.evidence.encode import load_encoder
-        from maci.panel.shelf import Sources, evidence_for
+        from maci.seating.shelf import Sources, evidence_for
 
         # everything is admitted, so that prompts grow from round to round, and no rule ends a debate early
         sets = ["gate.q_gate=false", "gate.crit_gate=false", "agents.arguments=1"]
@@ -54,9 +58,9 @@ class Maci:
     async def run(self, url: str, debates: int, folder: Path, tap: list[bytes] | None = None) -> None:
         """So many debates at once; ``tap`` gets the bodies of the requests."""
         from maci.llm.cache import ResponseCache
-        from maci.llm.house import House, ModelOptions
-        from maci.panel.models import ModelPanel
-        from maci.panel.spec import AgentSpec, JudgeSpec, PanelSpec
+        from maci.llm.models import House, ModelOptions
+        from maci.seating.models import ModelPanel
+        from maci.seating.spec import AgentSpec, JudgeSpec, PanelSpec
 
         names = (*AGENTS, *JUDGES)
         options = {name: ModelOptions(base_url=f"{url}/v1", key_env="KEY", concurrency=10_000) for name in names}
@@ -77,9 +81,9 @@ class Maci:
 
     async def _debate(self, panel: Any, folder: Path, seed: int) -> None:
         from maci.controller.decisions import Finished
-        from maci.debate import debate
+        from maci.debating.loop import debate
         from maci.record.transcript import Transcript
-        from maci.run import opening
+        from maci.seating.opening import opening
 
         table, last = panel.table(self.case, seed=seed), None
         opened = opening(self.case, table, self.config, seed=seed)
@@ -144,7 +148,7 @@ def sorted_bodies(tap: list[bytes]) -> dict[str, Any]:
 
 async def warm_up(maci: Maci, folder: Path) -> dict[str, Any]:
     """One debate without delay: loads what is loaded late, and shows what the calls are."""
-    from maci.llm.fake_server import FakeServer
+    from fake_server import FakeServer
 
     tap: list[bytes] = []
     async with FakeServer() as server:
@@ -174,8 +178,10 @@ def work(kind: str, url: str, debates: int) -> dict[str, float]:
 
 def in_turn(delay: float, debates: int, times: int) -> dict[str, Any]:
     """Both, one after the other, several times, against one server."""
-    command = [sys.executable, "-m", "maci.llm.fake_server", "--delay", str(delay), "--for", "900"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+    command = [sys.executable, "-m", "fake_server", "--delay", str(delay), "--for", "900"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(TESTS)}
+    ) as server:
         try:
             assert server.stdout is not None
             url = server.stdout.readline().split()[-1]

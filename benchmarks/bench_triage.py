@@ -18,22 +18,21 @@ import numpy as np
 
 from maci.agents.agent import Agent
 from maci.agents.anchor import TurnRequest
-from maci.agents.argument import Turn, Usage
-from maci.calls import Table
-from maci.case.case import Case
-from maci.case.datasets import load
+from maci.agents.argument import Turn
+from maci.cases.case import Case
 from maci.config import Config, build
-from maci.controller.regime import regime
+from maci.controller.triage import regime
 from maci.evidence.encode import load_encoder
-from maci.methods.ask import Ask
-from maci.methods.maci import Maci
-from maci.methods.method import Answer, Bench, Method
-from maci.methods.single import Single
-from maci.methods.weighted_average import WeightedAverage
-from maci.study.learning import learn, learn_stages
-from maci.study.recorded import RecordedPanel
-from maci.study.rows import Row
-from maci.study.store import open_store
+from maci.lab.datasets import load
+from maci.lab.methods.maci import Ask, Maci
+from maci.lab.methods.method import Answer, Bench, Method
+from maci.lab.methods.single import Single, WeightedAverage
+from maci.lab.study.learning import learn, learn_stages
+from maci.lab.study.recorded import RecordedPanel
+from maci.lab.study.rows import Row
+from maci.lab.study.store import open_store
+from maci.llm.usage import Usage
+from maci.seating.table import Table
 
 ALWAYS = "maci"
 RESAMPLES = 10_000

@@ -10,10 +10,10 @@ import argparse
 import asyncio
 from pathlib import Path
 
+from maci.calibration.stats import wilson
 from maci.config import load
-from maci.study.report.gather import gather
-from maci.study.rows import Row
-from maci.study.statistics import wilson
+from maci.lab.study.report.gather import gather
+from maci.lab.study.rows import Row
 
 SIGNS = {
     "conformed": lambda h: h.conformed > 0,
@@ -37,12 +37,12 @@ def show(some: list[Row]) -> str:
 
 def replayed(folder: Path, debates: str) -> None:
     """Every recorded turn of real debates through the fold: whose lead goes from right to wrong, and back."""
-    from maci.case.datasets import load as load_data
     from maci.controller.caution import Watched
-    from maci.debate import debate
+    from maci.debating.loop import debate
     from maci.evidence.fake import HashEncoder
-    from maci.run import opening
-    from maci.study.recorded import RecordedPanel
+    from maci.lab.datasets import load as load_data
+    from maci.lab.study.recorded import RecordedPanel
+    from maci.seating.opening import opening
 
     task = load_data("ford_debates", folder, options={"debates": debates})
     items = (*task.dev, *task.test)

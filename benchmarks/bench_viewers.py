@@ -38,7 +38,7 @@ class Clock:
 def table(case: Any, rate: float) -> Any:
     """Five agents who keep changing their minds, three judges who differ."""
     from helpers import arg, seat, turn
-    from maci.judge.crit import CritScore
+    from maci.agents.judges.crit import CritScore
 
     clock, rng = Clock(rate), Random(0)
 
@@ -65,7 +65,7 @@ def table(case: Any, rate: float) -> Any:
             return 0
 
         async def score(self, request: Any) -> Any:
-            from maci.agents.argument import Usage
+            from maci.llm.usage import Usage
 
             await clock.tick()
             return CritScore(evidence=rng.random(), logic=rng.random(), relevance=1.0), Usage()
@@ -81,10 +81,10 @@ def serve(rate: float, seconds: float) -> None:
     from helpers import make_case
     from maci.controller.inputs import Intervened
     from maci.evidence.fake import HashEncoder
-    from maci.panel import seating
-    from maci.panel.seating import Choice
+    from maci.seating import seating
+    from maci.seating.seating import Choice
     from maci.web.app import create_app
-    from maci.web.settings import Settings
+    from maci.web.server import Settings
 
     seating.load_encoder = lambda *args, **more: HashEncoder()  # type: ignore[assignment]
     seating.Tables._seat = lambda self, case, seed: table(case, rate)  # type: ignore[method-assign]

@@ -18,7 +18,7 @@ import time
 import urllib.request
 from itertools import pairwise
 
-from maci.llm.weights import pull
+from maci.llm.local.weights import pull
 
 PROBES = ("load", "stop-early", "stop-busy", "exit-busy")
 PATIENCE = 30

@@ -12,18 +12,18 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from maci.audit.judges.audit import Audit
-from maci.audit.judges.items import ArgumentLine
-from maci.case.case import CaseFile
-from maci.case.datasets import SETS
-from maci.case.datasets.own import FIELDS
+from maci.cases.case import CaseFile
 from maci.config import build, parameters
-from maci.panel.file import PanelsFile
-from maci.record.events import schema
+from maci.controller.events import schema
+from maci.lab.audit.judges.audit import Audit
+from maci.lab.audit.judges.items import ArgumentLine
+from maci.lab.datasets import SETS
+from maci.lab.datasets.own import FIELDS
+from maci.lab.study.spec import StudySpec
+from maci.lab.theory.trajectories import TRAJECTORIES, play
 from maci.record.plan import PlanPage
 from maci.record.result import AskResult, Result
-from maci.study.spec import StudySpec
-from maci.theory.trajectories import TRAJECTORIES, play
+from maci.seating.file import PanelsFile
 
 DOCS = Path(__file__).parent
 

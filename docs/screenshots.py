@@ -17,19 +17,19 @@ from typing import Any
 import web_pictures
 from rich.console import Console
 
-from maci.case.case import load_case
+from maci.cases.case import load_case
 from maci.cli.frame import Look, frame
 from maci.cli.lines import Lines
 from maci.cli.report import provenance
 from maci.cli.view import View
 from maci.config import load
-from maci.debate import debate
+from maci.debating.loop import debate
 from maci.evidence.encode import load_encoder
-from maci.panel.tables import Tables
 from maci.record.transcript import Transcript, read
-from maci.report.html import to_html
-from maci.run import opening
+from maci.seating.opening import opening
+from maci.seating.tables import Tables
 from maci.story import Story
+from maci.story.report.html import to_html
 
 IMAGES = Path(__file__).parent / "images"
 LARGEST = 200_000

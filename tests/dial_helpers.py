@@ -11,19 +11,18 @@ from typing import Any
 
 from fake_house import FakeHouse
 from maci.agents.contentiousness import STANCES
-from maci.audit.contentiousness.plan import Plan, Sitting
-from maci.audit.contentiousness.play import Seating, play, recorded
-from maci.audit.contentiousness.sample import Held, held
-from maci.calls import Table
-from maci.case.case import Case, Document
-from maci.case.outcomes import OutcomeSpace
+from maci.cases.case import Case, Document
+from maci.cases.outcomes import OutcomeSpace
 from maci.config import load
 from maci.controller.inputs import Opened
 from maci.evidence.fake import HashEncoder
-from maci.llm.fake import Request
-from maci.panel.spec import AgentSpec, PanelSpec, agents_of
-from maci.panel.tables import Tables
-from maci.run import opening
+from maci.lab.audit.contentiousness.plan import Plan, Seating, Sitting, play, recorded
+from maci.lab.audit.contentiousness.sample import Held, held
+from maci.llm.model import Request
+from maci.seating.opening import opening
+from maci.seating.spec import AgentSpec, PanelSpec, agents_of
+from maci.seating.table import Table
+from maci.seating.tables import Tables
 
 PLACES = ("garden", "harbour", "library", "bakery", "orchard")
 SPEC = PanelSpec(agents=agents_of([AgentSpec(model="planted/a"), AgentSpec(model="planted/b")]), judges=())

@@ -8,8 +8,9 @@ from random import Random
 from typing import Any
 
 from maci.cli.rehearsal import fill
-from maci.llm.fake import FakeModel, Request
+from maci.llm.fake import FakeModel
 from maci.llm.families import family
+from maci.llm.model import Request
 from maci.llm.prices import FREE, Price
 
 

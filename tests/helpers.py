@@ -12,22 +12,22 @@ from random import Random
 from typing import Any
 
 from maci.agents.anchor import TurnRequest
-from maci.agents.argument import Argument, Turn, Usage
-from maci.agents.fake import ScriptedAgent
-from maci.calls import Table
-from maci.case.case import Case, Document
-from maci.case.outcomes import OutcomeSpace
+from maci.agents.argument import Argument, Turn
+from maci.agents.fake import FunctionJudge, ScriptedAgent
+from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
+from maci.cases.case import Case, Document
+from maci.cases.outcomes import OutcomeSpace
 from maci.config import Config, load
 from maci.controller.decisions import Finished
+from maci.controller.events import FORMAT, Event, is_decision
 from maci.controller.inputs import Intervened, Opened, Seat
-from maci.debate import Nowhere, Recorder, debate
-from maci.evidence.citation import Citation
+from maci.debating.loop import Nowhere, Recorder, debate
 from maci.evidence.fake import HashEncoder
 from maci.evidence.source import CaseEvidence
-from maci.judge.crit import CritScore, JudgeAbstained, ScoreRequest
-from maci.judge.fake import FunctionJudge
-from maci.record.events import FORMAT, Event, is_decision
+from maci.evidence.span import Citation
+from maci.llm.usage import Usage
 from maci.record.transcript import Transcript
+from maci.seating.table import Table
 
 DOCUMENTS = (
     Document("High fever with pain behind the eyes points to dengue fever.", "handbook", "e1"),

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from maci.llm.fake_server import FakeServer
+from fake_server import FakeServer
 from maci.llm.keys import Key
 from maci.llm.model import Message, Reply, Request, Schema
 from maci.llm.providers import Anthropic, Gemini, Http, OpenAI

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from maci.lab.study.report.gather import Gathered, join
+from maci.lab.study.rows import Row
+from maci.lab.study.spec import Data
+from maci.lab.study.store import Meta, Method, SqliteStore
 from maci.llm.usage import Usage
-from maci.study.report.gather import Gathered, join
-from maci.study.rows import Row
-from maci.study.spec import Data
-from maci.study.store import Meta, Method, SqliteStore
 from study_helpers import make_meta
 
 LABELS = ("a", "b", "c", "d")
@@ -49,7 +49,7 @@ def study(
     planned: Sequence[Row] = (),
     sets: Mapping[str, str] | None = None,
 ) -> tuple[Gathered, ...]:
-    """What :func:`maci.study.report.gather` would give; ``planned`` names answers that are not there, ``sets`` the sets of data."""
+    """What :func:`maci.lab.study.report.gather` would give; ``planned`` names answers that are not there, ``sets`` the sets of data."""
     plan = meta_of(rows, methods, name=name, notes=notes, report=report, planned=planned, sets=sets)
     return join([("folder", plan, rows)])
 

@@ -28,7 +28,7 @@ class Stage:
 @contextmanager
 def fake_models(delay: float) -> Iterator[str]:
     """A server of fake models that take their time; ends by itself after half an hour at the latest."""
-    call = [sys.executable, "-m", "maci.llm.fake_server", "--delay", str(delay), "--for", "1800"]
+    call = [sys.executable, "-m", "fake_server", "--delay", str(delay), "--for", "1800"]
     with subprocess.Popen(call, stdout=subprocess.PIPE, text=True) as ran:
         try:
             assert ran.stdout is not None

@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.case.case import Case
+from maci.cases.case import Case
+from maci.lab.methods.method import Answer, Bench, Step
+from maci.lab.study.parsing import parse_spec
+from maci.lab.study.rows import Key, Row
+from maci.lab.study.run import Outcome, run_study
+from maci.lab.study.spec import StudySpec
+from maci.lab.study.store import Meta, SqliteStore
+from maci.lab.study.study import Study, fingerprint, resolve
 from maci.llm.budget import Ledger
 from maci.llm.usage import Bound, Usage
-from maci.methods.method import Answer, Bench, Step
-from maci.study.parsing import parse_spec
-from maci.study.rows import Key, Row
-from maci.study.run import Outcome, run_study
-from maci.study.spec import StudySpec
-from maci.study.store import Meta, SqliteStore
-from maci.study.study import Study, fingerprint, resolve
 
 SIGNS = {
     "gout": ("swollen big toe", "sudden pain at night", "red hot joint"),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maci.theory.verdict import Size, Verdict
+from maci.lab.theory.verdict import Size, Verdict
 
 SMALL = Size(
     noiseless=120, noisy=120, rounds=8, spaces=(2, 5, 200), agents=(2, 4), courses=4, epsilons=(0.1, 0.05, 0.02),

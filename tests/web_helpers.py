@@ -17,7 +17,7 @@ from maci.agents.argument import Turn
 from maci.evidence.fake import HashEncoder
 from maci.web.app import create_app
 from maci.web.desk import Desk
-from maci.web.settings import Settings
+from maci.web.server import Settings
 
 LABELS = ("yes", "no")
 HOST = "http://127.0.0.1:8642"
@@ -58,8 +58,8 @@ def tables(monkeypatch: Any, held: Held | None = None, claim: str = "Because it 
     def make(self: Any, case: Any, seed: int) -> Any:
         return seat([Speaker("ada", 0.9, held, claim), Speaker("bob", 0.2, held, claim)], [judge()], case=case)
 
-    monkeypatch.setattr("maci.panel.seating.load_encoder", lambda *args, **more: HashEncoder())
-    monkeypatch.setattr("maci.panel.tables.Tables._seat", make)
+    monkeypatch.setattr("maci.seating.seating.load_encoder", lambda *args, **more: HashEncoder())
+    monkeypatch.setattr("maci.seating.tables.Tables._seat", make)
     try:
         yield held
     finally:

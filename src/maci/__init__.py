@@ -5,71 +5,69 @@ The names below are the public door; each is imported when it is first used.
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
-
-from maci._version import __version__
 
 if TYPE_CHECKING:
     from maci.agents.agent import Agent
     from maci.agents.anchor import TurnRequest
-    from maci.agents.argument import Argument, Turn, Usage
-    from maci.agents.fake import FunctionAgent, ScriptedAgent
-    from maci.calls import Table
-    from maci.case.case import Case, Document, load_case
-    from maci.case.outcomes import OutcomeSpace
+    from maci.agents.argument import Argument, Turn
+    from maci.agents.fake import FunctionAgent, FunctionJudge, ScriptedAgent
+    from maci.agents.judges.crit import CritScore, Judge, JudgeAbstained, ScoreRequest
+    from maci.cases.case import Case, Document, load_case
+    from maci.cases.outcomes import OutcomeSpace
     from maci.config import Config
     from maci.config import load as load_config
     from maci.controller.decisions import Finished
-    from maci.debate import debate
+    from maci.controller.events import Event
+    from maci.debating.loop import debate
+    from maci.debating.open import run
     from maci.errors import MaciError
-    from maci.evidence.citation import Citation
     from maci.evidence.encode import Encoder, load_encoder
     from maci.evidence.source import CaseEvidence
-    from maci.evidence.span import Span
-    from maci.judge.crit import CritScore, Judge, JudgeAbstained, ScoreRequest
-    from maci.judge.fake import FunctionJudge
-    from maci.record.events import Event
+    from maci.evidence.span import Citation, Span
+    from maci.llm.usage import Usage
     from maci.record.replay import replay
     from maci.record.transcript import Transcript, read
-    from maci.run import opening, run
+    from maci.seating.opening import opening
+    from maci.seating.table import Table
+
+__version__ = "0.1.0"
 
 _DOORS = {
     "Agent": "maci.agents.agent",
     "Argument": "maci.agents.argument",
-    "Case": "maci.case.case",
+    "Case": "maci.cases.case",
     "CaseEvidence": "maci.evidence.source",
-    "Citation": "maci.evidence.citation",
+    "Citation": "maci.evidence.span",
     "Config": "maci.config",
-    "CritScore": "maci.judge.crit",
-    "Document": "maci.case.case",
+    "CritScore": "maci.agents.judges.crit",
+    "Document": "maci.cases.case",
     "Encoder": "maci.evidence.encode",
-    "Event": "maci.record.events",
+    "Event": "maci.controller.events",
     "Finished": "maci.controller.decisions",
     "FunctionAgent": "maci.agents.fake",
-    "FunctionJudge": "maci.judge.fake",
-    "Judge": "maci.judge.crit",
-    "JudgeAbstained": "maci.judge.crit",
+    "FunctionJudge": "maci.agents.fake",
+    "Judge": "maci.agents.judges.crit",
+    "JudgeAbstained": "maci.agents.judges.crit",
     "MaciError": "maci.errors",
-    "OutcomeSpace": "maci.case.outcomes",
-    "ScoreRequest": "maci.judge.crit",
+    "OutcomeSpace": "maci.cases.outcomes",
+    "ScoreRequest": "maci.agents.judges.crit",
     "ScriptedAgent": "maci.agents.fake",
     "Span": "maci.evidence.span",
-    "Table": "maci.calls",
+    "Table": "maci.seating.table",
     "Transcript": "maci.record.transcript",
     "Turn": "maci.agents.argument",
     "TurnRequest": "maci.agents.anchor",
-    "Usage": "maci.agents.argument",
-    "debate": "maci.debate",
-    "load_case": "maci.case.case",
+    "Usage": "maci.llm.usage",
+    "debate": "maci.debating.loop",
+    "load_case": "maci.cases.case",
     "load_config": "maci.config:load",
     "load_encoder": "maci.evidence.encode",
-    "opening": "maci.run",
+    "opening": "maci.seating.opening",
     "read": "maci.record.transcript",
     "replay": "maci.record.replay",
-    "run": "maci.run",
+    "run": "maci.debating.open",
 }
 
 __all__ = [
@@ -117,14 +115,3 @@ def __getattr__(name: str) -> Any:
     value = getattr(import_module(module), attribute or name)
     globals()[name] = value
     return value
-
-
-class _Package(ModuleType):
-    """Keeps ``maci.debate`` and ``maci.run`` the functions they are listed as, although modules of those names hold them."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _DOORS and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -37,36 +37,6 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-__all__ = [
-    "BadReply",
-    "BadRequest",
-    "BeliefError",
-    "BudgetError",
-    "CaseError",
-    "CheckFailed",
-    "ConfigError",
-    "ContentRefused",
-    "ContextOverflow",
-    "EnvironmentError_",
-    "EvidenceError",
-    "InputError",
-    "Interrupted",
-    "MaciError",
-    "MissingExtra",
-    "ModelError",
-    "Overloaded",
-    "RateLimited",
-    "ReplayMismatch",
-    "TranscriptError",
-    "UnknownModel",
-    "Unreachable",
-    "WrongKey",
-    "exit_code",
-    "install",
-    "one_line",
-    "said",
-]
-
 
 class MaciError(Exception):
     """Base of everything raised on purpose; ``exit`` is the process exit code it stands for."""

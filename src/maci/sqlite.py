@@ -6,8 +6,6 @@ import sqlite3
 import time
 from typing import Literal
 
-__all__ = ["LOCKED", "Trouble", "log_ahead", "look", "make_tables", "trouble"]
-
 LOCKED = 30.0
 """Seconds to wait for another process that writes."""
 

@@ -13,9 +13,9 @@ import pytest
 from playwright.sync_api import expect
 
 from helpers import arg, make_case, script, seat, settings, turn, write
-from maci.case.case import Document
+from maci.cases.case import Document
 from maci.controller.inputs import Intervened
-from maci.evidence.citation import Citation
+from maci.evidence.span import Citation
 from report_helpers import keep
 from stage import Stage, check, serving, start
 

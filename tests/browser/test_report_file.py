@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from helpers import arg, play, script, seat, settings, turn
-from maci.evidence.citation import Citation
+from maci.evidence.span import Citation
 from maci.record.transcript import read
-from maci.report.html import to_html
-from maci.report.index import Entry, index_html
-from maci.report.provenance import Provenance
 from maci.story import Story
+from maci.story.report.html import Entry, index_html, to_html
+from maci.story.report.sources import Provenance
 from stage import check
 
 pytestmark = pytest.mark.system

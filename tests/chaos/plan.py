@@ -7,8 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from maci.case.case import Case, Document
-from maci.case.outcomes import OutcomeSpace
+from maci.cases.case import Case, Document
+from maci.cases.outcomes import OutcomeSpace
 from maci.config import Config, load
 from maci.llm.prices import Price
 

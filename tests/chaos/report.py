@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaos.check import Found, compare
 from chaos.plan import plan, run_ceiling, worker_of
-from maci.llm.fake_server import Faults
+from fake_server import Faults
 
 if TYPE_CHECKING:
     from chaos.run import Run

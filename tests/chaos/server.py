@@ -21,8 +21,8 @@ from typing import Any
 from aiohttp import web
 
 from chaos.plan import LABELS, RATES
-from maci.llm.fake_server import FakeServer, Faults
-from maci.llm.fake_server.content import write
+from fake_server import FakeServer, Faults
+from fake_server.content import write
 
 HEADER = "x-chaos-call"
 

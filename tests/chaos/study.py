@@ -22,7 +22,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from maci.llm.fake_server import FakeServer
+from fake_server import FakeServer
 from study_helpers import kept, spec_data, toml, write_cases
 
 VARY = (",seconds,", ",cached", ",usd,", ",cost")

@@ -28,13 +28,13 @@ from typing import Any
 from chaos.plan import PRICE, Plan, Seated, plan, worker_of
 from chaos.server import HEADER
 from maci.agents.debater import Debater
-from maci.calls import Table
+from maci.agents.judges.llm import LlmJudge
 from maci.controller.decisions import Finished
-from maci.debate import debate
+from maci.controller.events import Event
+from maci.debating.loop import debate
 from maci.errors import TranscriptError
 from maci.evidence.fake import HashEncoder
 from maci.evidence.source import CaseEvidence
-from maci.judge.llm import LlmJudge
 from maci.llm.budget import Ledger
 from maci.llm.cache import ResponseCache, canonical, request_key
 from maci.llm.client import Client
@@ -43,10 +43,10 @@ from maci.llm.limits import Limiter
 from maci.llm.model import Provider, Reply, Request
 from maci.llm.providers import Anthropic, Gemini, Http, OpenAI
 from maci.llm.providers._errors import Peer
-from maci.record.events import Event
 from maci.record.replay import replay
 from maci.record.transcript import Recording, Transcript
-from maci.run import opening
+from maci.seating.opening import opening
+from maci.seating.table import Table
 
 AT_ONCE = 12
 PLACES = ("sent", "asked", "answered", "kept", "torn")
@@ -241,7 +241,7 @@ class Worker:
         return Table(agents=agents, judges=judges, evidence=CaseEvidence(each.case), encoder=HashEncoder())
 
     def _client(self, each: Plan, seat: Seated) -> Client:
-        """One client for each model, shared by all debates, as :class:`maci.llm.house.House` does."""
+        """One client for each model, shared by all debates, as :class:`maci.llm.models.House` does."""
         which = each.server, seat.shape, seat.name, each.cached
         if which not in self.clients:
             url = self.urls[each.server] + ("/v1" if seat.shape == "openai" else "")

@@ -9,18 +9,18 @@ import pytest
 
 from helpers import arg
 from maci.agents.agent import Agent
-from maci.agents.argument import Turn, Usage
-from maci.agents.fake import FunctionAgent, ScriptedAgent, request_stub
+from maci.agents.argument import Turn
+from maci.agents.fake import FunctionAgent, FunctionJudge, ScriptedAgent, request_stub
+from maci.agents.judges.crit import CritScore, Judge, JudgeAbstained, ScoreRequest
+from maci.agents.judges.reader import reader_judges
 from maci.agents.reader.families import FAMILIES
 from maci.agents.reader.library import Library
 from maci.agents.reader.reader import Reader
-from maci.case.case import load_case
+from maci.cases.case import load_case
 from maci.evidence.fake import HashEncoder
 from maci.evidence.span import Span
-from maci.judge.crit import CritScore, Judge, JudgeAbstained, ScoreRequest
-from maci.judge.fake import FunctionJudge
-from maci.judge.reader import reader_judges
-from maci.panel.tables import Tables
+from maci.llm.usage import Usage
+from maci.seating.tables import Tables
 
 YES = Turn(belief={"yes": 0.8, "no": 0.2}, arguments=(arg("So it is."),))
 PAPER = {name: Tables("paper", HashEncoder()).table(load_case(name)) for name in ("paper-dengue", "paper-hepatitis")}

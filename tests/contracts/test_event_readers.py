@@ -17,7 +17,9 @@ import maci
 from helpers import of
 from maci.cli.lines import Lines
 from maci.cli.view import View
-from maci.controller.decisions import Dialled, Finished, Watched
+from maci.controller.caution import Watched
+from maci.controller.decisions import Dialled, Finished
+from maci.controller.events import Event
 from maci.controller.inputs import (
     Exhausted,
     Intervened,
@@ -32,11 +34,10 @@ from maci.controller.inputs import (
     TurnFailed,
 )
 from maci.evidence.span import Span
-from maci.record.events import Event
 from maci.record.transcript import read
-from maci.report.html import to_html
 from maci.story import Story
-from maci.web.pages.lines import line, words
+from maci.story.report.html import to_html
+from maci.web.pages.log import line, words
 
 KINDS: tuple[type, ...] = get_args(Event)
 RECORDED = read(sorted((Path(__file__).parents[1] / "transcripts").glob("format-*.jsonl"))[-1]).events

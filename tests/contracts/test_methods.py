@@ -13,33 +13,33 @@ from numpy.typing import NDArray
 
 from helpers import arg
 from maci.agents.anchor import TurnRequest
-from maci.agents.argument import Turn, Usage
-from maci.agents.fake import FunctionAgent
-from maci.batch import Done, Entry
-from maci.calibrate import nonconformity_of, observe
-from maci.calls import Table
-from maci.case.case import Case
-from maci.case.datasets import Item
-from maci.case.outcomes import OutcomeSpace
+from maci.agents.argument import Turn
+from maci.agents.fake import FunctionAgent, FunctionJudge
+from maci.calibration.profile import nonconformity_of, observe
+from maci.cases.case import Case
+from maci.cases.outcomes import OutcomeSpace
 from maci.cli.batch_results import row as result_row
 from maci.config import build as settings
+from maci.debating.batch import Done, Entry
 from maci.errors import ModelError, UnknownModel
 from maci.evidence.encode import Encoder
 from maci.evidence.fake import HashEncoder
 from maci.evidence.source import CaseEvidence
 from maci.evidence.span import Span
-from maci.judge.fake import FunctionJudge
+from maci.lab.datasets import Item
+from maci.lab.methods.maci import played
+from maci.lab.methods.method import Answer, Bench, Method, Unfit
+from maci.lab.methods.registry import build, entries
+from maci.lab.study.answers import row_of
+from maci.lab.study.rows import Key
 from maci.llm.budget import Ledger
-from maci.methods.maci import played
-from maci.methods.method import Answer, Bench, Method, Unfit
-from maci.methods.registry import build, entries
-from maci.panel.readers import ReaderPanel
-from maci.report.index import Entry as IndexEntry
-from maci.report.index import index_markdown
-from maci.report.verdict import answer as answer_markup
+from maci.llm.usage import Usage
+from maci.seating.readers import ReaderPanel
+from maci.seating.table import Table
+from maci.story.report.html import Entry as IndexEntry
+from maci.story.report.html import index_markdown
+from maci.story.report.verdict import answer as answer_markup
 from maci.story.story import Story
-from maci.study.answers import row_of
-from maci.study.rows import Key
 
 ALL = [build(entry.name) for entry in entries()]
 NEEDS_DRAWS = {"majority_vote", "self_consistency"}

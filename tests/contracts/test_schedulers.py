@@ -8,7 +8,7 @@ import pytest
 
 from helpers import settings
 from maci.controller.dials import Dials, Summary
-from maci.controller.schedule import scheduler
+from maci.controller.policies.base import scheduler
 from maci.moderator.gate import Candidate
 
 SCHEDULES = ["plateau", "ladder", "fixed", "ucb", "linucb"]

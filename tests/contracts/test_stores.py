@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from maci.errors import CheckFailed, InputError
+from maci.lab.study.store import Meta, SqliteStore, Store
 from maci.llm.usage import Bound, Usage
-from maci.study.store import Meta, SqliteStore, Store
 from study_helpers import make_meta, make_row
 
 POSTGRES = os.environ.get("MACI_TEST_POSTGRES")
@@ -28,7 +28,7 @@ def opened(request, tmp_path) -> Iterator[Callable[[], Store]]:
         if request.param == "sqlite":
             stores.append(SqliteStore(tmp_path / "results.sqlite"))
         else:
-            from maci.study.postgres import PostgresStore
+            from maci.lab.study.postgres import PostgresStore
 
             stores.append(PostgresStore(str(POSTGRES), name))
         return stores[-1]

@@ -3,8 +3,9 @@
 import pytest
 
 from helpers import arg, judge, make_case, play, script, seat, settings, turn, write
-from maci.controller.decisions import Finished, Initialized, Triaged
+from maci.controller.decisions import Finished, Initialized
 from maci.controller.inputs import Sent, TurnTaken
+from maci.controller.triage import Triaged
 from maci.errors import BadReply
 from maci.record.replay import replay, replay_with
 from maci.record.result import AskResult, stage_of
@@ -182,7 +183,7 @@ def test_without_a_profile_it_says_that_the_gains_were_assumed():
 
 
 def test_open_outcomes_named_by_the_first_agent_are_an_answer():
-    from maci.case.outcomes import OutcomeSpace
+    from maci.cases.outcomes import OutcomeSpace
 
     case = make_case(OutcomeSpace(kind="open"))
     one = turn(0.97, 0.03, args=(arg("It fits.", "e4"),), tokens=10)

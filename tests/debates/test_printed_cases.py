@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from maci.case.case import load_case
+from maci.cases.case import load_case
 from maci.config import build
 from maci.controller.decisions import Finished, Measured
-from maci.debate import debate
+from maci.debating.loop import debate
 from maci.evidence.fake import HashEncoder
-from maci.panel.tables import Tables
-from maci.run import opening
+from maci.seating.opening import opening
+from maci.seating.tables import Tables
 
 
 def play(name, profile="default"):

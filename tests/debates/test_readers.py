@@ -9,20 +9,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from maci.case.case import Case, load_case
-from maci.case.datasets import load
-from maci.case.outcomes import OutcomeSpace
+from maci.cases.case import Case, load_case
+from maci.cases.outcomes import OutcomeSpace
 from maci.config import Config
 from maci.controller.decisions import Finished, Gated, Initialized
 from maci.controller.inputs import Retrieved
-from maci.debate import debate
+from maci.debating.loop import debate
 from maci.errors import EvidenceError
 from maci.evidence.encode import load_encoder
 from maci.evidence.span import Span
-from maci.panel.readers import ReaderPanel
-from maci.panel.tables import Tables
+from maci.lab.datasets import load
 from maci.record.replay import replay
-from maci.run import opening
+from maci.seating.opening import opening
+from maci.seating.readers import ReaderPanel
+from maci.seating.tables import Tables
 
 DATA = Path(os.environ.get("MACI_DATA") or "missing")
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the public data sets are not here: set MACI_DATA")
@@ -76,7 +76,7 @@ def test_an_ordered_case_uses_the_scale():
 
 
 def test_a_users_own_case_is_debated_on_its_own_documents():
-    from maci.case.case import Document
+    from maci.cases.case import Document
 
     texts = [
         "Plan A costs less and is ready this year.",

@@ -3,7 +3,7 @@
 import pytest
 
 from maci.config import build
-from maci.theory.trajectories import TRAJECTORIES, play
+from maci.lab.theory.trajectories import TRAJECTORIES, play
 
 LONG = {"stop.max_rounds": 40}
 DEFAULT = build("default", LONG)

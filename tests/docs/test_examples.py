@@ -8,9 +8,9 @@ import pytest
 
 from maci.controller.decisions import Gated
 from maci.controller.inputs import TurnFailed, TurnTaken
-from maci.panel.file import load_panels
 from maci.record.replay import replay
 from maci.record.transcript import read
+from maci.seating.file import load_panels
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TRANSCRIPTS = sorted(EXAMPLES.glob("*/transcript.jsonl"))

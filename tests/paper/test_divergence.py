@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from maci.belief import entropy
+from maci.moderator.belief import entropy
 from maci.moderator.divergence import dispersion, jsd, kl, shared_information, wasserstein, weighted_jsd
 
 # columns: Dengue, Chikungunya, Zika, Viral, Autoimmune, Bacterial

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from maci.audit.judges.agreement import scores_needed
-from maci.audit.judges.estimate import share
-from maci.audit.judges.ratings import Ratings, Subject
-from maci.audit.judges.swaps import judge_swap
 from maci.controller.inputs import Seat
+from maci.lab.audit.judges.agreement import scores_needed
+from maci.lab.audit.judges.estimate import share
+from maci.lab.audit.judges.probes import Ratings, Subject
+from maci.lab.audit.judges.swaps import judge_swap
 
 
 @pytest.mark.parametrize(("flips", "low", "high"), [(2, 0.55, 7.00), (3, 1.03, 8.45)])

@@ -4,9 +4,8 @@ import pytest
 
 from maci.config import Config, Plateau, build
 from maci.config import Dials as DialsConfig
-from maci.controller.dials import Dials, Summary
-from maci.controller.initialize import first_cl, first_tau_q
-from maci.controller.schedule import scheduler
+from maci.controller.dials import Dials, Summary, first_cl, first_tau_q
+from maci.controller.policies.base import scheduler
 from maci.moderator.gate import Candidate
 from maci.moderator.plateau import Progress, flags, ratios
 from maci.moderator.signals import information_gain

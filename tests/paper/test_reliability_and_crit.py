@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from maci.judge.crit import CritScore
-from maci.judge.panel import verdict
+from maci.agents.judges.crit import CritScore
+from maci.agents.judges.panel import verdict
 from maci.moderator.reliability import update, weights
 
 

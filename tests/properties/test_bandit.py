@@ -11,7 +11,11 @@ from hypothesis import strategies as st
 
 from helpers import judge, of, open_debate, script, seat, turn
 from helpers import settings as configure
-from maci.controller.bandit import (
+from maci.calibration.schedules import summed
+from maci.controller.decisions import Dialled, Finished
+from maci.controller.dials import Dials, Summary
+from maci.controller.events import dump, parse
+from maci.controller.policies.bandit import (
     ACTIONS,
     START,
     Arms,
@@ -26,16 +30,12 @@ from maci.controller.bandit import (
     reward,
     ucb,
 )
-from maci.controller.decisions import Dialled, Finished
-from maci.controller.dials import Dials, Summary
-from maci.controller.learning import arms_of, decide, lessons
-from maci.controller.schedule import Learning
-from maci.debate import debate
+from maci.controller.policies.base import Learning
+from maci.controller.policies.learning import arms_of, decide, lessons
+from maci.debating.loop import debate
 from maci.llm.usage import Bound
 from maci.moderator.gate import Candidate
-from maci.record.events import dump, parse
 from maci.record.replay import replay
-from maci.scheduling.store import summed
 
 MANY = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 

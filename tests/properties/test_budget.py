@@ -12,16 +12,15 @@ from hypothesis import strategies as st
 from helpers import LABELS, of, play, result, seat
 from helpers import settings as config
 from maci.agents.debater import Debater
-from maci.calls import Table
+from maci.agents.judges.llm import LlmJudge
 from maci.controller.inputs import Lost, Sent
 from maci.errors import ContentRefused, Interrupted, Overloaded, Unreachable
-from maci.judge.llm import LlmJudge
-from maci.llm.budget import Bound
 from maci.llm.fake import FakeModel
 from maci.llm.model import Reply, Request
 from maci.llm.prices import Price
-from maci.llm.usage import Usage
+from maci.llm.usage import Bound, Usage
 from maci.record.replay import replay
+from maci.seating.table import Table
 
 MOST = Bound(1000, 0.01)
 PRICE = Price(input=10.0, output=10.0)

@@ -6,12 +6,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from helpers import Wild, decisions, of, play, result
-from maci.calls import Table
 from maci.config import Config
 from maci.controller.decisions import Finished, Gated, Initialized, Measured, Weighed
+from maci.controller.events import Event, dump, parse
 from maci.controller.inputs import TurnFailed, TurnTaken
-from maci.record.events import Event, dump, parse
 from maci.record.replay import replay, replay_with
+from maci.seating.table import Table
 
 THOROUGH = settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -10,12 +10,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from maci.belief import entropy, read, smooth, temper, total_variation
 from maci.config import Config
 from maci.controller.dials import Dials, Summary
-from maci.controller.schedule import Plateau, next_gates
+from maci.controller.policies.base import Plateau, next_gates
 from maci.errors import BeliefError
 from maci.moderator.analysis import analyse
+from maci.moderator.belief import entropy, read, smooth, temper, total_variation
 from maci.moderator.divergence import (
     cross_entropy,
     disagreement,

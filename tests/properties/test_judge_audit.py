@@ -12,11 +12,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from maci.audit.judges import agreement, bias, swaps
-from maci.audit.judges.correlation import auc, partial, pearson, ranks, spearman
-from maci.audit.judges.estimate import Sampling
-from maci.audit.judges.ratings import Ratings, Subject, panel_mean
+from maci.calibration.stats.correlation import auc, partial, pearson, ranks, spearman
 from maci.controller.inputs import Seat
+from maci.lab.audit.judges import agreement, bias, swaps
+from maci.lab.audit.judges.estimate import Sampling
+from maci.lab.audit.judges.probes import Ratings, Subject, panel_mean
 
 stats = pytest.importorskip("scipy.stats", reason="needs the extra `eval`")
 metrics = pytest.importorskip("sklearn.metrics", reason="needs the extra `eval`")

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from maci.calibrate import equal_width
-from maci.study.metrics import ece_of
-from maci.study.statistics import (
+from maci.calibration.profile import equal_width
+from maci.calibration.stats import (
     FDR,
     benjamini_hochberg,
     bootstrap,
@@ -24,6 +23,7 @@ from maci.study.statistics import (
     wilcoxon,
     wilson,
 )
+from maci.lab.study.metrics import ece_of
 
 TRIALS = 1000
 TAIL = 0.0005

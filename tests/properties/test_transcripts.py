@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from helpers import Wild, decisions, play, write
+from maci.controller.events import Event
 from maci.controller.inputs import JudgeAbstention, Scored, TurnFailed, TurnTaken
 from maci.errors import MaciError, TranscriptError
-from maci.record.events import Event
 from maci.record.replay import replay
 from maci.record.transcript import Transcript, read
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from maci.llm.weights import pull
+from maci.llm.local.weights import pull
 
 pytestmark = pytest.mark.system
 

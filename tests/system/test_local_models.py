@@ -20,8 +20,8 @@ import pytest
 
 from maci.errors import ContextOverflow
 from maci.llm.local import LocalProvider, open_local
+from maci.llm.local.weights import pull
 from maci.llm.model import Message, Reply, Request, Schema
-from maci.llm.weights import pull
 
 pytestmark = pytest.mark.system
 MODEL = "smollm2-135m"

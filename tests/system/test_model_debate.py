@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from maci.controller.inputs import Sent, TurnFailed, TurnTaken
-from maci.llm.weights import pull
+from maci.llm.local.weights import pull
 from maci.record.replay import replay
 from maci.record.transcript import read
 

@@ -44,7 +44,7 @@ def runs(folder):
 
 
 def store(server, name):
-    from maci.study.postgres import PostgresStore
+    from maci.lab.study.postgres import PostgresStore
 
     return PostgresStore(server.url, name)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from maci.study.store import SqliteStore
+from maci.lab.study.store import SqliteStore
 from study_helpers import Runs, kept, spec_data, toml, write_cases
 
 pytestmark = pytest.mark.system

@@ -8,19 +8,19 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
-from maci.acquisition.sources.called import Called
+from maci.acquisition.sources.external import Called
 from maci.acquisition.utilities import Stakes
-from maci.calls import Table
-from maci.case.case import load_case
+from maci.cases.case import load_case
 from maci.config import load
-from maci.controller.bandit import Arms, Context, Learned, Lesson
+from maci.controller.events import FORMAT
 from maci.controller.inputs import Sent
-from maci.debate import debate
+from maci.controller.policies.bandit import Arms, Context, Learned, Lesson
+from maci.debating.loop import debate
 from maci.evidence.encode import load_encoder
-from maci.panel.tables import Tables
-from maci.record.events import FORMAT
 from maci.record.transcript import Transcript
-from maci.run import opening
+from maci.seating.opening import opening
+from maci.seating.table import Table
+from maci.seating.tables import Tables
 
 PATH = Path(__file__).parent / f"format-{FORMAT}.jsonl"
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from maci.record.events import FORMAT
+from maci.controller.events import FORMAT
 from maci.record.replay import replay
 from maci.record.transcript import read
 

@@ -7,10 +7,10 @@ from contextlib import closing
 
 import pytest
 
+from maci.calibration.schedules import Schedules
 from maci.evidence.index import Index
+from maci.lab.study.store import SqliteStore
 from maci.llm._disk import ReplyFile
-from maci.scheduling.store import Schedules
-from maci.study.store import SqliteStore
 
 AT_ONCE, TIMES = 6, 20
 OPEN = {

@@ -18,8 +18,6 @@ from collections.abc import Iterable, Sequence
 
 from maci.acquisition.plan import Candidate, Item
 
-__all__ = ["chances", "rule_of_succession"]
-
 _MENU = "menu"
 
 

@@ -14,8 +14,6 @@ from maci.acquisition.sources.source import Reply
 from maci.evidence.encode import Encoder
 from maci.evidence.lexical import terms
 
-__all__ = ["LONGEST", "asks_which", "checked", "is_order", "read_answer"]
-
 LONGEST = 4000
 """Characters of an answer that are kept."""
 _YES = re.compile(r"(yes|y|yep|present|positive|true|found|1)\b[\s.!,:;-]*", re.IGNORECASE)

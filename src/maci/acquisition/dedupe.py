@@ -17,8 +17,6 @@ from maci.acquisition.plan import Candidate
 from maci.evidence.encode import Encoder
 from maci.evidence.lexical import terms
 
-__all__ = ["ALIKE", "distinct", "same_subject"]
-
 ALIKE = 0.85
 """Cosine from which two subjects are one."""
 _SIDES = (

@@ -29,10 +29,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maci.belief import Vector
 from maci.errors import InputError
-
-__all__ = ["Chosen", "added_gains", "choose", "gain", "gains", "joint_gain", "posterior", "value", "with_silence"]
+from maci.moderator.belief import Vector
 
 _NOISE = 1e-12
 """Below this a gain is what rounding left of 0."""

@@ -26,10 +26,8 @@ from maci.acquisition.gain import gain
 from maci.acquisition.plan import Candidate, Kind, candidate_id, table_of
 from maci.acquisition.residual import Residual
 from maci.agents.reader.library import Library
-from maci.belief import Vector
 from maci.evidence.lexical import terms
-
-__all__ = ["offered", "spoken_of"]
+from maci.moderator.belief import Vector
 
 _MOST = 24
 """Sections that go on record at once."""

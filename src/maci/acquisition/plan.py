@@ -15,22 +15,8 @@ import numpy as np
 
 from maci.acquisition.gain import added_gains, choose, gain, posterior, value, with_silence
 from maci.acquisition.utilities import Utilities, favoured
-from maci.belief import Vector, entropy
-from maci.case.outcomes import normal
-
-__all__ = [
-    "COSTS",
-    "NONE_OF_THESE",
-    "Candidate",
-    "Item",
-    "Kind",
-    "Plan",
-    "Rules",
-    "Shift",
-    "candidate_id",
-    "make_plan",
-    "table_of",
-]
+from maci.cases.outcomes import normal
+from maci.moderator.belief import Vector, entropy
 
 Kind = Literal["question", "test", "history", "monitoring", "retrieval"]
 COSTS: Mapping[str, float] = {"question": 1.0, "history": 1.0, "retrieval": 1.0, "monitoring": 3.0, "test": 3.0}

@@ -12,19 +12,16 @@ import numpy as np
 
 from maci.acquisition.answers import is_order
 from maci.acquisition.dedupe import distinct
-from maci.acquisition.features import Features
+from maci.acquisition.features import Features, Mentioned
 from maci.acquisition.gain import gain, gains
-from maci.acquisition.mentioned import Mentioned
 from maci.acquisition.menu import offered
 from maci.acquisition.plan import COSTS, NONE_OF_THESE, Candidate, Kind, candidate_id, table_of
 from maci.acquisition.residual import Residual, Survey
 from maci.agents.reader.library import Library
-from maci.case.outcomes import normal
+from maci.cases.outcomes import normal
 from maci.evidence.encode import Encoder
 from maci.evidence.knowledge import Condition, conditions
 from maci.evidence.lexical import terms
-
-__all__ = ["Proposer", "Surveyor", "candidate_id", "kind_of", "requested", "unresolved"]
 
 _MOST = 24
 """Candidates that go on record."""

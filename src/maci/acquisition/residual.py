@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from maci.acquisition.plan import Candidate
 from maci.agents.argument import Request
 
-__all__ = ["Asked", "Residual", "Survey"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:

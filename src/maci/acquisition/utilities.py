@@ -24,15 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from maci.belief import Vector
-from maci.case.case import label_text, read_data
-from maci.case.outcomes import OutcomeSpace, normal
+from maci.cases.case import label_text, read_data
+from maci.cases.outcomes import OutcomeSpace, normal
 from maci.errors import InputError
-
-__all__ = [
-    "OTHERWISE", "Favoured", "Stakes", "Utilities", "check_stakes", "favoured", "load_stakes", "read_stakes", "utilities_of",
-    "written",
-]  # fmt: skip
+from maci.moderator.belief import Vector
 
 OTHERWISE = "otherwise"
 _SHARE = 0.01

@@ -8,8 +8,6 @@ from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Turn
 from maci.llm.usage import Bound
 
-__all__ = ["Agent"]
-
 
 class Agent(Protocol):
     """A debater. It may raise: the controller records the failure and the agent sits the round out."""

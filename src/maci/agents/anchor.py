@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from maci.agents.argument import Argument
 from maci.evidence.span import Span
 
-__all__ = ["Admitted", "Anchor", "Finding", "Question", "TurnRequest", "seat_letter"]
-
 
 @dataclass(frozen=True, slots=True)
 class Admitted:

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from maci.evidence.citation import Citation
+from maci.evidence.span import Citation
 from maci.llm.usage import Usage
-
-__all__ = ["Argument", "Request", "Turn", "Usage"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-__all__ = ["STANCES", "Stance", "Words", "stance", "tone"]
-
 Words: TypeAlias = Literal["stance", "placebo"]
 """In which words a model is told its level."""
 

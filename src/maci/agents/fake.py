@@ -6,6 +6,8 @@
 0.8
 >>> len(agent.history)
 1
+
+Fake judges, for tests.
 """
 
 from __future__ import annotations
@@ -14,8 +16,8 @@ from collections.abc import Callable, Sequence
 
 from maci.agents.anchor import Anchor, Question, TurnRequest
 from maci.agents.argument import Turn
-
-__all__ = ["FunctionAgent", "ScriptedAgent", "request_stub"]
+from maci.agents.judges.crit import CritScore, ScoreRequest
+from maci.llm.usage import Usage
 
 
 class FunctionAgent:
@@ -67,3 +69,31 @@ def request_stub(round: int = 0, **changes: object) -> TurnRequest:
         "leading": {},
     }
     return TurnRequest(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+class FunctionJudge:
+    """A fake judge that scores with a function of the request; a float means that score on all three criteria."""
+
+    def __init__(
+        self,
+        name: str,
+        score: Callable[[ScoreRequest], CritScore | float],
+        *,
+        family: str = "fake-judge",
+        ceiling: int = 0,
+    ) -> None:
+        self.name, self.family = name, family
+        self.history: list[ScoreRequest] = []
+        self._score, self._ceiling = score, ceiling
+
+    def ceiling(self, request: ScoreRequest) -> int:
+        """The figure given at construction."""
+        return self._ceiling
+
+    async def score(self, request: ScoreRequest) -> tuple[CritScore, Usage]:
+        """Whatever the function returns or raises."""
+        self.history.append(request)
+        given = self._score(request)
+        return (
+            given if isinstance(given, CritScore) else CritScore(evidence=given, logic=given, relevance=given)
+        ), Usage()

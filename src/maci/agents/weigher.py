@@ -26,17 +26,14 @@ from maci.agents.argument import Argument, Turn
 from maci.agents.contentiousness import stance
 from maci.agents.debater.elicit import measured
 from maci.agents.debater.prompt import fenced
-from maci.belief import Vector
 from maci.errors import BadReply, BudgetError, ModelError
-from maci.evidence.citation import Citation
 from maci.evidence.encode import Encoder
 from maci.evidence.source import CASE
-from maci.evidence.span import Span, sentences
-from maci.llm.budget import Bound
+from maci.evidence.span import Citation, Span, sentences
 from maci.llm.model import Message, Model, Request
 from maci.llm.prompts import fingerprint, load
-
-__all__ = ["Weigher"]
+from maci.llm.usage import Bound
+from maci.moderator.belief import Vector
 
 _WEIGH = load("maci.agents", "weigh")
 _SENTENCES = 2

@@ -14,7 +14,7 @@ from typing import Annotated, TextIO
 
 import typer
 
-from maci._version import __version__
+from maci import __version__
 from maci.cli.commands.asking import ask, batch
 from maci.cli.commands.audit import audits
 from maci.cli.commands.checking import doctor, verify
@@ -27,8 +27,6 @@ from maci.cli.commands.scheduler import schedulers
 from maci.cli.commands.serve import serve
 from maci.cli.commands.study import studies
 from maci.errors import MaciError, exit_code
-
-__all__ = ["app", "main"]
 
 EXITS = (
     "Exit codes: 0 done, 1 a check failed, 2 wrong use or input, 3 provider or environment, "

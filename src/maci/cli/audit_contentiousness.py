@@ -15,26 +15,23 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from maci.audit.contentiousness.findings import findings
-from maci.audit.contentiousness.patterns import patterns, table
-from maci.audit.contentiousness.people import blind, guesses, read_guesses, write
-from maci.audit.contentiousness.plan import Plan, Sitting, topics_of
-from maci.audit.contentiousness.play import play, recorded
-from maci.audit.contentiousness.report import as_json, html, markdown, plain, said, text
-from maci.audit.contentiousness.sample import Spoken, held
-from maci.audit.contentiousness.summaries import Summaries, summarise
-from maci.audit.contentiousness.verdict import judge
-from maci.calls import Table
-from maci.cli.seating import Choice, checked_house, seat_case
+from maci.cli.seating import checked_house, seat_case
 from maci.controller.decisions import Finished
+from maci.controller.events import Event
 from maci.controller.inputs import Opened
 from maci.errors import CheckFailed, EnvironmentError_, InputError
-from maci.panel.spec import JudgeSpec, PanelSpec, is_reader, judges_of, names
-from maci.record.events import Event
+from maci.lab.audit.contentiousness.patterns import patterns, table
+from maci.lab.audit.contentiousness.people import blind, guesses, read_guesses, write
+from maci.lab.audit.contentiousness.plan import Plan, Sitting, play, recorded, topics_of
+from maci.lab.audit.contentiousness.report import as_json, html, markdown, plain, said, text
+from maci.lab.audit.contentiousness.sample import Spoken, held
+from maci.lab.audit.contentiousness.summaries import Summaries, summarise
+from maci.lab.audit.contentiousness.verdict import findings, judge
 from maci.record.transcript import read
+from maci.seating.seating import Choice
+from maci.seating.spec import JudgeSpec, PanelSpec, is_reader, judges_of, names
+from maci.seating.table import Table
 from maci.story.words import plural
-
-__all__ = ["Options", "run"]
 
 _AT_ONCE = 8
 """Rows of debates side by side where models answer over a network."""

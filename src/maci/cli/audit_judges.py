@@ -19,30 +19,27 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from maci._version import __version__
-from maci.audit.judges import convarg, human, report
-from maci.audit.judges.asking import Asked
-from maci.audit.judges.audit import Done, Plan, audit, planned, rated
-from maci.audit.judges.items import Batch, builtin, draw, gather
-from maci.audit.judges.page import page, tables_page
-from maci.audit.judges.people import Agreement, against_people
-from maci.audit.judges.probes import PROBES
-from maci.audit.judges.ratings import panel_mean
-from maci.audit.judges.seats import Bench, bench_of, settle
-from maci.cli.seating import Choice, open_house
+from maci import __version__
 from maci.config import Budget
 from maci.controller.inputs import Seat
 from maci.errors import BudgetError, CheckFailed, EnvironmentError_, InputError
 from maci.evidence.encode import load_encoder
-from maci.llm.budget import Bound, Ledger
-from maci.panel.seating import check_models
-from maci.panel.spec import is_reader
+from maci.lab.audit.judges import convarg, human, report
+from maci.lab.audit.judges.asking import Asked, Bench, bench_of, settle
+from maci.lab.audit.judges.audit import Done, Plan, audit, planned, rated
+from maci.lab.audit.judges.human import Agreement, against_people
+from maci.lab.audit.judges.items import Batch, builtin, draw, gather
+from maci.lab.audit.judges.page import page, tables_page
+from maci.lab.audit.judges.probes import PROBES, panel_mean
+from maci.llm.budget import Ledger
+from maci.llm.usage import Bound
+from maci.seating.seating import Choice, check_models, open_house
+from maci.seating.spec import is_reader
 from maci.story.words import plural
 
 if TYPE_CHECKING:
-    from maci.llm.house import House
+    from maci.llm.models import House
 
-__all__ = ["Options", "run"]
 
 CEILING = 2_000_000
 """Tokens, where a language model judges and no ceiling is given."""

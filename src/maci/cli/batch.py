@@ -16,21 +16,19 @@ from typing import Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from maci.batch import Batch, Done, Entry, entries
 from maci.cli.batch_results import in_words, path_of, row, write
 from maci.cli.calibrate import read_cases
 from maci.cli.learned import begin, keep
 from maci.cli.lines import Out
-from maci.cli.seating import Choice, seating_of, unpriced
+from maci.cli.seating import seating_of
 from maci.cli.writable import check_folder
 from maci.controller.inputs import Opened
+from maci.debating.batch import Batch, Done, Entry, entries
 from maci.errors import BudgetError, EnvironmentError_, InputError
 from maci.llm.usage import dollars
-from maci.panel.seating import Seating
 from maci.record.result import AskResult, Result, last_plan
+from maci.seating.seating import Choice, Seating, unpriced
 from maci.story.words import plural
-
-__all__ = ["Options", "run"]
 
 _EVERY = 30.0
 """Seconds between two lines where there is no terminal."""

@@ -11,12 +11,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from maci.batch import Done
+from maci.debating.batch import Done
 from maci.errors import EnvironmentError_
 from maci.record.result import stage_of
 from maci.story.words import plural
-
-__all__ = ["in_words", "path_of", "row", "write"]
 
 _COLUMNS = (
     "number", "case", "status", "answer", "p", "abstained", "prediction_set", "gold", "correct", "stage", "stop_reason", "rounds",

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console, ConsoleOptions, RenderableType
 
-__all__ = ["Below", "rows_now"]
-
 
 def rows_now(lengths: Sequence[int], width: int, *, breaks: bool = True) -> int:
     """Rows that lines of these lengths take on a terminal of this width; one that ``breaks`` no lines cuts them.

@@ -15,17 +15,16 @@ import numpy as np
 import typer
 from rich.progress import track
 
-from maci.calibrate import ENOUGH, Calibration, Outcome, calibrate, conformalise, observe, to_toml
-from maci.case.case import Case, parse_case
+from maci.calibration.profile import ENOUGH, Calibration, Outcome, calibrate, conformalise, observe, to_toml
+from maci.cases.case import Case, parse_case
 from maci.cli.lines import Out
-from maci.cli.seating import Choice, seating_of
+from maci.cli.seating import seating_of
 from maci.cli.writable import check_file
 from maci.config import Config, build, parameters
-from maci.debate import debate
+from maci.controller.events import Event
+from maci.debating.loop import debate
 from maci.errors import EnvironmentError_, EvidenceError, InputError
-from maci.record.events import Event
-
-__all__ = ["read_cases", "run"]
+from maci.seating.seating import Choice
 
 _UNPLANNED = ("plan.enabled=false", "plan.acquire=0")
 """Only the answers are looked at."""

@@ -6,9 +6,7 @@ import json as jsonlib
 
 import typer
 
-from maci.case.case import CaseFile, builtin_cases
-
-__all__ = ["run"]
+from maci.cases.case import CaseFile, builtin_cases
 
 
 def run(*, schema: bool, json: bool, plain: bool) -> None:

@@ -14,19 +14,18 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-from maci._version import __version__
-from maci.cli.seating import key_for
+from maci import __version__
 from maci.errors import BadRequest, MaciError, WrongKey, install
 from maci.llm.keys import SERVICES, is_loopback, key_help
+from maci.llm.local.registry import WEIGHTS
+from maci.llm.local.weights import cache_dir, status
 from maci.llm.model import Message, Reply, Request, Schema
 from maci.llm.usage import Usage
-from maci.llm.weights import WEIGHTS, cache_dir, status
-from maci.panel.file import find, panel_files
-from maci.panel.models import Models
-from maci.panel.spec import ModelSpec, PanelSpec
+from maci.seating.file import find, panel_files
+from maci.seating.models import Models
+from maci.seating.seating import key_for
+from maci.seating.spec import ModelSpec, PanelSpec
 from maci.story.words import plural
-
-__all__ = ["Finding", "ask_model", "ask_service", "keyed_services", "local_models", "machine"]
 
 State = Literal["ok", "warning", "problem"]
 
@@ -227,7 +226,7 @@ def _at_hand(name: str, given: ModelSpec) -> list[Finding]:
 
 
 def _weights(name: str, rest: str) -> Finding:
-    from maci.llm.local.source import source_of
+    from maci.llm.local.gguf import source_of
 
     if find_spec("xllamacpp") is None:
         return Finding(name, "problem", f"needs the extra `local`: {install('local')}")

@@ -10,11 +10,9 @@ from typing import Any
 
 import typer
 
-from maci.case.datasets import SETS, DataSet, Item, data_folder, find, load
-from maci.case.datasets.dataset import FileState
 from maci.errors import CheckFailed, InputError
-
-__all__ = ["listing", "showing", "verifying"]
+from maci.lab.datasets import SETS, DataSet, Item, data_folder, find, load
+from maci.lab.datasets.dataset import FileState
 
 _SHORT, _LONG = 200, 600
 """Characters of an example: of a text that belongs to somebody else, and of one that may be shown."""

@@ -14,21 +14,20 @@ from pathlib import Path
 
 import typer
 
-from maci.case.case import Case, load_case, parse_case
+from maci.cases.case import Case, load_case, parse_case
 from maci.cli.learned import begin, keep
 from maci.cli.resuming import check_same
-from maci.cli.seating import ASKING, Choice, Seated, reseat, seat_case, unpriced
+from maci.cli.seating import ASKING, reseat, seat_case
 from maci.cli.view import View
 from maci.controller.decisions import Finished
+from maci.controller.events import Event
 from maci.controller.inputs import Opened
-from maci.debate import debate
+from maci.debating.loop import debate
 from maci.errors import BudgetError, EnvironmentError_, InputError
-from maci.panel.unnamed import unnamed
-from maci.record.events import Event
 from maci.record.result import AskResult, Result, last_plan
 from maci.record.transcript import Transcript
-
-__all__ = ["Options", "run"]
+from maci.seating.seating import Choice, Seated, unpriced
+from maci.seating.unnamed import unnamed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

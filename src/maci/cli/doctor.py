@@ -10,17 +10,15 @@ from textwrap import fill
 import typer
 from rich.console import Console
 
+from maci.agents.judges.panel import check_families
 from maci.cli.checks import Finding, ask_model, ask_service, keyed_services, local_models, machine
-from maci.cli.seating import Choice, open_house
 from maci.errors import MaciError
-from maci.judge.panel import check_families
 from maci.llm.families import family
 from maci.llm.usage import Usage, dollars
-from maci.panel import choose
-from maci.panel.file import find
-from maci.panel.spec import JudgeSpec, PanelSpec, is_reader
-
-__all__ = ["run"]
+from maci.seating import choose
+from maci.seating.file import find
+from maci.seating.seating import Choice, open_house
+from maci.seating.spec import JudgeSpec, PanelSpec, is_reader
 
 _COLOURS = {"ok": typer.colors.GREEN, "warning": typer.colors.YELLOW, "problem": typer.colors.RED}
 

@@ -8,10 +8,7 @@ from pathlib import Path
 from maci.cli.lines import Lines
 from maci.cli.told import Told
 from maci.controller.decisions import Finished
-from maci.story.caution import given, minority
-from maci.story.words import cost, leads, plural, shown
-
-__all__ = ["print_result"]
+from maci.story.words import cost, given, leads, minority, plural, shown
 
 _BAR, _SHORTEST_BAR = 30, 6
 """Cells of the bar of a certain outcome, and on the narrowest terminal."""

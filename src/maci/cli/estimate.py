@@ -10,9 +10,9 @@ from typing import assert_never
 
 import typer
 
-from maci.case.case import Case
+from maci.cases.case import Case
 from maci.cli.rehearsal import SENTENCE, StandIns
-from maci.cli.seating import Choice, Seated, open_house, seat_case
+from maci.cli.seating import seat_case
 from maci.config import Budget, Config, unplanned
 from maci.controller.decisions import Decision, Finished
 from maci.controller.inputs import (
@@ -30,12 +30,11 @@ from maci.controller.inputs import (
     TurnFailed,
     TurnTaken,
 )
-from maci.debate import debate
-from maci.evidence.retrieve import estimate_tokens
+from maci.debating.loop import debate
+from maci.evidence.span import estimate_tokens
 from maci.llm.usage import dollars
+from maci.seating.seating import Choice, Seated, open_house
 from maci.story.words import plural
-
-__all__ = ["Cost", "Estimate", "Opening", "Round", "Who", "estimate", "run"]
 
 _LONGEST = 12
 """Rounds that are rehearsed at most."""

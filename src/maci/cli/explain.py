@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from maci.controller.triage import Check, Prospect, Triaged
 from maci.story.words import triage_words
 
-__all__ = ["explained"]
-
 
 def explained(event: Triaged, *, full: bool) -> Iterator[tuple[str, str]]:
     """(line, style) for the terminal."""

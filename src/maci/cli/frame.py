@@ -12,12 +12,10 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from maci.llm.usage import dollars
-from maci.page.markup import clean
+from maci.render.markup import clean
 from maci.story.model import Said
 from maci.story.story import Story
 from maci.story.words import figure, leading, plural, shown
-
-__all__ = ["Look", "frame", "spark"]
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _FATES = {"admitted": ("✓", "green"), "rejected": ("✗", "red"), "opening": ("·", "dim"), "open": ("…", "yellow")}

@@ -14,8 +14,6 @@ from maci.evidence.corpus import Corpus, update_index
 from maci.evidence.encode import load_encoder
 from maci.evidence.retrieve import Retriever
 
-__all__ = ["run"]
-
 
 def run(paths: Sequence[Path], *, out: Path, encoder: str, json: bool, plain: bool, quiet: bool) -> None:
     """Index files into spans, and embed them."""

@@ -7,12 +7,10 @@ from pathlib import Path
 
 import typer
 
-from maci.cli.seating import Seated
 from maci.config import LEARNED
 from maci.controller.inputs import Opened
 from maci.errors import InputError, MaciError
-
-__all__ = ["begin", "keep"]
+from maci.seating.seating import Seated
 
 
 def begin(seated: Seated, task: str | None) -> Seated:
@@ -24,8 +22,7 @@ def begin(seated: Seated, task: str | None) -> Seated:
             raise InputError(f"--task {task!r} names what a schedule learned, and {schedule!r} learns nothing: "
                              "add --set schedule=ucb or linucb, or leave --task out")  # fmt: skip
         return seated
-    from maci.scheduling.lessons import task_name, terms
-    from maci.scheduling.store import Schedules
+    from maci.calibration.schedules import Schedules, task_name, terms
 
     name = task_name(seated.opened) if task is None else task
     if not name.strip():
@@ -41,9 +38,8 @@ def keep(opened: Opened, transcript: Path) -> None:
     """Enter what a finished debate taught. Its result stands even where that cannot be written."""
     if opened.learned is None or opened.config.dials.schedule not in LEARNED:
         return
+    from maci.calibration.schedules import Schedules, report
     from maci.record.transcript import read
-    from maci.scheduling.lessons import report
-    from maci.scheduling.store import Schedules
 
     try:
         with Schedules() as known:

@@ -10,10 +10,8 @@ from rich.console import Console
 from rich.text import Text
 
 from maci.cli.live import LiveArea
-from maci.page.markup import clean
-from maci.page.numbers import typeset
-
-__all__ = ["Lines", "Out"]
+from maci.render.markup import clean
+from maci.render.numbers import typeset
 
 
 class Out(Console):

@@ -14,14 +14,12 @@ from rich.text import Text
 from maci.cli.below import Below
 from maci.cli.frame import Look, frame
 from maci.controller.decisions import Finished
+from maci.controller.events import Event
 from maci.controller.inputs import Opened
-from maci.record.events import Event
 from maci.story.story import Story
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-
-__all__ = ["LiveArea"]
 
 
 class LiveArea:

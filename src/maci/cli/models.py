@@ -10,9 +10,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-from maci.llm.weights import WEIGHTS, pull, remove, status, verify
-
-__all__ = ["fetch", "listing", "pulling", "removing", "verifying"]
+from maci.llm.local.registry import WEIGHTS
+from maci.llm.local.weights import pull, remove, status, verify
 
 
 def listing(*, json: bool) -> None:

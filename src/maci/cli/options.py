@@ -10,12 +10,6 @@ import typer
 
 from maci.errors import InputError
 
-__all__ = [
-    "Agents", "BudgetTokens", "BudgetUsd", "Cache", "CaseName", "ConfigFile", "Context", "Corpus", "DataDir", "DryRun", "Json",
-    "Judges", "NoCache", "Offline", "Outcomes", "Panel", "Plain", "Profile", "Question", "Quiet", "Risk", "Seed", "Sets",
-    "TranscriptPath", "check_cache",
-]  # fmt: skip
-
 
 def _share(text: str) -> float:
     """A number between 0 and 1; nan is none."""

@@ -7,10 +7,8 @@ from dataclasses import asdict, dataclass
 
 import typer
 
-from maci.panel.file import Found, find
-from maci.panel.spec import READER_AGENTS, READER_JUDGES, JudgeSpec, is_reader
-
-__all__ = ["run"]
+from maci.seating.file import Found, find
+from maci.seating.spec import READER_AGENTS, READER_JUDGES, JudgeSpec, is_reader
 
 
 @dataclass(frozen=True, slots=True)

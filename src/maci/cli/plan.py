@@ -13,15 +13,12 @@ import typer
 from maci.acquisition.plan import Item, Plan
 from maci.acquisition.utilities import favoured, load_stakes
 from maci.cli.show import locate
-from maci.controller.calibrated import calibrated
+from maci.controller.reading import calibrated
 from maci.errors import InputError
-from maci.page.numbers import percent
-from maci.record.plan import PlanPage, QueryPage
+from maci.record.plan import PlanPage, QueryPage, replan, utilities_for
 from maci.record.transcript import read
-from maci.replan import replan, utilities_for
+from maci.render.numbers import percent
 from maci.story.words import favoured_words, shift_words
-
-__all__ = ["lines", "run", "short"]
 
 _ORIGINS = {
     "corpus": "labelled texts",

@@ -8,15 +8,13 @@ from json import dumps
 from random import Random
 from typing import Any
 
-from maci.evidence.retrieve import estimate_tokens
+from maci.evidence.span import estimate_tokens
 from maci.llm.fake import FakeModel
 from maci.llm.model import Model, Reply, Request, Token
 from maci.llm.prices import Price
 from maci.llm.tokens import schema_json
 from maci.llm.usage import Usage
-from maci.panel.models import Models
-
-__all__ = ["SENTENCE", "StandIns", "fill"]
+from maci.seating.models import Models
 
 SENTENCE = 100
 """Characters of a claim, a reason or a justification."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["Remarks"]
-
 _MISSING = re.compile(
     r"(?P<what>round \d+: (\d+ of \d+ scores are missing(?=: \S+ on)|(?P<who>.+?) abstained)): (\S+ on \S+: )?(?P<why>.*)",
     re.DOTALL,

@@ -10,12 +10,10 @@ import typer
 
 from maci.cli.show import locate
 from maci.errors import TranscriptError
-from maci.record.otherwise import CAUTION, other_rules, otherwise
 from maci.record.replay import replay
 from maci.record.transcript import Recording, read
+from maci.record.whatif import CAUTION, other_rules, otherwise
 from maci.story.words import plural
-
-__all__ = ["run"]
 
 
 def run(path: Path, *, profile: str | None, config: Path | None, sets: Sequence[str], json: bool, quiet: bool) -> None:

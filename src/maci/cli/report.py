@@ -9,17 +9,14 @@ from pathlib import Path
 
 import typer
 
-from maci.cli.seating import unpriced
 from maci.cli.show import locate
 from maci.errors import EnvironmentError_, InputError, MaciError, TranscriptError
 from maci.record.transcript import Recording, read
-from maci.report.html import to_html
-from maci.report.index import Entry, index_html, index_markdown
-from maci.report.markdown import to_markdown
-from maci.report.provenance import Provenance
+from maci.seating.seating import unpriced
 from maci.story import Story
-
-__all__ = ["provenance", "run"]
+from maci.story.report.html import Entry, index_html, index_markdown, to_html
+from maci.story.report.markdown import to_markdown
+from maci.story.report.sources import Provenance
 
 FORMATS: dict[str, Callable[[Story, Provenance], str]] = {"html": to_html, "md": to_markdown}
 

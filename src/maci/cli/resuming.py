@@ -7,16 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from maci.acquisition.utilities import written
-from maci.case.case import Case
-from maci.cli.seating import Choice
+from maci.cases.case import Case
 from maci.config import load, parameters
+from maci.controller.events import tree
 from maci.controller.inputs import Opened
 from maci.errors import InputError
-from maci.panel import choose
-from maci.panel.spec import PanelSpec
-from maci.record.events import tree
-
-__all__ = ["check_same"]
+from maci.seating import choose
+from maci.seating.seating import Choice
+from maci.seating.spec import PanelSpec
 
 _OPTIONS = {
     "budget.tokens": "--budget-tokens",

@@ -11,15 +11,12 @@ from typing import Any
 
 import typer
 
+from maci.calibration.schedule_value import Estimate, Evaluation, Logged, evaluate, logged
+from maci.calibration.schedules import Schedules, TaskState, report, terms
 from maci.config import load
-from maci.controller.bandit import ACTIONS, bonus, ucb
+from maci.controller.policies.bandit import ACTIONS, bonus, ucb
 from maci.errors import InputError, MaciError
 from maci.record.transcript import Recording, read
-from maci.scheduling.evaluate import Estimate, Evaluation, Logged, evaluate, logged
-from maci.scheduling.lessons import report, terms
-from maci.scheduling.store import Schedules, TaskState
-
-__all__ = ["bringing", "evaluating", "exporting", "learning", "resetting", "showing"]
 
 
 def showing(task: str | None, *, store: Path | None, json: bool) -> None:

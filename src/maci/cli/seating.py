@@ -5,28 +5,16 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from maci.case.case import Case
+from maci.cases.case import Case
 from maci.controller.inputs import Opened
-from maci.panel import seating
-from maci.panel.seating import Choice, Fetch, Seated, Seating, key_for, open_house, unpriced
+from maci.seating import seating
+from maci.seating.seating import Choice, Fetch, Seated, Seating
 
 if TYPE_CHECKING:
-    from maci.llm.house import House
-    from maci.panel.models import Models
-    from maci.panel.spec import PanelSpec
+    from maci.llm.models import House
+    from maci.seating.models import Models
+    from maci.seating.spec import PanelSpec
 
-__all__ = [
-    "ASKING",
-    "Choice",
-    "Seated",
-    "checked_house",
-    "key_for",
-    "open_house",
-    "reseat",
-    "seat_case",
-    "seating_of",
-    "unpriced",
-]
 
 ASKING = ("triage.enabled=true", "triage.until_sure=true")
 """What makes a debate go only as far as it pays: `maci ask`."""

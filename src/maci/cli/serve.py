@@ -9,10 +9,7 @@ from pathlib import Path
 import typer
 
 from maci.errors import MissingExtra
-from maci.web.server import address, serve, with_token
-from maci.web.settings import Settings, is_loopback_host
-
-__all__ = ["run"]
+from maci.web.server import Settings, address, is_loopback_host, serve, with_token
 
 
 def run(

@@ -12,8 +12,6 @@ from rich.table import Table
 
 from maci.config import load, parameters
 
-__all__ = ["run"]
-
 
 def run(*, profile: str | None, file: Path | None, sets: Sequence[str], json: bool, plain: bool) -> None:
     """Print the effective settings."""

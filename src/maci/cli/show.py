@@ -7,15 +7,13 @@ from pathlib import Path
 
 import typer
 
-from maci.cli.seating import unpriced
 from maci.cli.view import View
 from maci.controller.decisions import Finished
+from maci.controller.events import schema, tree
 from maci.errors import InputError
-from maci.record.events import schema, tree
 from maci.record.replay import replay
 from maci.record.transcript import read
-
-__all__ = ["locate", "run", "schema_page"]
+from maci.seating.seating import unpriced
 
 
 def locate(path: Path) -> Path:

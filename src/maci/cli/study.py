@@ -13,16 +13,14 @@ from typing import Any
 
 import typer
 
-from maci.cli.seating import key_for
 from maci.errors import BudgetError, EnvironmentError_, InputError
-from maci.methods import registry
-from maci.study.parsing import load_spec
-from maci.study.run import Outcome, Progress, run_study
-from maci.study.spec import Budget, Quick, StudySpec
-from maci.study.store import FILE, Meta, SqliteStore, open_store
-from maci.study.study import Study, resolve
-
-__all__ = ["Options", "exporting", "listing", "methods", "run"]
+from maci.lab.methods import registry
+from maci.lab.study.parsing import load_spec
+from maci.lab.study.run import Outcome, Progress, run_study
+from maci.lab.study.spec import Budget, Quick, StudySpec
+from maci.lab.study.store import FILE, Meta, SqliteStore, open_store
+from maci.lab.study.study import Study, resolve
+from maci.seating.seating import key_for
 
 OUT = Path("studies-out")
 _FAILURES = 5
@@ -126,7 +124,8 @@ def _study(spec: StudySpec, options: Options, *, ready: bool = True) -> Study:
 
 
 def _fetch(name: str, options: Options) -> None:
-    from maci.llm.weights import WEIGHTS, status
+    from maci.llm.local.registry import WEIGHTS
+    from maci.llm.local.weights import status
 
     provider, _, model = name.partition("/")
     if provider == "local" and model in WEIGHTS and not status(model).present:
@@ -253,7 +252,7 @@ def _state(path: Path, meta: Meta, statuses: list[Any]) -> dict[str, Any]:
 
 def exporting(folder: Path, *, format: str, to: Path | None, store: str | None) -> None:
     """The rows of a study for other programs."""
-    from maci.study.exports import FORMATS, export, texts_of
+    from maci.lab.study.exports import FORMATS, export, texts_of
 
     if format not in FORMATS:
         raise InputError(f"--format {format}: choose one of {', '.join(FORMATS)}")

@@ -13,19 +13,18 @@ from typing import TYPE_CHECKING
 import typer
 
 from maci.cli.rehearsal import StandIns
+from maci.lab.methods.single import Average
+from maci.lab.study.rows import Key
+from maci.lab.study.store import FILE, Meta, Store, admit, open_store
+from maci.lab.study.study import Study
+from maci.lab.study.worker import Worker, limited
 from maci.llm.usage import dollars
-from maci.methods.average import Average
-from maci.panel.spec import PanelSpec
+from maci.seating.spec import PanelSpec
 from maci.story.words import plural
-from maci.study.rows import Key
-from maci.study.store import FILE, Meta, Store, admit, open_store
-from maci.study.study import Study
-from maci.study.worker import Worker, limited
 
 if TYPE_CHECKING:
-    from maci.llm.house import House
+    from maci.llm.models import House
 
-__all__ = ["Part", "Plan", "planned", "show"]
 
 REHEARSED = 2
 """Cases on which each method is rehearsed, for each data set."""
@@ -145,7 +144,7 @@ def _stand_ins(panel: PanelSpec | None) -> tuple[House | None, StandIns | None]:
     """The models' stand-ins, and the house they stand before; nothing needs a key."""
     if panel is None:
         return None, None
-    from maci.llm.house import House
+    from maci.llm.models import House
 
     keyless = {name: spec.model_copy(update={"key_env": None}) for name, spec in panel.models.items()}
     house = House(cache=None, options=keyless)

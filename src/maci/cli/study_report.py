@@ -14,9 +14,7 @@ from rich.console import Console
 from maci.errors import EnvironmentError_, InputError
 
 if TYPE_CHECKING:
-    from maci.study.report import Report
-
-__all__ = ["reporting"]
+    from maci.lab.study.report import Report
 
 
 def reporting(
@@ -33,7 +31,7 @@ def reporting(
     full: bool = False,
 ) -> None:
     """Read the rows, compute, set in type; to standard output or to a file."""
-    from maci.study.report import FORMATS, Settings, build_report, gather, render
+    from maci.lab.study.report import FORMATS, Settings, build_report, gather, render
 
     if format not in FORMATS:
         raise InputError(f"--format {format}: choose one of {', '.join(FORMATS)}")
@@ -62,7 +60,7 @@ def reporting(
 
 
 def _on_screen(found: Report, plain: bool, full: bool) -> str:
-    from maci.study.report.terminal import to_text
+    from maci.lab.study.report.terminal import to_text
 
     screen = sys.stdout.isatty()
     return to_text(found, width=Console().width if screen else 120, plain=plain or not screen, full=full)

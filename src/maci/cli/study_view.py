@@ -13,14 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from maci.cli.below import Below
-from maci.study.rows import Row
-from maci.study.store import Meta
-from maci.study.tables import NO_EVIDENCE
+from maci.lab.study.rows import Row
+from maci.lab.study.store import Meta
+from maci.lab.study.tables import NO_EVIDENCE
 
 if TYPE_CHECKING:
-    from maci.study.run import Progress
+    from maci.lab.study.run import Progress
 
-__all__ = ["StudyView"]
 
 _EVERY = 30.0
 """Seconds between two lines where there is no terminal; every tenth of the answers makes one too."""

@@ -8,18 +8,9 @@ from typing import assert_never
 
 from maci.agents.argument import Argument
 from maci.cli.remarks import Remarks
-from maci.controller.decisions import (
-    Dialled,
-    Finished,
-    Gained,
-    Gated,
-    Initialized,
-    Measured,
-    Planned,
-    Triaged,
-    Watched,
-    Weighed,
-)
+from maci.controller.caution import Watched
+from maci.controller.decisions import Dialled, Finished, Gained, Gated, Initialized, Measured, Planned, Weighed
+from maci.controller.events import Event
 from maci.controller.inputs import (
     Acquired,
     Exhausted,
@@ -38,10 +29,8 @@ from maci.controller.inputs import (
     usage_of,
 )
 from maci.controller.state import argument_id
+from maci.controller.triage import Triaged
 from maci.evidence.span import Span
-from maci.record.events import Event
-
-__all__ = ["Told"]
 
 
 class Told:

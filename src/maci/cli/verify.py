@@ -15,13 +15,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from maci._version import __version__
+from maci import __version__
 from maci.errors import CheckFailed, EnvironmentError_
-from maci.theory.page import KINDS, page, plots
-from maci.theory.suite import check, named
-from maci.theory.verdict import FULL, QUICK, Verdict
-
-__all__ = ["run"]
+from maci.lab.theory.page import KINDS, page, plots
+from maci.lab.theory.suite import check, named
+from maci.lab.theory.verdict import FULL, QUICK, Verdict
 
 
 def run(*, quick: bool, only: list[str], out: Path, seed: int, json: bool, plain: bool, quiet: bool) -> None:

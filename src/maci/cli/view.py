@@ -12,7 +12,7 @@ from maci.cli.ending import print_result
 from maci.cli.explain import explained
 from maci.cli.lines import Lines
 from maci.cli.told import Told
-from maci.controller.bandit import ACTIONS, Choice
+from maci.controller.caution import Watched
 from maci.controller.decisions import (
     Admission,
     Dialled,
@@ -22,10 +22,9 @@ from maci.controller.decisions import (
     Initialized,
     Measured,
     Planned,
-    Triaged,
-    Watched,
     Weighed,
 )
+from maci.controller.events import Event
 from maci.controller.inputs import (
     Acquired,
     Exhausted,
@@ -42,13 +41,11 @@ from maci.controller.inputs import (
     TurnFailed,
     TurnTaken,
 )
-from maci.page.numbers import signed
-from maci.record.events import Event
-from maci.story.caution import watched
+from maci.controller.policies.bandit import ACTIONS, Choice
+from maci.controller.triage import Triaged
+from maci.render.numbers import signed
 from maci.story.model import hand_words
-from maci.story.words import favoured_words, figure, leading, leads, plural, shown
-
-__all__ = ["View"]
+from maci.story.words import favoured_words, figure, leading, leads, plural, shown, watched
 
 LEGEND = (
     "Q evidence quality · D disagreement · O shared evidence · CRIT argument quality · Î information gained; "

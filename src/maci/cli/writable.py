@@ -7,8 +7,6 @@ from pathlib import Path
 
 from maci.errors import EnvironmentError_, InputError
 
-__all__ = ["check_file", "check_folder"]
-
 
 def check_folder(folder: Path) -> None:
     """Raise where a folder is not there and cannot be made, or cannot be written to. Makes nothing."""

@@ -12,8 +12,7 @@ Traceback (most recent call last):
 maci.errors.ConfigError: gate.tau_q = 1.6 is out of range: τ_Q must be between 0 and 1
 """
 
-from maci.config.keys import Parameter, full_key, parameters
-from maci.config.loading import build, load
+from maci.config.loading import Parameter, build, full_key, load, parameters
 from maci.config.sections import LEARNED, PROFILES, Budget, Config, Dials, Plateau, Regime, Triage, unplanned
 
 __all__ = [

@@ -7,8 +7,6 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
-__all__ = ["ByAgent", "ByCoverage", "ByOutcome", "Section", "by_agent", "by_coverage", "by_outcome", "param"]
-
 _FAR = 20.0
 """Nats that no bias exceeds."""
 

@@ -7,11 +7,6 @@ from typing import Any, Literal
 
 from maci.config.fields import ByAgent, ByCoverage, ByOutcome, Section, by_agent, by_coverage, by_outcome, param
 
-__all__ = [
-    "LEARNED", "PROFILES", "Agents", "Answer", "Bandit", "Beliefs", "Budget", "Calibration", "Config", "Crit", "Dials", "Dispersion",
-    "Evidence", "Gate", "Harm", "Plan", "Plateau", "Regime", "Reliability", "Stop", "Triage", "unplanned",
-]  # fmt: skip
-
 
 class Gate(Section):
     """The information dial τ: which arguments are admitted (SPEC 3, 4, D4, D5)."""

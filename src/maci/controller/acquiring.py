@@ -14,19 +14,17 @@ from maci.acquisition.plan import Candidate, Item, Plan, Rules, make_plan
 from maci.acquisition.residual import Residual
 from maci.acquisition.utilities import Utilities, favoured
 from maci.agents.anchor import Finding, Question
-from maci.belief import entropy
 from maci.config import Config
-from maci.controller.calibrated import calibrated
 from maci.controller.decisions import Decision, Gained, Planned
+from maci.controller.dials import fitted_tau_q
 from maci.controller.ending import finish, forfeit
-from maci.controller.initialize import fitted_tau_q
 from maci.controller.inputs import Acquired, Surveyed, unpack
+from maci.controller.reading import calibrated
 from maci.controller.state import Closing, Stake, State
-from maci.controller.stopping import StopReason
+from maci.controller.stop import StopReason
 from maci.evidence.span import Span
+from maci.moderator.belief import entropy
 from maci.moderator.signals import evidence_qualities
-
-__all__ = ["USED", "conclude", "enter", "fit_for", "make", "plan_for", "question", "realised", "residual"]
 
 _NO_MORE = frozenset({"error", "budget", "stopped_by_user"})
 """Ends after which nothing more is asked."""

@@ -6,20 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = [
-    "Dissent",
-    "Ground",
-    "Harm",
-    "Held",
-    "Memory",
-    "Move",
-    "PredictionSet",
-    "Repeat",
-    "RolledBack",
-    "Said",
-    "Watched",
-]
-
 Flip = Literal["harmed", "mended", "same"]
 """Right before and wrong now; the reverse; neither."""
 
@@ -96,7 +82,7 @@ class Harm:
     opening_answer: str
     """What the openings together answer."""
     support: float
-    """Admitted evidence for the debate's answer; see :func:`maci.controller.dissent.support`."""
+    """Admitted evidence for the debate's answer; see :func:`maci.controller.watch.support`."""
     opening_support: float
     """The same for the openings' answer."""
     harmed: int | None

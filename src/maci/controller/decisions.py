@@ -8,30 +8,12 @@ from typing import Literal
 
 from maci.acquisition.plan import Item
 from maci.acquisition.utilities import Favoured
-from maci.controller.bandit import Choice
 from maci.controller.caution import Dissent, Harm, PredictionSet, RolledBack, Watched
 from maci.controller.dials import Dials
-from maci.controller.regime import Regime
-from maci.controller.stopping import StopReason
-from maci.controller.triage import Triaged
+from maci.controller.policies.bandit import Choice
+from maci.controller.stop import StopReason
+from maci.controller.triage import Regime, Triaged
 from maci.moderator.analysis import Analysis
-
-__all__ = [
-    "Admission",
-    "CheckedCitation",
-    "Decision",
-    "Dialled",
-    "Finished",
-    "Gained",
-    "Gated",
-    "Initialized",
-    "Measured",
-    "Minority",
-    "Planned",
-    "Triaged",
-    "Watched",
-    "Weighed",
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

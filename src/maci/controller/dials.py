@@ -1,14 +1,27 @@
-"""The two dials and a closed round as the controller sees it."""
+"""The two dials and a closed round as the controller sees it.
+
+Where the dials start (SPEC 6, D5).
+
+========  ========  ======
+Q₀        D₀        CL⁽¹⁾
+========  ========  ======
+high      low       0.7
+low       high      0.9
+otherwise           0.8
+========  ========  ======
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from statistics import median
 
-from maci.controller.bandit import Choice
+from maci.config import Config
+from maci.config import Dials as DialsConfig
+from maci.controller.policies.bandit import Choice
 from maci.llm.usage import Bound
 from maci.moderator.gate import Candidate
-
-__all__ = ["Dials", "Summary"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +62,41 @@ class Summary:
     """By its end, on all calls."""
     choice: Choice | None = None
     """Under which the round was played, where the schedule learns."""
+
+
+def first_cl(q0: float | None, d0: float | None, config: DialsConfig) -> float:
+    """CL⁽¹⁾ from the opening's evidence quality and disagreement.
+
+    >>> first_cl(0.8, 0.2, DialsConfig()), first_cl(0.4, 0.6, DialsConfig()), first_cl(None, 0.6, DialsConfig())
+    (0.7, 0.9, 0.8)
+    """
+    if q0 is None or d0 is None:
+        return 0.8
+    if q0 >= config.q_hi and d0 <= config.d_lo:
+        return 0.7
+    if q0 <= config.q_lo and d0 >= config.d_hi:
+        return 0.9
+    return 0.8
+
+
+def first_tau_q(cosines: Sequence[float], config: Config) -> tuple[float, str | None]:
+    """τ_Q⁽¹⁾, and what to tell the user where it was fitted to the evidence instead of calibrated.
+
+    >>> first_tau_q([0.2, 0.3, 0.4], Config())[0]
+    0.3
+    """
+    tau = config.gate.tau_q
+    fitted = fitted_tau_q(tau, cosines, config)
+    if fitted is None:
+        return tau, None
+    return fitted, (
+        f"no calibration profile: τ_Q starts at {fitted:.3f}, the smaller of {tau:g} and the median cosine of the "
+        f"{len(cosines)} retrieved spans"
+    )
+
+
+def fitted_tau_q(tau: float, cosines: Sequence[float], config: Config) -> float | None:
+    """The smaller of a τ_Q and the median of what there is to admit; ``None`` where it is calibrated or must not be fitted."""
+    if config.calibration.made_for or not config.gate.fit_tau_q or not cosines:
+        return None
+    return max(0.0, min(tau, median(cosines)))

@@ -7,18 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from maci.belief import Vector
 from maci.controller.acquiring import conclude
-from maci.controller.answering import abstention
-from maci.controller.calibrated import calibrated, is_calibrated
 from maci.controller.decisions import Decision, Initialized
+from maci.controller.ending import abstention
 from maci.controller.opening import close_opening, opening_quality
-from maci.controller.reading import Reading
-from maci.controller.regime import Regime, regime
+from maci.controller.reading import Reading, calibrated, is_calibrated
 from maci.controller.state import State, as_mapping
-from maci.controller.triage import Check, Prospect, Stage, Triaged, chance_right, checks, prospects
-
-__all__ = ["after_first", "after_opening"]
+from maci.controller.triage import Check, Prospect, Regime, Stage, Triaged, chance_right, checks, prospects, regime
+from maci.moderator.belief import Vector
 
 Step = tuple[State, tuple[Decision, ...]]
 

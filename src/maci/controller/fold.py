@@ -12,14 +12,13 @@ from typing import assert_never
 import numpy as np
 
 from maci.acquisition.residual import Asked
-from maci.agents.argument import Usage
+from maci.agents.judges.panel import check_families
 from maci.controller import acquiring
 from maci.controller.acquiring import conclude
 from maci.controller.decisions import Decision
 from maci.controller.dials import Dials
 from maci.controller.ending import finish, forfeit
 from maci.controller.escalation import after_first, after_opening
-from maci.controller.going_on import go_on
 from maci.controller.inputs import (
     Acquired,
     Exhausted,
@@ -38,12 +37,10 @@ from maci.controller.inputs import (
     unpack,
 )
 from maci.controller.opening import close_opening
-from maci.controller.rounds import close_round
+from maci.controller.rounds import close_round, go_on
 from maci.controller.state import State, argument_id, fill_slots
 from maci.errors import ConfigError, InputError
-from maci.judge.panel import check_families
-
-__all__ = ["expected", "start", "step"]
+from maci.llm.usage import Usage
 
 Step = tuple[State, tuple[Decision, ...]]
 

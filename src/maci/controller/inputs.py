@@ -16,35 +16,14 @@ from numpy.typing import NDArray
 
 from maci.acquisition.plan import Candidate
 from maci.acquisition.utilities import Stakes
-from maci.agents.argument import Turn, Usage
-from maci.case.case import Case
+from maci.agents.argument import Turn
+from maci.agents.judges.crit import CritScore
+from maci.cases.case import Case
 from maci.config import Config
-from maci.controller.bandit import Learned
+from maci.controller.policies.bandit import Learned
 from maci.errors import InputError
 from maci.evidence.span import Span
-from maci.judge.crit import CritScore
-
-__all__ = [
-    "Acquired",
-    "Exhausted",
-    "Input",
-    "Intervened",
-    "JudgeAbstention",
-    "Lost",
-    "Opened",
-    "Pending",
-    "Resolved",
-    "Retrieved",
-    "Scored",
-    "Seat",
-    "Sent",
-    "Surveyed",
-    "TurnFailed",
-    "TurnTaken",
-    "pack",
-    "unpack",
-    "usage_of",
-]
+from maci.llm.usage import Usage
 
 
 def pack(vector: NDArray[np.float32]) -> str:

@@ -7,18 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.belief import Vector, entropy, total_variation
 from maci.controller.decisions import Admission, Measured
 from maci.controller.dials import Summary
 from maci.controller.reading import cited, gold_index, widen
 from maci.controller.state import State
 from maci.llm.usage import Bound
 from maci.moderator.analysis import analyse
+from maci.moderator.belief import Vector, entropy, total_variation
 from maci.moderator.gate import Candidate
 from maci.moderator.plateau import Progress, flags
 from maci.moderator.signals import evidence_quality, information_gain, normalised_entropy, overlap
-
-__all__ = ["mean", "measure", "theta"]
 
 
 def measure(

@@ -8,21 +8,18 @@ from dataclasses import replace
 import numpy as np
 
 from maci.controller.decisions import Decision, Initialized
-from maci.controller.dials import Dials
+from maci.controller.dials import Dials, first_tau_q
 from maci.controller.ending import finish
-from maci.controller.going_on import by_hand, next_round
-from maci.controller.initialize import first_tau_q
 from maci.controller.measuring import theta
+from maci.controller.policies.base import scheduler
 from maci.controller.reading import Reading, cited, correct, spread
-from maci.controller.regime import regime
-from maci.controller.schedule import scheduler
+from maci.controller.rounds import by_hand, next_round
 from maci.controller.state import State, as_mapping, check_citations
-from maci.controller.watching import FORMAT as WATCHED
-from maci.controller.watching import remember_opening
+from maci.controller.triage import regime
+from maci.controller.watch import FORMAT as WATCHED
+from maci.controller.watch import remember_opening
 from maci.evidence.source import CASE
 from maci.moderator.signals import evidence_qualities, evidence_quality, overlap
-
-__all__ = ["close_opening", "opening_quality"]
 
 
 def close_opening(state: State) -> tuple[State, tuple[Decision, ...]]:

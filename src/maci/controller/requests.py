@@ -11,13 +11,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from maci.agents.anchor import Anchor, TurnRequest
+from maci.agents.judges.crit import ScoreRequest
+from maci.agents.judges.panel import shuffled
 from maci.controller.acquiring import question
 from maci.controller.state import State, as_mapping, check_citations
 from maci.evidence.source import CASE
-from maci.judge.crit import ScoreRequest
-from maci.judge.panel import shuffled
-
-__all__ = ["Want", "call_seed", "question", "score_request", "turn_request", "wants"]
 
 
 class Want(NamedTuple):

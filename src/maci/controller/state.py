@@ -14,27 +14,22 @@ from maci.acquisition.plan import Item
 from maci.acquisition.residual import Asked
 from maci.acquisition.utilities import Utilities, utilities_of
 from maci.agents.anchor import Admitted, Finding, seat_letter
-from maci.agents.argument import Argument, Turn, Usage
-from maci.belief import Vector
-from maci.case.outcomes import canonical, unnamed
+from maci.agents.argument import Argument, Turn
+from maci.agents.judges.crit import CritScore
+from maci.agents.judges.panel import Slot, slots
+from maci.cases.outcomes import canonical, unnamed
 from maci.config import Config
-from maci.controller.bandit import Choice
 from maci.controller.caution import Memory
 from maci.controller.decisions import CheckedCitation, Finished, Planned
 from maci.controller.dials import Dials, Summary
 from maci.controller.inputs import Acquired, Intervened, Opened
-from maci.controller.stopping import StopReason
+from maci.controller.policies.bandit import Choice
+from maci.controller.stop import StopReason
 from maci.controller.triage import Stage
-from maci.evidence.citation import quote_score
-from maci.evidence.span import Span
-from maci.judge.crit import CritScore
-from maci.judge.panel import Slot, slots
-from maci.llm.usage import Bound
+from maci.evidence.span import Span, quote_score
+from maci.llm.usage import Bound, Usage
+from maci.moderator.belief import Vector
 from maci.moderator.plateau import Progress
-
-__all__ = [
-    "Closing", "Scores", "Stake", "State", "argument_id", "as_mapping", "check_citations", "first_agent",
-]  # fmt: skip
 
 Scores = Mapping[str, Mapping[str, CritScore | None]]
 

@@ -12,8 +12,6 @@ from collections.abc import Iterable, Iterator
 
 from maci.evidence.span import sentences
 
-__all__ = ["LEAST", "MOST", "chunks", "stream_chunks", "words"]
-
 LEAST, MOST = 60, 120
 _LETTERS_PER_WORD = 8
 _PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*")

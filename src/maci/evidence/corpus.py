@@ -20,15 +20,6 @@ from maci.evidence.span import Span
 if TYPE_CHECKING:
     from maci.evidence.index import Progress
 
-__all__ = [
-    "Corpus",
-    "IndexReport",
-    "ReadOptions",
-    "Skipped",
-    "find_files",
-    "is_index",
-    "update_index",
-]
 
 _PASSED_OVER = frozenset({"__pycache__", "node_modules"})
 

@@ -1,4 +1,8 @@
-"""One file → spans. What cannot be read raises :class:`Unreadable` with the reason and what to do about it.
+"""The text a reader of an HTML page would see.
+
+The text layer of a PDF, page by page, through pypdf (extra ``pdf``).
+
+One file → spans. What cannot be read raises :class:`Unreadable` with the reason and what to do about it.
 
 ==========================  ================================================================================
 .txt .md                    packed into pieces of 60–120 words, read as a stream
@@ -12,16 +16,93 @@ from __future__ import annotations
 
 import codecs
 import csv
+import importlib
 import json
+import logging
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from html.parser import HTMLParser
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
+from maci.errors import install
 from maci.evidence.chunk import chunks, stream_chunks
 from maci.evidence.span import Span
 
-__all__ = ["SUFFIXES", "ReadOptions", "Unreadable", "read_document"]
+_HIDDEN = {"script", "style", "noscript", "template", "svg", "math", "iframe", "object", "select", "textarea"}
+_BLOCK_TAGS = """
+address article aside blockquote body br caption dd details div dl dt figcaption figure footer form h1 h2 h3 h4 h5 h6
+header hr html li main nav ol p pre section summary table td th title tr ul
+"""
+_BLOCKS = frozenset(_BLOCK_TAGS.split())
+_INLINE_SPACE = re.compile(r"\s+")
+_SPACE = re.compile(r" ?\n[ \n]*")
+
+
+def visible_text(blocks: Iterable[str]) -> str:
+    r"""Text without markup, scripts and styles; block elements become paragraphs.
+
+    >>> visible_text(["<h1>Dengue</h1><p>High&nbsp;fe", "ver <b>and</b> rash.<script>x()</script>"])
+    'Dengue\n\nHigh fever and rash.'
+    """
+    parser = _Parser()
+    for block in blocks:
+        parser.feed(block)
+    parser.close()
+    return _SPACE.sub("\n\n", "".join(parser.pieces)).strip()
+
+
+class _Parser(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.pieces: list[str] = []
+        self._hidden = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in _HIDDEN:
+            self._hidden += 1
+        elif tag in _BLOCKS:
+            self.pieces.append("\n")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in _HIDDEN:
+            self._hidden = max(0, self._hidden - 1)
+        elif tag in _BLOCKS:
+            self.pieces.append("\n")
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden:
+            self.pieces.append(_INLINE_SPACE.sub(" ", data))
+
+
+def page_texts(path: Path, note: Callable[[str], None]) -> Iterator[tuple[int, str]]:
+    """(page number, text) of every page that can be read; ``note`` is told how many could not."""
+    try:
+        pypdf: Any = importlib.import_module("pypdf")
+    except ImportError as error:
+        raise Unreadable(f"PDF needs the package 'pypdf': {install('pdf')}") from error
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
+    bad = 0
+    try:
+        with path.open("rb") as stream:
+            reader = pypdf.PdfReader(stream)
+            if reader.is_encrypted and not reader.decrypt(""):
+                raise Unreadable("protected by a password: save a copy without one")
+            for number in range(len(reader.pages)):
+                try:
+                    text = reader.pages[number].extract_text()
+                except Exception:  # pypdf raises whatever a malformed page makes it trip over
+                    bad += 1
+                    continue
+                yield number + 1, text
+    except (Unreadable, OSError):
+        raise
+    except Exception as error:  # likewise for the file as a whole
+        raise Unreadable(f"broken PDF: {error or type(error).__name__}") from error
+    if bad:
+        note(f"{bad} pages could not be read and were left out")
+
 
 _BLOCK = 1 << 16
 _LONGEST_FIELD = 16 << 20
@@ -122,7 +203,6 @@ def _read_text(file: _File) -> Iterator[Span]:
 
 
 def _read_html(file: _File) -> Iterator[Span]:
-    from maci.evidence.hypertext import visible_text
 
     with _open_text(file.path) as stream:
         yield from _spans(chunks(visible_text(_blocks(stream))), file.source)
@@ -211,7 +291,6 @@ def _value(row: Mapping[str, object], names: Iterable[str]) -> str | None:
 
 
 def _read_pdf(file: _File) -> Iterator[Span]:
-    from maci.evidence.pdf import page_texts
 
     for number, text in page_texts(file.path, file.note):
         yield from _spans(chunks(text), f"{file.source}#page={number}")

@@ -1,4 +1,6 @@
-"""φ: the encoder protocol and the one place that turns a name into an encoder.
+"""Unit rows: what every encoder returns.
+
+φ: the encoder protocol and the one place that turns a name into an encoder.
 
 =====================  ======================================================================================
 name                   encoder
@@ -14,17 +16,29 @@ name                   encoder
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from maci.errors import ConfigError
-from maci.evidence.encoders.cache import CachedEncoder
-from maci.llm import weights
+from maci.llm.local import weights
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["CachedEncoder", "Encoder", "load_encoder"]
+
+def unit(rows: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+    """Each row divided by its length; a zero row stays zero.
+
+    >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
+    """
+    rows = np.asarray(rows, dtype=np.float32)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    result: NDArray[np.float32] = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+    return result
 
 
 class Encoder(Protocol):

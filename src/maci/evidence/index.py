@@ -27,8 +27,6 @@ from maci.evidence.documents import ReadOptions, Unreadable, read_document
 from maci.evidence.span import Span
 from maci.sqlite import log_ahead, make_tables
 
-__all__ = ["Index", "Progress"]
-
 Progress = Callable[[str, int, int], None]
 """Called with the file at hand, files done and files in all."""
 

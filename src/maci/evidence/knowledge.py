@@ -10,10 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from maci.case.case import parse_text
+from maci.cases.case import parse_text
 from maci.evidence.span import Span
-
-__all__ = ["Condition", "Test", "builtin_spans", "builtin_tone", "conditions", "wordings"]
 
 _FOLDER = Path(__file__).parent / "builtin"
 

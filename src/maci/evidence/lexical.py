@@ -20,8 +20,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Lexical", "normal_text", "terms"]
-
 _WORD = re.compile(r"[^\W_]+")
 _VERSION = 1
 """Raised when :func:`terms` changes: a saved index of another version is built anew."""

@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 
 from maci.errors import EvidenceError, InputError
 from maci.evidence.corpus import Corpus
-from maci.evidence.encode import CachedEncoder, Encoder
+from maci.evidence.encode import Encoder
+from maci.evidence.encoders.cache import CachedEncoder
 from maci.evidence.lexical import Lexical, normal_text
 from maci.evidence.span import Span, estimate_tokens
-
-__all__ = ["EMBEDDINGS", "Retriever", "estimate_tokens"]
 
 EMBEDDINGS = "embeddings.sqlite"
 """Where an index folder keeps its embeddings."""

@@ -6,10 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from maci.case.case import Case
+from maci.cases.case import Case
 from maci.evidence.span import Span, estimate_tokens, sentences
-
-__all__ = ["ACQUIRED", "CASE", "CaseEvidence", "EvidenceSource", "Retrieval", "case_spans", "document_spans"]
 
 CASE = "case"
 """The source of spans cut from the case's own text."""

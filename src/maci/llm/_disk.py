@@ -20,8 +20,6 @@ from typing import Any
 from maci.errors import EnvironmentError_
 from maci.sqlite import LOCKED, Trouble, log_ahead, make_tables, trouble
 
-__all__ = ["ReplyFile"]
-
 _FORMAT = 1
 _OFTEN, _MANY, _MOMENT = 100, 300_000, 0.25
 """Reads after which all keys are kept in memory, the most of them, and how many seconds others' may be missing."""

@@ -24,8 +24,6 @@ from typing import Literal
 from maci.errors import BudgetError
 from maci.llm.usage import Bound, Usage, dollars
 
-__all__ = ["Bound", "Draw", "Ledger", "Purse", "purse", "spending"]
-
 
 class Ledger:
     """Tokens and dollars spent and set aside under a ceiling; ``parent`` is the ceiling of the run it is part of."""

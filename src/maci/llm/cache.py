@@ -16,12 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from maci.llm.local.weights import cache_dir
 from maci.llm.model import Reply, Request, Token
 from maci.llm.tokens import schema_json
 from maci.llm.usage import Usage
-from maci.llm.weights import cache_dir
-
-__all__ = ["CacheStats", "ResponseCache", "as_hit", "canonical", "default_path", "request_key"]
 
 
 def default_path() -> Path:

@@ -16,15 +16,13 @@ from random import Random
 from time import monotonic
 
 from maci.errors import EnvironmentError_, Interrupted, ModelError
-from maci.llm.budget import Bound, Draw, purse
+from maci.llm.budget import Draw, purse
 from maci.llm.cache import ResponseCache, as_hit, canonical, request_key
 from maci.llm.limits import LONGEST_PAUSE, Limiter, Turn
 from maci.llm.model import Provider, Reply, Request
 from maci.llm.prices import Price
 from maci.llm.tokens import Prompt, PromptBound
-from maci.llm.usage import Usage
-
-__all__ = ["Client"]
+from maci.llm.usage import Bound, Usage
 
 _log = logging.getLogger(__name__)
 _FIRST, _LONGEST = 0.5, 30.0

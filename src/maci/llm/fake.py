@@ -18,14 +18,11 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from maci.llm.budget import Bound
 from maci.llm.client import Client
-from maci.llm.model import Message, Reply, Request
+from maci.llm.model import Reply, Request
 from maci.llm.prices import FREE, Price
 from maci.llm.tokens import Prompt
-from maci.llm.usage import Usage
-
-__all__ = ["Answer", "FakeModel", "FakeProvider", "Message", "Request"]
+from maci.llm.usage import Bound, Usage
 
 Answer: TypeAlias = Reply | str | BaseException | Callable[[Request], Any]
 """What comes of one request: a reply, its text alone, an error to raise, or a function (async or not) that gives one of these."""

@@ -16,8 +16,6 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-__all__ = ["FAMILIES", "family"]
-
 FAMILIES: Mapping[str, str] = MappingProxyType(
     {
         "ai2": "olmo molmo tulu",

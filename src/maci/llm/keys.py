@@ -30,19 +30,6 @@ from urllib.parse import urlsplit
 
 from maci.errors import ConfigError, WrongKey
 
-__all__ = [
-    "SERVICES",
-    "Key",
-    "Service",
-    "find_key",
-    "host_of",
-    "is_loopback",
-    "key_help",
-    "keys_file",
-    "redact",
-    "service_at",
-]
-
 
 class Key:
     """A secret. Its text is what :meth:`reveal` gives and nothing else does: not repr, str, a copy or a pickle."""

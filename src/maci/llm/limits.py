@@ -14,8 +14,6 @@ from typing import Self
 
 from maci.errors import Interrupted, ModelError, Overloaded, RateLimited, Unreachable
 
-__all__ = ["LONGEST_PAUSE", "CircuitOpen", "Limiter", "Turn"]
-
 LONGEST_PAUSE = 60.0
 """Seconds a server may ask us to wait; one that asks for longer is not waited for."""
 _FAULTS = 8

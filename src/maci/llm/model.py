@@ -12,8 +12,6 @@ from typing import Any, Literal, Protocol
 
 from maci.llm.usage import Bound, Usage
 
-__all__ = ["Message", "Model", "Provider", "Reply", "Request", "Schema", "Token"]
-
 
 @dataclass(frozen=True, slots=True)
 class Message:

@@ -16,8 +16,6 @@ from typing import Any
 from maci.errors import ConfigError
 from maci.llm.usage import Usage
 
-__all__ = ["FREE", "Price", "no_price", "price_of"]
-
 _PROVIDERS = {"gemini": "google"}
 """Our name of a provider → the table's, where they differ."""
 _UNPAID = frozenset({"local", "ollama", "vllm", "lmstudio", "llamacpp"})

@@ -15,8 +15,6 @@ from string import Template
 
 from maci.llm.model import Message
 
-__all__ = ["Prompt", "fingerprint", "load"]
-
 
 @dataclass(frozen=True, slots=True)
 class Prompt:

@@ -15,8 +15,6 @@ from typing import Any, Generic, TypeVar
 from maci.errors import BadReply
 from maci.llm.model import Message, Model, Request
 
-__all__ = ["Answer", "Unusable", "ask", "extract", "plain_keys"]
-
 T = TypeVar("T")
 
 _SHOWN = 4000

@@ -33,8 +33,6 @@ from collections.abc import Sequence
 
 from maci.llm.model import Message, Schema
 
-__all__ = ["Prompt", "PromptBound", "byte_bound", "schema_json"]
-
 _FIXED = 256
 """Tokens a template may add to a prompt: a default system message, a date, an opening and the reply's role marker."""
 _MESSAGE = 16

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from math import floor, log10
 from typing import NamedTuple
 
-__all__ = ["Bound", "Usage", "dollars"]
-
 
 def dollars(usd: float) -> str:
     """An amount with at least two figures of it to be seen.

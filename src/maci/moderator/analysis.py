@@ -8,10 +8,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.belief import Vector, entropy, smooth, total_variation
+from maci.moderator.belief import Vector, entropy, smooth, total_variation
 from maci.moderator.divergence import cross_entropy, row_entropies, transport, wasserstein
-
-__all__ = ["Analysis", "analyse"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,8 @@ from typing import Literal
 
 import numpy as np
 
-from maci.belief import Vector
 from maci.errors import InputError
-
-__all__ = ["COVERAGES", "Score", "nonconformity", "prediction_set", "quantile", "sizes", "smallest", "threshold"]
+from maci.moderator.belief import Vector
 
 Score = Literal["lac", "aps"]
 

@@ -26,21 +26,8 @@ from typing import cast
 
 import numpy as np
 
-from maci.belief import Vector, entropy, smooth
 from maci.errors import MissingExtra
-
-__all__ = [
-    "cross_entropy",
-    "disagreement",
-    "dispersion",
-    "jsd",
-    "kl",
-    "row_entropies",
-    "shared_information",
-    "transport",
-    "wasserstein",
-    "weighted_jsd",
-]
+from maci.moderator.belief import Vector, entropy, smooth
 
 
 def row_entropies(p: Vector) -> Vector:

@@ -10,8 +10,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Candidate", "Thresholds", "passes", "reaches", "rejection", "reverts", "rises"]
-
 _ROUNDING = 1e-9
 """A value this close below a gate is at the gate: τ_Q may have been fitted to that very value."""
 

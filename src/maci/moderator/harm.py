@@ -19,9 +19,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import TypeVar
 
-from maci.belief import Vector
-
-__all__ = ["collapsed", "conformed", "hollow", "lead", "majority", "same_words", "stubborn", "words"]
+from maci.moderator.belief import Vector
 
 _WORD = re.compile(r"\w+")
 _TIE = 1e-9

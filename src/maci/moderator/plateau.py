@@ -15,8 +15,6 @@ from dataclasses import dataclass
 
 from maci.config import Plateau
 
-__all__ = ["Flags", "Progress", "flags", "moving_average", "ratios"]
-
 
 @dataclass(frozen=True, slots=True)
 class Progress:

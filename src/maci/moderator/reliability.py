@@ -16,9 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from maci.belief import Vector
-
-__all__ = ["update", "weights"]
+from maci.moderator.belief import Vector
 
 
 def update(gamma: float, crit: float | None, *, decay: float) -> float:

@@ -18,9 +18,7 @@ from math import log2
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.belief import Vector, entropy
-
-__all__ = ["evidence_qualities", "evidence_quality", "information_gain", "jaccard", "normalised_entropy", "overlap"]
+from maci.moderator.belief import Vector, entropy
 
 
 def evidence_quality(vectors: Sequence[NDArray[np.float32]], theta: NDArray[np.float32]) -> float | None:

@@ -11,16 +11,14 @@ from math import isclose
 from typing import Any, cast
 
 from maci.config import Config, unplanned
-from maci.controller.calibrated import check_made_for
 from maci.controller.decisions import Decision
+from maci.controller.events import Event, is_decision, tree
 from maci.controller.fold import expected, start, step
 from maci.controller.inputs import Acquired, Input, Lost, Opened, Sent, Surveyed
+from maci.controller.reading import check_made_for
 from maci.controller.requests import wants
 from maci.controller.state import State
 from maci.errors import InputError, ReplayMismatch
-from maci.record.events import Event, is_decision, tree
-
-__all__ = ["OffPolicy", "Replayed", "difference", "replay", "replay_with"]
 
 TOLERANCE = 1e-9
 PROSE = frozenset({"notes", "warnings", "detail", "why", "reason", "decides"})

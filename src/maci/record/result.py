@@ -10,16 +10,11 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from maci.controller.caution import Dissent, PredictionSet, RolledBack
-from maci.controller.decisions import Finished, Initialized, Planned, Triaged
-from maci.controller.regime import Regime
-from maci.controller.stopping import StopReason
-from maci.controller.triage import Check, Prospect, Stage
-from maci.record.events import Event
+from maci.controller.decisions import Finished, Initialized, Planned
+from maci.controller.events import Event
+from maci.controller.stop import StopReason
+from maci.controller.triage import Check, Prospect, Regime, Stage, Triaged
 from maci.record.plan import FavouredPage, PlanPage, plan_of
-
-__all__ = [
-    "AskResult", "DissentView", "MinorityView", "PredictionSetView", "Result", "RolledBackView", "Verdict", "last_plan", "stage_of",
-]  # fmt: skip
 
 
 class MinorityView(BaseModel):

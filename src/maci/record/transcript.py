@@ -23,11 +23,9 @@ from typing import IO, Self
 
 from pydantic import ValidationError
 
+from maci.controller.events import FORMAT, Event, dump, parse
 from maci.controller.inputs import Opened
 from maci.errors import EnvironmentError_, InputError, TranscriptError
-from maci.record.events import FORMAT, Event, dump, parse
-
-__all__ = ["Recording", "Transcript", "read"]
 
 _GENESIS = hashlib.sha256(b"maci transcript").hexdigest()
 _AGAIN = "what is on disk can be continued with --resume"

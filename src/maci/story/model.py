@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from maci.agents.argument import Argument, Usage
-from maci.controller.bandit import Choice
+from maci.agents.argument import Argument
+from maci.agents.judges.crit import CritScore
 from maci.controller.caution import Watched
-from maci.controller.decisions import Admission, Measured, Triaged
+from maci.controller.decisions import Admission, Measured
 from maci.controller.dials import Dials
 from maci.controller.inputs import Intervened
-from maci.controller.regime import Regime
-from maci.judge.crit import CritScore
-
-__all__ = ["Call", "Cited", "Hand", "Judged", "Round", "Said", "hand_words"]
+from maci.controller.policies.bandit import Choice
+from maci.controller.triage import Regime, Triaged
+from maci.llm.usage import Usage
 
 Belief = Mapping[str, float]
 

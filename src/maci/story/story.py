@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Self, assert_never
 
-from maci.agents.argument import Usage
+from maci.controller.caution import Watched
 from maci.controller.decisions import (
     Decision,
     Dialled,
@@ -20,11 +20,10 @@ from maci.controller.decisions import (
     Initialized,
     Measured,
     Planned,
-    Triaged,
-    Watched,
     Weighed,
 )
 from maci.controller.dials import Dials
+from maci.controller.events import Event
 from maci.controller.inputs import (
     Acquired,
     Exhausted,
@@ -42,13 +41,11 @@ from maci.controller.inputs import (
     usage_of,
 )
 from maci.controller.state import argument_id
+from maci.controller.triage import Triaged
 from maci.errors import InputError
-from maci.evidence.citation import quote_places
-from maci.evidence.span import Span
-from maci.record.events import Event
+from maci.evidence.span import Span, quote_places
+from maci.llm.usage import Usage
 from maci.story.model import Call, Cited, Hand, Judged, Round, Said, hand_words
-
-__all__ = ["Story"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,20 +11,19 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 
+from maci.controller.events import Event
 from maci.errors import EnvironmentError_, InputError, MaciError
-from maci.page.markup import Markup
-from maci.record.events import Event
+from maci.render.markup import Markup
 from maci.story import Story
-from maci.web import exports, routes, steer, studies, v1
-from maci.web.asking import Asking
+from maci.web import exports, routes, steer, v1
 from maci.web.desk import Desk, NotHere
 from maci.web.guard import Guard, TooMuch
+from maci.web.live import Asking
+from maci.web.pages import studies
 from maci.web.pages.layout import problem
-from maci.web.pages.lines import line
+from maci.web.pages.log import line
 from maci.web.pages.panels import panels
-from maci.web.settings import Settings
-
-__all__ = ["create_app"]
+from maci.web.server import Settings
 
 
 class _Pages:

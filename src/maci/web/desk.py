@@ -16,21 +16,17 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from maci.acquisition.plan import Item
-from maci.case.case import Case
+from maci.cases.case import Case
 from maci.controller.decisions import Finished
+from maci.controller.events import Event
 from maci.controller.inputs import Intervened, Opened
 from maci.errors import EnvironmentError_, InputError
-from maci.panel.seating import Choice, Seated, reseat, seat_case
-from maci.record.events import Event
 from maci.record.transcript import Transcript, read
+from maci.seating.seating import Choice, Seated, reseat, seat_case
 from maci.story import Story
-from maci.web.asking import Asking
-from maci.web.broadcast import Broadcast
 from maci.web.history import History, Summary
-from maci.web.live import Live, Prepared
-from maci.web.settings import Settings
-
-__all__ = ["Desk", "NotHere", "Run", "Show"]
+from maci.web.live import Asking, Broadcast, Live, Prepared
+from maci.web.server import Settings
 
 _RENDER = 0.2
 """Seconds between two drawings of what is true now."""

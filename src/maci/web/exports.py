@@ -12,19 +12,17 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, Response
 
 from maci.errors import InputError
-from maci.page.document import policy
-from maci.panel.seating import unpriced
 from maci.record.result import Result
 from maci.record.transcript import read
-from maci.report.html import to_html
-from maci.report.markdown import to_markdown
-from maci.report.provenance import Provenance
+from maci.render.markup import policy
+from maci.seating.seating import unpriced
 from maci.story import Story
+from maci.story.report.html import to_html
+from maci.story.report.markdown import to_markdown
+from maci.story.report.sources import Provenance
 from maci.web.desk import NotHere, Run
 from maci.web.history import FILE
 from maci.web.routes import desk_of
-
-__all__ = ["router"]
 
 router = APIRouter()
 

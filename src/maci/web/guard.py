@@ -23,9 +23,7 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from maci.web.settings import Settings, is_loopback_host
-
-__all__ = ["POLICY", "Guard", "TooMuch", "Visit"]
+from maci.web.server import Settings, is_loopback_host
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

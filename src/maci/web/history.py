@@ -11,8 +11,6 @@ from typing import Any, Literal
 
 from maci.errors import InputError
 
-__all__ = ["FILE", "History", "Summary"]
-
 FILE = "transcript.jsonl"
 _TAIL = 1 << 16
 _LONGEST = 16 << 20

@@ -9,22 +9,19 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.sse import EventSourceResponse
 
-from maci.case.case import builtin_cases
+from maci.cases.case import builtin_cases
 from maci.errors import InputError, MaciError
-from maci.panel.unnamed import unnamed
-from maci.record.otherwise import other_rules, otherwise
+from maci.record.whatif import other_rules, otherwise
+from maci.seating.unnamed import unnamed
 from maci.web import forms
-from maci.web.again import fields_of
 from maci.web.desk import Desk, NotHere
+from maci.web.forms import fields_of
 from maci.web.guard import Visit
 from maci.web.pages.compare import Side, compare_page, replay_page
 from maci.web.pages.debate import controls, debate_page, replay_form
 from maci.web.pages.home import home_page
-from maci.web.pages.layout import STATIC, static
+from maci.web.pages.layout import STATIC, static, title_of
 from maci.web.pages.new import new_page
-from maci.web.pages.words import title_of
-
-__all__ = ["router"]
 
 router = APIRouter()
 

@@ -9,19 +9,17 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import UploadFile
 
-from maci.case.case import Case, builtin_cases
+from maci.cases.case import Case, builtin_cases
 from maci.controller.inputs import Intervened
 from maci.errors import InputError, MaciError
-from maci.panel.seating import Choice
+from maci.seating.seating import Choice
 from maci.web import forms
 from maci.web.desk import Desk
 from maci.web.forms import Upload
 from maci.web.guard import Guard
+from maci.web.pages.layout import sign_in_page
 from maci.web.pages.new import new_page
-from maci.web.pages.others import sign_in_page
 from maci.web.routes import desk_of, link, visit_of
-
-__all__ = ["Stale", "router"]
 
 router = APIRouter()
 

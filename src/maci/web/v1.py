@@ -18,17 +18,16 @@ from fastapi.responses import JSONResponse, Response
 from fastapi.sse import EventSourceResponse, format_sse_event
 from pydantic import BaseModel, ConfigDict, Field
 
-from maci.case.case import parse_case
+from maci.cases.case import parse_case
 from maci.controller.decisions import Finished
 from maci.errors import EnvironmentError_, InputError
+from maci.render.numbers import percent
 from maci.story import Story
 from maci.story.words import shown
 from maci.web.desk import Run
 from maci.web.forms import choice_of, panels
-from maci.web.pages.words import percent, stop_words
+from maci.web.pages.layout import stop_words
 from maci.web.routes import desk_of
-
-__all__ = ["router"]
 
 router = APIRouter(prefix="/v1")
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maci.acquisition.gain import choose, gain, gains, joint_gain, posterior, value
-from maci.belief import entropy
 from maci.errors import InputError
+from maci.moderator.belief import entropy
 
 
 def brute(p: np.ndarray, tables: list[np.ndarray]) -> float:

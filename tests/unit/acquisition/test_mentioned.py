@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from maci.acquisition.mentioned import Mentioned
+from maci.acquisition.features import Mentioned
 from maci.acquisition.proposals import Surveyor, known
 from maci.acquisition.residual import Residual
 from maci.agents.reader.library import Library
-from maci.case.case import builtin_cases
+from maci.cases.case import builtin_cases
 from maci.evidence.encode import load_encoder
 from maci.evidence.knowledge import conditions, wordings
 from maci.evidence.span import Span

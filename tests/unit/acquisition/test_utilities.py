@@ -7,7 +7,7 @@ import pytest
 
 from maci.acquisition.gain import gain, value, with_silence
 from maci.acquisition.utilities import Stakes, Utilities, check_stakes, favoured, load_stakes, read_stakes, utilities_of
-from maci.case.outcomes import OutcomeSpace
+from maci.cases.outcomes import OutcomeSpace
 from maci.errors import InputError
 
 SPACE = OutcomeSpace(labels=("Malaria", "Gout", "no"), aliases={"podagra": "Gout"})

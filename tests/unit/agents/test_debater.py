@@ -18,9 +18,8 @@ from maci.agents.debater.elicit import label_masses
 from maci.agents.debater.prompt import messages
 from maci.agents.fake import request_stub
 from maci.errors import BadReply
-from maci.evidence.citation import Citation
 from maci.evidence.source import ACQUIRED, CASE
-from maci.evidence.span import Span
+from maci.evidence.span import Citation, Span
 from maci.llm.fake import FakeModel
 from maci.llm.model import Reply, Request, Token
 

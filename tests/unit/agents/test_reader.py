@@ -13,12 +13,10 @@ from maci.agents.argument import Argument
 from maci.agents.contentiousness import STANCES, stance
 from maci.agents.fake import request_stub
 from maci.agents.reader.families import FAMILIES, Bayesian
-from maci.agents.reader.findings import weigh
-from maci.agents.reader.library import Library, about
+from maci.agents.reader.library import Library, about, weigh
 from maci.agents.reader.reader import Conduct, Reader
-from maci.evidence.citation import Citation
 from maci.evidence.fake import HashEncoder
-from maci.evidence.span import Span
+from maci.evidence.span import Citation, Span
 
 OUTCOMES = ("Dengue", "Measles", "Gout")
 SPANS = [

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from maci.cli.app import app
 from maci.config import Config
+from maci.controller.events import is_decision
 from maci.controller.fold import start, step
 from maci.evidence.fake import HashEncoder
-from maci.record.events import is_decision
 from maci.record.replay import replay
 from maci.record.result import AskResult
 from maci.record.transcript import read
@@ -38,7 +38,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.startswith("MACI_")]:
         monkeypatch.delenv(name)
-    monkeypatch.setattr("maci.panel.seating.load_encoder", lambda *args, **more: HashEncoder())
+    monkeypatch.setattr("maci.seating.seating.load_encoder", lambda *args, **more: HashEncoder())
     (tmp_path / "case.yaml").write_text(CASE)
     (tmp_path / "sure.yaml").write_text(PANEL % (0.98, 0.02))
     (tmp_path / "unsure.yaml").write_text(PANEL % (0.52, 0.48))

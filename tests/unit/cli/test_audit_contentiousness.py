@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from maci.llm.fake_server import FakeServer
+from fake_server import FakeServer
 
 SMALL = ("--levels", "0.9,0.1", "--topics", "dengue", "--topics", "lupus", "--seeds", 1, "--rounds", 2)
 

@@ -13,8 +13,8 @@ from pydantic import TypeAdapter
 
 from dataset_files import pairs as write_pairs
 from fake_house import FakeHouse
-from maci.audit.judges.audit import Audit
 from maci.errors import WrongKey
+from maci.lab.audit.judges.audit import Audit
 
 FROZEN = Path(__file__).parents[2] / "transcripts" / "format-3.jsonl"
 QUICK = ("--n", 9, "--probed", 3, "--resamples", 50)

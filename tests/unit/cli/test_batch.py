@@ -50,8 +50,8 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.startswith("MACI_")]:
         monkeypatch.delenv(name)
-    monkeypatch.setattr("maci.panel.seating.load_encoder", lambda *args, **more: HashEncoder())
-    monkeypatch.setattr("maci.panel.tables.Tables._seat", table)
+    monkeypatch.setattr("maci.seating.seating.load_encoder", lambda *args, **more: HashEncoder())
+    monkeypatch.setattr("maci.seating.tables.Tables._seat", table)
     asked.clear()
     trouble.clear()
     cases = [

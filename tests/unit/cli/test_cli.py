@@ -15,14 +15,15 @@ from pathlib import Path
 import pytest
 
 from helpers import script, seat, settings, turn, write
-from maci.agents.argument import Turn, Usage
+from maci.agents.argument import Turn
 from maci.agents.fake import FunctionAgent
 from maci.errors import ContentRefused, EnvironmentError_
 from maci.evidence.fake import HashEncoder
 from maci.evidence.knowledge import conditions
-from maci.record.otherwise import other_rules
+from maci.llm.usage import Usage
 from maci.record.replay import replay
 from maci.record.transcript import Transcript, read
+from maci.record.whatif import other_rules
 
 MACI = str(Path(sys.executable).parent / "maci")
 
@@ -33,12 +34,12 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.startswith("MACI_")]:
         monkeypatch.delenv(name)
-    monkeypatch.setattr("maci.panel.seating.load_encoder", lambda *args, **more: HashEncoder())
+    monkeypatch.setattr("maci.seating.seating.load_encoder", lambda *args, **more: HashEncoder())
 
 
 def tables(monkeypatch: pytest.MonkeyPatch, make: Callable) -> None:
     """Seat other agents than a script can describe."""
-    monkeypatch.setattr("maci.panel.tables.Tables._seat", lambda self, case, seed: make(case))
+    monkeypatch.setattr("maci.seating.tables.Tables._seat", lambda self, case, seed: make(case))
 
 
 PANEL = """
@@ -532,7 +533,7 @@ def test_help_says_what_the_exit_codes_mean() -> None:
 SLOW = """
 import asyncio, sys
 sys.path.insert(0, {tests!r})
-import maci.panel.seating as command
+import maci.seating.seating as command
 from helpers import script, seat, turn
 from maci.agents.fake import FunctionAgent
 from maci.cli import main

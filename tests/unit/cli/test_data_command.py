@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from dataset_files import write_all
-from maci.case.datasets import SETS
 from maci.cli.app import app
 from maci.errors import CheckFailed, InputError
+from maci.lab.datasets import SETS
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_verify_is_content_with_the_very_file(tmp_path: Path, monkeypatch: pytes
     path.parent.mkdir()
     path.write_bytes(b"[]")
     pinned = {"ciar/CIAR.json": (hashlib.sha256(b"[]").hexdigest(), 2)}
-    monkeypatch.setattr("maci.case.datasets.dataset._pins", lambda: pinned)
+    monkeypatch.setattr("maci.lab.datasets.dataset._pins", lambda: pinned)
     assert run("verify", "ciar", "--data", tmp_path).split() == ["as", "described", "ciar/CIAR.json"]
 
 
@@ -116,7 +116,7 @@ def test_help_imports_no_data_set(words: list[str]) -> None:
     code = (
         "import sys\nfrom maci.cli.app import app\n"
         f"try:\n    app({words!r})\nexcept SystemExit:\n    pass\n"
-        "assert not [m for m in sys.modules if m.startswith('maci.case')], 'imported'\n"
+        "assert not [m for m in sys.modules if m.startswith('maci.cases')], 'imported'\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

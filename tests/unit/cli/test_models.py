@@ -19,11 +19,11 @@ from typing import Any
 
 import pytest
 
+from fake_server import FakeServer, Faults
 from maci.cli.checks import _try
 from maci.controller.inputs import Lost, Sent
 from maci.errors import BadRequest
 from maci.evidence.fake import HashEncoder
-from maci.llm.fake_server import FakeServer, Faults
 from maci.llm.model import Reply
 from maci.llm.usage import Usage
 from maci.record.replay import replay
@@ -41,7 +41,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("XDG_CONFIG_HOME", "MACI_CACHE"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     monkeypatch.setenv("MINE", "sk-this-is-the-key-of-the-tests")
-    monkeypatch.setattr("maci.panel.seating.load_encoder", lambda *args, **more: HashEncoder())
+    monkeypatch.setattr("maci.seating.seating.load_encoder", lambda *args, **more: HashEncoder())
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from maci.cli.app import app
 from maci.errors import InputError, ModelError
-from maci.llm.weights import WEIGHTS
+from maci.llm.local.registry import WEIGHTS
 
 
 @pytest.fixture(autouse=True)

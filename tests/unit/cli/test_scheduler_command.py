@@ -18,7 +18,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("MACI_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("MACI_STATE", str(tmp_path / "state"))
-    monkeypatch.setattr("maci.panel.seating.load_encoder", lambda *a, **k: HashEncoder())
+    monkeypatch.setattr("maci.seating.seating.load_encoder", lambda *a, **k: HashEncoder())
 
 
 def debate(maci, out: str, *more: str, schedule: str = "ucb") -> None:
@@ -110,8 +110,8 @@ def test_reset_export_import_and_learn(maci) -> None:
 
 
 def test_a_result_stands_although_it_cannot_be_kept(maci, monkeypatch: pytest.MonkeyPatch) -> None:
+    from maci.calibration.schedules import Schedules
     from maci.errors import EnvironmentError_
-    from maci.scheduling.store import Schedules
 
     def full(*_: object) -> bool:
         raise EnvironmentError_("the disk is full")

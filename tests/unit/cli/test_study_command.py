@@ -21,7 +21,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.startswith("MACI_")]:
         monkeypatch.delenv(name)
-    monkeypatch.setattr("maci.study.worker.load_encoder", lambda *args, **more: HashEncoder())
+    monkeypatch.setattr("maci.lab.study.worker.load_encoder", lambda *args, **more: HashEncoder())
     write_cases(tmp_path)
 
 
@@ -32,7 +32,7 @@ def study(monkeypatch) -> Callable[..., None]:
     def make(reply=guess, **changes: object) -> None:
         Path("study.toml").write_text(toml(spec_data(**changes)), encoding="utf-8")
         monkeypatch.setattr(
-            "maci.study.worker.registry.build", lambda use, options: FakeMethod(options["name"], reply, [])
+            "maci.lab.study.worker.registry.build", lambda use, options: FakeMethod(options["name"], reply, [])
         )
 
     return make

@@ -11,18 +11,19 @@ import pytest
 from helpers import LABELS, arg, make_case, open_debate, play, seat, settings, turn
 from maci.acquisition.plan import Candidate
 from maci.acquisition.residual import Residual, Survey
-from maci.acquisition.sources.called import Called
+from maci.acquisition.sources.external import Called
 from maci.acquisition.sources.person import Person
 from maci.acquisition.sources.source import Reply
 from maci.acquisition.utilities import Stakes
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Request
 from maci.agents.fake import FunctionAgent
-from maci.case.outcomes import OutcomeSpace
+from maci.cases.outcomes import OutcomeSpace
 from maci.controller.acquiring import plan_for
-from maci.controller.decisions import Finished, Gained, Measured, Planned, Watched, Weighed
+from maci.controller.caution import Watched
+from maci.controller.decisions import Finished, Gained, Measured, Planned, Weighed
 from maci.controller.inputs import Acquired, Intervened, Surveyed, TurnTaken
-from maci.debate import debate
+from maci.debating.loop import debate
 from maci.errors import ConfigError
 from maci.evidence.span import Span
 from maci.record.replay import replay, replay_with
@@ -194,7 +195,7 @@ def test_only_what_the_source_can_answer_is_asked():
 def test_the_time_a_person_takes_to_answer_is_not_the_budgets(monkeypatch: pytest.MonkeyPatch):
     """The clock says 0 until a question is asked; then the answer takes an hour, and the budget is a minute."""
     clock = [0.0]
-    monkeypatch.setattr("maci.calls.clock.monotonic", lambda: clock[0])
+    monkeypatch.setattr("maci.debating.calls.monotonic", lambda: clock[0])
 
     async def ask(item: Any) -> str:
         clock[0] += 3600
@@ -215,7 +216,7 @@ def test_the_time_a_person_takes_to_answer_is_not_the_budgets(monkeypatch: pytes
 
 def test_a_hand_on_the_dials_while_a_person_thinks_does_not_start_the_clock(monkeypatch: pytest.MonkeyPatch):
     clock, queues = [0.0], list[asyncio.Queue[Intervened]]()
-    monkeypatch.setattr("maci.calls.clock.monotonic", lambda: clock[0])
+    monkeypatch.setattr("maci.debating.calls.monotonic", lambda: clock[0])
 
     async def ask(item: Any) -> str:
         clock[0] += 3600
@@ -235,7 +236,7 @@ def test_a_hand_on_the_dials_while_a_person_thinks_does_not_start_the_clock(monk
 
 def test_machines_that_take_too_long_after_a_person_has_answered_are_still_late(monkeypatch: pytest.MonkeyPatch):
     clock = [0.0]
-    monkeypatch.setattr("maci.calls.clock.monotonic", lambda: clock[0])
+    monkeypatch.setattr("maci.debating.calls.monotonic", lambda: clock[0])
 
     async def ask(item: Any) -> str:
         clock[0] += 3600
@@ -328,7 +329,7 @@ def test_a_decided_case_has_nothing_to_ask():
 
 def test_older_formats_end_without_a_plan():
     from helpers import open_debate
-    from maci.debate import debate
+    from maci.debating.loop import debate
 
     set_ = table(lambda item: True)
 

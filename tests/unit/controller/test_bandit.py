@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from maci.controller.bandit import (
+from maci.controller.policies.bandit import (
     ACTIONS,
     FEATURES,
     START,

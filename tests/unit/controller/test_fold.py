@@ -21,24 +21,16 @@ from helpers import (
     turn,
 )
 from maci.agents.argument import Turn
-from maci.case.outcomes import OutcomeSpace
-from maci.controller.calibrated import made_for
+from maci.agents.fake import FunctionJudge
+from maci.agents.judges.crit import CritScore, JudgeAbstained
+from maci.cases.outcomes import OutcomeSpace
 from maci.controller.decisions import Dialled, Gated, Initialized, Measured, Weighed
 from maci.controller.fold import expected, start, step
-from maci.controller.inputs import (
-    Exhausted,
-    Intervened,
-    JudgeAbstention,
-    Resolved,
-    Retrieved,
-    Scored,
-    TurnTaken,
-)
+from maci.controller.inputs import Exhausted, Intervened, JudgeAbstention, Resolved, Retrieved, Scored, TurnTaken
+from maci.controller.reading import made_for
 from maci.errors import ConfigError, InputError
-from maci.evidence.citation import Citation
 from maci.evidence.source import CaseEvidence
-from maci.judge.crit import CritScore, JudgeAbstained
-from maci.judge.fake import FunctionJudge
+from maci.evidence.span import Citation
 from maci.record.replay import replay, replay_with
 
 SPLIT = (script("x", turn(0.8, 0.1, 0.1)), script("y", turn(0.1, 0.8, 0.1)))

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from helpers import judge, of, open_debate, play, result, script, seat, settings, turn
-from maci.controller import learning
-from maci.controller.bandit import ACTIONS, Arms, Choice, Context, Learned, Lesson, Steps
 from maci.controller.decisions import Dialled, Measured
 from maci.controller.dials import Dials, Summary
 from maci.controller.inputs import Intervened
-from maci.controller.learning import context, decide, lessons
-from maci.controller.schedule import Learning, scheduler
+from maci.controller.policies import learning
+from maci.controller.policies.bandit import ACTIONS, Arms, Choice, Context, Learned, Lesson, Steps
+from maci.controller.policies.base import Learning, scheduler
+from maci.controller.policies.learning import context, decide, lessons
 from maci.errors import ConfigError, ReplayMismatch
 from maci.llm.usage import Bound
 from maci.moderator.gate import Candidate
@@ -151,7 +151,7 @@ def test_without_the_feasible_filter_that_test_would_fail(monkeypatch: pytest.Mo
 
 
 def test_without_the_bonus_untried_actions_would_never_be_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    from maci.controller import bandit
+    from maci.controller.policies import bandit
 
     def tried() -> set[int | None]:
         arms, seen = Arms.fresh(), set()

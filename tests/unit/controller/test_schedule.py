@@ -3,10 +3,9 @@ from __future__ import annotations
 import pytest
 
 from helpers import settings
-from maci.controller.dials import Dials, Summary
-from maci.controller.initialize import first_cl, first_tau_q
-from maci.controller.regime import regime
-from maci.controller.schedule import next_gates, scheduler
+from maci.controller.dials import Dials, Summary, first_cl, first_tau_q
+from maci.controller.policies.base import next_gates, scheduler
+from maci.controller.triage import regime
 from maci.moderator.gate import Candidate
 
 

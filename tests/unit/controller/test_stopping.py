@@ -8,7 +8,7 @@ import pytest
 
 from helpers import settings
 from maci.controller.dials import Dials, Summary
-from maci.controller.stopping import stop_reason
+from maci.controller.stop import stop_reason
 
 
 def at(round: int, **changes: object) -> Summary:

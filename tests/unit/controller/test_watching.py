@@ -12,7 +12,7 @@ from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Turn
 from maci.agents.fake import FunctionAgent
 from maci.controller.caution import Held, Move, Repeat, Watched
-from maci.debate import debate
+from maci.debating.loop import debate
 from maci.record.replay import replay
 
 ROUNDS = ("min_rounds=3", "max_rounds=3", "tau_q=0")

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from maci.errors import EvidenceError, install
-from maci.evidence.corpus import Corpus, IndexReport, ReadOptions, Skipped, is_index, update_index
+from maci.evidence.corpus import Corpus, IndexReport, Skipped, is_index, update_index
+from maci.evidence.documents import ReadOptions
 from maci.evidence.span import Span, span_id
 
 

@@ -14,8 +14,9 @@ import pytest
 from numpy.typing import NDArray
 
 from maci.errors import ConfigError, EnvironmentError_, MissingExtra, ModelError
-from maci.evidence.encode import CachedEncoder, Encoder, load_encoder
-from maci.llm import weights
+from maci.evidence.encode import Encoder, load_encoder
+from maci.evidence.encoders.cache import CachedEncoder
+from maci.llm.local import weights
 
 TEXTS = ["High fever and a rash.", "", "The court ruled on Tuesday.", "Fever with a rash.", "x " * 900]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from maci.case.case import builtin_cases
-from maci.case.outcomes import normal
+from maci.cases.case import builtin_cases
+from maci.cases.outcomes import normal
 from maci.evidence.knowledge import builtin_spans, conditions
 
 CASES = {name: case for name, case in builtin_cases().items() if not name.startswith("paper-")}

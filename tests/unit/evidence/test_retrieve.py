@@ -12,8 +12,8 @@ from maci.errors import EvidenceError, InputError
 from maci.evidence.corpus import Corpus, update_index
 from maci.evidence.encode import load_encoder
 from maci.evidence.lexical import Lexical, normal_text, terms
-from maci.evidence.retrieve import Retriever, estimate_tokens
-from maci.evidence.span import Span
+from maci.evidence.retrieve import Retriever
+from maci.evidence.span import Span, estimate_tokens
 
 WORDS = ["fever", "rash", "cough", "nausea", "pain", "chills", "fatigue", "jaundice", "itch", "thirst"]
 

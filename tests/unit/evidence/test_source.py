@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from maci.case.case import Case, Document
-from maci.case.outcomes import OutcomeSpace
+from maci.cases.case import Case, Document
+from maci.cases.outcomes import OutcomeSpace
 from maci.evidence.source import CASE, CaseEvidence, Retrieval
 from maci.evidence.span import Span, estimate_tokens
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maci.errors import BudgetError
-from maci.llm.budget import Bound, Draw, Ledger, Purse, purse, spending
-from maci.llm.usage import Usage
+from maci.llm.budget import Draw, Ledger, Purse, purse, spending
+from maci.llm.usage import Bound, Usage
 
 
 def test_a_draw_within_the_grant_asks_nobody():

@@ -7,13 +7,13 @@ import time
 
 import pytest
 
-from maci.llm.budget import Bound, Purse, spending
+from fake_server import FakeServer, Faults
+from maci.llm.budget import Purse, spending
 from maci.llm.cache import ResponseCache
 from maci.llm.client import Client
-from maci.llm.fake_server import FakeServer, Faults
 from maci.llm.model import Message, Reply, Request
 from maci.llm.providers import Http, OpenAI
-from maci.llm.usage import Usage
+from maci.llm.usage import Bound, Usage
 
 ASKED = Request(messages=(Message("user", "Is it so?"),), max_tokens=10)
 

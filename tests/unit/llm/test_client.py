@@ -24,14 +24,14 @@ from maci.errors import (
     Unreachable,
     WrongKey,
 )
-from maci.llm.budget import Bound, Ledger, Purse, spending
+from maci.llm.budget import Ledger, Purse, spending
 from maci.llm.cache import ResponseCache
 from maci.llm.client import Client
 from maci.llm.fake import FakeProvider
 from maci.llm.limits import CircuitOpen, Limiter
 from maci.llm.model import Message, Model, Reply, Request
 from maci.llm.prices import Price
-from maci.llm.usage import Usage
+from maci.llm.usage import Bound, Usage
 
 PRICE = Price(input=1.0, output=10.0, cached=0.1)
 REQUEST = Request(messages=(Message("user", "What is it?"),), max_tokens=100)

@@ -13,11 +13,11 @@ from typing import Any
 import aiohttp
 import pytest
 
+from fake_server import FakeServer, Faults
+from fake_server.content import spoil, write
 from maci.agents.debater.reply import Form
 from maci.errors import ConfigError
 from maci.evidence.span import Span
-from maci.llm.fake_server import FakeServer, Faults
-from maci.llm.fake_server.content import spoil, write
 
 OPENAI = {"Authorization": "Bearer k"}
 ANTHROPIC = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
@@ -238,7 +238,7 @@ def test_faults_depend_on_seed_request_and_repetition_alone():
 def test_every_fault_occurs_at_its_rate():
     faults = Faults.every(0.32)
     rng, table = Random(0), faults.table()
-    from maci.llm.fake_server.faults import draw
+    from fake_server.faults import draw
 
     drawn = [draw(table, rng) for _ in range(20_000)]
     assert drawn.count(None) == pytest.approx(13_600, abs=300)
@@ -319,7 +319,7 @@ def test_as_a_process_it_says_where_it_listens_and_ends_by_itself():
     command = [
         sys.executable,
         "-m",
-        "maci.llm.fake_server",
+        "fake_server",
         "--for",
         "0.3",
         "--fault-rate",
@@ -343,7 +343,7 @@ def test_as_a_process_it_takes_the_keys_and_models_it_was_given_and_its_debaters
     ).schema()
     form = {"type": "json_schema", "json_schema": {"name": "turn", "schema": dict(schema.json)}}
     body = {"messages": [{"role": "user", "content": "[E1] (book) A red and swollen toe."}], "response_format": form}
-    command = [sys.executable, "-m", "maci.llm.fake_server", "--key", "mine", "--model", "alpha", "--for", "60"]
+    command = [sys.executable, "-m", "fake_server", "--key", "mine", "--model", "alpha", "--for", "60"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

@@ -8,15 +8,16 @@ import os
 import pytest
 from pydantic import ValidationError
 
+from fake_server import FakeServer, Faults
 from maci.errors import ConfigError, WrongKey
-from maci.llm.budget import Bound, Purse, spending
+from maci.llm.budget import Purse, spending
 from maci.llm.cache import ResponseCache
 from maci.llm.client import Client
-from maci.llm.fake_server import FakeServer, Faults
-from maci.llm.house import House, ModelOptions, PriceOptions
 from maci.llm.model import Message, Request, Schema
+from maci.llm.models import House, ModelOptions, PriceOptions
 from maci.llm.prices import FREE, Price
 from maci.llm.providers import Anthropic, Gemini, OpenAI
+from maci.llm.usage import Bound
 
 REQUEST = Request(
     messages=(Message("system", "You debate."), Message("user", "What is it?")),

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from fake_server import FakeServer, Faults
 from maci.errors import (
     ContentRefused,
     ContextOverflow,
@@ -22,7 +23,6 @@ from maci.errors import (
     Unreachable,
     WrongKey,
 )
-from maci.llm.fake_server import FakeServer, Faults
 from maci.llm.keys import Key
 from maci.llm.providers import Http, LiteLLM
 from provider_helpers import ASK, SECRET

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from maci.errors import ConfigError, ContextOverflow, Interrupted, MissingExtra, ModelError, UnknownModel, WrongKey
-from maci.llm.local import Counters, LocalProvider, engine, open_local, provider, shared
-from maci.llm.local.cores import cores
-from maci.llm.local.gguf import fingerprint, training_context
-from maci.llm.local.source import source_of
+from maci.llm.local import Counters, LocalProvider, engine, open_local, provider
+from maci.llm.local import engine as shared
+from maci.llm.local.gguf import fingerprint, source_of, training_context
+from maci.llm.local.provider import cores
 from maci.llm.model import Message, Request, Schema
 
 SCHEMA = Schema("answer", {"type": "object", "properties": {"why": {"type": "string"}, "belief": {"type": "integer"}}})

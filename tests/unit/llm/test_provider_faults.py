@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from fake_server import FakeServer, Faults
 from maci.errors import (
     BadRequest,
     ConfigError,
@@ -26,7 +27,6 @@ from maci.errors import (
     Unreachable,
     WrongKey,
 )
-from maci.llm.fake_server import FakeServer, Faults
 from maci.llm.model import Message, Provider, Reply, Request
 from maci.llm.providers import Anthropic, Gemini, Http, OpenAI
 from maci.llm.providers._api import Api

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from maci.llm.fake_server.content import write
+from fake_server.content import write
 from maci.llm.providers._schema import anthropic, gemini, openapi, strict
 
 SCHEMA: dict[str, Any] = {

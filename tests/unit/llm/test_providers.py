@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from fake_server import FakeServer
 from maci.errors import BadRequest, ConfigError, ContentRefused, ContextOverflow, Interrupted
-from maci.llm.fake_server import FakeServer
 from maci.llm.keys import Key
 from maci.llm.model import Message, Reply, Request
 from maci.llm.providers import Anthropic, Gemini, Http, OpenAI

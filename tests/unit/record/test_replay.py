@@ -9,9 +9,9 @@ from helpers import arg, judge, of, play, result, script, seat, settings, turn
 from maci.controller.decisions import Dialled, Finished, Gated, Measured, Planned, Weighed
 from maci.controller.inputs import Exhausted, Scored, TurnTaken
 from maci.errors import ConfigError, ReplayMismatch
-from maci.record.otherwise import other_rules, otherwise
 from maci.record.replay import difference, replay, replay_with
 from maci.record.transcript import read
+from maci.record.whatif import other_rules, otherwise
 
 MOVING = [turn(0.9, 0.1), turn(0.9, 0.1), turn(0.85, 0.15), turn(0.8, 0.2), turn(0.8, 0.2)]
 OTHER = [turn(0.2, 0.8), turn(0.3, 0.7), turn(0.5, 0.5), turn(0.75, 0.25), turn(0.8, 0.2)]

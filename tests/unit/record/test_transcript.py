@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from helpers import open_debate, play, script, seat, settings, turn, write
-from maci.agents.argument import Turn, Usage
+from maci.agents.argument import Turn
+from maci.controller.events import FORMAT, dump, parse, schema
 from maci.controller.inputs import Opened, TurnTaken
 from maci.errors import EnvironmentError_, InputError, TranscriptError
-from maci.record.events import FORMAT, dump, parse, schema
+from maci.llm.usage import Usage
 from maci.record.replay import replay
 from maci.record.transcript import Transcript, read
 

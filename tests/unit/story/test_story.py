@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from helpers import arg, decisions, judge, play, result, script, seat, settings, turn
+from maci.agents.judges.crit import JudgeAbstained
 from maci.controller.decisions import Gated, Initialized, Measured, Weighed
 from maci.controller.inputs import Intervened
 from maci.errors import InputError
-from maci.evidence.citation import Citation
-from maci.judge.crit import JudgeAbstained
+from maci.evidence.span import Citation
 from maci.llm.usage import Usage
 from maci.record.transcript import read
 from maci.story import Story
@@ -152,7 +152,7 @@ def test_it_says_without_whom_the_answer_would_be_another():
 def test_every_stop_has_words():
     from typing import get_args
 
-    from maci.controller.stopping import StopReason
+    from maci.controller.stop import StopReason
 
     assert set(STOPS) == set(get_args(StopReason))
 

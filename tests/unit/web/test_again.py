@@ -6,12 +6,11 @@ import pytest
 
 from helpers import make_case, script, seat, settings, turn
 from maci.acquisition.utilities import Stakes
-from maci.case.case import Case, Document
-from maci.case.outcomes import OutcomeSpace
-from maci.run import opening
-from maci.web.again import fields_of
-from maci.web.forms import case_of, choice_of
-from maci.web.settings import Limits
+from maci.cases.case import Case, Document
+from maci.cases.outcomes import OutcomeSpace
+from maci.seating.opening import opening
+from maci.web.forms import case_of, choice_of, fields_of
+from maci.web.server import Limits
 
 SCALE = OutcomeSpace(kind="ordered", labels=("-1", "0", "+1"), positions=(-1, 0, 2), aliases={"good": "+1"})
 CASE = Case(

@@ -16,7 +16,7 @@ from maci.evidence.knowledge import conditions
 from maci.record.replay import replay
 from maci.record.transcript import Transcript, read
 from maci.web.pages.layout import STATIC, static
-from maci.web.settings import Limits
+from maci.web.server import Limits
 from web_helpers import Browser, Held, entries, tables, visit
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&</details>\u202e"
@@ -167,7 +167,7 @@ def test_what_stands_in_the_way_of_a_table_is_said_and_leaves_nothing_behind(
         assert entries(tmp_path) == []
 
     with tables(monkeypatch):
-        monkeypatch.setattr("maci.panel.tables.Tables._seat", refuse)
+        monkeypatch.setattr("maci.seating.tables.Tables._seat", refuse)
         visit(tmp_path, walk)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from maci.acquisition.answers import read_answer
 from maci.acquisition.plan import NONE_OF_THESE, Item, Shift
-from maci.web.asking import Asking
+from maci.web.live import Asking
 
 
 def item(*answers: str, kind: str = "question") -> Item:

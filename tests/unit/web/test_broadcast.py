@@ -6,7 +6,7 @@ import asyncio
 import json
 from typing import Any
 
-from maci.web.broadcast import Broadcast
+from maci.web.live import Broadcast
 
 
 def frames(data: bytes) -> list[tuple[str, Any, str]]:

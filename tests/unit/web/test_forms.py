@@ -6,7 +6,7 @@ import pytest
 
 from maci.errors import CaseError, ConfigError, EvidenceError, InputError, MaciError
 from maci.web.forms import Upload, case_of, choice_of, person
-from maci.web.settings import Limits
+from maci.web.server import Limits
 
 FORM = {"question": " Which animal? ", "outcomes": "cat\ndog", "context": "Small tracks."}
 LIMITS = Limits()

@@ -8,7 +8,7 @@ import pytest
 
 from maci.errors import InputError
 from maci.web.guard import Visit
-from maci.web.settings import Limits, Settings
+from maci.web.server import Limits, Settings
 from web_helpers import HOST, Browser, entries, tables, visit
 
 TOKEN = "a-token-that-is-long-enough"

@@ -15,18 +15,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from maci.acquisition.sources.source import Source
-from maci.case.case import Case
+from maci.cases.case import Case
 from maci.errors import InputError
 from maci.evidence.encode import Encoder
-
-__all__ = ["load_source"]
 
 
 def load_source(name: str, case: Case, encoder: Encoder) -> Source:
     """The source of this name."""
     scheme, _, rest = name.partition(":")
     if name == "hidden" or name == "hidden:closed":
-        from maci.acquisition.sources.hidden import Hidden
+        from maci.acquisition.sources.stored import Hidden
 
         return Hidden(case.hidden, encoder, closed=rest == "closed")
     if name == "ask":
@@ -34,16 +32,16 @@ def load_source(name: str, case: Case, encoder: Encoder) -> Source:
 
         return Person(ask_at_terminal)
     if scheme in ("http", "https") and rest.startswith("//"):
-        from maci.acquisition.sources.http import HttpSource
+        from maci.acquisition.sources.external import HttpSource
 
         return HttpSource(name)
     if scheme == "corpus" and rest:
-        from maci.acquisition.sources.corpus import CorpusSource
+        from maci.acquisition.sources.stored import CorpusSource
         from maci.evidence.corpus import Corpus
 
         return CorpusSource(Corpus.open(Path(rest)), encoder, name=name)
     if scheme == "python" and rest.count(":") == 1:
-        from maci.acquisition.sources.called import Called, load_function
+        from maci.acquisition.sources.external import Called, load_function
 
         return Called(load_function(*rest.split(":")), name)
     raise InputError(

@@ -11,8 +11,6 @@ from maci.acquisition.answers import asks_which, read_answer
 from maci.acquisition.plan import Item
 from maci.acquisition.sources.source import Reply
 
-__all__ = ["Person", "ask_at_terminal"]
-
 
 class Person:
     """Puts an item to a person by ``ask`` (a terminal, a web page); ``None`` is that nobody is there any more.

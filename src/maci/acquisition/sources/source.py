@@ -9,8 +9,6 @@ from maci.acquisition.plan import Item
 from maci.evidence.span import Span
 from maci.llm.usage import Usage
 
-__all__ = ["Menu", "Reply", "Source"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:

@@ -10,12 +10,10 @@ from maci.agents.contentiousness import Words
 from maci.agents.debater.elicit import measured, sampled
 from maci.agents.debater.prompt import PROMPTS, choice, messages, numbered
 from maci.agents.debater.reply import Form
-from maci.llm.budget import Bound
 from maci.llm.model import Message, Model, Request
 from maci.llm.prompts import fingerprint
 from maci.llm.structured import ask
-
-__all__ = ["PROMPTS", "Belief", "Debater"]
+from maci.llm.usage import Bound
 
 Belief = Literal["verbalised", "sampled", "logprobs"]
 _NAME = 48

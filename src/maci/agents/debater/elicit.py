@@ -13,12 +13,10 @@ from dataclasses import replace
 from functools import lru_cache
 from math import exp
 
-from maci.case.outcomes import normal
+from maci.cases.outcomes import normal
 from maci.errors import BadReply, BudgetError, ModelError
 from maci.llm.model import Model, Reply, Request, Schema, Token
 from maci.llm.structured import Unusable, extract
-
-__all__ = ["label_masses", "measured", "sampled"]
 
 _AROUND = ' \t\n"'
 """What may stand before a name."""

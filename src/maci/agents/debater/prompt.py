@@ -23,8 +23,6 @@ from maci.evidence.span import Span
 from maci.llm.model import Message
 from maci.llm.prompts import load
 
-__all__ = ["PROMPTS", "fenced", "messages", "numbered", "piece"]
-
 _PACKAGE = "maci.agents"
 PROMPTS = tuple(load(_PACKAGE, name) for name in ("system", "case", "opening", "turn", "choose", "request"))
 _SYSTEM, _CASE, _OPENING, _TURN, _CHOOSE, _REQUEST = PROMPTS

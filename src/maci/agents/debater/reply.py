@@ -11,13 +11,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from maci.agents.argument import Argument, Request
-from maci.case.outcomes import normal
-from maci.evidence.citation import Citation, quote_score
-from maci.evidence.span import Span
+from maci.cases.outcomes import normal
+from maci.evidence.span import Citation, Span, quote_score
 from maci.llm.model import Schema
 from maci.llm.structured import Unusable, plain_keys
-
-__all__ = ["Form", "Said"]
 
 _QUOTED, _MISQUOTED = 0.9, 0.5
 """Share of a quote's words that stand in a piece: it is from there; it is not."""

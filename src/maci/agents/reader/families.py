@@ -19,9 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci.agents.reader.library import Library, View
-from maci.belief import Vector
-
-__all__ = ["FAMILIES", "Bayesian", "Family", "Lexical", "Semantic"]
+from maci.moderator.belief import Vector
 
 Rows = NDArray[np.intp]
 

@@ -18,18 +18,14 @@ from functools import cached_property
 import numpy as np
 
 from maci.agents.anchor import TurnRequest
-from maci.agents.argument import Argument, Turn, Usage
+from maci.agents.argument import Argument, Turn
 from maci.agents.contentiousness import stance
 from maci.agents.reader.families import Family, Rows
-from maci.agents.reader.findings import weigh
-from maci.agents.reader.library import Library, View, surface_words
-from maci.belief import Vector
-from maci.evidence.citation import Citation
-from maci.evidence.retrieve import estimate_tokens
+from maci.agents.reader.library import Library, View, surface_words, weigh
 from maci.evidence.source import ACQUIRED
-
-__all__ = ["Conduct", "Reader"]
-
+from maci.evidence.span import Citation, estimate_tokens
+from maci.llm.usage import Usage
+from maci.moderator.belief import Vector
 
 _LONGEST = 400
 """Tokens no single argument of a reader exceeds."""

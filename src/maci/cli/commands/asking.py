@@ -33,8 +33,6 @@ from maci.cli.options import (
     check_cache,
 )
 
-__all__ = ["ask", "batch"]
-
 
 def ask(
     case: CaseName = None,
@@ -79,7 +77,7 @@ def ask(
     (--worth). What was asked is never asked again. `maci calibrate` learns the gains from cases of your kind.
     """
     from maci.cli.debate import Options, run
-    from maci.cli.seating import Choice
+    from maci.seating.seating import Choice
 
     check_cache(cache, no_cache)
     given = {"budget.tokens": budget_tokens, "budget.usd": budget_usd, "triage.worth": worth, "answer.risk": risk}
@@ -135,7 +133,8 @@ def batch(
     The same command with the same --out goes on where a run broke off: finished cases are kept, open ones go on from their record.
     """
     from maci.cli.batch import Options, run
-    from maci.cli.seating import ASKING, Choice
+    from maci.cli.seating import ASKING
+    from maci.seating.seating import Choice
 
     check_cache(cache, no_cache)
     choice = Choice(

@@ -25,9 +25,6 @@ from maci.cli.options import (
 )
 from maci.errors import InputError
 
-__all__ = ["audits"]
-
-
 audits = typer.Typer(help="Check what a debate rests on: its judges, its behaviour dial.", no_args_is_help=True)
 
 
@@ -90,7 +87,7 @@ def audit_judges(
     an interval, and a verdict with advice. Interrupt it as you like: replies are kept, the same command goes on.
     """
     from maci.cli.audit_judges import Options, run
-    from maci.cli.seating import Choice
+    from maci.seating.seating import Choice
 
     check_cache(cache, no_cache)
     if panel is not None and judges is not None:
@@ -166,7 +163,7 @@ def audit_contentiousness(
     The same topics, seeds, rounds and ceilings at every level. Interrupt it as you like: the same command goes on.
     """
     from maci.cli.audit_contentiousness import Options, run
-    from maci.cli.seating import Choice
+    from maci.seating.seating import Choice
 
     choice = Choice(
         panel=panel, agents=agents, judges=judges, config=config, sets=tuple(sets or ()), seed=seed, cache=cache,

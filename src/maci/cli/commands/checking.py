@@ -9,8 +9,6 @@ import typer
 
 from maci.cli.options import Agents, Json, Judges, Panel, Plain, Quiet, Seed
 
-__all__ = ["doctor", "verify"]
-
 
 def doctor(
     panel: Panel = None,
@@ -29,7 +27,7 @@ def doctor(
     a key is asked what it serves, which costs nothing, and every local model that is here is tried.
     """
     from maci.cli.doctor import run
-    from maci.cli.seating import Choice
+    from maci.seating.seating import Choice
 
     run(Choice(panel=panel, agents=agents, judges=judges), offline=offline, timeout=timeout, json=json, plain=plain)
 

@@ -8,9 +8,6 @@ import typer
 
 from maci.cli.options import DataDir, Json, Plain
 
-__all__ = ["data"]
-
-
 data = typer.Typer(help="List, describe and verify data sets.", no_args_is_help=False)
 DataName = Annotated[str, typer.Argument(help="`maci data` lists the names.", metavar="NAME")]
 

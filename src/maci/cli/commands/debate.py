@@ -33,8 +33,6 @@ from maci.cli.options import (
     check_cache,
 )
 
-__all__ = ["debate"]
-
 
 def debate(
     case: CaseName = None,
@@ -89,7 +87,7 @@ def debate(
     """Debate one case."""
     from maci.acquisition.utilities import load_stakes
     from maci.cli.debate import Options, run
-    from maci.cli.seating import Choice
+    from maci.seating.seating import Choice
 
     check_cache(cache, no_cache)
     own = {"budget.tokens": budget_tokens, "budget.usd": budget_usd, "answer.risk": risk, "plan.acquire": acquire}

@@ -8,9 +8,6 @@ import typer
 
 from maci.cli.options import Json, Quiet
 
-__all__ = ["models"]
-
-
 models = typer.Typer(help="List, pull, verify and remove model weights.", no_args_is_help=False)
 ModelName = Annotated[str, typer.Argument(help="`maci models` lists the names.", metavar="NAME")]
 

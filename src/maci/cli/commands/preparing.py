@@ -9,8 +9,6 @@ import typer
 
 from maci.cli.options import ConfigFile, Corpus, Json, Plain, Profile, Quiet, Seed, Sets
 
-__all__ = ["calibrate", "cases", "config", "index", "panels"]
-
 
 def panels(json: Json = False, plain: Plain = False) -> None:
     """List the panels: built-in ones and those of your panels files."""

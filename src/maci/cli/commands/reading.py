@@ -10,8 +10,6 @@ import typer
 from maci.cli.options import ConfigFile, Json, Plain, Profile, Quiet, Sets, TranscriptPath
 from maci.errors import InputError
 
-__all__ = ["plan", "replay", "report", "show"]
-
 
 def show(
     transcript: Annotated[

@@ -9,9 +9,6 @@ import typer
 
 from maci.cli.options import Json, Seed, Sets
 
-__all__ = ["schedulers"]
-
-
 schedulers = typer.Typer(help="What learned schedules (ucb, linucb) learned: show, test, move.", no_args_is_help=True)
 StateFile = Annotated[
     Path | None,

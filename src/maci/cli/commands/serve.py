@@ -9,8 +9,6 @@ import typer
 
 from maci.cli.options import Json, Quiet
 
-__all__ = ["serve"]
-
 
 def serve(
     host: Annotated[

@@ -9,9 +9,6 @@ import typer
 
 from maci.cli.options import Cache, Json, NoCache, Offline, Plain, Quiet, Seed, check_cache
 
-__all__ = ["studies"]
-
-
 studies = typer.Typer(help="Compare methods on data sets: run, resume, report, export.", no_args_is_help=True)
 
 

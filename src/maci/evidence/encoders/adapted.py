@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.evidence.encoders._unit import unit
+from maci.evidence.encode import unit
 
 if TYPE_CHECKING:
     from maci.evidence.encode import Encoder
 
-__all__ = ["AdaptedEncoder"]
 
 _SHRINK = 10
 """The mean of n texts is trusted n / (n + 10)."""

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from maci.evidence.encode import Encoder
 
-__all__ = ["CachedEncoder"]
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS embedding (

@@ -16,10 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci.errors import MissingExtra, ModelError
-from maci.evidence.encoders._unit import unit
-from maci.llm import weights
-
-__all__ = ["MiniLMEncoder"]
+from maci.evidence.encode import unit
+from maci.llm.local import weights
 
 _WEIGHTS = "minilm-l6-v2-int8"
 _MAX_PIECES = 256

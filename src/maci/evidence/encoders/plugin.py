@@ -12,12 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maci.errors import ConfigError, EnvironmentError_, ModelError
-from maci.evidence.encoders._unit import unit
+from maci.evidence.encode import unit
 
 if TYPE_CHECKING:
     from maci.evidence.encode import Encoder
-
-__all__ = ["FunctionEncoder", "SentenceTransformerEncoder", "load_plugin"]
 
 
 class SentenceTransformerEncoder:

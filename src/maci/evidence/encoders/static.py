@@ -20,9 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci.errors import ModelError
-from maci.evidence.encoders._unit import unit
-
-__all__ = ["WordLlamaEncoder"]
+from maci.evidence.encode import unit
 
 
 class WordLlamaEncoder:

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from maci.llm.local.counters import Counters
+from maci.llm.local.engine import Counters
 from maci.llm.local.provider import LocalProvider, open_local
 
 __all__ = ["Counters", "LocalProvider", "open_local"]

@@ -1,12 +1,19 @@
-"""A model that is loaded, in a process of its own.
+"""What llama.cpp counted, by its own ``/metrics`` page.
+
+A model that is loaded, in a process of its own.
 
 Why not in this process: loading a model and letting go of it hold Python's global lock for seconds, letting go waits for ever
 if a call is under way, an exit in the middle of a prompt crashes, and running out of memory takes everything along
 (docs/decisions/006-local-models.md has the measurements). A process can be waited for without blocking, and ended at any time.
+
+Who uses which engine: one process for a file with its settings, however many agents and judges name it.
+
+The last to let go ends it. Loading happens in a thread, which nobody has to wait for: who gives up meanwhile ends it too.
 """
 
 from __future__ import annotations
 
+import atexit
 import http.client
 import json
 import os
@@ -15,6 +22,9 @@ import secrets
 import subprocess
 import sys
 import tempfile
+import threading
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,7 +33,55 @@ from urllib.parse import urlsplit
 
 from maci.errors import ModelError
 
-__all__ = ["Engine", "Plan"]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counters:
+    """Since the model was loaded, all who share it together."""
+
+    processed: int = 0
+    """Prompt tokens the model had to read."""
+    cached: int = 0
+    """Prompt tokens it had read before: the prefix cache."""
+    generated: int = 0
+    prompt_seconds: float = 0.0
+    """Time spent reading prompts."""
+    generated_seconds: float = 0.0
+
+    @classmethod
+    def read(cls, page: str) -> Counters:
+        r"""From the text of the page.
+
+        >>> Counters.read("# TYPE x counter\nllamacpp:prompt_tokens_total 39\nllamacpp:prompt_tokens_cached_total 345")
+        Counters(processed=39, cached=345, generated=0, prompt_seconds=0.0, generated_seconds=0.0)
+        """
+        found = {name: float(value) for name, value in re.findall(r"^llamacpp:(\w+) (\S+)$", page, re.MULTILINE)}
+        return cls(
+            processed=int(found.get("prompt_tokens_total", 0)),
+            cached=int(found.get("prompt_tokens_cached_total", 0)),
+            generated=int(found.get("tokens_predicted_total", 0)),
+            prompt_seconds=found.get("prompt_seconds_total", 0.0),
+            generated_seconds=found.get("tokens_predicted_seconds_total", 0.0),
+        )
+
+    @property
+    def share(self) -> float | None:
+        """The share of prompt tokens that came from the prefix cache; ``None`` before the first prompt.
+
+        >>> Counters(processed=40, cached=60).share
+        0.6
+        """
+        prompt = self.processed + self.cached
+        return self.cached / prompt if prompt else None
+
+    def __sub__(self, earlier: Counters) -> Counters:
+        return Counters(
+            processed=self.processed - earlier.processed,
+            cached=self.cached - earlier.cached,
+            generated=self.generated - earlier.generated,
+            prompt_seconds=self.prompt_seconds - earlier.prompt_seconds,
+            generated_seconds=self.generated_seconds - earlier.generated_seconds,
+        )
+
 
 _HOST = Path(__file__).with_name("host.py")
 _SHORT_SPIN = {"GOMP_SPINCOUNT": "1000"}
@@ -151,3 +209,77 @@ def _ending(code: int, said: str) -> str:
         return "its process was killed, most likely for lack of memory"
     last = said.strip().splitlines()[-1:] or ["without a word"]
     return f"its process ended with {code}: {last[0][:300]}"
+
+
+Find = Callable[[threading.Event], Plan]
+"""Called in another thread with an event that is set once nobody wants the engine any more."""
+
+
+class Lease:
+    """A share of an engine that is loading, or is loaded."""
+
+    def __init__(self, key: Hashable) -> None:
+        self.key, self.users = key, 0
+        self.engine: Future[Engine] = Future()
+        self.engine.set_running_or_notify_cancel()  # who stops waiting for it does not cancel it for others
+        self._unwanted = threading.Event()
+        self._begun: Engine | None = None
+
+    def load(self, find: Find) -> None:
+        """Find the file and load it."""
+        try:
+            engine = self._begun = Engine(find(self._unwanted))
+            try:
+                if self._unwanted.is_set():
+                    engine.stop()
+                engine.await_ready()
+            except BaseException:
+                engine.stop()
+                raise
+            self.engine.set_result(engine)
+        except BaseException as error:
+            self.forget()
+            self.engine.set_exception(error)
+
+    def release(self) -> None:
+        """Give a share back; the last one ends the process, which takes a moment."""
+        with _lock:
+            self.users -= 1
+            last = self.users == 0
+            if last and _leases.get(self.key) is self:
+                del _leases[self.key]
+        if last:
+            self.end()
+
+    def forget(self) -> None:
+        """Give it to nobody else: it has failed."""
+        with _lock:
+            if _leases.get(self.key) is self:
+                del _leases[self.key]
+
+    def end(self) -> None:
+        """End the process, loaded or not."""
+        self._unwanted.set()
+        if self._begun is not None:
+            self._begun.stop()
+
+
+_lock = threading.Lock()
+_leases: dict[Hashable, Lease] = {}
+
+
+def lease(key: Hashable, find: Find) -> Lease:
+    """A share of the engine known by ``key``; where there is none, the one that ``find`` describes is begun."""
+    with _lock:
+        held = _leases.get(key)
+        if held is None:
+            held = _leases[key] = Lease(key)
+            threading.Thread(target=held.load, args=(find,), name="maci-load", daemon=True).start()
+        held.users += 1
+    return held
+
+
+@atexit.register
+def _end_all() -> None:
+    for held in list(_leases.values()):
+        held.end()

@@ -1,4 +1,6 @@
-"""``local/…``: models on this machine, through llama.cpp's own HTTP server.
+"""How many cores there are to compute with.
+
+``local/…``: models on this machine, through llama.cpp's own HTTP server.
 
 Nothing is loaded before the first request. Then the weights are fetched if they are not here, and a process is started for them that
 listens on loopback and takes a key nobody else has. Requests go the way of any OpenAI-compatible server, so that a call can be
@@ -9,6 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
+import os
 import re
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -18,17 +22,38 @@ from typing import Any
 
 from maci.errors import ConfigError, ContextOverflow, Interrupted, MissingExtra, ModelError, Unreachable
 from maci.llm.keys import Key
-from maci.llm.local.cores import cores
-from maci.llm.local.counters import Counters
-from maci.llm.local.engine import Engine, Plan
-from maci.llm.local.gguf import training_context
-from maci.llm.local.shared import Lease, lease
-from maci.llm.local.source import Source, source_of
+from maci.llm.local.engine import Counters, Engine, Lease, Plan, lease
+from maci.llm.local.gguf import Source, source_of, training_context
+from maci.llm.local.weights import Progress
 from maci.llm.model import Reply, Request
 from maci.llm.providers import Http, OpenAI
-from maci.llm.weights import Progress
 
-__all__ = ["LocalProvider", "open_local"]
+_SYSTEM = Path("/sys")
+
+
+def cores(system: Path = _SYSTEM) -> int:
+    """Physical cores this process may use; a second thread on a core gains llama.cpp nothing, and waiting for it costs.
+
+    >>> cores() >= 1
+    True
+    """
+    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    siblings = {_read(system / f"devices/system/cpu/cpu{n}/topology/thread_siblings_list") or str(n) for n in allowed}
+    return max(1, min(len(siblings), _quota(system)))
+
+
+def _quota(system: Path) -> int:
+    """What a container may use."""
+    quota, _, period = (_read(system / "fs/cgroup/cpu.max") or "max").partition(" ")
+    return math.ceil(int(quota) / int(period)) if quota.isdigit() and period.isdigit() else 1 << 16
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+
 
 _CONTEXT = 8192
 """Tokens of a sequence, where nothing else is said and the model can read as many."""

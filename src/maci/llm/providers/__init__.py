@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from maci.llm.providers._http import Http
+from maci.llm.providers._api import Http
 from maci.llm.providers.anthropic import Anthropic
 from maci.llm.providers.gemini import Gemini
 from maci.llm.providers.litellm import LiteLLM

@@ -30,8 +30,6 @@ from maci.errors import (
 )
 from maci.llm.keys import Key, redact
 
-__all__ = ["Complaint", "Peer", "interrupted", "lost", "no_key", "refused"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peer:

@@ -16,8 +16,6 @@ from typing import Any
 
 from maci.llm.structured import plain_keys
 
-__all__ = ["anthropic", "gemini", "openapi", "strict"]
-
 _STRINGS = frozenset({"minLength", "maxLength"})
 _OBJECTS = frozenset(
     {"minProperties", "maxProperties", "patternProperties", "propertyNames", "dependentRequired", "dependentSchemas"}

@@ -16,8 +16,6 @@ from maci.llm.providers._api import Api
 from maci.llm.providers._errors import refused
 from maci.llm.providers._schema import anthropic
 
-__all__ = ["Anthropic"]
-
 _VERSION = "2023-06-01"
 
 

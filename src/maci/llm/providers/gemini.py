@@ -16,8 +16,6 @@ from maci.llm.providers._api import Api
 from maci.llm.providers._errors import interrupted, refused
 from maci.llm.providers._schema import gemini, openapi
 
-__all__ = ["Gemini"]
-
 _REFUSALS = frozenset(
     {"SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "ESCALATION"}
 )

@@ -19,8 +19,6 @@ from maci.llm.keys import Key, find_key, host_of
 from maci.llm.providers._errors import Peer, interrupted, lost
 from maci.llm.providers.openai import OpenAI
 
-__all__ = ["LiteLLM"]
-
 _CODES = {
     "ContextWindowExceededError": "context_length_exceeded",
     "ContentPolicyViolationError": "content_policy_violation",

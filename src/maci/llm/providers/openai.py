@@ -16,8 +16,6 @@ from maci.llm.providers._api import Api
 from maci.llm.providers._errors import Complaint, refused
 from maci.llm.providers._schema import strict
 
-__all__ = ["OpenAI"]
-
 
 class OpenAI(Api):
     """``openai/MODEL``, or ``NAME/MODEL`` of any other service that speaks this API."""

@@ -8,20 +8,17 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from maci.controller.decisions import Finished
-from maci.page.markup import Child, Markup, el
-from maci.page.numbers import typeset
-from maci.page.strips import stack
-from maci.record.otherwise import CAUTION, Otherwise
-from maci.report.parts import colours, key_of, tag
-from maci.report.verdict import sentence
+from maci.record.whatif import CAUTION, Otherwise
+from maci.render.markup import Child, Markup, el
+from maci.render.numbers import percent, typeset
+from maci.render.strips import stack
 from maci.story import Story
+from maci.story.report.parts import colours, key_of, tag
+from maci.story.report.verdict import sentence
 from maci.story.words import figure
 from maci.web.history import Summary
-from maci.web.pages.layout import page
+from maci.web.pages.layout import count, ended_tag, moment, money, page, state_tag, stop_words, title_of, when
 from maci.web.pages.panels import round_name
-from maci.web.pages.words import count, ended_tag, moment, money, percent, state_tag, stop_words, title_of, when
-
-__all__ = ["Side", "compare_page", "replay_page"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,19 +6,16 @@ from collections.abc import Mapping
 from urllib.parse import quote
 
 from maci.config import PROFILES
-from maci.page.markup import Child, Markup, el, join
-from maci.record.events import Event
-from maci.report.parts import names
-from maci.report.rounds import stepper
+from maci.controller.events import Event
+from maci.render.markup import Child, Markup, el, join
 from maci.story import Story
-from maci.web.asking import Asking
+from maci.story.report.parts import names
+from maci.story.report.rounds import stepper
 from maci.web.guard import Visit
-from maci.web.pages.layout import hidden, page
-from maci.web.pages.lines import line
+from maci.web.live import Asking
+from maci.web.pages.layout import hidden, page, title_of, when
+from maci.web.pages.log import line
 from maci.web.pages.panels import panels
-from maci.web.pages.words import title_of, when
-
-__all__ = ["controls", "debate_page", "replay_form"]
 
 
 def debate_page(

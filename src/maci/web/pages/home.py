@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import quote, urlencode
 
-from maci.page.markup import Markup, el
+from maci.render.markup import Markup, el
+from maci.render.numbers import percent
 from maci.web.guard import Visit
 from maci.web.history import Summary
-from maci.web.pages.layout import hidden, page
-from maci.web.pages.words import count, ended_tag, percent, state_tag, stop_words, title_of, when
-
-__all__ = ["home_page"]
+from maci.web.pages.layout import count, ended_tag, hidden, page, state_tag, stop_words, title_of, when
 
 PER_PAGE = 50
 

@@ -1,19 +1,108 @@
-"""What every page has: head, navigation, main, a place for what is said to screen readers."""
+"""How values are written on the pages.
+
+What every page has: head, navigation, main, a place for what is said to screen readers.
+
+Smaller pages: studies, and the door.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
+from pathlib import Path
+from textwrap import shorten
+from urllib.parse import quote
 
-from maci._version import __version__
-from maci.page.markup import Child, Markup, el, join
-from maci.page.style import script as page_script
-from maci.page.style import sheet
+from maci import __version__
+from maci.llm.usage import dollars
+from maci.render.markup import Child, Markup, el, join
+from maci.render.style import script as page_script
+from maci.render.style import sheet
+from maci.story.words import STOPS
 from maci.web.guard import Visit
 
-__all__ = ["STATIC", "hidden", "page", "problem", "static"]
+STATES = {
+    "running": ("under way", "live"),
+    "asking": ("waits for your answer", "warn"),
+    "paused": ("paused", "warn"),
+    "finished": ("finished", "good"),
+    "broken": ("broke off", "bad"),
+    "unreadable": ("cannot be read", "bad"),
+}
+
+
+def count(value: int | None) -> str:
+    """A whole number with thousands set apart."""
+    return "–" if value is None else f"{value:,}"
+
+
+def money(usd: float) -> str:
+    """Dollars, or nothing where none were spent."""
+    return dollars(usd) if usd else "$0"
+
+
+def when(text: str) -> Markup:
+    """A moment of the record, in UTC."""
+    written = moment(text)
+    return el("span", "–") if written == "–" else el("time", written, datetime=text, title="UTC")
+
+
+def moment(text: str, *, seconds: bool = False) -> str:
+    """The same in letters.
+
+    >>> moment("2026-11-16T09:27:31+01:00"), moment("2026-11-16T09:27:31+01:00", seconds=True), moment("")
+    ('2026-11-16 08:27', '2026-11-16 08:27:31', '–')
+    """
+    try:
+        return f"{datetime.fromisoformat(text).astimezone(UTC):%Y-%m-%d %H:%M{':%S' if seconds else ''}}"
+    except ValueError:
+        return "–"
+
+
+def state_tag(state: str) -> Markup:
+    """Where a debate stands."""
+    words, kind = STATES.get(state, (state, ""))
+    return el("span", words, class_=f"tag {kind}")
+
+
+_ENDS = {
+    "budget": "budget spent",
+    "error": "an error",
+    "stopped_by_user": "stopped by a person",
+    "impasse": "no agreement",
+    "stalemate": "no good arguments",
+    "max_rounds": "last round played",
+}
+"""Ends that are no agreement, in a tag's few words."""
+
+
+def ended_tag(reason: str, *, answered: bool = True, withheld: bool = False) -> Markup:
+    """How a debate that is over ended: green only where it came to an agreement.
+
+    >>> ended_tag("budget", answered=False)
+    '<span class="tag bad">no answer: budget spent</span>'
+    >>> ended_tag("consensus"), ended_tag("impasse")
+    ('<span class="tag good">finished</span>', '<span class="tag warn">finished: no agreement</span>')
+    """
+    cause = "answer withheld" if withheld else _ENDS.get(reason, "")
+    if not answered:
+        return el("span", f"no answer: {cause or reason}", class_="tag bad")
+    kind = "bad" if reason == "error" else "warn" if cause else "good"
+    return el("span", f"finished: {cause}" if cause else "finished", class_=f"tag {kind}")
+
+
+def stop_words(reason: str) -> str:
+    """Why it stopped, in words; a reason that this version does not know, as it stands."""
+    return next((words for known, words in STOPS.items() if known == reason), reason)
+
+
+def title_of(title: str, question: str, most: int = 110) -> str:
+    """What a debate is called."""
+    return shorten(title or question, most, placeholder=" …")
+
 
 _NAV = (("/", "Debates"), ("/new", "New debate"), ("/compare", "Compare"), ("/studies", "Studies"))
 STATIC = {"style.css": "text/css", **dict.fromkeys(("page.js", "live.js", "files.js"), "text/javascript")}
@@ -82,3 +171,46 @@ def problem(title: str, message: str, next_steps: Sequence[tuple[str, str]] = ((
     return page(
         title, el("h1", title), el("div", el("p", message), class_="verdict wrong", role="alert"), el("ul", links)
     )
+
+
+def studies_page(found: Sequence[tuple[str, str]], folder: Path) -> str:
+    """The studies there are: name and how far each is."""
+    where = f"Results are looked for in {folder.name}."
+    if not found:
+        body = el(
+            "div",
+            el("p", "No study yet."),
+            el("p", "A study compares methods on many cases: ", el("code", "maci study run SPEC.toml"), ". ", where),
+            class_="verdict",
+        )  # fmt: skip
+    else:
+        rows = (
+            el(
+                "tr",
+                el("th", el("a", name, href=f"/studies/{quote(name)}"), scope="row"),
+                el("td", far, class_="words"),
+            )
+            for name, far in found
+        )
+        head = el("tr", el("th", "Study", scope="col"), el("th", "How far", scope="col", class_="words"))
+        table = el(
+            "table", el("caption", "Studies", class_="unseen"), el("thead", head), el("tbody", rows), class_="sortable"
+        )
+        body = el("div", table, class_="scroll", role="region", tabindex=0, aria_label="Studies")
+    return page("Studies", el("h1", "Studies"), body, here="/studies")
+
+
+def sign_in_page(target: str, wrong: bool = False) -> str:
+    """Where a token is asked for."""
+    alert = el("p", "That is not the token.", class_="bad", role="alert") if wrong else None
+    token = el("input", type="password", name="token", id="token", required=True, autocomplete="current-password")
+    form = el(
+        "form",
+        el("input", type="hidden", name="next", value=target),
+        el("div", el("label", "Token", for_="token"), token, class_="field"),
+        el("button", "Come in", type="submit", class_="home"),
+        method="post",
+        action="/sign-in",
+        class_="stack wide",
+    )
+    return page("Sign in", el("h1", "Sign in"), alert, el("p", "The server printed a token when it was started."), form)

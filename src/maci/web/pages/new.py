@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
-from maci.case.case import Case
+from maci.cases.case import Case
 from maci.config import PROFILES
-from maci.page.markup import Child, Markup, el, join
-from maci.report.verdict import sentence
+from maci.render.markup import Child, Markup, el, join
+from maci.story.report.verdict import sentence
 from maci.web.forms import CASE_KINDS
 from maci.web.guard import Visit
 from maci.web.pages.layout import hidden, page
-from maci.web.settings import Limits
-
-__all__ = ["new_page"]
+from maci.web.server import Limits
 
 
 def new_page(

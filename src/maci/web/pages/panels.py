@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from textwrap import shorten
 
-from maci.page.markup import Markup, el, join
-from maci.page.strips import bar, stack
-from maci.report.evidence import evidence
-from maci.report.parts import anchors, colours, key_of, signals
-from maci.report.plan import plan
-from maci.report.rounds import round_box
-from maci.report.verdict import answer, minority_report, sentence
+from maci.render.markup import Markup, el, join
+from maci.render.numbers import percent
+from maci.render.strips import bar, stack
 from maci.story import Story
 from maci.story.model import Round
+from maci.story.report.parts import anchors, colours, key_of, signals
+from maci.story.report.rounds import round_box
+from maci.story.report.sources import evidence, plan
+from maci.story.report.verdict import answer, minority_report, sentence
 from maci.story.words import STOPS, figure, plural, stopped, would_change
-from maci.web.asking import Asking
-from maci.web.pages.words import count, ended_tag, money, percent, state_tag
-
-__all__ = ["panels", "round_name", "said_aloud"]
+from maci.web.live import Asking
+from maci.web.pages.layout import count, ended_tag, money, state_tag
 
 
 def panels(story: Story, state: str, asking: Asking | None = None) -> dict[str, Markup]:

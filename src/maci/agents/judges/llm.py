@@ -1,0 +1,151 @@
+"""A language model as a judge: one argument, its cited pieces, the question; no names, no opponents, no beliefs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from maci.agents.anchor import Question
+from maci.agents.argument import Argument
+from maci.agents.debater.prompt import fenced, numbered, piece
+from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
+from maci.errors import BadReply, ContentRefused
+from maci.evidence.span import Span
+from maci.llm.model import Message, Model, Request, Schema
+from maci.llm.prompts import fingerprint, load
+from maci.llm.structured import Unusable, ask
+from maci.llm.usage import Bound, Usage
+
+PROMPTS = tuple(load("maci.agents.judges", name) for name in ("system", "item"))
+_SYSTEM, _ITEM = PROMPTS
+_GRADER = Message("system", _SYSTEM.text)
+_GRADE = {"type": "integer", "minimum": 0, "maximum": 100}
+_PIECE = re.compile(r"\bE\d+\b")
+
+
+class _Grades(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    evidence: float = Field(ge=0, le=100)
+    logic: float = Field(ge=0, le=100)
+    relevance: float = Field(ge=0, le=100)
+    links: tuple[float, ...] = ()
+    justification: str = ""
+
+
+class LlmJudge:
+    """A judge on the CRIT panel. What it cannot grade it abstains from."""
+
+    def __init__(
+        self,
+        name: str,
+        model: Model,
+        *,
+        family: str | None = None,
+        temperature: float | None = 0.3,
+        max_tokens: int = 600,
+    ) -> None:
+        self.name, self.family = name, family or model.family
+        self._model, self._temperature, self._max_tokens = model, temperature, max_tokens
+        self._written: dict[int, tuple[ScoreRequest, Request]] = {}
+        """What was written for scores that have been priced and not yet given."""
+
+    prompts = PROMPTS
+    stateless = True
+    """Every argument is a call of its own: nothing of one reaches another."""
+
+    def ceiling(self, request: ScoreRequest) -> Bound:
+        """The most a first attempt can cost."""
+        asked = self._request(request)
+        if len(self._written) >= 64:
+            self._written.clear()
+        self._written[id(request)] = request, asked
+        return self._model.bound(asked)
+
+    async def score(self, request: ScoreRequest) -> tuple[CritScore, Usage]:
+        """The grades; what they cost is what the call drew on its budget."""
+        reasons, written = len(request.argument.reasons), self._written.pop(id(request), None)
+        asked = self._request(request) if written is None else written[1]
+        try:
+            answer = await ask(self._model, asked, lambda data: _read(data, reasons), limit="crit.max_tokens")
+        except (BadReply, ContentRefused) as error:
+            raise JudgeAbstained(str(error)) from error
+        grades = answer.value
+        score = CritScore(
+            evidence=grades.evidence / 100,
+            logic=grades.logic / 100,
+            relevance=grades.relevance / 100,
+            links=tuple(link / 100 for link in grades.links[:reasons]),
+            justification=_with_ids(grades.justification.strip()[:600], numbered(request.spans)),
+            raw=answer.text[:4000],
+            prompt=fingerprint(asked.messages),
+        )
+        return score, Usage()
+
+    def _request(self, request: ScoreRequest) -> Request:
+        argument = request.argument
+        return Request(
+            messages=(_GRADER, _item(request.question, argument, request.spans, request.unverified)),
+            max_tokens=self._max_tokens,
+            schema=_schema(len(argument.reasons)),
+            temperature=self._temperature,
+            seed=request.seed,
+            sample=request.sample,
+        )
+
+
+@lru_cache(maxsize=256)
+def _item(question: Question, argument: Argument, spans: tuple[Span, ...], refused: int) -> Message:
+    """What is to be graded; every judge of a panel is shown the same."""
+    pieces = numbered(spans)
+    side = f" ({'against' if argument.against else 'for'} {argument.outcome})" if argument.outcome else ""
+    text = _ITEM.render(
+        question=fenced(question.question),
+        context=fenced(question.context) or "(nothing more is known)",
+        spans="\n".join(("<data>", *(piece(number, span) for number, span in pieces.items()), "</data>"))
+        if pieces
+        else "(none that could be verified)",
+        unverified=f"{refused} more citation(s) name no real piece or misquote it.\n" if refused else "",
+        about=fenced(side),
+        claim=fenced(argument.claim),
+        reasons="\n".join(f"Reason {n}: {fenced(reason)}" for n, reason in enumerate(argument.reasons, 1)),
+        opposing="\n".join(f"Against it: {fenced(point)}" for point in argument.opposing),
+    )
+    return Message("user", text)
+
+
+@lru_cache(maxsize=64)
+def _schema(reasons: int) -> Schema:
+    fields = {
+        "evidence": _GRADE,
+        "logic": _GRADE,
+        "relevance": _GRADE,
+        "links": {"type": "array", "items": _GRADE, "minItems": reasons, "maxItems": reasons},
+        "justification": {"type": "string", "maxLength": 400},
+    }
+    return Schema(
+        "grades", {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+    )
+
+
+def _read(data: Any, reasons: int) -> _Grades:
+    try:
+        grades = _Grades.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the answer"
+        raise Unusable(f"{where}: {first['msg'].lower()}") from error
+    if len(grades.links) < reasons:
+        raise Unusable(f"links: {reasons} reasons need {reasons} grades, there are {len(grades.links)}")
+    if not all(0 <= link <= 100 for link in grades.links):
+        raise Unusable("links: a grade is between 0 and 100")
+    return grades
+
+
+def _with_ids(text: str, pieces: Mapping[str, Span]) -> str:
+    """The justification with the pieces' own ids."""
+    return _PIECE.sub(lambda match: pieces[match[0]].id if match[0] in pieces else match[0], text)

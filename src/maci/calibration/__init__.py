@@ -1,0 +1,1 @@
+"""What cases with known answers teach: temperature, bins, weights, triage rates, learned schedules."""

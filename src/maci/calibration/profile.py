@@ -1,0 +1,307 @@
+"""Calibration: what a development split teaches about a task and an encoder (SPEC 4, 6).
+
+Runs the panel on cases with known answers and reads off: the temperature that makes the reported p fit the truth, the P30/P70 bins
+of Q₀ and D₀, the starting gates, the plateau and judge thresholds, the overlap floor, and how well a vote is calibrated; then, from
+debates of other cases under what was learnt, the thresholds of prediction sets (:mod:`maci.moderator.conformal`). The
+result is a TOML file for ``--config``; it names the panel, models and encoder it was made for and is refused for others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from json import dumps
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maci.calibration.triage import learn_triage, trial
+from maci.config import Plateau, Regime, full_key
+from maci.controller.decisions import Finished, Gated, Initialized, Measured
+from maci.controller.events import Event
+from maci.controller.inputs import Opened
+from maci.controller.reading import made_for
+from maci.errors import InputError
+from maci.moderator.belief import Vector, temper
+from maci.moderator.conformal import COVERAGES, Score, nonconformity, quantile, smallest
+from maci.record.replay import replay_with
+
+ENOUGH = 20
+"""Cases with a known answer that a calibration needs at least."""
+SCALES = (1.0, 0.5, 1.5, 2.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What calibration looks at in one finished debate with a known answer."""
+
+    made_for: str
+    """The panel with its models, and the encoder."""
+    p: Vector
+    gold: int
+    labels: tuple[str, ...]
+    vote: Vector
+    """Share of the openings that lead with each outcome."""
+    q0: float | None
+    d0: float | None
+    rounds: tuple[Measured, ...]
+    scores: tuple[tuple[float, float], ...]
+    """(q, CRIT) of every argument for which both are defined."""
+    tokens: int
+    events: tuple[Event, ...]
+
+
+def observe(events: Sequence[Event]) -> Outcome | None:
+    """What one debate teaches; ``None`` without an answer, or where the gold outcome was never named."""
+    opened, result = events[0], events[-1]
+    if not isinstance(opened, Opened) or not isinstance(result, Finished) or result.answer is None:
+        return None
+    labels = list(result.raw)
+    gold = opened.case.gold_among(labels)
+    if gold not in labels:
+        return None
+    start = next(e for e in events if isinstance(e, Initialized))
+    tops = [max(p, key=lambda y: p[y]) for p in start.beliefs.values()]
+    return Outcome(
+        made_for=made_for(opened),
+        p=np.array(list(result.raw.values())),
+        gold=labels.index(gold),
+        labels=tuple(labels),
+        vote=np.array([tops.count(label) / len(tops) for label in labels]),
+        q0=start.q,
+        d0=start.d,
+        rounds=tuple(e for e in events if isinstance(e, Measured)),
+        scores=tuple(
+            (a.q, a.crit)
+            for e in events
+            if isinstance(e, Gated)
+            for a in e.admissions
+            if a.q is not None and a.crit is not None
+        ),
+        tokens=result.tokens,
+        events=tuple(events),
+    )
+
+
+def ece(beliefs: Sequence[Vector], gold: Sequence[int], bins: int = 15) -> float:
+    """Expected calibration error: 15 equal-width bins on the confidence of the top outcome; nan without cases.
+
+    >>> round(ece([np.array([0.8, 0.2])] * 5, [0, 0, 0, 0, 1]), 6)
+    0.0
+    """
+    if not len(beliefs):
+        return math.nan
+    confidence = np.array([p.max() for p in beliefs])
+    right = np.array([int(p.argmax()) == y for p, y in zip(beliefs, gold, strict=True)], dtype=float)
+    return float(binned_gaps((confidence - right)[None], equal_width(confidence, bins)[None], bins)[0] / len(beliefs))
+
+
+def equal_width(confidence: Vector, bins: int = 15) -> NDArray[np.int64]:
+    """The bin [b/bins, (b+1)/bins) of each confidence; 1 is in the last.
+
+    >>> equal_width(np.array([0.0, 0.2, 0.99, 1.0]), 5).tolist()
+    [0, 1, 4, 4]
+    """
+    return np.minimum((confidence * bins).astype(np.int64), bins - 1)
+
+
+def binned_gaps(gap: Vector, place: NDArray[np.int64], bins: int) -> Vector:
+    """Σ_b |Σ_{i∈b} gap_i| of each row: with gap = confidence − correct and divided by n, the calibration error.
+
+    >>> binned_gaps(np.array([[0.5, -0.5, 0.25]]), np.array([[0, 1, 1]]), 2).tolist()
+    [0.75]
+    """
+    rows = len(gap)
+    flat = (place + bins * np.arange(rows)[:, None]).ravel()
+    sums = np.bincount(flat, weights=gap.ravel(), minlength=rows * bins).reshape(rows, bins)
+    total: Vector = np.abs(sums).sum(axis=1)
+    return total
+
+
+def fit_temperature(beliefs: Sequence[Vector], gold: Sequence[int]) -> float:
+    """The T between 0.2 and 5 that gives the true outcomes the highest likelihood (Guo et al. 2017)."""
+
+    def loss(t: float) -> float:
+        return -float(np.mean([np.log(max(temper(p, t)[y], 1e-12)) for p, y in zip(beliefs, gold, strict=True)]))
+
+    return float(min(np.geomspace(0.2, 5, 81).tolist(), key=loss))
+
+
+def fit_bias(beliefs: Sequence[Vector], gold: Sequence[int]) -> Vector:
+    """The b of p ∝ p · exp(-b) that gives the true outcomes the highest likelihood, drawn to 0 as by one nat's worth of doubt in all.
+
+    Beliefs over the same outcomes in every case. Convex: Newton's steps settle it.
+    """
+    p, n = np.log(np.maximum(np.stack(beliefs), 1e-12)), len(beliefs)
+    truth = np.zeros_like(p)
+    truth[np.arange(n), list(gold)] = 1
+    b: Vector = np.zeros(p.shape[1])
+    for _ in range(50):
+        raised = np.exp(p - b - (p - b).max(axis=1, keepdims=True))
+        q = raised / raised.sum(axis=1, keepdims=True)
+        slope = (truth - q).mean(axis=0) + b / n
+        curve = np.diag(q.mean(axis=0)) - q.T @ q / n + np.eye(len(b)) / n
+        step = np.linalg.solve(curve, slope)
+        b -= step
+        if np.abs(step).max() < 1e-9:
+            break
+    b -= b.mean()
+    return b
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Settings learnt from a development split, and how good they are."""
+
+    settings: Mapping[str, Any]
+    n: int
+    ece_before: float
+    ece_after: float
+    accuracy: float
+    triage: tuple[str, ...] = ()
+    """What the cases say about one agent, vote and debate, in words."""
+    held: int = 0
+    """Cases that taught nothing but the thresholds of prediction sets."""
+
+
+def _percentile(values: Sequence[float | None], q: float, default: float) -> float:
+    known = [v for v in values if v is not None]
+    return float(np.percentile(known, q)) if known else default
+
+
+def _plateau_scale(outcomes: Sequence[Outcome]) -> float:
+    """How much looser or tighter than the defaults the plateau test should be on this task."""
+
+    def merit(scale: float) -> tuple[float, float]:
+        right, rounds = 0, 0
+        for outcome in outcomes:
+            opened = outcome.events[0]
+            assert isinstance(opened, Opened)
+            plateau = opened.config.plateau
+            other = plateau.model_copy(
+                update={"epsilon_i": scale * plateau.epsilon_i, "epsilon_d": scale * plateau.epsilon_d}
+            )
+            state = replay_with(outcome.events, opened.config.model_copy(update={"plateau": other})).state
+            right += state.mixture is not None and int(state.mixture.argmax()) == outcome.gold
+            rounds += len(state.history)
+        return right / len(outcomes), -rounds / len(outcomes)
+
+    return max(SCALES, key=merit)
+
+
+def calibrate(outcomes: Sequence[Outcome]) -> Calibration:
+    """Learn from finished debates.
+
+    Gates start at the 10th percentile of what arguments reach, never above the defaults. The plateau thresholds are those of
+    :data:`SCALES` times the defaults that would have given the best answers on the recorded turns, and among equals the
+    shortest debates (off-policy, by the same fold).
+    """
+    if len(outcomes) < ENOUGH:
+        raise InputError(
+            f"calibration needs at least {ENOUGH} cases with a known answer, got {len(outcomes)}: give more"
+        )
+    if len(seated := sorted({o.made_for for o in outcomes})) > 1:
+        raise InputError(
+            f"a calibration is of one panel, and these debates are of {' and of '.join(map(repr, seated))}"
+        )
+    beliefs, gold = [o.p for o in outcomes], [o.gold for o in outcomes]
+    t = fit_temperature(beliefs, gold)
+    q, crit = [q for o in outcomes for q, _ in o.scores], [c for o in outcomes for _, c in o.scores]
+    rounds = [m for o in outcomes for m in o.rounds]
+    scale = _plateau_scale(outcomes)
+    overlaps = [
+        o.rounds[-1].o for o in outcomes if o.rounds and o.rounds[-1].o is not None and int(o.p.argmax()) == o.gold
+    ]
+    variances = [m.crit_variance for m in rounds]
+    drifts = [
+        abs(b.crit - a.crit)
+        for o in outcomes
+        for a, b in zip(o.rounds, o.rounds[1:], strict=False)
+        if a.crit and b.crit
+    ]
+    settings = {
+        "calibration.made_for": outcomes[0].made_for,
+        "calibration.temperature": t,
+        "dials.q_lo": _percentile([o.q0 for o in outcomes], 30, 0.5),
+        "dials.q_hi": _percentile([o.q0 for o in outcomes], 70, 0.7),
+        "dials.d_lo": _percentile([o.d0 for o in outcomes], 30, 0.3),
+        "dials.d_hi": _percentile([o.d0 for o in outcomes], 70, 0.5),
+        "gate.tau_q": min(0.5, max(0.0, _percentile(q, 10, 0.5))),
+        "gate.tau_crit": min(0.3, max(0.0, _percentile(crit, 10, 0.3))),
+        "plateau.epsilon_i": scale * Plateau().epsilon_i,
+        "plateau.epsilon_d": scale * Plateau().epsilon_d,
+        "stop.epsilon_v": float(np.clip(_percentile(variances, 80, 0.01), 0.005, 0.02)),
+        "stop.delta_v": float(np.clip(_percentile(drifts, 50, 0.02), 0.01, 0.04)),
+        "stop.tau_o": float(np.clip(_percentile(overlaps, 10, 0.3), 0.1, 0.5)),
+        "regime.tau_y": Regime().tau_y,  # one task has one size of 𝒴: kept, so that a profile is complete
+        "regime.ece_delta": Regime().ece_delta,
+        "regime.vote_ece": ece([o.vote for o in outcomes], gold),
+        "regime.c_max": float(np.percentile([o.tokens / max(1, len(o.rounds)) for o in outcomes], 95)),
+    }
+    escalation = learn_triage([seen for o in outcomes if (seen := trial(o.events, o.labels[o.gold])) is not None])
+    return Calibration(
+        settings={
+            **{key: round(value, 6) if isinstance(value, float) else value for key, value in settings.items()},
+            **escalation.settings,
+        },
+        n=len(outcomes),
+        ece_before=ece(beliefs, gold),
+        ece_after=ece([temper(p, t) for p in beliefs], gold),
+        accuracy=float(np.mean([int(p.argmax()) == y for p, y in zip(beliefs, gold, strict=True)])),
+        triage=tuple(escalation.lines()),
+    )
+
+
+def nonconformity_of(events: Sequence[Event], score: Score) -> float | None:
+    """How far from the reported p the truth was in one debate: infinite where nobody named it, ``None`` without an answer."""
+    opened, result = events[0], events[-1]
+    if not isinstance(opened, Opened) or not isinstance(result, Finished) or result.answer is None:
+        return None
+    labels = list(result.distribution)
+    gold = opened.case.gold_among(labels)
+    if gold not in labels:
+        return math.inf
+    p = np.array(list(result.distribution.values()))
+    return float(nonconformity(p, score)[labels.index(gold)])
+
+
+def conformalise(found: Calibration, fitted: Sequence[Outcome], held: Sequence[Sequence[Event]]) -> Calibration:
+    """The calibration with thresholds of prediction sets, from debates (``held``) of other cases under what was learnt.
+
+    The score is the one whose sets are smaller on the cases fitted on. A coverage for which there are too few cases, or too many
+    truths that nobody named, has no threshold.
+    """
+    t = float(found.settings["calibration.temperature"])
+    score = smallest([temper(o.p, t) for o in fitted], [o.gold for o in fitted])
+    scores = [s for events in held if (s := nonconformity_of(events, score)) is not None]
+    limits = {c: q for c in COVERAGES if math.isfinite(q := quantile(scores, c))}
+    rounded = {c: min(1.0, math.ceil(q * 1e6) / 1e6) for c, q in limits.items()}  # upwards: what was in stays in
+    settings = {
+        **found.settings,
+        "calibration.score": score,
+        "calibration.conformal": ",".join(f"{c:g}={q:g}" for c, q in rounded.items()),
+        "calibration.conformal_n": len(scores),
+    }
+    return replace(found, settings=settings, held=len(scores))
+
+
+def to_toml(found: Calibration, made: str) -> str:
+    """The calibration as a config file."""
+    lines = [
+        f"# Calibration from {found.n} cases ({made}). Use it with --config; it is refused for another panel or encoder.",
+        f"# Accuracy {found.accuracy:.3f}; calibration error {found.ece_before:.3f} before, {found.ece_after:.3f} after (in-sample).",
+    ]
+    if found.held:
+        lines.append(f"# Prediction sets rest on {found.held} other cases; their promise is about cases like these.")
+    section = ""
+    for key in sorted(found.settings, key=lambda k: (full_key(k).split(".")[0], k)):
+        table, name = full_key(key).split(".")
+        if table != section:
+            lines += ["", f"[{table}]"]
+            lines += [f"# {line}" for line in found.triage if table == "triage"]
+            section = table
+        value = found.settings[key]
+        lines.append(f"{name} = {dumps(value, ensure_ascii=False)}" if isinstance(value, str) else f"{name} = {value}")
+    return "\n".join(lines) + "\n"

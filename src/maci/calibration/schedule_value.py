@@ -1,0 +1,239 @@
+r"""What another schedule would have earned, from records alone (SPEC 9).
+
+Inverse propensity weighting is not possible here: the schedules that made the records never act at random, so an action they did not
+take had probability 0, and no weight makes up for what was never tried. What is left:
+
+- **replay** (Li et al. 2011): the candidate walks through the rounds on record; where it chooses what was done, it is given the reward
+  and learns from it, everywhere else the round is passed over. With a logger that acts at random the mean over matching rounds is
+  unbiased. With ours it is the mean *over rounds on which both agree*, no more.
+- **direct**: a ridge regression of the reward on the context for each action, fitted without the debate it forecasts for, and
+  asked about the action the candidate chooses. Right as far as rewards are linear in the context and contexts do not depend on
+  earlier actions. Its interval is of the mean over debates; how wrong the regression may be is not in it.
+
+Both intervals are 95 %, from resampled debates (rounds of a debate are not independent). Where too little was seen there is no
+number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from maci.config import LEARNED, Config, build
+from maci.controller.dials import Summary
+from maci.controller.events import Event
+from maci.controller.policies.bandit import ACTIONS, Arms, Context, choose, estimates, feasible, reward
+from maci.controller.policies.learning import context, indices
+from maci.moderator.belief import Vector
+from maci.record.replay import replay
+
+ENOUGH = 30
+"""Fewer matching rounds than this are not enough for a number."""
+SEEN = 10
+"""An action that was rewarded less often than this on record cannot be forecast."""
+FEW_DEBATES = 10
+CANDIDATES = ("stay", *LEARNED)
+"""``stay`` moves no step: the plateau's schedule."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logged:
+    """One round on record with the action that led to it."""
+
+    debate: str
+    action: int
+    context: Context
+    gain: tuple[float | None, float | None]
+    d: tuple[float | None, float | None]
+    cost: float
+    dearest: float
+    """Of the debate's rounds before."""
+    left: float
+    """Tokens, when the action was chosen."""
+
+
+def logged(events: Sequence[Event], debate: str) -> tuple[list[Logged], str]:
+    """The rounds of one debate that an action led to; or none, and why.
+
+    The plateau's schedule does what ``stay`` does where α_I = α_D. The others do not move by steps, so their rounds are of no action.
+    """
+    state = replay(events).state
+    config, history = state.config, state.history
+    kind = config.dials.schedule
+    if kind not in {*LEARNED, "plateau"}:
+        return [], f"schedule {kind}: its dials do not move by steps"
+    if kind == "plateau" and config.dials.alpha_i != config.dials.alpha_d:
+        return [], "α_I and α_D differ: no action does this"
+    return [row for i in range(1, len(history)) if (row := _row(history[: i + 1], config, debate)) is not None], ""
+
+
+def _row(history: Sequence[Summary], config: Config, debate: str) -> Logged | None:
+    before, after = history[-2], history[-1]
+    if config.dials.schedule == "plateau":
+        action: int | None = 0
+    else:
+        action = after.choice.action if after.choice is not None and after.choice.counts else None
+    if action is None:
+        return None
+    return Logged(
+        debate=debate,
+        action=action,
+        context=context(history[:-1], config),
+        gain=(before.gain, after.gain),
+        d=(before.d, after.d),
+        cost=after.cost.tokens,
+        dearest=max(s.cost.tokens for s in history[:-1]),
+        left=config.budget.tokens - before.spent.tokens,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean reward; undefined where too little was seen, and then ``why`` says so."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """A candidate."""
+
+    name: str
+    replay: Estimate
+    direct: Estimate
+    infeasible: int
+    """Rounds before which it would have stopped, since no action fitted its budget."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """All candidates on the same records."""
+
+    rounds: int
+    debates: int
+    undefined: int
+    """Rounds whose reward is undefined; they are left out."""
+    actions: tuple[int, ...]
+    """How often each action is on record."""
+    c_max: float
+    logger: Estimate
+    """What was earned on record."""
+    candidates: tuple[Verdict, ...]
+
+
+def evaluate(rows: Sequence[Logged], config: Config, known: Arms | None = None, *, seed: int = 0) -> Evaluation:
+    """What each candidate would have earned. ``known`` is what learners start from; it must not rest on these records.
+
+    Rewards are computed alike for all records, under ``config`` and one C_max: its own, else the dearest round on record.
+    """
+    own = config.bandit
+    c_max = config.regime.c_max or max((row.cost for row in rows), default=0.0)
+    rewards = [
+        reward(r.gain, r.d, r.cost, c_max, w_gain=own.w_gain, w_drop=own.w_drop, cost_weight=own.cost_weight)
+        for r in rows
+    ]
+    told = [(row, r) for row, r in zip(rows, rewards, strict=True) if r is not None]
+    usable, y = [row for row, _ in told], np.array([r for _, r in told])
+    counts = np.bincount([row.action for row in usable], minlength=len(ACTIONS)) if usable else np.zeros(9, int)
+    rng = np.random.default_rng(seed)
+    forecast = _forecasts(usable, y, own.ridge)
+    verdicts = []
+    for name in CANDIDATES:
+        chosen = _walk(name, usable, y, config, known or Arms.fresh())
+        match = np.array([k == row.action for k, row in zip(chosen, usable, strict=True)], dtype=bool)
+        verdicts.append(
+            Verdict(
+                name=name,
+                replay=_matched(usable, y, match, rng),
+                direct=_direct(usable, forecast, chosen, counts.tolist(), rng),
+                infeasible=sum(k is None for k in chosen),
+            )
+        )
+    return Evaluation(
+        rounds=len(usable),
+        debates=len({row.debate for row in usable}),
+        undefined=len(rows) - len(usable),
+        actions=tuple(counts.tolist()),
+        c_max=c_max,
+        logger=_mean(usable, y, rng) if usable else Estimate(None, why="no rounds with a reward"),
+        candidates=tuple(verdicts),
+    )
+
+
+def _walk(name: str, rows: Sequence[Logged], y: Vector, config: Config, arms: Arms) -> list[int | None]:
+    """What a candidate chooses in every round on record; it learns where the record did the same."""
+    if name == "stay":
+        return [0] * len(rows)
+    kind = build(config.profile, {"dials.schedule": name})
+    kind = config.model_copy(update={"dials": kind.dials})
+    chosen: list[int | None] = []
+    for row, earned in zip(rows, y.tolist(), strict=True):
+        fits = feasible(estimates(arms, row.dearest, headroom=config.bandit.headroom), row.left)
+        k = choose(indices(arms, row.context, kind), fits)
+        chosen.append(k)
+        if k == row.action:
+            growth = row.cost / row.dearest if row.dearest else None
+            arms = arms.learn(k, earned, row.context.vector(), cost=row.cost, growth=growth)
+    return chosen
+
+
+def _matched(rows: Sequence[Logged], y: Vector, match: Vector, rng: np.random.Generator) -> Estimate:
+    kept = [row for row, yes in zip(rows, match.tolist(), strict=True) if yes]
+    if len(kept) < ENOUGH:
+        return Estimate(None, n=len(kept), why=f"not enough matching rounds: {len(kept)}, {ENOUGH} are needed")
+    return _mean(kept, y[match], rng)
+
+
+def _direct(
+    rows: Sequence[Logged],
+    forecast: Vector,
+    chosen: Sequence[int | None],
+    counts: Sequence[int],
+    rng: np.random.Generator,
+) -> Estimate:
+    asked = [(i, k) for i, k in enumerate(chosen) if k is not None]
+    rare = sorted({k for _, k in asked if counts[k] < SEEN})
+    if rare:
+        named = ", ".join(f"{ACTIONS[k]} ({counts[k]})" for k in rare[:3]) + (" …" if len(rare) > 3 else "")
+        return Estimate(None, n=len(asked), why=f"it chooses what is hardly on record, {SEEN} are needed: {named}")
+    if len(asked) < ENOUGH:
+        return Estimate(None, n=len(asked), why=f"not enough rounds: {len(asked)}, {ENOUGH} are needed")
+    values = np.array([forecast[i, k] for i, k in asked])
+    return _mean([rows[i] for i, _ in asked], values, rng)
+
+
+def _forecasts(rows: Sequence[Logged], y: Vector, ridge: float, folds: int = 5) -> Vector:
+    """Reward of every action in every round, by regressions that have not seen its debate."""
+    names = sorted({row.debate for row in rows})
+    fold_of = {name: i % folds for i, name in enumerate(names)}
+    found = np.zeros((len(rows), len(ACTIONS)))
+    if not rows:
+        return found
+    x = np.stack([row.context.vector() for row in rows])
+    fold, action = np.array([fold_of[row.debate] for row in rows]), np.array([row.action for row in rows])
+    for f in range(folds):
+        for k in range(len(ACTIONS)):
+            train, here = (fold != f) & (action == k), fold == f
+            a = x[train].T @ x[train] + ridge * np.eye(x.shape[1])
+            found[here, k] = x[here] @ np.linalg.solve(a, x[train].T @ y[train])
+    return np.clip(found, 0.0, 1.0)
+
+
+def _mean(rows: Sequence[Logged], values: Vector, rng: np.random.Generator, draws: int = 2000) -> Estimate:
+    """The mean with a percentile interval over resampled debates."""
+    names = {name: i for i, name in enumerate(dict.fromkeys(row.debate for row in rows))}
+    which = np.array([names[row.debate] for row in rows])
+    sums, sizes = np.bincount(which, weights=values), np.bincount(which)
+    mean = float(values.mean())
+    if len(names) < FEW_DEBATES:
+        return Estimate(mean, n=len(rows), why=f"no interval: {len(names)} debates, {FEW_DEBATES} are needed")
+    picks = rng.integers(0, len(names), size=(draws, len(names)))
+    means = sums[picks].sum(axis=1) / sizes[picks].sum(axis=1)
+    low, high = np.percentile(means, [2.5, 97.5])
+    return Estimate(mean, float(low), float(high), len(rows))

@@ -1,0 +1,367 @@
+"""What a debate on record taught its schedule.
+
+The learned state of every task, shared by debates and processes.
+
+What is kept is every lesson, under the debate that taught it; states are sums over them in an order of their own. So it does not
+matter in which order debates are entered, a debate entered twice counts once, and two processes that enter at the same time lose
+nothing: SQLite, written ahead, one transaction for a debate.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, Self
+from uuid import uuid4
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from maci.config import LEARNED, Config
+from maci.controller.events import Event
+from maci.controller.inputs import Opened
+from maci.controller.policies.bandit import ACTIONS, Arms, Context, Learned, Lesson
+from maci.controller.policies.learning import arms_of, lessons
+from maci.errors import EnvironmentError_, InputError
+from maci.record.replay import replay
+from maci.sqlite import LOCKED, Trouble, log_ahead, make_tables, trouble
+
+
+def terms(config: Config) -> str:
+    """What rewards are made of. Lessons under other terms are other lessons.
+
+    >>> terms(Config())
+    'w₁=0.5 w₂=0.5 λ_c=0.1 C_max=dearest'
+    """
+    own, c_max = config.bandit, config.regime.c_max
+    most = f"{c_max:g}" if c_max else "dearest"
+    return f"w₁={own.w_gain:g} w₂={own.w_drop:g} λ_c={own.cost_weight:g} C_max={most}"
+
+
+def task_name(opened: Opened) -> str:
+    """What a task is called unless somebody names it: who debates, and over what kind of outcomes."""
+    panel = opened.panel
+    if not panel or panel.startswith("--"):
+        panel = "+".join(seat.name for seat in opened.agents)
+    return f"{panel}/{opened.case.outcomes.kind}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The lessons of one debate."""
+
+    task: str
+    debate: str
+    """Under which they are entered, once."""
+    schedule: str
+    terms: str
+    lessons: tuple[Lesson, ...]
+
+
+def report(events: Sequence[Event]) -> Report:
+    """The lessons of a debate, from its record; every number of the record is computed again on the way."""
+    state = replay(events).state
+    opened = state.opened
+    if opened.config.dials.schedule not in LEARNED:
+        raise InputError(
+            f"this debate's schedule is {opened.config.dials.schedule!r}, which learns nothing: "
+            f"debate with --set schedule={LEARNED[0]}"
+        )
+    if opened.learned is None:
+        raise InputError(
+            "this debate was not opened for a task (`maci debate` does it), so it has no name to enter it under"
+        )
+    return Report(
+        task=opened.learned.task,
+        debate=opened.learned.debate,
+        schedule=opened.config.dials.schedule,
+        terms=terms(opened.config),
+        lessons=lessons(state.history, opened.config, arms_of(opened.learned)),
+    )
+
+
+_FORMAT = 1
+_TABLES = """
+CREATE TABLE IF NOT EXISTS debates (
+    task TEXT NOT NULL, debate TEXT NOT NULL, terms TEXT NOT NULL, schedule TEXT NOT NULL, PRIMARY KEY (task, debate)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS lessons (
+    task TEXT NOT NULL, debate TEXT NOT NULL, n INTEGER NOT NULL, action INTEGER NOT NULL, context TEXT NOT NULL,
+    reward REAL, cost REAL NOT NULL, growth REAL, PRIMARY KEY (task, debate, n)
+) WITHOUT ROWID;
+"""
+
+
+def default_path() -> Path:
+    """Where states are unless somebody says otherwise: ``$MACI_STATE``, else the user's folder for such things."""
+    if chosen := os.environ.get("MACI_STATE"):
+        return Path(chosen).expanduser() / "schedules.sqlite"
+    if sys.platform == "win32":
+        home = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        home = Path.home() / "Library" / "Application Support"
+    else:
+        home = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    return home / "maci" / "schedules.sqlite"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskState:
+    """A task's state under one kind of reward."""
+
+    task: str
+    terms: str
+    debates: int
+    arms: Arms
+
+
+def summed(lessons: Sequence[Lesson]) -> Arms:
+    """The state that lessons add up to.
+
+    >>> int(summed([]).pulls.sum())
+    0
+    """
+    return _add_up(
+        [(one.action, one.reward, one.cost, one.growth) for one in lessons], [one.context for one in lessons]
+    )
+
+
+def _add_up(rows: Sequence[_Row], contexts: Sequence[Context]) -> Arms:
+    """The sums over lessons: all at once, since a task may have very many."""
+    arms = Arms.fresh()
+    if not rows:
+        return arms
+    known = np.array(
+        [(c.d, c.d_change, c.q, c.q_change, c.gain, c.gain_change) for c in contexts], float
+    )  # None is nan
+    hidden = np.isnan(known)
+    ones, left = np.ones((len(rows), 1)), np.array([[c.budget] for c in contexts])
+    x = np.hstack([ones, np.where(hidden, 0.0, known), left, hidden])
+    action = np.array([row[0] for row in rows])
+    reward, cost, growth = (np.array([row[i] for row in rows], float) for i in (1, 2, 3))
+    for k in set(action.tolist()):
+        own, told = action == k, (action == k) & ~np.isnan(reward)
+        arms.costs[k], arms.cost[k], arms.dearest[k] = own.sum(), cost[own].sum(), cost[own].max()
+        arms.growth[k] = np.max(growth[own & ~np.isnan(growth)], initial=0.0)
+        arms.pulls[k], arms.reward[k] = told.sum(), reward[told].sum()
+        arms.design[k], arms.response[k] = x[told].T @ x[told], reward[told] @ x[told]
+    return arms
+
+
+_Row = tuple[int, float | None, float, float | None]
+"""Action, reward, cost, growth."""
+
+
+class _Page(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class _LessonPage(_Page):
+    action: int = Field(ge=0, lt=len(ACTIONS))
+    context: Context
+    reward: float | None = Field(ge=0, le=1)
+    cost: float = Field(ge=0)
+    growth: float | None = Field(ge=0)
+
+
+class _DebatePage(_Page):
+    task: str = Field(min_length=1)
+    debate: str = Field(min_length=1)
+    schedule: str
+    terms: str
+    lessons: tuple[_LessonPage, ...]
+
+
+class _Export(_Page):
+    kind: Literal["maci schedules"] = "maci schedules"
+    format: Literal[1] = 1
+    actions: tuple[tuple[float, float], ...]
+    debates: tuple[_DebatePage, ...]
+
+
+class Schedules:
+    """The file of states."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path or default_path()
+        self._db: sqlite3.Connection | None = None
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(self.path, timeout=LOCKED, isolation_level=None)
+            (found,) = self._db.execute("PRAGMA user_version").fetchone()
+            if found > _FORMAT:
+                raise EnvironmentError_(
+                    f"{self.path} was written by a newer MACI (format {found}, this one reads {_FORMAT}): upgrade, or "
+                    "point MACI_STATE at another folder"
+                )
+            log_ahead(self._db)
+            if found == 0:
+                make_tables(self._db, _TABLES, _FORMAT)
+        except (sqlite3.Error, OSError) as error:
+            self.close()
+            raise self._broken(error) from error
+        except EnvironmentError_:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    # --- for debates ------------------------------------------------------------------------------------------------------------
+
+    def snapshot(self, task: str, terms: str, *, contexts: bool = True, debate: str | None = None) -> Learned:
+        """What a new debate of a task starts from; ``contexts`` is what only ``linucb`` needs."""
+        state = self.state(task, terms)
+        return Learned(
+            task=task,
+            debate=debate or uuid4().hex,
+            debates=state.debates,
+            arms=state.arms.records(contexts=contexts),
+        )
+
+    def enter(self, report: Report) -> bool:
+        """Keep what a debate taught; false where it was entered before."""
+        return self._enter([report]) == 1
+
+    # --- for people -------------------------------------------------------------------------------------------------------------
+
+    def state(self, task: str, terms: str, *, without: Iterable[str] = ()) -> TaskState:
+        """A task's state under one kind of reward, as if some debates had never been."""
+        left_out = set(without)
+        rows = self._do(
+            "SELECT l.debate, context, action, reward, cost, growth FROM lessons l JOIN debates d USING (task, debate) "
+            "WHERE task = ? AND terms = ? ORDER BY l.debate, n",
+            (task, terms),
+        )
+        debates = self._do("SELECT debate FROM debates WHERE task = ? AND terms = ?", (task, terms))
+        rows = [row for row in rows if row[0] not in left_out]
+        contexts = [Context(**seen) for seen in json.loads(f"[{','.join(row[1] for row in rows)}]")]
+        count = sum(debate not in left_out for (debate,) in debates)
+        return TaskState(task=task, terms=terms, debates=count, arms=_add_up([row[2:] for row in rows], contexts))
+
+    def tasks(self) -> list[tuple[str, str, int]]:
+        """Every task with its kinds of rewards and how many debates each rests on."""
+        return self._do("SELECT task, terms, count(*) FROM debates GROUP BY task, terms ORDER BY task, terms")
+
+    def reset(self, task: str) -> int:
+        """Forget a task; how many debates were forgotten."""
+        with self._transaction():
+            self._do("DELETE FROM lessons WHERE task = ?", (task,))
+            return len(self._do("DELETE FROM debates WHERE task = ? RETURNING 1", (task,)))
+
+    def export(self, task: str | None = None) -> str:
+        """Everything, or a task's part, as JSON that :meth:`bring` reads."""
+        pages = []
+        for name, debate, terms, schedule in self._do(
+            "SELECT task, debate, terms, schedule FROM debates WHERE ?1 IS NULL OR task = ?1 ORDER BY task, debate",
+            (task,),
+        ):
+            rows = self._do(
+                "SELECT action, context, reward, cost, growth FROM lessons WHERE task = ? AND debate = ? ORDER BY n",
+                (name, debate),
+            )
+            lessons = tuple(_LessonPage(**asdict(_lesson(*row))) for row in rows)
+            pages.append(_DebatePage(task=name, debate=debate, terms=terms, schedule=schedule, lessons=lessons))
+        return _Export(actions=tuple((a.alpha, a.gamma) for a in ACTIONS), debates=tuple(pages)).model_dump_json(
+            indent=1
+        )
+
+    def bring(self, text: str, where: str) -> tuple[int, int]:
+        """Take in what :meth:`export` wrote; (debates that are new, debates that were known)."""
+        try:
+            pages = _Export.model_validate_json(text)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"])) or "the file"
+            raise InputError(
+                f"{where} is no export of `maci scheduler export`: {place}: {first['msg'].lower()}"
+            ) from error
+        if pages.actions != tuple((a.alpha, a.gamma) for a in ACTIONS):
+            raise InputError(f"{where} is about other actions than this MACI's: it cannot be taken in")
+        reports = [
+            Report(
+                task=page.task,
+                debate=page.debate,
+                schedule=page.schedule,
+                terms=page.terms,
+                lessons=tuple(
+                    Lesson(action=p.action, context=p.context, reward=p.reward, cost=p.cost, growth=p.growth)
+                    for p in page.lessons
+                ),
+            )
+            for page in pages.debates
+        ]
+        new = self._enter(reports)
+        return new, len(reports) - new
+
+    # --- the file -----------------------------------------------------------------------------------------------------------------
+
+    def _enter(self, reports: Sequence[Report]) -> int:
+        new = 0
+        with self._transaction():
+            for one in reports:
+                values = (one.task, one.debate, one.terms, one.schedule)
+                if not self._do("INSERT OR IGNORE INTO debates VALUES (?,?,?,?) RETURNING 1", values):
+                    continue
+                new += 1
+                for n, lesson in enumerate(one.lessons):
+                    context = json.dumps(asdict(lesson.context))
+                    row = (one.task, one.debate, n, lesson.action, context, lesson.reward, lesson.cost, lesson.growth)
+                    self._do("INSERT INTO lessons VALUES (?,?,?,?,?,?,?,?)", row)
+        return new
+
+    def _transaction(self) -> _Transaction:
+        return _Transaction(self)
+
+    def _do(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        if self._db is None:
+            raise EnvironmentError_(f"{self.path} is closed: open it again to go on")
+        try:
+            return self._db.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise self._broken(error) from error
+
+    def _broken(self, error: Exception) -> EnvironmentError_:
+        steps: dict[Trouble, str] = {
+            "unwritable": "make its folder writable, or point MACI_STATE at another one",
+            "full": "free some space there, or point MACI_STATE at another folder",
+            "locked": "another process holds it; try again",
+            "damaged": "it is damaged: move it away (`maci scheduler learn` reads transcripts in again)",
+        }
+        return EnvironmentError_(
+            f"what schedules learned, {self.path}, cannot be used ({error}): {steps[trouble(error)]}"
+        )
+
+
+class _Transaction:
+    """All of it, or nothing."""
+
+    def __init__(self, store: Schedules) -> None:
+        self._store = store
+
+    def __enter__(self) -> None:
+        self._store._do("BEGIN IMMEDIATE")
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self._store._do("COMMIT")
+        elif self._store._db is not None and self._store._db.in_transaction:  # SQLite ends some by itself
+            self._store._do("ROLLBACK")
+
+
+def _lesson(action: int, context: str, reward: float | None, cost: float, growth: float | None) -> Lesson:
+    return Lesson(action=action, context=Context(**json.loads(context)), reward=reward, cost=cost, growth=growth)

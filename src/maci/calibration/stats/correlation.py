@@ -1,0 +1,138 @@
+r"""Krippendorff's α for interval data, from sums over arguments: one formula for audits and for study reports.
+
+.. math:: \alpha = 1 - \frac{D_o}{D_e},\quad
+          D_o = \frac1n \sum_u \frac{1}{m_u - 1}\sum_{i\ne j}(x_{ui}-x_{uj})^2,\quad
+          D_e = \frac{1}{n(n-1)}\sum_{a \ne b}(x_a-x_b)^2
+
+over arguments u with m_u ≥ 2 scores, n = Σ m_u (Krippendorff 2004, *Content Analysis*, ch. 11). A score that was not given is nan.
+
+>>> scores = np.array([[0.1, 0.5, 0.9], [0.2, 0.5, np.nan]])  # two judges, three arguments
+>>> round(float(alpha(parts(scores).sum(axis=0))), 4)
+0.9412
+
+Correlations of many resamples at once: one row each, undefined values left out pair by pair.
+
+.. math:: r = \frac{\sum (x-\bar x)(y-\bar y)}{\sqrt{\sum (x-\bar x)^2 \sum (y-\bar y)^2}},\qquad
+          r_{xy\cdot z} = \frac{r_{xy} - r_{xz} r_{yz}}{\sqrt{(1-r_{xz}^2)(1-r_{yz}^2)}}
+
+Spearman's ρ is r of ranks, ties by their mean rank.
+
+>>> x, y = np.array([[1.0, 2.0, 3.0, 4.0]]), np.array([[1.0, 2.0, 4.0, 3.0]])
+>>> pearson(x, y).round(6).tolist(), spearman(x, 10**y).round(6).tolist()
+([0.8], [0.8])
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maci.moderator.belief import Vector
+
+FLAT = 1e-3
+"""A standard deviation below this, of scores from 0 to 1, is no variation: what judges differ in then is rounding."""
+
+
+def parts(scores: Vector) -> Vector:
+    """What each argument adds, from (judges, arguments) scores: Σ(x_i − x_j)² / (m − 1) over pairs, m, Σx, Σx²; 0 below two scores."""
+    known = np.isfinite(scores)
+    m = known.sum(axis=0).astype(float)
+    paired = m >= 2
+    middle = scores[known].mean() if known.any() else 0.0  # of no effect, but for rounding
+    x = np.where(known & paired, scores - middle, 0.0)
+    one, two = x.sum(axis=0), (x * x).sum(axis=0)
+    within = np.where(paired, (m * two - one * one) / np.maximum(m - 1, 1), 0.0)
+    return np.column_stack([within, np.where(paired, m, 0.0), one, two])
+
+
+def alpha(sums: Vector) -> Vector:
+    """α from summed parts, (…, 4); nan where no argument has two scores or all scores hardly differ."""
+    within, n, total, squares = np.moveaxis(sums, -1, 0)
+    apart = n * squares - total * total
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found: Vector = np.where((n >= 2) & (apart > (FLAT * n) ** 2), 1 - (n - 1) * within / apart, np.nan)
+    return found
+
+
+Rows = NDArray[np.float64]
+"""(b, n): one resample a row."""
+_FLAT = 1e-12
+"""A standard deviation below this share of the values' size is rounding, not variation."""
+
+
+def ranks(rows: Rows) -> Rows:
+    """Ranks from 1 within each row, ties by their mean; what is undefined stays so.
+
+    >>> ranks(np.array([[0.3, 0.1, 0.3, np.nan]])).tolist()
+    [[2.5, 1.0, 2.5, nan]]
+    """
+    n = rows.shape[1]
+    if n == 0:
+        return rows.copy()
+    known = np.isfinite(rows)
+    order = np.argsort(np.where(known, rows, np.inf), axis=1, kind="stable")
+    ordered = np.take_along_axis(rows, order, axis=1)
+    begins = np.ones(rows.shape, dtype=bool)
+    begins[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    ends = np.ones(rows.shape, dtype=bool)
+    ends[:, :-1] = begins[:, 1:]
+    place = np.arange(n)
+    first = np.maximum.accumulate(np.where(begins, place, 0), axis=1)
+    last = np.minimum.accumulate(np.where(ends, place, n - 1)[:, ::-1], axis=1)[:, ::-1]
+    found = np.empty(rows.shape)
+    np.put_along_axis(found, order, (first + last) / 2 + 1, axis=1)
+    return np.where(known, found, np.nan)
+
+
+def pearson(x: Rows, y: Rows) -> Vector:
+    """The correlation of each row; nan for fewer than two pairs, or where x or y never varies."""
+    both = np.isfinite(x) & np.isfinite(y)
+    n = both.sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        dx, size_x = _centred(x, both, n)
+        dy, size_y = _centred(y, both, n)
+        above = (dx * dy).sum(axis=1)
+        xx, yy = (dx * dx).sum(axis=1), (dy * dy).sum(axis=1)
+        flat = (xx <= n * (_FLAT * size_x) ** 2) | (yy <= n * (_FLAT * size_y) ** 2)
+        r = above / np.sqrt(xx * yy)
+    found: Vector = np.where((n < 2) | flat, np.nan, np.clip(r, -1.0, 1.0))
+    return found
+
+
+def _centred(x: Rows, both: NDArray[np.bool_], n: NDArray[np.int64]) -> tuple[Rows, Vector]:
+    kept = np.where(both, x, 0.0)
+    mean = kept.sum(axis=1) / np.maximum(n, 1)
+    return np.where(both, x - mean[:, None], 0.0), np.abs(kept).max(axis=1, initial=0.0)
+
+
+def spearman(x: Rows, y: Rows) -> Vector:
+    """ρ of each row, over the pairs that are defined."""
+    both = np.isfinite(x) & np.isfinite(y)
+    return pearson(ranks(np.where(both, x, np.nan)), ranks(np.where(both, y, np.nan)))
+
+
+def partial(x: Rows, y: Rows, z: Rows) -> Vector:
+    """Rank correlation of x and y at equal z, in each row; nan where z alone explains one of them."""
+    all_ = np.isfinite(x) & np.isfinite(y) & np.isfinite(z)
+    rx, ry, rz = (ranks(np.where(all_, values, np.nan)) for values in (x, y, z))
+    xy, xz, yz = pearson(rx, ry), pearson(rx, rz), pearson(ry, rz)
+    below = (1 - xz**2) * (1 - yz**2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        r = (xy - xz * yz) / np.sqrt(below)
+    found: Vector = np.where(below > _FLAT, np.clip(r, -1.0, 1.0), np.nan)
+    return found
+
+
+def auc(score: Rows, positive: Rows) -> Vector:
+    """The chance that a positive scores above a negative, ties by half, in each row (Mann–Whitney); nan without both.
+
+    >>> auc(np.array([[0.9, 0.4, 0.4, 0.1]]), np.array([[1.0, 1.0, 0.0, 0.0]])).tolist()
+    [0.875]
+    """
+    both = np.isfinite(score) & np.isfinite(positive)
+    up = both & (positive > 0.5)
+    n, ups = both.sum(axis=1), up.sum(axis=1)
+    placed = np.where(up, ranks(np.where(both, score, np.nan)), 0.0).sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found: Vector = (placed - ups * (ups + 1) / 2) / (ups * (n - ups))
+    return np.where((ups > 0) & (ups < n), found, np.nan)

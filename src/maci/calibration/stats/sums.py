@@ -1,0 +1,181 @@
+r"""Bootstrap intervals of functions of sums over cases, θ̂ = f(Σᵢ xᵢ): means, ratios, calibration errors, differences of them.
+
+Such a statistic need not be computed from a resample's cases. With w_bi, how often case i is in resample b,
+
+    Σ of resample b = Σᵢ w_bi xᵢ = (W X)_b      and without case i   Σ₍₋ᵢ₎ = Σⱼ xⱼ − xᵢ,
+
+so all resamples of all columns are one product of matrices, and the jackknife is a subtraction. W depends only on the number of
+cases, B and the seed: :class:`Draws` makes it once for all figures of a report. The resamples are those of
+:func:`~maci.calibration.stats.resampling.bootstrap` with a fresh generator of the same seed, and so are the intervals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maci.calibration.stats import resampling
+from maci.calibration.stats.interval import Interval, undefined
+from maci.calibration.stats.resampling import RESAMPLES, interval_from
+from maci.moderator.belief import Vector
+
+_KEPT = 2**27
+"""Cells of W that are kept, a byte each: 128 MB. What is beyond is drawn again each time."""
+_AT_ONCE = 2**18
+"""Cells that are multiplied at once: few enough to stay near the processor."""
+_FEW = 4
+"""Columns up to which that pays; a product with more is faster in large pieces."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summed:
+    """θ̂ = f(Σᵢ xᵢ)."""
+
+    cases: Vector
+    """(n, k): row i is xᵢ, what case i adds to each of k sums."""
+    of: Callable[[Vector], Vector]
+    """f: (m, k) sums → (m,) values; nan where it is undefined."""
+
+    @property
+    def value(self) -> float:
+        """θ̂."""
+        return float(self.of(self.cases.sum(axis=0)[None])[0])
+
+    def left_out(self) -> Vector:
+        """θ̂₍₋ᵢ₎ of every case; nan where nothing is left."""
+        if len(self.cases) < 2:
+            return np.array([np.nan])
+        return self.of(self.cases.sum(axis=0) - self.cases)
+
+    def less(self, other: Summed) -> Summed:
+        """The difference of two statistics of the same cases.
+
+        >>> a, b = mean_sums(np.array([1.0, 3.0])), mean_sums(np.array([0.0, 1.0]))
+        >>> a.less(b).value
+        1.5
+        """
+        k = self.cases.shape[1]
+        first, second = self.of, other.of
+        return Summed(np.hstack([self.cases, other.cases]), lambda s: first(s[:, :k]) - second(s[:, k:]))
+
+
+def ratio_sums(above: ArrayLike, below: ArrayLike) -> Summed:
+    """θ̂ = Σ above / Σ below; nan where the latter is 0.
+
+    >>> ratio_sums(np.array([1.0, 2.0]), np.array([2.0, 2.0])).value
+    0.75
+    """
+
+    def ratio(s: Vector) -> Vector:
+        found: Vector = np.divide(s[:, 0], s[:, 1], out=np.full(len(s), np.nan), where=s[:, 1] != 0)
+        return found
+
+    return Summed(np.column_stack([above, below]).astype(float), ratio)
+
+
+def mean_sums(values: ArrayLike) -> Summed:
+    """θ̂ = Σ xᵢ / n."""
+    return ratio_sums(values, np.ones(np.shape(values)))
+
+
+class Draws:
+    """How often each of n cases is in each of B resamples, for any n.
+
+    >>> Draws(0, 100).sums(np.ones((7, 1))).ravel()[:3].tolist()
+    [7.0, 7.0, 7.0]
+    """
+
+    def __init__(self, seed: int = 0, resamples: int = RESAMPLES) -> None:
+        self.seed, self.resamples = seed, resamples
+        self._kept: OrderedDict[int, list[NDArray[Any]]] = OrderedDict()
+
+    def sums(self, cases: Vector) -> Vector:
+        """(n, k) → (B, k): W X, a few resamples at a time."""
+        found = np.empty((self.resamples, cases.shape[1]))
+        first = 0
+        few = cases.shape[1] <= _FEW
+        step = max(1, (_AT_ONCE if few else resampling.CELLS) // max(1, len(cases)))
+        for counts in self._blocks(len(cases)):
+            for start in range(0, len(counts), step):
+                some = counts[start : start + step].astype(np.float64)
+                np.matmul(some, cases, out=found[first : first + len(some)])
+                first += len(some)
+        return found
+
+    def _blocks(self, n: int) -> Iterator[NDArray[Any]]:
+        """W in blocks of rows."""
+        if n == 0:
+            return
+        if n * self.resamples > _KEPT:
+            yield from self._drawn(n)
+            return
+        if n not in self._kept:
+            self._kept[n] = list(self._drawn(n))
+            while sum(self._kept) * self.resamples > _KEPT:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(n)
+        yield from self._kept[n]
+
+    def _drawn(self, n: int) -> Iterator[NDArray[Any]]:
+        rng, step = np.random.default_rng(self.seed), max(1, resampling.CELLS // n)
+        for first in range(0, self.resamples, step):
+            rows = min(step, self.resamples - first)
+            drawn = rng.integers(0, n, (rows, n)) + n * np.arange(rows)[:, None]
+            counts = np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n)
+            yield counts.astype(np.min_scalar_type(int(counts.max())))
+
+
+def bootstrap_all(
+    statistics: Sequence[Summed],
+    draws: Draws,
+    *,
+    rows: int | None = None,
+    method: Literal["bca", "percentile"] = "bca",
+    level: float = 0.95,
+) -> list[Interval]:
+    """:func:`bootstrap_sums` of several statistics of the same cases, from one product."""
+    sums = draws.sums(np.hstack([one.cases for one in statistics])) if statistics else np.empty((0, 0))
+    found, first = [], 0
+    for one in statistics:
+        last = first + one.cases.shape[1]
+        found.append(_interval(one, sums[:, first:last], rows, method, level))
+        first = last
+    return found
+
+
+def bootstrap_sums(
+    statistic: Summed,
+    draws: Draws,
+    *,
+    rows: int | None = None,
+    method: Literal["bca", "percentile"] = "bca",
+    level: float = 0.95,
+) -> Interval:
+    """What :func:`~maci.calibration.stats.resampling.bootstrap` finds, for a function of sums; ``rows`` the cases stand for.
+
+    >>> print(bootstrap_sums(mean_sums(np.arange(20.0)), Draws()))
+    9.5 [6.95, 11.95], n = 20, BCa
+    """
+    return bootstrap_all([statistic], draws, rows=rows, method=method, level=level)[0]
+
+
+def _interval(statistic: Summed, sums: Vector, rows: int | None, method: str, level: float) -> Interval:
+    size = len(statistic.cases)
+    n = size if rows is None else rows
+    if size == 0:
+        return undefined(0, "no cases")
+    value = statistic.value
+    if not math.isfinite(value):
+        return undefined(n, "the statistic is undefined")
+    drawn = statistic.of(sums)
+    drawn[np.abs(drawn - value) <= 1e-12 * max(1.0, abs(value))] = (
+        value  # what was summed in another order is no less a tie
+    )
+    jackknife = statistic.left_out if method == "bca" else None
+    return interval_from(value, drawn, jackknife, n=n, clusters=size, level=level)

@@ -1,0 +1,79 @@
+"""Events: the recorded inputs and the decisions between them, as one tagged union with a JSON form.
+
+The JSON Schema of the union is published (`maci show --schema`). A newer format is refused, never guessed at.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic_core import PydanticSerializationError
+
+from maci.controller.decisions import Decision
+from maci.controller.inputs import Input
+from maci.errors import InputError
+
+FORMAT = 5
+"""Version of the transcript format that is written; every version since 1 is read.
+
+2 added `sent` and `lost`, 3 what learned schedules start from and choose, 4 what is watched for harm and what is acquired,
+5 dials that are held by hand; answers are calibrated for what they come from, and support counts no text of another outcome.
+"""
+
+Event = Input | Decision
+"""Readers of events match every kind and end in ``assert_never``, so that mypy names those who forget a new one."""
+
+
+@cache
+def _adapter() -> TypeAdapter[Event]:
+    # An agent may state nan: it is kept as stated, in a form that JSON has.
+    config = ConfigDict(ser_json_inf_nan="strings")
+    return TypeAdapter(Annotated[Event, Field(discriminator="type")], config=config)
+
+
+_written: dict[int, tuple[Event, bytes]] = {}
+"""What events that were just read back are written as."""
+
+
+def dump(event: Event) -> bytes:
+    """One event as a JSON object; what could not be read back is refused."""
+    if (known := _written.pop(id(event), None)) is not None:
+        return known[1]
+    try:
+        return _adapter().dump_json(event, by_alias=False, warnings="error")
+    except PydanticSerializationError as error:
+        raise InputError(f"this cannot be recorded ({event.type}): {' '.join(str(error).split())}") from error
+
+
+def parse(data: bytes | str) -> Event:
+    """The event a JSON object stands for."""
+    return _adapter().validate_json(data)
+
+
+def read_back(event: Event) -> Event:
+    """The event as it will be read from a record. It is about to be written, so its JSON is kept for that."""
+    data = dump(event)
+    again = parse(data)
+    if len(_written) >= 1024:  # nobody writes them
+        _written.clear()
+    _written[id(again)] = again, data
+    return again
+
+
+def tree(event: Event) -> dict[str, Any]:
+    """One event as plain dicts, lists and numbers."""
+    plain: dict[str, Any] = json.loads(dump(event))
+    return plain
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a transcript line, without the chain's own fields."""
+    return _adapter().json_schema()
+
+
+def is_decision(event: Event) -> bool:
+    """Whether an event was computed rather than received."""
+    return isinstance(event, Decision)

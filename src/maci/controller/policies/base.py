@@ -1,0 +1,144 @@
+r"""Schedules: how the dials move from round to round (SPEC 4, 9).
+
+.. math::
+   CL^{(t+1)} = CL^{(t)} - \alpha_I \pi_I - \alpha_D \pi_D \in [CL_{min}, CL_{max}],\qquad
+   \tau^{(t+1)} = \min(\tau^{(t)} + \gamma\,\pi_I,\ \tau_{max})
+
+The gates move alike under every schedule, subject to D4; what differs is contentiousness. The learned schedules `ucb` and `linucb`
+are the plateau's with steps α and γ of their own, which :mod:`maci.controller.policies.bandit` moves after every round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from maci.config import LEARNED, Config
+from maci.controller.dials import Dials, Summary, first_cl
+from maci.controller.policies.bandit import Choice, Learned, Steps
+from maci.controller.policies.learning import decide
+from maci.moderator.gate import Thresholds, rises
+
+LADDER = (0.9, 0.7, 0.5, 0.3)
+
+
+class Scheduler(Protocol):
+    """Anything that sets the dials."""
+
+    def first(self, q0: float | None, d0: float | None) -> float:
+        """CL⁽¹⁾ from the opening."""
+
+    def next(self, history: Sequence[Summary]) -> Dials:
+        """The dials of the next round, from all closed rounds."""
+
+
+def next_gates(history: Sequence[Summary], config: Config, gamma: float | None = None) -> tuple[float, float]:
+    """τ_Q and τ_CRIT of the next round: up by γ while information gain has stalled, unless that would starve the debate."""
+    gate, last = config.gate, history[-1]
+    gamma = gate.gamma if gamma is None else gamma
+    held = (last.dials.tau_q, last.dials.tau_crit)
+    if not last.pi_i:
+        return held
+    raised_q, raised_crit = (max(tau, min(tau + gamma, gate.tau_max)) for tau in held)
+    if gate.guard:
+        recent = [candidate for summary in history[-gate.guard_rounds :] for candidate in summary.candidates]
+        with_crit = gate.crit_gate and config.crit.enabled
+        wanted = Thresholds(raised_q if gate.q_gate else None, raised_crit if with_crit else None)
+        if not rises(recent, last.admitted, wanted, share=gate.guard_share):
+            return held
+    return raised_q, raised_crit
+
+
+@dataclass(frozen=True, slots=True)
+class Plateau:
+    """Contentiousness falls while progress stalls."""
+
+    config: Config
+
+    def first(self, q0: float | None, d0: float | None) -> float:
+        """CL⁽¹⁾ by the bins of SPEC 6."""
+        dials = self.config.dials
+        return min(dials.cl_max, max(dials.cl_min, first_cl(q0, d0, dials)))
+
+    def next(self, history: Sequence[Summary]) -> Dials:
+        """CL − α_I π_I − α_D π_D."""
+        dials = self.config.dials
+        cl = _fallen(history[-1], dials.alpha_i, dials.alpha_d, self.config)
+        return Dials(cl, *next_gates(history, self.config))
+
+
+def _fallen(last: Summary, alpha_i: float, alpha_d: float, config: Config) -> float:
+    """CL after a round, within its range."""
+    fallen = round(last.dials.cl - alpha_i * last.pi_i - alpha_d * last.pi_d, 12)
+    fallen = min(fallen, last.dials.cl)  # rounding lifts nothing
+    return min(config.dials.cl_max, max(config.dials.cl_min, fallen))
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """The plateau's schedule with steps that a bandit moves; rests on what was learned before and on this debate alone."""
+
+    config: Config
+    learned: Learned | None = None
+
+    def first(self, q0: float | None, d0: float | None) -> float:
+        """CL⁽¹⁾ as the plateau's: the first action comes after a round."""
+        return Plateau(self.config).first(q0, d0)
+
+    def choose(self, history: Sequence[Summary]) -> Choice:
+        """The action after the last round, with all that decided it; none where nothing fits the budget."""
+        return decide(history, self.config, self.learned)
+
+    def follow(self, history: Sequence[Summary], choice: Choice) -> Dials:
+        """The dials an action leads to."""
+        steps: Steps = choice.steps
+        cl = _fallen(history[-1], steps.alpha, steps.alpha, self.config)
+        return Dials(cl, *next_gates(history, self.config, steps.gamma))
+
+    def next(self, history: Sequence[Summary]) -> Dials:
+        """The dials of the chosen action."""
+        return self.follow(history, self.choose(history))
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """One rung down every round: 0.9, 0.7, 0.5, 0.3."""
+
+    config: Config
+
+    def first(self, q0: float | None, d0: float | None) -> float:
+        """The top rung."""
+        return LADDER[0]
+
+    def next(self, history: Sequence[Summary]) -> Dials:
+        """The next lower rung."""
+        cl = next((rung for rung in LADDER if rung < history[-1].dials.cl), LADDER[-1])
+        return Dials(cl, *next_gates(history, self.config))
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Contentiousness is held."""
+
+    config: Config
+
+    def first(self, q0: float | None, d0: float | None) -> float:
+        """The configured level."""
+        return self.config.dials.cl_fixed
+
+    def next(self, history: Sequence[Summary]) -> Dials:
+        """The same level again."""
+        return Dials(history[-1].dials.cl, *next_gates(history, self.config))
+
+
+def scheduler(config: Config, learned: Learned | None = None) -> Scheduler:
+    """The schedule a config names; ``learned`` is what one that learns starts from."""
+    if config.dials.schedule in LEARNED:
+        return Learning(config, learned)
+    kinds: dict[str, type[Plateau] | type[Ladder] | type[Fixed]] = {
+        "plateau": Plateau,
+        "ladder": Ladder,
+        "fixed": Fixed,
+    }
+    return kinds[config.dials.schedule](config)

@@ -1,0 +1,273 @@
+"""Many cases under one budget: a folder with a transcript for each, so many under way at once, and nothing asked twice.
+
+A run that broke off goes on by being started again: what is finished is read, what is open goes on from its record, what is lacking
+begins. A case's folder is named after its content, so cases may be added to the file or put in another order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from pydantic import TypeAdapter
+
+from maci.cases.case import Case
+from maci.config import parameters
+from maci.controller.decisions import Finished
+from maci.controller.events import Event
+from maci.controller.inputs import Opened
+from maci.debating.loop import debate
+from maci.errors import InputError, MaciError
+from maci.llm.budget import Ledger
+from maci.llm.usage import Bound, Usage
+from maci.record.replay import replay
+from maci.record.transcript import Transcript, read
+from maci.seating.seating import Seated
+
+Status = Literal["done", "failed", "budget", "waiting"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One case of a batch and the folder of its record."""
+
+    number: int
+    """From 1, in the order of the file."""
+    case: Case
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """What the case is called."""
+        return self.case.id or self.folder.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """What became of a case."""
+
+    entry: Entry
+    status: Status
+    """``budget``: it ran out before a first answer; ``waiting``: not begun, or broken off."""
+    path: Path | None = None
+    """Of its record."""
+    events: tuple[Event, ...] = ()
+    error: str = ""
+    kept: bool = False
+    """Finished by an earlier run."""
+    fatal: bool = False
+    """No other case can do better: a wrong key, a full disk."""
+
+    @property
+    def result(self) -> Finished | None:
+        """The end of the record, if it has one."""
+        last = self.events[-1] if self.events else None
+        return last if isinstance(last, Finished) else None
+
+
+class _Run(Ledger):
+    """The run's ceiling, which remembers that it had to refuse."""
+
+    reached: Literal["tokens", "usd"] | None = None
+
+    def lacks(self, bound: Bound) -> Literal["tokens", "usd"] | None:
+        lacking = super().lacks(bound)
+        self.reached = lacking or self.reached
+        return lacking
+
+
+def entries(cases: Sequence[Case], out: Path) -> tuple[Entry, ...]:
+    """Every case with its folder: its id, and what it says as eight hexadecimal digits; repeated cases are numbered."""
+    found, seen = [], dict[str, int]()
+    writer = TypeAdapter(Case)
+    for number, case in enumerate(cases, 1):
+        digest = hashlib.sha256(writer.dump_json(case)).hexdigest()[:8]
+        plain = re.sub(r"[^a-z0-9]+", "-", (case.id or case.question).casefold())[:40].strip("-") or "case"
+        name = f"{plain}-{digest}"
+        seen[name] = seen.get(name, 0) + 1
+        found.append(Entry(number, case, out / (name if seen[name] == 1 else f"{name}-{seen[name]}")))
+    return tuple(found)
+
+
+@dataclass
+class Batch:
+    """A run over many cases."""
+
+    entries: Sequence[Entry]
+    seat: Callable[[Case], Seated]
+    """Sets the table for a case; the models at it are the same for all and closed by whoever opened them."""
+    tokens: int | None = None
+    usd: float | None = None
+    jobs: int = 4
+    retry_failed: bool = False
+    keep: Callable[[Opened, Path], object] = lambda opened, path: None
+    """Told of every debate that has ended."""
+    ledger: _Run = field(init=False)
+    _begun: Opened | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self.ledger = _Run(self.tokens, self.usd)
+
+    @property
+    def spent(self) -> Usage:
+        """By all runs, with what may have been spent when one broke off."""
+        return self.ledger.spent
+
+    async def run(self) -> AsyncIterator[Done]:
+        """Every case as it is finished: first what earlier runs did, then the others. Cancelled, it leaves whole records."""
+        todo: list[tuple[Entry, Path, tuple[Event, ...]]] = []
+        for entry in self.entries:
+            path, events = self._recorded(entry)
+            if events and isinstance(events[-1], Finished) and not self._again(events[-1]):
+                yield _told(Done(entry=entry, status="done", path=path, events=events, kept=True))
+            else:
+                fresh = bool(events) and isinstance(events[-1], Finished)
+                todo.append((entry, _next(entry, path) if fresh else path, () if fresh else events))
+        async for done in self._play(todo):
+            yield done
+
+    async def _play(self, todo: Sequence[tuple[Entry, Path, tuple[Event, ...]]]) -> AsyncIterator[Done]:
+        left, told = iter(todo), asyncio.Queue[Done | None]()
+        over = asyncio.Event()
+
+        async def work() -> None:
+            for entry, path, events in left:
+                if over.is_set() or self.ledger.reached is not None:
+                    told.put_nowait(Done(entry=entry, status="waiting", path=path, events=events))
+                    continue
+                done = await self._one(entry, path, events)
+                if done.fatal:
+                    over.set()
+                told.put_nowait(done)
+                await asyncio.sleep(0)  # readers never wait: others get their turn here
+            told.put_nowait(None)
+
+        workers = [asyncio.ensure_future(work()) for _ in range(min(self.jobs, max(1, len(todo))))]
+        running = len(workers)
+        try:
+            while running:
+                item = await told.get()
+                if item is None:
+                    running -= 1
+                else:
+                    yield item
+            for worker in workers:
+                worker.result()
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+
+    async def _one(self, entry: Entry, path: Path, recorded: tuple[Event, ...]) -> Done:
+        """One case, to its end; what goes wrong is its own affair."""
+        events = list(recorded)
+        try:
+            seated = self.seat(entry.case)
+            if recorded:
+                transcript, recording = Transcript.resume(path)
+                seated = replace(seated, opened=recording.opened)
+            else:
+                transcript = Transcript.create(path)
+            async with transcript:
+                async for event in debate(
+                    seated.opened, seated.table, record=transcript, recorded=recorded, ledger=self.ledger
+                ):
+                    events.append(event)
+            self.keep(seated.opened, path)
+        except MaciError as error:
+            fatal = bool(getattr(error, "fatal", False))
+            return Done(entry=entry, status="failed", path=path, events=tuple(events), error=str(error), fatal=fatal)
+        return _told(Done(entry=entry, status="done", path=path, events=tuple(events)))
+
+    def _again(self, result: Finished) -> bool:
+        return self.retry_failed and (result.stop_reason == "error" or result.answer is None)
+
+    def _recorded(self, entry: Entry) -> tuple[Path, tuple[Event, ...]]:
+        """The last record of a case; what all of them cost is counted. Refused where it is of something else."""
+        path = entry.folder / "transcript.jsonl"
+        events: tuple[Event, ...] = ()
+        for folder in _attempts(entry):
+            path = folder / "transcript.jsonl"
+            try:
+                events = read(path).events
+            except MaciError:
+                if path.stat().st_size:
+                    raise
+                path.unlink()  # nothing was written before it broke off
+                events = ()
+                continue
+            self._same(entry, events, path)
+            self._count(events)
+        return path, events
+
+    def _same(self, entry: Entry, events: Sequence[Event], path: Path) -> None:
+        if self._begun is None:  # one table is enough to know: only the case differs
+            self._begun = self.seat(entry.case).opened
+        then, now = events[0], self._begun
+        assert isinstance(then, Opened)
+        for what in ("config", "seed", "panel", "agents", "corpus"):
+            if getattr(then, what) != getattr(now, what):
+                raise InputError(
+                    f"{path} was made with another {what} ({_differs(what, then, now)}): give the options it was begun with, or "
+                    "another --out"
+                )
+
+    def _count(self, events: tuple[Event, ...]) -> None:
+        last = events[-1]
+        if isinstance(last, Finished):
+            used = Usage(prompt=last.tokens, usd=last.usd)
+        else:
+            state = replay(events).state
+            used = sum(state.in_flight.values(), state.usage)
+        self.ledger.spent = self.ledger.spent + used
+
+
+def _differs(what: str, then: Opened, now: Opened) -> str:
+    """What was recorded and what is given instead, in words."""
+    if what == "config":
+        given = {row.key: row.value for row in parameters(now.config)}
+        other = [(row.key, row.value, given[row.key]) for row in parameters(then.config) if row.value != given[row.key]]
+        other = other or [("profile", then.config.profile, now.config.profile)]
+    elif what == "agents":
+        before, after = (", ".join(seat.name for seat in opened.agents) for opened in (then, now))
+        other = [(what, before, after)]
+    else:
+        other = [(what, getattr(then, what), getattr(now, what))]
+    return "; ".join(f"{name} was {_none(before)}, is {_none(after)}" for name, before, after in other)
+
+
+def _none(value: object) -> object:
+    return "none" if value in (None, "") else value
+
+
+def _told(done: Done) -> Done:
+    """The same with the status its result stands for."""
+    result = done.result
+    if result is None:
+        return replace(done, status="waiting")
+    fatal = any(getattr(event, "fatal", False) for event in done.events) and not done.kept
+    if result.stop_reason == "error":
+        return replace(done, status="failed", error=result.detail, fatal=fatal)
+    if result.answer is None:
+        return replace(done, status="budget" if result.stop_reason == "budget" else "failed", error=result.detail)
+    return done
+
+
+def _attempts(entry: Entry) -> Iterable[Path]:
+    """The folders of a case that hold a record, first attempt first."""
+    found = [entry.folder, *(entry.folder.with_name(f"{entry.folder.name}.again{n}") for n in range(1, 1000))]
+    for folder in found:
+        if not (folder / "transcript.jsonl").exists():
+            return
+        yield folder
+
+
+def _next(entry: Entry, path: Path) -> Path:
+    """Where another attempt at a case is recorded: no record is ever written over."""
+    n = int(path.parent.name.rpartition(".again")[2]) if ".again" in path.parent.name else 0
+    return entry.folder.with_name(f"{entry.folder.name}.again{n + 1}") / "transcript.jsonl"

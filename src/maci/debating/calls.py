@@ -1,0 +1,354 @@
+"""The seconds of a debate's budget.
+
+The calls of a debate that are under way, within the budget.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from time import monotonic
+from typing import Any, Literal, cast
+
+from maci.agents.agent import Agent
+from maci.agents.judges.crit import Judge
+from maci.controller.inputs import Exhausted, Input, Intervened, Lost, Pending, Sent, usage_of
+from maci.controller.requests import Want, score_request, turn_request, wants
+from maci.controller.state import State
+from maci.debating.replies import acquire, failure, resolve, retrieve, score, spent, survey, turn, unsent
+from maci.errors import ConfigError
+from maci.llm.budget import Ledger, Purse, spending
+from maci.llm.usage import Bound, Usage, dollars
+from maci.seating.table import Table
+
+
+class Clock:
+    """Runs until the budget's seconds are over; those of a pause, and those a person takes to answer, are not among them."""
+
+    def __init__(self, seconds: float | None) -> None:
+        """``None``: without end."""
+        self._deadline = None if seconds is None else monotonic() + seconds
+        self._stopped_at: float | None = None
+
+    def stop(self, stopped: bool) -> None:
+        """Stop it, or let it go on."""
+        if stopped and self._stopped_at is None:
+            self._stopped_at = monotonic()
+        elif not stopped and self._stopped_at is not None:
+            if self._deadline is not None:
+                self._deadline += monotonic() - self._stopped_at
+            self._stopped_at = None
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until time is up, below 0 after it; ``None`` without an end, and while it is stopped."""
+        return None if self._deadline is None or self._stopped_at is not None else self._deadline - monotonic()
+
+    @property
+    def over(self) -> bool:
+        """Whether time is up."""
+        left = self.left
+        return left is not None and left <= 0
+
+
+_Refusal = tuple[Literal["tokens", "usd", "seconds"], str]
+"""What a call did not fit into, and the figures."""
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call under way, or about to be."""
+
+    want: Want
+    purse: Purse
+    make: Callable[[], Coroutine[Any, Any, Input]]
+    free: bool = False
+    """Nobody pays for it."""
+    task: asyncio.Task[Input] | None = None
+    asking: tuple[Bound, asyncio.Future[bool]] | None = None
+    """What another attempt needs beyond what was set aside."""
+    one_asks: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """A turn of several draws can have several attempts to ask for."""
+
+    def pending(self, bound: Bound) -> Pending:
+        kind = "turn" if self.want.kind == "turn" else "score"
+        return Pending(kind=kind, who=self.want.who, argument=self.want.argument, tokens=bound.tokens, usd=bound.usd)  # type: ignore[arg-type]
+
+    def at_most(self) -> Usage:
+        """What it may have cost, if it is not waited for."""
+        if self.purse.used:
+            return self.purse.total()
+        granted = self.purse.granted
+        return Usage() if self.free else Usage(prompt=granted.tokens, usd=granted.usd)
+
+
+class Calls:
+    """What is under way: sends what is wanted and fits the budget, hands back replies one at a time.
+
+    A call that costs something goes out in two steps: first :meth:`next` returns a :class:`Sent`, which the debate records;
+    only the next time round is the call made. So whatever happens, the record knows of every call that may have been charged.
+    """
+
+    def __init__(
+        self, table: Table, state: State, hand: asyncio.Queue[Intervened] | None, run: Ledger | None = None
+    ) -> None:
+        seats = ([seat.name for seat in state.opened.agents], [seat.name for seat in state.opened.judges])
+        given = ([agent.name for agent in table.agents], [judge.name for judge in table.judges])
+        if seats != given:
+            raise ConfigError(
+                f"the record is of a debate between {seats[0]} judged by {seats[1]}, this table seats {given}"
+            )
+        if state.opened.encoder != table.encoder.name:
+            raise ConfigError(
+                f"the debate was opened with the encoder {state.opened.encoder!r}, this is {table.encoder.name!r}"
+            )
+        if state.config.plan.acquire and table.source is None and state.opened.format >= 4:
+            raise ConfigError(
+                f"plan.acquire is {state.config.plan.acquire}, and there is nobody to ask: name a --source, or give the Table one"
+            )
+        self._table, self._hand = table, hand
+        self._heard: deque[Intervened] = deque()
+        self._agents = {agent.name: agent for agent in table.agents}
+        self._judges = {judge.name: judge for judge in table.judges}
+        self._calls: dict[Want, _Call] = {}
+        self._unsent: list[_Call] = []
+        """On record as sent; made the next time round."""
+        self._granted: list[_Call] = []
+        """Further attempts on record as sent."""
+        self._broken_off = bool(state.in_flight)
+        self._spent_in_vain, self._ruin = Usage(), cast(_Refusal | None, None)
+        budget = state.config.budget
+        self._ledger = Ledger(budget.tokens, budget.usd, state.usage, parent=run)
+        self._clock = Clock(budget.seconds)
+        self._bell: asyncio.Future[None] | None = None
+        self._held = state.paused
+        """The debate broke off while it was paused; going on with it ends the pause."""
+
+    async def next(self, state: State) -> Input:
+        """The next input: a person's hand, local work, calls about to be sent, a reply, or the end of the budget."""
+        if self._broken_off:
+            self._broken_off = False
+            self._ledger.spent = self._ledger.spent + sum(state.in_flight.values(), Usage())
+            return Lost(round=state.round)
+        if self._held:
+            self._held = False
+            return Intervened(pause=False, by="going on with it")
+        self._clock.stop(state.paused or self._with_a_person())
+        if state.closing is not None and not state.acquiring:
+            self._unsent = []
+            await self.close()  # what is under way when a debate ends is not waited for
+            return survey(self._table, state)
+        self._send()
+        while True:
+            if (reply := self._reply()) is not None:
+                return reply
+            if self._heard:
+                return self._heard.popleft()
+            if self._hand is not None and not self._hand.empty():
+                return self._hand.get_nowait()
+            if state.paused:  # nothing new is sent; what is under way may come in
+                await self._wait()
+                continue
+            if self._clock.over:
+                return await self._late(state)
+            local = self._local(state)
+            if local is not None:
+                return local
+            sent, refused = self._prepare(state)
+            if sent:
+                return Sent(round=state.round, calls=tuple(sent))
+            if not self._calls:
+                resource, detail = self._ruin or refused or ("tokens", "")
+                return Exhausted(resource=resource, detail=detail, usage=self._spent_in_vain)
+            asking = [call for call in self._calls.values() if call.asking is not None]
+            if asking and (self._ruin or len(asking) == len(self._calls)):
+                self._answer(asking[0], False)  # nothing under way can make room for it any more
+            self._clock.stop(self._with_a_person())
+            await self._wait()
+
+    def _with_a_person(self) -> bool:
+        """Whether a question lies before a person: how long people think is not the machines' time."""
+        source = self._table.source
+        asked = (call.want.kind == "acquire" for call in self._calls.values())
+        return bool(getattr(source, "person", False)) and any(asked)
+
+    def _local(self, state: State) -> Input | None:
+        """What needs no call: retrieval, and looking up what was cited."""
+        for want in wants(state):
+            if want.kind == "retrieve":
+                return retrieve(self._table, state)
+            if want.kind == "resolve":
+                return resolve(self._table, state, want.who)
+            break  # local work is always asked for first
+        return None
+
+    def _prepare(self, state: State) -> tuple[list[Pending], _Refusal | None]:
+        """Set aside what wanted calls and further attempts can cost; what is free goes out at once."""
+        sent: list[Pending] = []
+        refused: _Refusal | None = None
+        if self._ruin:
+            return sent, refused
+        for call in self._calls.values():
+            if call.asking is not None and self._ledger.reserve(call.asking[0]):
+                sent.append(call.pending(call.asking[0]))
+                self._granted.append(call)
+        for want in wants(state):
+            if want in self._calls:
+                continue
+            call, bound, free = self._call(state, want)
+            lacking = self._ledger.lacks(bound)
+            if lacking is not None:
+                refused = (lacking, self._too_much(want, bound, lacking))
+                break
+            self._ledger.reserve(bound)
+            self._calls[want] = call
+            self._unsent.append(call)
+            if not free and any(bound):
+                sent.append(call.pending(bound))
+        if not sent:
+            self._send()
+        return sent, refused
+
+    def _call(self, state: State, want: Want) -> tuple[_Call, Bound, bool]:
+        """The call a want stands for, the most it can cost, and whether nobody pays for it."""
+        make: Callable[[], Coroutine[Any, Any, Input]]
+        seat: Agent | Judge
+        try:
+            if want.kind == "acquire":
+                assert self._table.source is not None
+                make = partial(acquire, self._table.source, self._table.encoder, want, state)
+                return _Call(want, Purse(Bound()), make, True), Bound(), True
+            if want.kind == "turn":
+                seat, ask = self._agents[want.who], turn_request(state, want.who)
+                bound, make = _bound(seat.ceiling(ask)), partial(turn, seat, want, ask)
+            else:
+                seat, item = self._judges[want.who.rpartition("#")[0]], score_request(state, want.who, want.argument)
+                bound, make = _bound(seat.ceiling(item)), partial(score, seat, want, item)
+            free = bool(getattr(seat, "free", False))
+        except Exception as error:  # of ceiling(): nothing was sent
+            bound, make, free = Bound(), partial(unsent, failure(want, error, spent(error))), True
+        call = _Call(want, Purse(bound), make, free)
+        call.purse.more = partial(self._ask, call)
+        return call, bound, free
+
+    async def _ask(self, call: _Call, more: Bound) -> bool:
+        """Another attempt needs more than was set aside: wait until it is on record, or refused."""
+        async with call.one_asks:
+            answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+            call.asking = (more, answer)
+            self._ring()
+            return await answer
+
+    def _answer(self, call: _Call, yes: bool) -> None:
+        if call.asking is not None and not call.asking[1].done():
+            call.asking[1].set_result(yes)
+        call.asking = None
+
+    def _send(self) -> None:
+        """Make the calls that are on record."""
+        for call in self._unsent:
+            with spending(call.purse):
+                call.task = asyncio.ensure_future(call.make())
+            call.task.add_done_callback(self._ring)
+        self._unsent = []
+        for call in self._granted:
+            self._answer(call, True)
+        self._granted = []
+
+    def _reply(self) -> Input | None:
+        """A reply that has come in, if any; what was set aside for it becomes what it cost."""
+        for want, call in self._calls.items():
+            if call.task is not None and call.task.done():
+                del self._calls[want]
+                item = call.task.result()
+                self._ledger.settle(call.purse.granted, usage_of(item))
+                if isinstance(item, Exhausted):  # the call ran out of budget between two attempts
+                    self._ruin = item.resource, item.detail
+                    self._spent_in_vain = self._spent_in_vain + item.usage
+                    return self._reply()
+                return item
+        return None
+
+    def _too_much(self, want: Want, bound: Bound, lacking: str) -> str:
+        ledger: Ledger | None = self._ledger
+        while ledger is not None and ledger.parent is not None and _fits(ledger, bound):
+            ledger = ledger.parent
+        assert ledger is not None
+        usd = lacking == "usd"
+        need = dollars(bound.usd) if usd else f"{bound.tokens:,} tokens"
+        ceiling = dollars(ledger.usd or 0.0) if usd else f"{ledger.tokens or 0:,}"
+        if not ledger.spent and not any(ledger.reserved):
+            return f"the first call ({want.who}) may {'cost' if usd else 'need'} {need}; the ceiling is {ceiling}"
+        left = dollars(ledger.left.usd) if usd else f"{max(0, ledger.left.tokens):,}"
+        return f"{want.who} may {'cost' if usd else 'need'} {need}, {left} of {ceiling} are left"
+
+    def _ring(self, *_: object) -> None:
+        if self._bell is not None and not self._bell.done():
+            self._bell.set_result(None)
+
+    async def _wait(self) -> None:
+        """Until something happens: a reply, a request for more, a hand on the dials, the end of time."""
+        loop = asyncio.get_running_loop()
+        bell = self._bell = loop.create_future()
+        if any(call.task is not None and call.task.done() for call in self._calls.values()):
+            return
+        left = self._clock.left
+        alarm = None if left is None else loop.call_later(max(0.0, left), self._ring)
+        listen = None if self._hand is None else asyncio.ensure_future(self._listen(self._hand))
+        if listen is not None:
+            listen.add_done_callback(self._ring)
+        try:
+            await bell
+        finally:
+            if alarm is not None:
+                alarm.cancel()
+            if listen is not None:
+                listen.remove_done_callback(self._ring)  # its end must not ring the next bell
+                listen.cancel()
+
+    async def _listen(self, hand: asyncio.Queue[Intervened]) -> None:
+        """Take one item; those behind it stay in their order."""
+        self._heard.append(await hand.get())
+
+    async def _late(self, state: State) -> Exhausted:
+        """Time is up: what is under way is given up, and counts for what it may have cost."""
+        under_way = list(self._calls.values())
+        await self.close()
+        usage = sum((call.at_most() for call in under_way), self._spent_in_vain)
+        return Exhausted(resource="seconds", detail=f"{state.config.budget.seconds:g} s are over", usage=usage)
+
+    async def close(self) -> None:
+        """Cancel what is still under way; what was set aside for it becomes what it may have cost."""
+        calls, self._calls = list(self._calls.values()), {}
+        granted, self._granted = self._granted, []
+        await _give_up([call.task for call in calls if call.task is not None])
+        for call in calls:
+            self._ledger.settle(call.purse.granted, call.at_most())
+        for call in granted:
+            if call.asking is not None:
+                self._ledger.settle(call.asking[0], Usage())
+
+
+def _bound(ceiling: int | Bound) -> Bound:
+    bound = ceiling if isinstance(ceiling, Bound) else Bound(ceiling)
+    return Bound(max(0, bound.tokens), max(0.0, bound.usd))
+
+
+def _fits(ledger: Ledger, bound: Bound) -> bool:
+    left = ledger.left
+    return bound.tokens <= left.tokens and bound.usd <= left.usd
+
+
+async def _give_up(tasks: Sequence[asyncio.Task[Input]]) -> None:
+    """Cancel tasks and wait for their end; one that takes a cancellation for something else is asked again, for a while."""
+    left = {task for task in tasks if not task.done()}
+    for _ in range(25):
+        if not left:
+            break
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=0.2)
+    await asyncio.gather(*(task for task in tasks if task.done()), return_exceptions=True)

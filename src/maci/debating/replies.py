@@ -1,0 +1,208 @@
+"""One call each, of an agent, a judge or a source: whatever comes of it is an input that can be recorded, a failure too.
+
+What a debate looks up by itself, without a call: evidence, what was cited, what could be found out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from time import monotonic
+from typing import cast
+
+from maci.acquisition.answers import checked
+from maci.acquisition.plan import Item
+from maci.acquisition.proposals import Surveyor
+from maci.acquisition.sources.source import Menu, Reply, Source
+from maci.agents.agent import Agent
+from maci.agents.anchor import TurnRequest
+from maci.agents.argument import Turn
+from maci.agents.judges.crit import CritScore, Judge, JudgeAbstained, ScoreRequest
+from maci.controller.acquiring import USED, residual
+from maci.controller.events import read_back
+from maci.controller.inputs import (
+    Acquired,
+    Exhausted,
+    Input,
+    JudgeAbstention,
+    Resolved,
+    Retrieved,
+    Scored,
+    Surveyed,
+    TurnFailed,
+    TurnTaken,
+    pack,
+)
+from maci.controller.requests import Want
+from maci.controller.state import State
+from maci.errors import BudgetError, InputError, one_line, said
+from maci.evidence.encode import Encoder
+from maci.evidence.source import ACQUIRED
+from maci.evidence.span import Span
+from maci.llm.budget import purse
+from maci.llm.usage import Usage
+from maci.seating.table import Table
+
+
+async def turn(agent: Agent, want: Want, request: TurnRequest) -> Input:
+    """Ask an agent for its turn."""
+    taken, began = None, monotonic()
+    try:
+        taken = await agent.turn(request)
+        if not isinstance(taken, Turn):
+            raise InputError(f"turn() gave {type(taken).__name__}, not a Turn")
+        belief = {str(label): float(p) for label, p in taken.belief.items()}
+        taken = replace(taken, belief=belief, usage=_drawn(began) or taken.usage)
+        return recordable(TurnTaken(round=want.round, agent=want.who, turn=taken))
+    except (Exception, asyncio.CancelledError) as error:
+        return failure(want, _theirs(error), _drawn(began) or spent(error) + spent(taken))
+
+
+async def score(judge: Judge, want: Want, request: ScoreRequest) -> Input:
+    """Ask a judge to score an argument."""
+    usage, began = Usage(), monotonic()
+    try:
+        given, usage = await judge.score(request)
+        if not isinstance(given, CritScore):
+            raise InputError(f"score() gave {type(given).__name__}, not a CritScore")
+        usage = _drawn(began) or usage
+        return recordable(Scored(round=want.round, argument=want.argument, slot=want.who, score=given, usage=usage))
+    except (Exception, asyncio.CancelledError) as error:
+        known = usage if isinstance(usage, Usage) else Usage()
+        return failure(want, _theirs(error), _drawn(began) or spent(error) + known)
+
+
+async def acquire(source: Source, encoder: Encoder, want: Want, state: State) -> Input:
+    """Ask the source one item. What comes back is checked and becomes spans; it is data, whatever it says."""
+    item = next(item for item in state.acquiring if item.id == want.who)
+    reply, began = None, monotonic()
+    try:
+        reply = await source.answer(item)
+        if not isinstance(reply, Reply):
+            raise InputError(f"answer() gave {type(reply).__name__}, not a Reply")
+        before = [(asked.subject, answer.verdict) for asked, answer in state.acquired]
+        reply = checked(item, reply, encoder, before)
+        spans = _spans_of(item, reply)
+        rows = encoder.encode([span.text for span in spans]) if spans else ()
+        answer = Acquired(
+            round=want.round,
+            item=item.id,
+            verdict=reply.verdict,
+            text=reply.text,
+            spans=spans,
+            vectors={span.id: pack(row) for span, row in zip(spans, rows, strict=True)},
+            source=source.name,
+            usage=_drawn(began) or reply.usage,
+            cost=item.cost if reply.cost is None else reply.cost,
+            remarks=reply.remarks,
+        )
+        return recordable(answer)
+    except (Exception, asyncio.CancelledError) as error:
+        why = said(_theirs(error))
+        usage = _drawn(began) or spent(error) + spent(reply)
+        return Acquired(
+            round=want.round,
+            item=item.id,
+            verdict="failed",
+            source=source.name,
+            usage=usage,
+            remarks=(f"failed: {why}",),
+        )
+
+
+def _spans_of(item: Item, reply: Reply) -> tuple[Span, ...]:
+    """The spans an answer comes with; without any, question and answer are one."""
+    if reply.verdict not in USED:
+        return ()
+    if reply.spans:
+        return reply.spans
+    answer = reply.text if reply.verdict == "told" else f"{reply.verdict}."
+    return (Span.of(f"{item.text} {answer}", ACQUIRED),)
+
+
+async def unsent(item: Input) -> Input:
+    """No call is made: it failed before."""
+    return item
+
+
+def recordable(item: Input) -> Input:
+    """The reply as it will be read back; raises where it does not fit the record's format."""
+    return cast(Input, read_back(item))
+
+
+def _drawn(began: float) -> Usage | None:
+    """What the call drew on its purse, if it is one that does."""
+    own = purse()
+    return replace(own.total(), seconds=round(monotonic() - began, 3)) if own is not None and own.used else None
+
+
+def failure(want: Want, error: BaseException, usage: Usage) -> Input:
+    """A call that failed, as an input."""
+    if isinstance(error, BudgetError):
+        return Exhausted(resource=error.resource, detail=f"{want.who}: {one_line(str(error))}", usage=usage)
+    fatal = bool(getattr(error, "fatal", False))
+    if want.kind == "turn":
+        return TurnFailed(round=want.round, agent=want.who, error=said(error), usage=usage, fatal=fatal)
+    why = one_line(str(error)) if isinstance(error, JudgeAbstained) else ""
+    return JudgeAbstention(
+        round=want.round, argument=want.argument, slot=want.who, reason=why or said(error), usage=usage, fatal=fatal
+    )
+
+
+def _theirs(error: BaseException) -> BaseException:
+    """The error, unless it is the debate itself that was cancelled."""
+    task = asyncio.current_task()
+    if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+        raise error
+    return error
+
+
+def spent(source: object) -> Usage:
+    """What a call cost, where its reply or its error says so."""
+    usage = getattr(source, "usage", None)
+    return usage if isinstance(usage, Usage) else Usage()
+
+
+_LONGEST_MENU = 200
+"""Sections of a source's menu that are looked at."""
+
+
+def retrieve(table: Table, state: State) -> Retrieved:
+    """The case's evidence, embedded."""
+    case, limits = state.opened.case, state.config.evidence
+    found = table.evidence.retrieve(case.query, limits.k_ret, limits.context_tokens)
+    rows = table.encoder.encode([case.query, *(span.text for span in found.spans)])
+    vectors = {span.id: pack(row) for span, row in zip(found.spans, rows[1:], strict=True)}
+    return Retrieved(spans=found.spans, core=found.core, vectors=vectors, theta=pack(rows[0]))
+
+
+def resolve(table: Table, state: State, agent: str) -> Resolved:
+    """The spans and outcomes an agent's turn names that were not known before."""
+    turn = state.turns[agent]
+    assert turn is not None
+    ids, names = state.unresolved(turn)
+    found = {i: table.evidence.get(i) for i in ids}
+    spans = [span for span in found.values() if span is not None]
+    rows = table.encoder.encode([*(span.text for span in spans), *names])
+    return Resolved(
+        spans=tuple(spans),
+        vectors={span.id: pack(row) for span, row in zip(spans, rows, strict=False)},
+        missing=tuple(i for i, span in found.items() if span is None),
+        labels={name: pack(row) for name, row in zip(names, rows[len(spans) :], strict=True)},
+    )
+
+
+def survey(table: Table, state: State) -> Surveyed:
+    """What could be found out; a proposer that fails is on record, and the debate ends without its proposals."""
+    proposer = table.proposer or Surveyor(encoder=table.encoder)
+    try:
+        found = proposer.survey(replace(residual(state), menu=_menu(table.source)))
+        known = Surveyed(round=state.round, candidates=found.candidates, considered=found.considered)
+        return cast(Surveyed, recordable(known))
+    except Exception as error:
+        return Surveyed(round=state.round, note=f"looking for what to ask failed: {said(error)}")
+
+
+def _menu(source: Source | None) -> tuple[str, ...]:
+    """What a source says it has; most do not."""
+    return tuple(map(str, source.menu()))[:_LONGEST_MENU] if isinstance(source, Menu) else ()

@@ -1,0 +1,147 @@
+"""The classifier's question put to people: how contentious is this turn? Out as a blind file, back as figures.
+
+A file holds the turns in a drawn order under names that tell nothing, and an empty column ``guess`` for a level, from 1 (most
+cooperative) up to the number of levels. The level, topic, seed and agent of a turn are nowhere in it; they are looked up again
+from the debates when the file comes back.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from maci.calibration.stats import RESAMPLES, Interval, bootstrap, bootstrap_mean
+from maci.errors import EnvironmentError_, InputError
+from maci.lab.audit.contentiousness.ranking import macro_auc, resampled, spearman_of
+from maci.lab.audit.contentiousness.sample import Spoken
+
+FIELDS = ("item", "text", "guess")
+
+
+@dataclass(frozen=True, slots=True)
+class Guesses:
+    """How well people tell the levels."""
+
+    n: int
+    """Turns with a guess."""
+    unknown: int
+    """Rows that are no turn of these debates."""
+    empty: int
+    right: Interval
+    """Share of turns whose level was guessed."""
+    chance: float
+    rho: Interval
+    """Spearman's ρ of guess and level."""
+    auc: Interval
+    """Macro AUC: the nearer a guess is to a level, the higher that level scores; ½ is guessing."""
+
+
+def _id(turn: Spoken) -> str:
+    """A name for a turn that tells nothing of it."""
+    key = f"{turn.sitting.place}/{turn.round}/{turn.agent}"
+    return hashlib.sha256(key.encode()).hexdigest()[:12]
+
+
+def blind(turns: Sequence[Spoken], seed: int = 0) -> list[dict[str, str]]:
+    """Rows in a drawn order, the guess left open."""
+    order = np.random.default_rng(seed).permutation(len(turns))
+    return [{"item": _id(turns[i]), "text": turns[i].text, "guess": ""} for i in order]
+
+
+def write(rows: Sequence[Mapping[str, str]], path: Path) -> None:
+    """As CSV, or as JSON Lines where the name says so."""
+    if path.suffix == ".jsonl":
+        body = "".join(json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows)
+    else:
+        sheet = io.StringIO()
+        writer = csv.DictWriter(sheet, FIELDS)
+        writer.writeheader()
+        writer.writerows({**row, "text": _plain(row["text"])} for row in rows)
+        body = sheet.getvalue()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(body, encoding="utf-8", newline="")
+    except OSError as error:
+        raise EnvironmentError_(f"cannot write {path}: {error.strerror}; name another file with --export") from error
+
+
+def _plain(text: str) -> str:
+    """Text that no spreadsheet takes for a formula."""
+    return f"'{text}" if text[:1] in {"=", "+", "-", "@"} else text
+
+
+def read_guesses(path: Path, levels: int) -> dict[str, int | None]:
+    """Item → guess from 1 to ``levels``; ``None`` where it was left open."""
+    try:
+        body = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {path}: {error}") from error
+    try:
+        lines = [line for line in body.splitlines() if line.strip()]
+        rows = (
+            [json.loads(line) for line in lines] if path.suffix == ".jsonl" else list(csv.DictReader(io.StringIO(body)))
+        )
+    except (ValueError, csv.Error) as error:
+        raise InputError(f"{path} is not what --export wrote, filled in: {error}") from error
+    found: dict[str, int | None] = {}
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, dict) or not {"item", "guess"} <= row.keys():
+            raise InputError(
+                f"{path}, row {number}: it has no `item` and `guess`: fill in the file that --export wrote"
+            )
+        said = str(row["guess"] if row["guess"] is not None else "").strip()
+        if said and (not said.isdigit() or not 1 <= int(said) <= levels):
+            raise InputError(
+                f"{path}, row {number}: guess is {said!r}: write a whole number from 1 to {levels}, or nothing"
+            )
+        if row["item"] in found:
+            raise InputError(
+                f"{path}, row {number}: the item {row['item']} stands there twice: one file for each person"
+            )
+        found[row["item"]] = int(said) if said else None
+    return found
+
+
+def guesses(
+    turns: Sequence[Spoken],
+    levels: Sequence[float],
+    given: Mapping[str, int | None],
+    rng: np.random.Generator,
+    *,
+    resamples: int = RESAMPLES,
+) -> Guesses:
+    """What people's guesses say; intervals draw topics × seeds anew."""
+    known = {_id(turn): turn for turn in turns}
+    rising = sorted(levels)
+    rated = [(known[item], guess) for item, guess in given.items() if guess is not None and item in known]
+    if not rated:
+        raise InputError("none of the guesses is about a turn of these debates: import the file of this very audit")
+    truth = np.array([rising.index(turn.sitting.level) + 1 for turn, _ in rated], dtype=float)
+    said = np.array([guess for _, guess in rated], dtype=float)
+    blocks = [turn.sitting.block for turn, _ in rated]
+    scores = -np.abs(said[:, None] - np.arange(1, len(rising) + 1)[None])
+    return Guesses(
+        n=len(rated),
+        unknown=sum(item not in known for item in given),
+        empty=sum(guess is None for guess in given.values()),
+        right=bootstrap_mean(truth == said, rng, groups=blocks, resamples=resamples),
+        chance=1 / len(rising),
+        rho=bootstrap(
+            spearman_of(truth, said), len(rated), rng, groups=blocks, method="percentile", resamples=resamples
+        ),
+        auc=bootstrap(
+            resampled(macro_auc(scores, truth.astype(int) - 1, np.zeros(len(rated))), len(rated)),
+            len(rated),
+            rng,
+            groups=blocks,
+            method="percentile",
+            resamples=resamples,
+        ),
+    )

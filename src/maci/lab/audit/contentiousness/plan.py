@@ -1,0 +1,199 @@
+"""Which debates an audit of the dial holds: every topic, seed and level, under the same rules and the same ceiling.
+
+The level is held (`schedule = fixed`), every debate has the same number of rounds (nothing stops it early), and the dispersion gate is
+off: the audit asks what agents do, not what the controller lets pass. Language models hold a second set, the placebo: the
+same debates, with as many words that say nothing about manner where the stance would stand.
+
+The debates are held: each on disk as it goes, none held twice, whatever breaks off goes on where it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from maci.agents.contentiousness import Words
+from maci.cases.case import Case, builtin_cases, load_case
+from maci.controller.decisions import Finished
+from maci.controller.events import Event
+from maci.controller.inputs import Opened
+from maci.debating.loop import debate
+from maci.errors import EnvironmentError_, InputError
+from maci.record.transcript import Transcript, read
+from maci.seating.table import Table
+
+LEVELS = (0.9, 0.7, 0.5, 0.3, 0.1)
+"""The paper's five (SPEC 8)."""
+TOPICS = ("dengue", "hepatitis", "vague-fatigue", "vague-cough", "lupus")
+"""Built-in cases of five kinds of illness; the paper has five topics too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sitting:
+    """One debate of the audit."""
+
+    topic: str
+    seed: int
+    level: float
+    words: Words = "stance"
+
+    @property
+    def place(self) -> str:
+        """Its folder.
+
+        >>> Sitting(topic="dengue", seed=0, level=0.9).place
+        'dengue/seed-0/stance-0.9'
+        """
+        return f"{self.topic}/seed-{self.seed}/{self.words}-{self.level:g}"
+
+    @property
+    def block(self) -> tuple[str, int]:
+        """What is the same for all levels: topic and seed."""
+        return self.topic, self.seed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The whole audit."""
+
+    topics: dict[str, Case]
+    levels: tuple[float, ...] = LEVELS
+    seeds: int = 3
+    rounds: int = 3
+    placebo: bool = True
+    """Whether there is anyone at the table whom words could move."""
+    tokens: int | None = None
+    """Most tokens of all debates together: each may use the same share."""
+    first_seed: int = 0
+
+    def __post_init__(self) -> None:
+        if len(self.levels) < 2 or len(set(self.levels)) < len(self.levels):
+            raise InputError(f"--levels {_listed(self.levels)}: name at least two different ones, such as 0.9,0.5,0.1")
+        if wrong := [level for level in self.levels if not 0 <= level <= 1]:
+            raise InputError(f"--levels: {wrong[0]:g} is not between 0 and 1")
+
+    @property
+    def sittings(self) -> tuple[Sitting, ...]:
+        """Every debate, those of one topic and seed in a row: their openings are the same calls."""
+        return tuple(self._all())
+
+    def _all(self) -> Iterator[Sitting]:
+        arms: tuple[Words, ...] = ("stance", "placebo") if self.placebo else ("stance",)
+        for seed in range(self.first_seed, self.first_seed + self.seeds):
+            for topic in self.topics:
+                for words in arms:
+                    for level in self.levels:
+                        yield Sitting(topic=topic, seed=seed, level=level, words=words)
+
+    @property
+    def share(self) -> int | None:
+        """Most tokens of one debate."""
+        return None if self.tokens is None else self.tokens // len(self.sittings)
+
+    def settings(self, sitting: Sitting) -> tuple[str, ...]:
+        """What is set for one debate, as ``--set`` takes it."""
+        ceiling = () if self.share is None else (f"budget.tokens={self.share}",)
+        return (
+            "dials.schedule=fixed",
+            f"dials.cl_fixed={sitting.level:g}",
+            f"stop.min_rounds={self.rounds}",
+            f"stop.max_rounds={self.rounds}",
+            "dispersion.gate=off",
+            f"agents.tone={sitting.words}",
+            *ceiling,
+        )
+
+
+def topics_of(names: Sequence[str]) -> dict[str, Case]:
+    """Cases by a name that can be a folder's; the built-in topics where none is named.
+
+    >>> list(topics_of(["dengue"]))
+    ['dengue']
+    """
+    found: dict[str, Case] = {}
+    built_in = builtin_cases()
+    for name in names or TOPICS:
+        case = built_in[name] if name in built_in else load_case(name)
+        slug = re.sub(r"[^a-z0-9]+", "-", (case.id or case.title or case.question).casefold())[:40].strip("-") or "case"
+        if slug in found:
+            raise InputError(f"--topics: {name} is called {slug} like one before it: give each case an `id` of its own")
+        found[slug] = case
+    return found
+
+
+def _listed(levels: Sequence[float]) -> str:
+    return ",".join(f"{level:g}" for level in levels)
+
+
+Seating = Callable[[Sitting], tuple[Opened, Table]]
+"""Sets the table of one debate."""
+Watch = Callable[[Sitting, Event], object]
+"""Told of every event."""
+
+
+def recorded(folder: Path, sittings: Sequence[Sitting]) -> Iterator[tuple[Sitting, Sequence[Event]]]:
+    """What is on disk of these debates, whole or not, in their order."""
+    for sitting in sittings:
+        path = _path(folder, sitting)
+        if path.exists():
+            yield sitting, read(path).events
+
+
+async def play(
+    sittings: Sequence[Sitting], seat: Seating, folder: Path, *, at_once: int = 1, watch: Watch = lambda s, e: None
+) -> None:
+    """Hold every debate that is not on disk yet.
+
+    Debates of one topic and seed follow one another, so that the openings they share are asked for once; ``at_once`` such rows
+    run side by side.
+    """
+    limit = asyncio.Semaphore(at_once)
+
+    async def row(some: Sequence[Sitting]) -> None:
+        async with limit:
+            for sitting in some:
+                await _hold(sitting, seat, folder, watch)
+
+    rows = [list(some) for _, some in groupby(sittings, key=lambda s: s.block)]
+    async with asyncio.TaskGroup() as group:
+        for some in rows:
+            group.create_task(row(some))
+
+
+async def _hold(sitting: Sitting, seat: Seating, folder: Path, watch: Watch) -> None:
+    path = _path(folder, sitting)
+    before: Sequence[Event] = read(path).events if path.exists() else ()
+    if before and isinstance(before[-1], Finished):
+        watch(sitting, before[-1])
+        return
+    opened, table = seat(sitting)
+    if before:
+        transcript, recording = Transcript.resume(path)
+        before = recording.events
+    else:
+        transcript = Transcript.create(path)
+    last: Event | None = None
+    with transcript:
+        if before:
+            _same(recording.opened, opened, path)
+            opened = recording.opened
+        async for last in debate(opened, table, record=transcript, recorded=before):
+            watch(sitting, last)
+    if not isinstance(last, Finished):
+        raise EnvironmentError_(f"the debate in {path.parent} broke off; the same command goes on with it")
+
+
+def _same(was: Opened, now: Opened, path: Path) -> None:
+    """Debates of one audit are under the same rules."""
+    if any(getattr(was, part) != getattr(now, part) for part in ("case", "config", "agents", "judges", "seed")):
+        raise InputError(
+            f"{path.parent} holds a debate of another audit (other agents, settings or case): name another folder with --out"
+        )
+
+
+def _path(folder: Path, sitting: Sitting) -> Path:
+    return folder / sitting.place / "transcript.jsonl"

@@ -1,0 +1,116 @@
+"""What the records of an audit's debates hold: turns of rounds 1 and later, and the signals of each round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from maci.controller.decisions import Finished, Measured
+from maci.controller.events import Event
+from maci.controller.inputs import Opened, TurnFailed, TurnTaken
+from maci.lab.audit.contentiousness.plan import Sitting
+from maci.lab.audit.contentiousness.style import Style, spoken, style
+
+EARLY = 3
+"""Rounds, from the first, among which the largest Î is looked for."""
+
+
+def early(rounds: int) -> str:
+    """What those rounds are called in debates of so many.
+
+    >>> early(1), early(2), early(8)
+    ('round 1', 'rounds 1–2', 'rounds 1–3')
+    """
+    return "round 1" if rounds == 1 else f"rounds 1–{min(rounds, EARLY)}"
+
+
+def speaks(family: str) -> bool:
+    """Whether agents of a family have wording of their own; readers fill in sentences that were written for them.
+
+    >>> speaks("qwen"), speaks("reader-lexical")
+    (True, False)
+    """
+    return not family.startswith("reader")
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """One turn of a language model."""
+
+    sitting: Sitting
+    agent: str
+    round: int
+    text: str
+    style: Style
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """One debate of the audit, as far as it went."""
+
+    sitting: Sitting
+    rounds: int
+    """Rounds that were closed."""
+    planned: int
+    over: str | None
+    """Why it stopped; ``None`` while it is not over."""
+    d: tuple[float | None, ...]
+    """Disagreement of rounds 1, 2, …"""
+    o: tuple[float | None, ...]
+    gain: tuple[float, ...]
+    """Î"""
+    spoken: tuple[Spoken, ...]
+    silent: int
+    """Turns that failed."""
+    written: int
+    """Tokens that agents wrote in rounds 1 and later."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether it went through all its rounds, as every debate that is compared must."""
+        return self.rounds >= self.planned and self.over is not None
+
+    @property
+    def d_first(self) -> float | None:
+        """D⁽¹⁾"""
+        return self.d[0] if self.d else None
+
+    @property
+    def o_last(self) -> float | None:
+        """O of the last round."""
+        return self.o[-1] if self.o else None
+
+    @property
+    def gain_peak(self) -> float | None:
+        """The largest Î of the first rounds, as in the paper's table."""
+        return max(self.gain[:EARLY], default=None)
+
+
+def held(sitting: Sitting, events: Sequence[Event]) -> Held:
+    """Read one record."""
+    opened = events[0]
+    assert isinstance(opened, Opened)
+    models = {seat.name for seat in opened.agents if speaks(seat.family)}
+    measured = [event for event in events if isinstance(event, Measured)]
+    turns = [event for event in events if isinstance(event, TurnTaken) and event.round >= 1]
+    last = events[-1]
+    return Held(
+        sitting=sitting,
+        rounds=len(measured),
+        planned=opened.config.stop.max_rounds,
+        over=last.stop_reason if isinstance(last, Finished) else None,
+        d=tuple(event.d for event in measured),
+        o=tuple(event.o for event in measured),
+        gain=tuple(event.gain for event in measured),
+        spoken=tuple(_spoken(sitting, (turn for turn in turns if turn.agent in models))),
+        silent=sum(isinstance(event, TurnFailed) for event in events),
+        written=sum(turn.turn.usage.generated for turn in turns),
+    )
+
+
+def _spoken(sitting: Sitting, turns: Iterable[TurnTaken]) -> Iterable[Spoken]:
+    for event in turns:
+        text = spoken(event.turn)
+        found = style(text, sum(len(argument.citations) for argument in event.turn.arguments))
+        if found is not None:
+            yield Spoken(sitting, event.agent, event.round, text, found)

@@ -1,0 +1,197 @@
+"""Who is audited: the judges that `--judges` or `--panel` name, as they sit in debates.
+
+Asking judges, within a ceiling: what does not fit is not sent, and a reply that reached the cache is never bought again.
+
+A judge whose calls know nothing of each other (``stateless``: language models behind one prompt per argument) is asked many
+arguments at once. Any other is asked one after the other, batch by batch: only then does order mean something.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from maci.agents.judges.crit import CritScore, Judge, JudgeAbstained, ScoreRequest
+from maci.config import Config, load
+from maci.errors import BudgetError, ConfigError, EvidenceError
+from maci.lab.audit.judges.items import Batch
+from maci.llm.budget import Ledger, Purse, spending
+from maci.llm.prices import FREE, no_price
+from maci.llm.usage import Bound, Usage
+from maci.seating import choose
+from maci.seating.models import Models, open_judge
+from maci.seating.seating import Choice
+from maci.seating.spec import JudgeSpec, PanelSpec, is_reader, judges_of, names
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """The judges, and the settings they judge under."""
+
+    spec: PanelSpec
+    """Without agents."""
+    config: Config
+
+    @property
+    def judges(self) -> tuple[JudgeSpec, ...]:
+        """Each with a name of its own."""
+        return self.spec.judges or ()
+
+    @property
+    def paid(self) -> bool:
+        """Whether a language model is among them."""
+        return bool(self.spec.seated)
+
+
+def settle(choice: Choice) -> Bench:
+    """The judges of a choice; the reader judges where none are named."""
+    panel = choose(choice.panel, None, choice.judges)
+    if isinstance(panel, str) and panel != "readers":
+        raise ConfigError(f"--panel {panel}: its judges say what the script says; name judges with --judges")
+    spec = PanelSpec() if isinstance(panel, str) else panel
+    judges = judges_of([JudgeSpec(model="reader")]) if spec.judges is None else spec.judges
+    if not judges:
+        raise ConfigError("--judges none: there is nobody to audit; name models, or `reader`")
+    _, named = names((), judges)
+    config = load(choice.profile, file=choice.config, sets=list(choice.sets), base=dict(spec.settings))
+    return Bench(PanelSpec(name=spec.name, judges=named, models=spec.models), config)
+
+
+def bench_of(bench: Bench, models: Models | None) -> Callable[[Batch], Sequence[Judge]]:
+    """Batch → its judges: models are the same for all, readers those who know the batch's evidence."""
+    opened = {
+        seat.name: open_judge(seat, models, bench.config)
+        for seat in bench.judges
+        if models and not is_reader(seat.model)
+    }
+    if bench.config.budget.usd is not None and models is not None:
+        for name in bench.spec.seated:
+            if getattr(models.model(name), "price", FREE) is None:
+                raise no_price(name)
+
+    def seats(batch: Batch) -> Sequence[Judge]:
+        readers = {}
+        if any(is_reader(seat.model) for seat in bench.judges):
+            readers = {judge.name: judge for judge in batch.readers()}
+            if not readers:
+                raise EvidenceError(
+                    "the reader judges score what is cited, and these arguments cite nothing: add `spans` to the file, or name "
+                    "models with --judges"
+                )
+        return [readers[seat.name] if is_reader(seat.model) else opened[seat.name] for seat in bench.judges]
+
+    return seats
+
+
+AT_ONCE = 32
+"""Calls under way at once, of one judge; the models' own limits come on top."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """One question to one judge."""
+
+    judge: int
+    item: int
+    probe: str
+    """``plain``, a name of :data:`~maci.lab.audit.judges.probes.PROBES`, or ``again`` with a sample."""
+    sample: int = 0
+    seat: Judge
+    request: ScoreRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A score, or why there is none."""
+
+    score: CritScore | None
+    why: str = ""
+
+
+@dataclass(slots=True)
+class Asked:
+    """What came of it."""
+
+    answers: dict[int, Answer] = field(default_factory=dict)
+    """By the number of the ask; one that the budget did not allow has none."""
+    usage: Usage = field(default_factory=Usage)
+    short: str = ""
+    """What did not fit the ceiling, once something did not."""
+
+
+def is_stateless(judge: Judge) -> bool:
+    """Whether a judge's calls know nothing of each other."""
+    return bool(getattr(judge, "stateless", False))
+
+
+async def ask_all(asks: Sequence[Ask], ledger: Ledger, told: Callable[[Asked], object] = lambda asked: None) -> Asked:
+    """Put every question, in order of importance; raises what no further call can mend, such as a wrong key."""
+    asked = Asked()
+    room = asyncio.Condition()
+    out = 0
+
+    async def one(number: int, ask: Ask) -> None:
+        nonlocal out
+        bound = ask.seat.ceiling(ask.request)
+        bound = bound if isinstance(bound, Bound) else Bound(bound)
+        async with room:
+            while not asked.short and not ledger.reserve(bound):
+                if out == 0:
+                    asked.short = f"{ask.seat.name} may need {bound.tokens:,} tokens more, {max(0, ledger.left.tokens):,} are left"
+                    break
+                await room.wait()
+            if asked.short:
+                room.notify_all()
+                return
+            out += 1
+        purse, usage = Purse(bound, _more(ledger)), Usage()
+        try:
+            with spending(purse):
+                score, usage = await ask.seat.score(ask.request)
+            asked.answers[number] = Answer(score)
+        except BudgetError as error:
+            asked.short = str(error)
+        except JudgeAbstained as error:
+            asked.answers[number] = Answer(None, str(error) or "it abstained")
+        except Exception as error:
+            if getattr(error, "fatal", False):
+                raise
+            asked.answers[number] = Answer(None, f"{type(error).__name__}: {error}")
+        finally:
+            spent = purse.total() if purse.used else usage
+            ledger.settle(purse.granted, spent)
+            asked.usage = asked.usage + spent
+            async with room:
+                out -= 1
+                room.notify_all()
+        told(asked)
+
+    async def lane(waiting: Iterator[tuple[int, Ask]]) -> None:
+        for number, ask in waiting:
+            if asked.short:
+                return
+            await one(number, ask)
+
+    lanes = []
+    for judge in dict.fromkeys(ask.judge for ask in asks):
+        own = [(number, ask) for number, ask in enumerate(asks) if ask.judge == judge]
+        waiting = iter(own)
+        lanes += [waiting] * (AT_ONCE if is_stateless(own[0][1].seat) else 1)
+    try:
+        async with asyncio.TaskGroup() as group:
+            for waiting in lanes:
+                group.create_task(lane(waiting))
+    except* Exception as errors:
+        first: BaseException = errors
+        while isinstance(first, BaseExceptionGroup):
+            first = first.exceptions[0]
+        raise first from None
+    return asked
+
+
+def _more(ledger: Ledger) -> Callable[[Bound], Awaitable[bool]]:
+    async def more(bound: Bound) -> bool:
+        return ledger.reserve(bound)
+
+    return more

@@ -1,0 +1,224 @@
+"""Judges against people on public pairs of arguments: ukp_convarg, by topic sides, beside "the longer one wins".
+
+A judge scores each argument by itself: the topic side is the question and the argument is the claim. Reader judges score only what
+is cited, so they are given the argument itself as the cited piece, and the other arguments of the side as their library. That form
+was chosen on the development topic sides (the argument's sentences as pieces, or the other arguments as the case, did worse there).
+
+*Does the judge add to length?* A logistic model of who wins from both differences (log length, score), fitted on all topic sides
+but one and tested on that one, beside the same with length alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from maci.agents.anchor import Question
+from maci.agents.argument import Argument
+from maci.agents.judges.crit import Judge, ScoreRequest
+from maci.agents.judges.reader import ReaderJudge, reader_judges
+from maci.calibration.stats.correlation import Rows
+from maci.controller.requests import call_seed
+from maci.errors import InputError
+from maci.evidence.span import Span
+from maci.lab.audit.judges.asking import Ask, Asked, ask_all
+from maci.lab.audit.judges.estimate import Estimate, Indices, share
+from maci.lab.audit.judges.human import hit, hits_by_group, pair_accuracy
+from maci.lab.datasets import load
+from maci.llm.budget import Ledger
+from maci.moderator.belief import Vector
+
+SETS = ("ukp_convarg",)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two arguments for one side, and whether people chose the first."""
+
+    side: str
+    first: str
+    second: str
+    first_wins: bool
+    dev: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Versus:
+    """One judge (or the panel's mean) against people."""
+
+    judge: str
+    accuracy: Estimate
+    test: Estimate
+    """On the topic sides that no choice was made on."""
+    less_length: Estimate
+    """Accuracy minus that of "the longer one wins"."""
+    with_length: Estimate
+    """Length and score together, minus length alone, each fitted on the other topic sides."""
+    by_side: dict[str, Estimate]
+    """Topic side → accuracy; Wilson, as if its pairs were independent, which they are not quite."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """What came of `maci audit judges --human`."""
+
+    data: str
+    pairs: int
+    arguments: int
+    sides: int
+    longer: Estimate
+    longer_test: Estimate
+    longer_by_side: dict[str, Estimate]
+    judges: tuple[Versus, ...]
+    abstained: int
+    tokens: int
+    usd: float
+    complete: bool
+    notes: tuple[str, ...]
+
+
+def pairs(data: Path | None, per_topic: int = 0) -> list[Pair]:
+    """The pairs of ukp_convarg."""
+    task = load("ukp_convarg", data, options={"per_topic": per_topic})
+    found = []
+    for dev, items in ((True, task.dev), (False, task.test)):
+        for item in items:
+            first, second = item.case.context.removeprefix("Argument 1: ").split("\n\nArgument 2: ", 1)
+            found.append(Pair(str(item.group), first, second, item.case.gold == item.case.outcomes.labels[0], dev))
+    return found
+
+
+def _asks(chosen: Sequence[Pair], judges: Sequence[Judge] | None) -> tuple[list[Ask], list[tuple[str, str]], list[str]]:
+    """The questions, the arguments (side, text), and the judges' names."""
+    sides: dict[str, dict[str, None]] = {}
+    for pair in chosen:
+        sides.setdefault(pair.side, {}).update({pair.first: None, pair.second: None})
+    asks, texts, names = [], list[tuple[str, str]](), list[str]()
+    for side, arguments in sides.items():
+        topic = side.replace("-", " ").replace("_", ", ")
+        at_hand = judges or reader_judges([Span.of(text) for text in arguments])
+        names = [judge.name for judge in at_hand]
+        for text in arguments:
+            for j, judge in enumerate(at_hand):
+                reads = isinstance(judge, ReaderJudge)
+                request = ScoreRequest(
+                    question=Question(
+                        f"How convincing is this argument on: {topic}?", topic if reads else "", "closed", ()
+                    ),
+                    argument=Argument(claim=text),
+                    spans=(Span.of(text),) if reads else (),
+                    seed=call_seed("convarg", side, text),
+                )
+                asks.append(Ask(judge=j, item=len(texts), probe="plain", seat=judge, request=request))
+            texts.append((side, text))
+    return asks, texts, names
+
+
+def folds(features: Rows, wins: Vector, groups: Sequence[str]) -> Vector:
+    """Of each pair, the prediction (log odds that the first wins) of a logistic model fitted on the other groups; no intercept, so
+    that it does not matter which argument is named first. Weights are kept small by a ridge of 1e-3.
+    """
+    named = np.array(groups)
+    found = np.empty(len(wins))
+    for group in dict.fromkeys(groups):
+        inside = named == group
+        x, y = features[~inside], wins[~inside]
+        size = x.std(axis=0)
+        size[size == 0] = 1.0
+        w = np.zeros(x.shape[1])
+        for _ in range(25):
+            p = 1 / (1 + np.exp(-np.clip(x / size @ w, -30, 30)))
+            slope = (x / size).T @ (y - p) / len(y) - 1e-3 * w
+            bend = (x / size).T @ ((p * (1 - p))[:, None] * (x / size)) / len(y) + 1e-3 * np.eye(len(w))
+            w = w + np.linalg.solve(bend, slope)
+        found[inside] = features[inside] / size @ w
+    return found
+
+
+async def compare(
+    chosen: Sequence[Pair],
+    judges: Sequence[Judge] | None = None,
+    *,
+    ledger: Ledger | None = None,
+    seed: int = 0,
+    resamples: int = 10_000,
+    told: Callable[[Asked, int], object] = lambda asked, of: None,
+) -> Comparison:
+    """Score every argument once and compare; ``judges=None`` are the reader judges."""
+    if not chosen:
+        raise InputError("there are no pairs to compare")
+    asks, texts, names = _asks(chosen, judges)
+    asked = await ask_all(asks, ledger or Ledger(), lambda so_far: told(so_far, len(asks)))
+    number = {text: i for i, text in enumerate(texts)}
+    scores = np.full((len(names) + 1, len(texts)), np.nan)
+    for n, ask in enumerate(asks):
+        if (answer := asked.answers.get(n)) is not None and answer.score is not None:
+            scores[ask.judge, ask.item] = answer.score.composite
+    known = np.isfinite(scores[:-1])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        scores[-1] = np.where(known, scores[:-1], 0.0).sum(axis=0) / known.sum(axis=0)
+    a = np.array([number[pair.side, pair.first] for pair in chosen])
+    b = np.array([number[pair.side, pair.second] for pair in chosen])
+    size = np.array([float(len(text)) for _, text in texts])
+    shown = range(len(names) + 1) if len(names) > 1 else range(len(names))
+    found = [
+        _versus((*names, "mean of the judges")[j], scores[j], size, a, b, chosen, seed=seed, resamples=resamples)
+        for j in shown
+    ]
+    sides, longer = [pair.side for pair in chosen], _hits(size[a] - size[b], chosen)
+    short = (f"The ceiling came first: {len(asked.answers):,} of {len(asks):,} arguments were scored ({asked.short}).",)
+    return Comparison(
+        data="ukp_convarg", pairs=len(chosen), arguments=len(texts), sides=len(set(sides)),
+        longer=pair_accuracy(longer, sides, seed=seed, resamples=resamples),
+        longer_test=_on_test(longer, chosen, seed, resamples),
+        longer_by_side=_by_side(longer, sides), judges=tuple(found),
+        abstained=sum(answer.score is None for answer in asked.answers.values()),
+        tokens=asked.usage.tokens, usd=asked.usage.usd, complete=not asked.short, notes=short if asked.short else (),
+    )  # fmt: skip
+
+
+def _hits(ahead: Vector, chosen: Sequence[Pair]) -> list[float]:
+    return [hit(x, 1 if pair.first_wins else -1) for x, pair in zip(ahead.tolist(), chosen, strict=True)]
+
+
+def _by_side(hits: Sequence[float], sides: Sequence[str]) -> dict[str, Estimate]:
+    """Two ties count as one hit; a single one left over counts as none."""
+    return {str(side): share(int(above), below, "pairs") for side, (above, below) in hits_by_group(hits, sides).items()}
+
+
+def _on_test(hits: Sequence[float], chosen: Sequence[Pair], seed: int, resamples: int) -> Estimate:
+    kept = [(h, pair.side) for h, pair in zip(hits, chosen, strict=True) if not pair.dev]
+    return pair_accuracy([h for h, _ in kept], [s for _, s in kept], seed=seed, resamples=resamples)
+
+
+def _versus(
+    judge: str, own: Vector, size: Vector, a: Indices, b: Indices, chosen: Sequence[Pair], *, seed: int, resamples: int
+) -> Versus:
+    rows = np.flatnonzero(np.isfinite(own[a]) & np.isfinite(own[b]))
+    kept = [chosen[i] for i in rows.tolist()]
+    a, b = a[rows], b[rows]
+    sides = [pair.side for pair in kept]
+    ahead, length = own[a] - own[b], np.log(size[a]) - np.log(size[b])
+    hits, longer = _hits(ahead, kept), _hits(size[a] - size[b], kept)
+    wins = np.array([float(pair.first_wins) for pair in kept])
+    if len(set(sides)) > 1:
+        both = _hits(folds(np.column_stack([length, ahead]), wins, sides), kept)
+        alone = _hits(folds(length[:, None], wins, sides), kept)
+    else:
+        both = alone = []
+    return Versus(
+        judge=judge,
+        accuracy=pair_accuracy(hits, sides, seed=seed, resamples=resamples),
+        test=_on_test(hits, kept, seed, resamples),
+        less_length=_gap(hits, longer, sides, seed, resamples),
+        with_length=_gap(both, alone, sides[: len(both)], seed, resamples),
+        by_side=_by_side(hits, sides),
+    )
+
+
+def _gap(one: Sequence[float], two: Sequence[float], sides: Sequence[str], seed: int, resamples: int) -> Estimate:
+    """The difference of two accuracies over the same pairs, topic sides resampled."""
+    return pair_accuracy([x - y for x, y in zip(one, two, strict=True)], sides, seed=seed, resamples=resamples)

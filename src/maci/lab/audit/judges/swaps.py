@@ -1,0 +1,203 @@
+"""Judges that compare two arguments: does it matter which is shown first?
+
+For a pair shown both ways, p and p′ are the chances a judge gives to what is shown first. Indifferent to place, p + p′ = 1:
+*position bias* is the mean of p + p′ − 1, from −1 (always the second) to 1 (always the first). *Consistent* is a judge that
+prefers the same argument both ways.
+
+Would another judge, or another order, have changed it? (SPEC 5)
+
+The winner of a debate is the agent with the highest mean CRIT; within :data:`BAND` of the next it is a tie. Both ways to count a
+tie: *forgiven*, a flip is from one clear winner to another; *counted*, a tie is an outcome of its own, and winner → tie a flip too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from maci.agents.judges.crit import JudgeAbstained, ScoreRequest
+from maci.calibration.stats import bootstrap_mean
+from maci.calibration.stats.correlation import spearman
+from maci.lab.audit.judges.estimate import Estimate, Sampling, share, undefined
+from maci.lab.audit.judges.items import Batch, Item
+from maci.lab.audit.judges.probes import Ratings
+from maci.llm.usage import Usage
+from maci.moderator.belief import Vector
+
+
+@runtime_checkable
+class PairJudge(Protocol):
+    """A judge that can also compare."""
+
+    async def prefer(self, first: ScoreRequest, second: ScoreRequest) -> tuple[float, Usage]:
+        """The chance that the first is better, and what asking cost; raises :class:`JudgeAbstained` where it cannot say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairs:
+    """What place does to a comparison."""
+
+    bias: Estimate
+    consistent: Estimate
+
+
+def pairs_of(batches: Sequence[Batch], most: int) -> list[tuple[Item, Item]]:
+    """Arguments of different agents of one debate, two by two."""
+    found = []
+    for batch in batches:
+        for one, two in zip(batch.items, batch.items[1:], strict=False):
+            if one.agent != two.agent:
+                found.append((one, two))
+    return found[:most]
+
+
+async def presented_both_ways(
+    judge: PairJudge, pairs: Sequence[tuple[Item, Item]], *, seed: int = 0, resamples: int = 10_000
+) -> Pairs:
+    """Ask for every pair, both ways, one after the other."""
+    bias, same, cases = [], [], []
+    for one, two in pairs:
+        try:
+            p, _ = await judge.prefer(one.request, two.request)
+            q, _ = await judge.prefer(two.request, one.request)
+        except JudgeAbstained:
+            continue
+        bias.append(p + q - 1)
+        same.append((p > 0.5) == (q < 0.5) and p != 0.5 and q != 0.5)
+        cases.append(one.case)
+    if not bias:
+        nothing = undefined("no pair was compared both ways", 0, "pairs")
+        return Pairs(bias=nothing, consistent=nothing)
+    found = Sampling(tuple(cases), seed, resamples).mean(np.array(bias), "pairs")
+    return Pairs(bias=found, consistent=share(sum(same), len(same), "pairs"))
+
+
+BAND = 0.02
+"""|Δ| of mean CRIT up to which two agents tie."""
+CLOSE = 0.05
+"""|Δ| below which two scores of one argument are the same for practical purposes."""
+
+
+def winners(ratings: Ratings, scores: Vector, band: float = BAND) -> dict[str, tuple[str | None, float]]:
+    """Debate → (who is ahead, by how much); ``None`` for a tie. Debates in which fewer than two agents were scored have no entry."""
+    said: dict[str, dict[str, list[float]]] = {}
+    for item, score in zip(ratings.items, scores.tolist(), strict=True):
+        if np.isfinite(score):
+            said.setdefault(item.debate, {}).setdefault(item.agent, []).append(score)
+    found: dict[str, tuple[str | None, float]] = {}
+    for debate, agents in said.items():
+        if len(agents) >= 2:
+            means = {agent: sum(given) / len(given) for agent, given in agents.items()}
+            first, second = sorted(means, key=lambda agent: -means[agent])[:2]
+            margin = means[first] - means[second]
+            found[debate] = (None if margin <= band + 1e-12 else first, margin)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeSwap:
+    """Winners under one judge, and under another in its place."""
+
+    first: str
+    second: str
+    forgiven: Estimate
+    counted: Estimate
+    margin: float | None
+    """Mean lead, under the first judge, in the debates that flipped (ties forgiven)."""
+
+
+def flips(
+    one: dict[str, tuple[str | None, float]], two: dict[str, tuple[str | None, float]]
+) -> dict[str, tuple[bool, bool]]:
+    """Debate → flipped with ties forgiven, with ties counted; for debates that have a verdict under both.
+
+    >>> flips({"d": ("a", 0.1), "e": ("a", 0.1)}, {"d": ("b", 0.1), "e": (None, 0.01)})
+    {'d': (True, True), 'e': (False, True)}
+    """
+    both = [debate for debate in one if debate in two]
+    leads = {debate: (one[debate][0], two[debate][0]) for debate in both}
+    return {debate: (None not in (a, b) and a != b, a != b) for debate, (a, b) in leads.items()}
+
+
+def judge_swap(ratings: Ratings, band: float = BAND) -> tuple[JudgeSwap, ...]:
+    """Every pair of judges, one in the place of the other; Wilson's interval over debates."""
+    held = [winners(ratings, row, band) for row in ratings.plain]
+    found = []
+    for a, b in combinations(range(len(held)), 2):
+        flipped = flips(held[a], held[b])
+        n = len(flipped)
+        leads = [held[a][debate][1] for debate, (forgiven, _) in flipped.items() if forgiven]
+        found.append(
+            JudgeSwap(
+                first=ratings.judges[a].name,
+                second=ratings.judges[b].name,
+                forgiven=share(sum(forgiven for forgiven, _ in flipped.values()), n, "debates"),
+                counted=share(sum(counted for _, counted in flipped.values()), n, "debates"),
+                margin=sum(leads) / len(leads) if leads else None,
+            )
+        )
+    return tuple(found)
+
+
+def swap_rate(ratings: Ratings, sampling: Sampling, *, counted: bool, band: float = BAND) -> Estimate:
+    """The share of debates that flip, averaged over all pairs of judges; debates resampled, Wilson where none or all do."""
+    held = [winners(ratings, row, band) for row in ratings.plain]
+    per: dict[str, list[bool]] = {}
+    for a, b in combinations(range(len(held)), 2):
+        for debate, both in flips(held[a], held[b]).items():
+            per.setdefault(debate, []).append(both[counted])
+    if len(held) < 2:
+        return undefined("there is one judge, and no other to put in its place", 0, "debates")
+    if not per:
+        return undefined("no debate has scored arguments of two agents", 0, "debates")
+    rates = np.array([sum(given) / len(given) for given in per.values()])
+    if rates.max() == 0 or rates.min() == 1:
+        return share(round(rates.sum()), len(rates), "debates")
+    case = {item.debate: item.case for item in ratings.items}
+    rng = np.random.default_rng(sampling.seed)
+    found = bootstrap_mean(rates, rng, groups=[case[debate] for debate in per], resamples=sampling.resamples)
+    return Estimate(
+        value=found.value,
+        low=found.low,
+        high=found.high,
+        n=found.n,
+        unit="debates",
+        how=f"{found.how}, mean over pairs",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderSwap:
+    """Scores of the same arguments in two orders."""
+
+    mean: Estimate
+    """Mean |Δ|."""
+    close: Estimate
+    """Share with |Δ| < 0.05."""
+    rho: Estimate
+    """Spearman's ρ between both orders."""
+
+
+def order_swap(forward: Vector, back: Vector, sampling: Sampling) -> OrderSwap:
+    """How much an order matters, for one judge or for the panel's mean."""
+    rows = np.flatnonzero(np.isfinite(forward) & np.isfinite(back))
+    if not len(rows):
+        nothing = undefined("no argument was scored in both orders")
+        return OrderSwap(mean=nothing, close=nothing, rho=nothing)
+    gap: Vector = np.abs(forward - back).round(12)  # less is rounding
+    x, y = forward[rows], back[rows]
+    same = not gap[rows].any() and np.ptp(x) > 0
+    rho = (
+        Estimate(value=1.0, low=1.0, high=1.0, n=len(rows), unit="arguments", how="every score is the same")
+        if same
+        else sampling.estimate(lambda i: spearman(x[i], y[i]), rows, fisher=True)
+        if len(rows) >= 3
+        else undefined("fewer than three arguments", len(rows))
+    )
+    return OrderSwap(
+        mean=sampling.mean(gap), close=share(int((gap[rows] < CLOSE - 1e-12).sum()), len(rows), "arguments"), rho=rho
+    )

@@ -1,0 +1,271 @@
+"""Questions that real models have answered: their letters, and their reasons where they were kept."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from maci.cases.case import Case
+from maci.cases.outcomes import OutcomeSpace, normal
+from maci.errors import InputError
+from maci.lab.datasets.dataset import DataFile, DataSet, Item, Option, Recorded, RecordedTurn, Task
+from maci.lab.datasets.files import is_dev, json_lines, plain, table, text_id
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+MMLU_DEV = 1200
+"""Development questions of mmlu_pro_panel."""
+
+
+def letter(pred: Any, letters: Sequence[str]) -> str | None:
+    """The option a recorded answer names; anything but a bare letter of the list is an abstention.
+
+    >>> letter("'I'", "ABCDEFGHI"), letter("(D)", "ABCD"), letter("nan", "ABCD"), letter("E", "ABCD"), letter("", "A")
+    ('I', 'D', None, None, None)
+    """
+    if isinstance(pred, str) and len(pred) == 1 and pred in letters:
+        return pred  # nearly all of them
+    bare = re.sub(r"[\s'\"()*.`]", "", str(pred)).upper()
+    return bare if len(bare) == 1 and bare in letters else None
+
+
+def choices(options: Mapping[str, str]) -> tuple[str, OutcomeSpace]:
+    """The options as text, and as outcomes: the letters, with the texts as their other names."""
+    names = [normal(text) for text in options.values()]
+    letters = {normal(name) for name in options}
+    aliases = {
+        text: name
+        for name, text in options.items()
+        if normal(text) and normal(text) not in letters and names.count(normal(text)) == 1
+    }
+    lines = "\n".join(f"({name}) {text}" for name, text in options.items())
+    return lines, OutcomeSpace(labels=tuple(options), aliases=aliases)
+
+
+def mmlu_pro_panel(folder: Path, _seed: int = 0, *, category: str = "all", rationales: bool = False) -> Task:
+    """MMLU-Pro as twelve models answered it; ``rationales``: only the questions whose text and reasons are here."""
+    here = folder / "mmlu_pro_panel"
+    needed = ("question_id", "category", "n_options", "gold")
+    rows = list(table(here / "answers.csv.gz", needed))
+    models = [name for name in (rows[0] if rows else ()) if name not in {*needed, "src"}]
+    categories = sorted({row["category"] for row in rows})
+    if category != "all" and category not in categories:
+        raise InputError(f"category is {category!r}: choose all or one of {', '.join(categories)}")
+    told = {str(e["question_id"]): e for e in json_lines(here / "rationales.jsonl.gz", ("question_id", "answers"))}
+    ranked = sorted((row["question_id"] for row in rows), key=lambda i: hashlib.sha256(i.encode()).hexdigest())
+    dev_ids = frozenset(ranked[: min(MMLU_DEV, len(ranked) // 2)])
+    dev: list[Item] = []
+    test: list[Item] = []
+    for row in rows:
+        name = row["question_id"]
+        if category in {"all", row["category"]} and (name in told or not rationales):
+            (dev if name in dev_ids else test).append(_mmlu_item(row, models, told.get(name)))
+    return Task(name="mmlu_pro_panel", dev=tuple(dev), test=tuple(test))
+
+
+def _mmlu_item(row: Mapping[str, str], models: Sequence[str], told: Mapping[str, Any] | None) -> Item:
+    letters = LETTERS[: int(row["n_options"])]
+    if told is None:
+        question, context, space = f"MMLU-Pro question {row['question_id']}", "", OutcomeSpace(labels=tuple(letters))
+    else:
+        question = told["question"]
+        context, space = choices(dict(zip(LETTERS, told["options"], strict=False)))
+    said = told["answers"] if told else {}
+    openings = {
+        model: RecordedTurn(
+            answer=letter(row[model], letters) if row[model] != "NA" else None,
+            text=said.get(model, {}).get("text") or "",
+        )
+        for model in models
+    }
+    name = row["question_id"]
+    case = Case(question=question, context=context, outcomes=space, gold=row["gold"], id=name)
+    return Item(id=name, case=case, group=row["category"], recorded=Recorded(openings=openings))
+
+
+MEDICAL = ("medqa", "pubmedqa", "medmcqa", "mmlu", "mmlu-pro", "medbullets", "afrimedqa")
+METHODS = (
+    "zero_shot", "few_shot", "cot", "cot_sc-5", "self_refine-3", "multipersona-2", "medprompt-3", "mdagents", "medagents", "aflow",
+    "spo",
+)  # fmt: skip
+
+
+def medagentsbench(
+    folder: Path, _seed: int = 0, *, dataset: str = "all", method: str = "zero_shot", hard: bool = False
+) -> Task:
+    """Medical multiple choice as ten models answered it zero-shot, or as three did with another method on the hard items."""
+    here = folder / "medagentsbench"
+    said: dict[tuple[str, str], dict[str, Mapping[str, str]]] = defaultdict(dict)
+    part = "test" if method == "zero_shot" else "test_hard"
+    columns = ("dataset", "split", "id", "model", "method", "pred", "prompt_tokens", "completion_tokens", "seconds")
+    for row in table(here / "answers.csv.gz", columns):
+        if row["split"] == part and row["method"] == method and dataset in {"all", row["dataset"]}:
+            said[row["dataset"], row["id"]].setdefault(row["model"], row)  # of a repeated answer the first counts
+    dev: list[Item] = []
+    test: list[Item] = []
+    needed = ("dataset", "id", "question", "options", "gold", "hard")
+    for entry in json_lines(here / "questions.jsonl.gz", needed):
+        answers = said.get((entry["dataset"], str(entry["id"])))
+        if answers and (entry["hard"] or not hard):
+            (dev if is_dev(plain(entry["question"])) else test).append(_medical_item(entry, answers))
+    return Task(name="medagentsbench", dev=tuple(dev), test=tuple(test))
+
+
+def _medical_item(entry: Mapping[str, Any], answers: Mapping[str, Mapping[str, str]]) -> Item:
+    options: dict[str, str] = entry["options"]
+    lines, space = choices(options)
+    openings = {
+        model: RecordedTurn(
+            answer=letter(row["pred"], tuple(options)),
+            prompt_tokens=_number(row["prompt_tokens"]),
+            completion_tokens=_number(row["completion_tokens"]),
+            seconds=float(row["seconds"]) if row["seconds"] else None,
+        )
+        for model, row in sorted(answers.items())
+    }
+    name = f"{entry['dataset']}/{entry['id']}"
+    case = Case(question=entry["question"].strip(), context=lines, outcomes=space, gold=entry["gold"], id=name)
+    return Item(id=name, case=case, group=entry["dataset"], recorded=Recorded(openings=openings))
+
+
+def _number(text: str) -> int | None:
+    return int(float(text)) if text else None
+
+
+FORD = (
+    "table_chatgpt_davinci_gpt4__ecare", "table_chatgpt_davinci_gpt4__piqa",
+    "round0_panel__ecare", "round0_panel__piqa",
+    "chatgpt_gpt4__ecare__run1", "chatgpt_gpt4__ecare__run2", "chatgpt_gpt4__ecare__run3",
+    "chatgpt_gpt4__piqa__run1", "chatgpt_gpt4__piqa__run2", "chatgpt_gpt4__piqa__run3",
+    "chatgpt_davinci__csqa", "chatgpt_davinci__ecare", "chatgpt_davinci__piqa", "chatgpt_davinci__socialiqa",
+    "chatgpt_davinci__strategyqa",
+)  # fmt: skip
+_OPTION = re.compile(r"(?:^|(?<=\s))\(([A-E])\) ?")
+
+
+def ford_debates(folder: Path, _seed: int = 0, *, debates: str = "table_chatgpt_davinci_gpt4__piqa") -> Task:
+    """Debates that models really had: the opening of each, then the turns in order."""
+    dev: dict[str, Item] = {}
+    test: dict[str, Item] = {}
+    for entry in json_lines(folder / "ford_debates" / f"{debates}.jsonl", ("question", "options", "gold")):
+        item = _ford_item(entry, debates)
+        if item is not None:
+            side = dev if is_dev(plain(entry["question"])) else test
+            side.setdefault(item.id, item)
+    return Task(name="ford_debates", dev=tuple(dev.values()), test=tuple(test.values()))
+
+
+def split_options(text: str | None) -> dict[str, str]:
+    """The options of a line such as ``(A) one (B) two``; brackets inside an option are part of it.
+
+    >>> split_options("(A) a can (see (1)) (B) a bag")
+    {'A': 'a can (see (1))', 'B': 'a bag'}
+    >>> split_options("None")
+    {}
+    """
+    found: dict[str, str] = {}
+    marks: list[re.Match[str]] = []
+    for match in _OPTION.finditer(text or ""):
+        if match[1] == LETTERS[len(marks)]:  # only the next letter opens an option
+            marks.append(match)
+    ends = [*(mark.start() for mark in marks[1:]), len(text or "")]
+    for mark, end in zip(marks, ends, strict=False):
+        found[mark[1]] = (text or "")[mark.end() : end].strip()
+    return found
+
+
+def _ford_item(entry: Mapping[str, Any], debates: str) -> Item | None:
+    gold = str(entry["gold"])
+    options = split_options(entry["options"])
+    if gold.casefold() in {"yes", "no"}:
+        lines, space, gold = "", OutcomeSpace(labels=("yes", "no")), gold.casefold()
+    elif gold in options and len(options) > 1:
+        lines, space = choices(options)
+    else:
+        return None
+
+    def turn(said: Mapping[str, Any]) -> RecordedTurn:
+        answer = str(said["pred"]).casefold() if "yes" in space.labels else letter(said["pred"], space.labels)
+        return RecordedTurn(answer=answer if answer in space.labels else None, text=said["text"] or "")
+
+    openings = {model: turn(said) for model, said in entry.get("agents", {}).items()}
+    turns = []
+    for said in entry.get("turns", ()):
+        if said["model"] in openings:
+            turns.append((said["model"], turn(said)))
+        else:
+            openings[said["model"]] = turn(said)
+    name = text_id(f"{entry['question']} {entry['options']}")
+    case = Case(question=entry["question"].strip(), context=lines, outcomes=space, gold=gold, id=name)
+    return Item(
+        id=name,
+        case=case,
+        group=debates.split("__")[1],
+        recorded=Recorded(openings=openings, turns=tuple(turns)),
+    )
+
+
+SETS = (
+    DataSet(
+        name="mmlu_pro_panel",
+        about="MMLU-Pro as 12 models answered it, with the reasons of 5 on a part",
+        purpose="replay of strong models on hard multiple choice",
+        licence="Apache-2.0 (repository)",
+        source="github.com/TIGER-AI-Lab/MMLU-Pro, eval_results, and its commit ff991b5 for gpt-4o and deepseek",
+        files=(DataFile("mmlu_pro_panel/answers.csv.gz"), DataFile("mmlu_pro_panel/rationales.jsonl.gz")),
+        citation="Wang et al. 2024, MMLU-Pro",
+        notes=(
+            "mmlu_pro_panel: recorded letters, no probabilities; an empty or out-of-range answer and an item missing in a model's "
+            "version (NA) are abstentions. Development is the 1,200 questions whose id has the smallest SHA-256. Question and "
+            "option texts are here only for the items with reasons; of those about one in twenty repeats another under a second id, "
+            "some across the split.",
+        ),
+        options={
+            "category": Option("a subject such as health, or all"),
+            "rationales": Option("only the questions whose text and reasons are here"),
+        },
+        loader=mmlu_pro_panel,
+        quotable=True,
+        partial=True,
+    ),
+    DataSet(
+        name="medagentsbench",
+        about="seven medical multiple-choice sets as 10 models answered them",
+        purpose="replay of strong models; methods of others on the hard part",
+        licence="Apache-2.0 (repository)",
+        source="github.com/gersteinlab/medagents-benchmark, output/",
+        files=(DataFile("medagentsbench/questions.jsonl.gz"), DataFile("medagentsbench/answers.csv.gz")),
+        citation="Tang et al. 2025, MedAgentsBench",
+        notes=(
+            "medagentsbench: recorded letters, no reasons and no probabilities; an answer that is not one bare letter of the options "
+            "is an abstention, of a repeated answer the first counts. The hard items were chosen because models fail on them: "
+            "accuracy there says nothing about the whole. Questions that several of the sets share are on one side of the split.",
+        ),
+        options={
+            "dataset": Option("one of the seven sets, or all", ("all", *MEDICAL)),
+            "method": Option("zero_shot (10 models), or another method of 3 models on the hard items", METHODS),
+            "hard": Option("only the hard items"),
+        },
+        loader=medagentsbench,
+        quotable=True,
+    ),
+    DataSet(
+        name="ford_debates",
+        about="real debates of ChatGPT, text-davinci-003 and GPT-4 over common-sense questions",
+        purpose="replay of real debates; harm of unweighted debate",
+        licence="unknown",
+        source="github.com/Waste-Wood/FORD, output/",
+        files=tuple(DataFile(f"ford_debates/{name}.jsonl", f"debates={name}") for name in FORD),
+        citation="Xiong et al. 2023, FORD (Findings of EMNLP)",
+        notes=(
+            "ford_debates: apart from the round0_panel files only questions on which the models disagreed at the start were debated, "
+            "so accuracy there is not that of the whole set; turns without a readable letter are abstentions; no confidences.",
+        ),
+        options={"debates": Option("who debated, over which questions", FORD)},
+        loader=ford_debates,
+        partial=True,
+    ),
+)

@@ -1,0 +1,141 @@
+"""What the debates of the literature have in common: openings, then rounds in which everyone hears (some of) the others.
+
+Debate of copies of one model (Du et al. 2024, *Improving Factuality and Reasoning through Multiagent Debate*).
+
+Every copy answers, then for some rounds reads all other answers and answers again. As in the source there is no judge and no gate,
+and the agents are copies of one model; readers keep the evidence they were dealt, which is what makes the copies differ. The
+source takes the majority of the last answers; here the last beliefs are pooled, which breaks its ties and gives it probabilities.
+
+Debate between different ways to reason (Liu et al. 2025, *Breaking Mental Set to Improve Reasoning …*, "Diverse MAD").
+
+Language models are each told to reason in a manner of their own; readers are three ways to weigh evidence as they are. Rounds and
+pooling as in :mod:`maci.lab.methods.exchanges`; the source picks the last answer by vote.
+
+Debate with three interventions (Estornell & Liu 2024, *Multi-LLM Debate: Framework, Principals, and Interventions*).
+
+quality pruning          of the last answers, those nearest to the question in meaning go on
+diversity pruning        of these, the ones least alike go on, so that an echo does not count twice
+misconception refutation agents are told to look for errors in what they hear: here, contentiousness 0.7
+
+Distances are between embeddings of what was argued. The source refutes by rewriting an answer with a model of its own; ours
+argues against it in the next turn. The source votes in the end; here the last beliefs are pooled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from maci.agents.agent import Agent
+from maci.agents.anchor import Admitted
+from maci.cases.case import Case
+from maci.lab.methods.method import Answer, Bench, Step, copies_of, styled
+from maci.lab.methods.session import Session, Voice
+
+
+async def share(
+    session: Session,
+    agents: Sequence[Agent],
+    *,
+    rounds: int,
+    cl: float,
+    choose: Callable[[Mapping[str, Voice]], Sequence[Voice]] = lambda voices: tuple(voices.values()),
+) -> tuple[dict[str, Voice], list[Step]]:
+    """The voices after so many rounds, and the course; ``choose`` says which voices of a round the others get to hear."""
+    voices = {voice.agent: voice for voice in await session.hear(*map(session.opening, agents))}
+    course = [session.step(voices)] if voices else []
+    record: tuple[Admitted, ...] = ()
+    for round in range(1, rounds + 1):
+        if session.short is not None or not voices:
+            break
+        record = (*record, *session.said(choose(voices), round))
+        asked = (
+            session.turn(agent, round + 1, record=record, own=voices.get(agent.name), others=voices, cl=cl)
+            for agent in agents
+        )
+        voices |= {voice.agent: voice for voice in await session.hear(*asked)}
+        course.append(session.step(voices, cl=cl))
+    return voices, course
+
+
+@dataclass(frozen=True, slots=True)
+class DuDebate:
+    """M copies, R rounds."""
+
+    rounds: int = 2
+    agent: str | int = 0
+    """Whose copies debate."""
+    name: str = "du_debate"
+
+    async def answer(self, case: Case, bench: Bench, seed: int) -> Answer:
+        """M × (R + 1) calls."""
+        session = Session(case, bench, seed)
+        voices, course = await share(session, copies_of(session.agents, self.agent), rounds=self.rounds, cl=0.5)
+        belief = session.pool(voices.values()) if voices else None
+        return session.answer(belief, "all rounds", rounds=max(0, len(course) - 1), course=course)
+
+
+MANNERS = (
+    "Reason step by step from the findings to the outcome.",
+    "Step back first: state the general principle that decides cases like this one, then apply it.",
+    "Work by exclusion: list the outcomes, and strike out those the findings contradict.",
+    "Reason by comparison: recall the nearest similar cases in the evidence, and say how this one differs.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Dmad:
+    """Each agent in a manner of its own, R rounds."""
+
+    rounds: int = 2
+    name: str = "dmad"
+
+    async def answer(self, case: Case, bench: Bench, seed: int) -> Answer:
+        """M × (R + 1) calls."""
+        session = Session(case, bench, seed)
+        voices, course = await share(session, styled(session.agents, MANNERS), rounds=self.rounds, cl=0.5)
+        belief = session.pool(voices.values()) if voices else None
+        return session.answer(belief, "all rounds", rounds=max(0, len(course) - 1), course=course)
+
+
+_REFUTING = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class MultiLlmDebate:
+    """R rounds in which only chosen answers are heard."""
+
+    rounds: int = 3
+    quality: int = 3
+    """Answers kept for their nearness to the question."""
+    diversity: int = 2
+    """Of those, answers kept for being unlike each other."""
+    name: str = "multi_llm_debate"
+
+    async def answer(self, case: Case, bench: Bench, seed: int) -> Answer:
+        """M × (R + 1) calls."""
+        session = Session(case, bench, seed)
+
+        def choose(voices: Mapping[str, Voice]) -> Sequence[Voice]:
+            return self._prune(session, tuple(voices.values()))
+
+        voices, course = await share(session, session.agents, rounds=self.rounds, cl=_REFUTING, choose=choose)
+        belief = session.pool(voices.values()) if voices else None
+        return session.answer(belief, "all rounds", rounds=max(0, len(course) - 1), course=course)
+
+    def _prune(self, session: Session, voices: Sequence[Voice]) -> Sequence[Voice]:
+        if len(voices) <= self.diversity:
+            return voices
+        texts = [" ".join((a.claim + " " + " ".join(a.reasons)) for a in v.arguments) or v.lead for v in voices]
+        rows = session.table.encoder.encode([session.case.query, *texts]).astype(np.float64)
+        rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+        near = np.argsort(-(rows[1:] @ rows[0]), kind="stable")[: self.quality]
+        alike = rows[1:] @ rows[1:].T
+        keep = min(
+            combinations(sorted(near.tolist()), min(self.diversity, len(near))),
+            key=lambda chosen: sum(alike[i, j] for i, j in combinations(chosen, 2)),
+        )
+        return [voices[i] for i in keep]

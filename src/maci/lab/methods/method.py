@@ -1,0 +1,141 @@
+"""What a method is: it is given a case and a bench, and answers with a belief and what that cost.
+
+Choosing agents, and what some methods want of them that not every agent can do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from maci.agents.agent import Agent
+from maci.cases.case import Case
+from maci.config import Config
+from maci.controller.caution import Harm
+from maci.controller.requests import call_seed
+from maci.errors import ConfigError
+from maci.llm.budget import Ledger
+from maci.llm.usage import Usage
+from maci.seating.table import Table
+
+
+class Unfit(ConfigError):
+    """A method that cannot be used with these agents; the message says what it needs."""
+
+
+class Setting(Protocol):
+    """Sets the table for a case; the panels are."""
+
+    def table(self, case: Case, *, seed: int = 0) -> Table:
+        """The same agents and judges for every method, given the case and the seed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """What all methods of a study share."""
+
+    panel: Setting
+    config: Config = field(default_factory=Config)
+    """Of the debate, and the ceilings of every answer whatever the method."""
+    ledger: Ledger | None = None
+    """The ceiling of the whole run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One round: the pooled belief after it, each agent's, and the signals where they are measured."""
+
+    belief: Mapping[str, float]
+    beliefs: Mapping[str, Mapping[str, float]]
+    q: float | None = None
+    d: float | None = None
+    i: float | None = None
+    o: float | None = None
+    crit: float | None = None
+    cl: float | None = None
+    scores: Mapping[str, tuple[Mapping[str, float], ...]] = field(default_factory=dict)
+    """Agent → for each of its arguments what each judge gave it, composite CRIT; who abstained is left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A method's answer to a case."""
+
+    belief: Mapping[str, float] | None
+    """Not calibrated; ``None`` where there is none, and ``reason`` says why."""
+    reason: str
+    """How it ended."""
+    out_of_budget: bool = False
+    """The ceiling came first; the belief, if any, is the best until then."""
+    rounds: int = 0
+    """After the openings."""
+    calls: int = 0
+    """Turns asked of agents."""
+    judge_calls: int = 0
+    usage: Usage = field(default_factory=Usage)
+    """Of the agents."""
+    judge_usage: Usage = field(default_factory=Usage)
+    course: tuple[Step, ...] = ()
+    """Openings first."""
+    agreement: float | None = None
+    """Share of the votes for the leading outcome, where votes were cast."""
+    q0: float | None = None
+    d0: float | None = None
+    harm: Harm | None = None
+    """What was watched, where the method watches."""
+
+
+class Method(Protocol):
+    """One system of the tables."""
+
+    @property
+    def name(self) -> str:
+        """As it is called in tables."""
+
+    async def answer(self, case: Case, bench: Bench, seed: int) -> Answer:
+        """Answer one case. Raises :class:`Unfit` where these agents cannot do what the method asks of them."""
+
+
+def seat_of(agents: Sequence[Agent], which: str | int) -> Agent:
+    """An agent by name or by place."""
+    if isinstance(which, int):
+        if 0 <= which < len(agents):
+            return agents[which]
+        raise Unfit(f"agent {which}: there are {len(agents)}, counted from 0")
+    for agent in agents:
+        if agent.name == which:
+            return agent
+    raise Unfit(f"agent {which!r}: there is no such agent, only {', '.join(agent.name for agent in agents)}")
+
+
+def redrawn(agent: Agent, seed: int, sample: int) -> Agent:
+    """The agent for its ``sample``-th draw; draw 0 is the agent as it is.
+
+    A language model is asked again with another seed. A reader, who would say the same again, reads a bootstrap resample of its
+    evidence.
+    """
+    if sample == 0:
+        return agent
+    again = getattr(agent, "redrawn", None)
+    if again is None:
+        raise Unfit(
+            f"{agent.name} answers once and for all: a vote of several draws needs an agent that can answer again"
+        )
+    drawn: Agent = again(call_seed(seed, agent.name, "draw", sample))
+    return drawn
+
+
+def copies_of(agents: Sequence[Agent], which: str | int) -> tuple[Agent, ...]:
+    """As many agents as there are, all of them copies of one; each keeps its name and what evidence it holds."""
+    one = seat_of(agents, which)
+    if any(not hasattr(agent, "as_copy_of") or type(agent) is not type(one) for agent in agents):
+        raise Unfit(f"copies of {one.name}: the agents at this table are not of one kind that can be copied")
+    return tuple(agent.as_copy_of(one) for agent in agents)  # type: ignore[attr-defined]
+
+
+def styled(agents: Sequence[Agent], manners: Sequence[str]) -> tuple[Agent, ...]:
+    """Language models, each told to reason in a manner of its own; readers differ in theirs as they are."""
+    return tuple(
+        agent.styled(manners[n % len(manners)]) if hasattr(agent, "styled") else agent for n, agent in enumerate(agents)
+    )

@@ -1,0 +1,69 @@
+"""One agent, one prediction: what everything else is measured against.
+
+The linear pool: the mean of all openings (Stone 1961, *The Opinion Pool*).
+
+The linear pool with weights: what each agent says first counts as its record on a development split says it should.
+
+Weights are the setting ``reliability.prior`` (:mod:`maci.calibration.weights`); without it this is the plain average. It is also what a
+debate's mixture is before the first turn, so a debate has to beat it to be worth its turns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from maci.cases.case import Case
+from maci.lab.methods.method import Answer, Bench, Step, seat_of
+from maci.lab.methods.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Single:
+    """The opening of one agent, as it is."""
+
+    agent: str | int = 0
+    """Its name, or its place at the table."""
+    name: str = "single"
+
+    async def answer(self, case: Case, bench: Bench, seed: int) -> Answer:
+        """One call."""
+        session = Session(case, bench, seed)
+        voices = await session.hear(session.opening(seat_of(session.agents, self.agent)))
+        return session.answer(session.pool(voices) if voices else None, "one answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Average:
+    """Every agent once, nobody hears the others."""
+
+    name: str = "average"
+
+    async def answer(self, case: Case, bench: Bench, seed: int) -> Answer:
+        """As many calls as agents."""
+        session = Session(case, bench, seed)
+        voices = await session.openings()
+        if not voices:
+            return session.answer(None, "no agent answered")
+        return session.answer(session.pool(voices.values()), "pooled", course=[session.step(voices)])
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedAverage:
+    """Every agent once, nobody hears the others."""
+
+    name: str = "weighted_average"
+
+    async def answer(self, case: Case, bench: Bench, seed: int) -> Answer:
+        """As many calls as agents."""
+        session = Session(case, bench, seed)
+        voices = await session.openings()
+        if not voices:
+            return session.answer(None, "no agent answered")
+        prior = bench.config.reliability.prior
+        weights = [prior.get(agent, 1.0) for agent in voices]
+        mixture = np.average([session.vector(voice.belief) for voice in voices.values()], axis=0, weights=weights)
+        belief = dict(zip(session.labels, mixture.tolist(), strict=True))
+        course = [Step(belief=belief, beliefs={agent: voice.belief for agent, voice in voices.items()})]
+        return session.answer(belief, "pooled by weight", course=course)

@@ -1,0 +1,247 @@
+"""A method whose schedule learns, in a study: it is taught on dev items in an order of their own, and frozen after that.
+
+Every answer must follow from its key alone, whichever process gives it and whatever came before. So each process that meets such a
+method teaches it from nothing, on the same dev items in the same order: at most :data:`LESSONS` of them, drawn by their ids, however
+few the study asks for. Their answers are the dev rows (each given with what the items before had taught); every other item is answered
+with the state after all of them. With models this costs the dev debates once for each process, less what the response cache holds.
+
+What a study's development items teach about its agents, before anything is compared: :mod:`maci.calibration.weights` on their openings.
+
+The openings are the calls every method begins with, so a response cache buys them once. They count towards the run's budget.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from maci.calibration.triage import Trial, learn_triage, trial
+from maci.calibration.weights import Opening, learn_agents
+from maci.config import LEARNED, Config
+from maci.controller.events import Event
+from maci.controller.policies.bandit import Arms, Learned
+from maci.controller.policies.learning import lessons
+from maci.debating.loop import debate
+from maci.errors import BudgetError
+from maci.lab.datasets import Item
+from maci.lab.methods.maci import Maci, changed, played, summary
+from maci.lab.methods.method import Answer, Bench, Method
+from maci.lab.methods.session import Session
+from maci.llm.usage import Usage
+from maci.record.replay import replay
+from maci.seating.opening import opening
+
+LESSONS = 100
+
+
+def course(method: Method, bench: Bench, dev: Sequence[Item], seed: int) -> Course | None:
+    """The course of a method whose schedule learns; ``None`` for every other."""
+    if not isinstance(method, Maci):
+        return None
+    config = changed(bench.config, method.settings)
+    return Course(method.name, config, bench, dev, seed) if config.dials.schedule in LEARNED else None
+
+
+class Course:
+    """One method on one task, under one seed."""
+
+    def __init__(self, name: str, config: Config, bench: Bench, dev: Sequence[Item], seed: int) -> None:
+        self._name, self._config, self._bench, self._dev, self._seed = name, config, bench, tuple(dev), seed
+        self._given: dict[str, Answer | Exception] = {}
+        """Of the dev items."""
+        self._arms = Arms.fresh()
+        self._debates = 0
+        self._one = asyncio.Lock()
+
+    @property
+    def arms(self) -> Arms:
+        """What was learned so far."""
+        return self._arms
+
+    async def answer(self, item: Item, part: str) -> Answer:
+        """The answer to an item, after all lessons that come before it."""
+        async with self._one:
+            for lesson in self._dev[len(self._given) :]:
+                await self._teach(lesson)
+        if part == "dev" and item.id in self._given:
+            given = self._given[item.id]
+            if isinstance(given, Exception):
+                raise given
+            return given
+        return summary(await self._play(item, part))
+
+    async def _teach(self, item: Item) -> None:
+        """Debate a dev item and keep what it taught. What fails teaches nothing; the end of the run's budget ends it."""
+        try:
+            events = await self._play(item, "dev")
+            answer = summary(events)
+        except BudgetError:
+            raise
+        except Exception as error:
+            if getattr(error, "fatal", False):
+                raise
+            self._given[item.id] = error
+            return
+        if answer.out_of_budget and getattr(self._bench.ledger, "reached", None) is not None:
+            raise BudgetError("the run's budget ended while the schedule was being taught on dev")
+        for lesson in lessons(replay(events).state.history, self._config, self._arms):
+            self._arms = self._arms.taught(lesson)
+        self._debates += 1
+        self._given[item.id] = answer
+
+    async def _play(self, item: Item, part: str) -> list[Event]:
+        case = replace(item.case, gold=None, hidden={})
+        table = self._bench.panel.table(case, seed=self._seed)
+        if not self._config.crit.enabled:
+            table = replace(table, judges=())
+        start = Learned(
+            task=self._name,
+            debate=f"{part}/{item.id}",
+            debates=self._debates,
+            arms=self._arms.records(contexts=self._config.dials.schedule == "linucb"),
+        )
+        first = opening(case, table, self._config, seed=self._seed, learned=start)
+        return [event async for event in debate(first, table, ledger=self._bench.ledger)]
+
+
+TAUGHT: Mapping[str, Mapping[str, float]] = {"calibration.agents": {}, "calibration.doubt": {}, "reliability.prior": {}}
+"""The settings that are learnt, as they are before."""
+_AT_ONCE = 16
+
+
+class Lesson(BaseModel):
+    """What was learnt of the agents of one data set and seed, and from what; kept with the results."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    settings: Mapping[str, Mapping[str, float]]
+    """As settings of a debate: by key, then by agent."""
+    n: int
+    """Items that taught something."""
+    items: int
+    """Items that were asked about."""
+    weights: str
+    """How the weights were fitted."""
+    losses: Mapping[str, float] = {}
+    """Nats a case on items left out, by the way of fitting."""
+    notes: tuple[str, ...] = ()
+    calls: int = 0
+    usage: Usage = Usage()
+    triage: Mapping[str, float] = {}
+    """When one agent, a vote or a debate suffices, as settings; empty where that was not asked for."""
+    debates: tuple[str, ...] = ()
+    """What the dev debates came to, in words."""
+
+    @property
+    def taught(self) -> dict[str, Any]:
+        """Everything that was learnt, as settings of a debate."""
+        return {**TAUGHT, **self.settings, **self.triage}
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    opening: Opening
+    gold: str
+    labels: tuple[str, ...]
+    calls: int
+    usage: Usage
+
+
+async def learn(items: Sequence[Item], bench: Bench, seed: int) -> Lesson:
+    """Ask every agent for its opening to every item that has a true outcome, and learn from them.
+
+    Depends on the items, the agents' answers and the seed, not on the order of the items or of the answers. Agents that fail have
+    abstained. Where the budget does not suffice nothing is learnt: a :class:`BudgetError`.
+    """
+    untaught = replace(bench, config=changed(bench.config, TAUGHT))
+    turnstile = asyncio.Semaphore(_AT_ONCE)
+
+    async def hear(item: Item) -> _Heard:
+        async with turnstile:
+            return await _hear(item, untaught, seed)
+
+    asked = sorted((item for item in items if item.case.gold is not None), key=lambda item: item.id)
+    tasks = [asyncio.ensure_future(hear(item)) for item in asked]
+    try:
+        heard = await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+    learnt = learn_agents([h.opening for h in heard], [h.gold for h in heard], [h.labels for h in heard])
+    return Lesson(
+        settings=learnt.settings(),
+        n=learnt.n,
+        items=len(heard),
+        weights=learnt.weights,
+        losses={name: round(loss, 6) for name, loss in learnt.losses.items()},
+        notes=learnt.notes,
+        calls=sum(h.calls for h in heard),
+        usage=sum((h.usage for h in heard), Usage()),
+    )
+
+
+async def learn_stages(lesson: Lesson, items: Sequence[Item], bench: Bench, seed: int) -> Lesson:
+    """Debate every item that has a true outcome, with what ``lesson`` says of the agents, and add when a debate was needed."""
+    taught = replace(bench, config=changed(bench.config, lesson.taught))
+    turnstile = asyncio.Semaphore(_AT_ONCE)
+
+    async def play(item: Item) -> tuple[Trial | None, Usage, int]:
+        assert item.case.gold is not None
+        async with turnstile:
+            case = replace(item.case, gold=None, hidden={})
+            events = await played(case, taught, seed)
+            await asyncio.sleep(0)
+        answer = summary(events)  # raises what would end every answer
+        if answer.out_of_budget and _the_runs(bench, answer.usage + answer.judge_usage):
+            raise BudgetError("the budget ended while learning from dev debates; nothing was learnt")
+        return trial(events, item.case.gold), answer.usage + answer.judge_usage, answer.calls + answer.judge_calls
+
+    asked = sorted((item for item in items if item.case.gold is not None), key=lambda item: item.id)
+    tasks = [asyncio.ensure_future(play(item)) for item in asked]
+    try:
+        seen = await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+    learnt = learn_triage([each for each, _, _ in seen if each is not None])
+    return lesson.model_copy(
+        update={
+            "triage": learnt.settings,
+            "debates": tuple(learnt.lines()),
+            "calls": lesson.calls + sum(calls for _, _, calls in seen),
+            "usage": sum((usage for _, usage, _ in seen), lesson.usage),
+        }
+    )
+
+
+def _the_runs(bench: Bench, used: Usage) -> bool:
+    """Whether what ran out was the run's budget, rather than the one of a single answer."""
+    if bench.ledger is None:
+        return False
+    left, own = bench.ledger.left, bench.config.budget
+    usd = float("inf") if own.usd is None else own.usd - used.usd
+    return left.tokens < own.tokens - used.tokens or left.usd < usd
+
+
+async def _hear(item: Item, bench: Bench, seed: int) -> _Heard:
+    case = replace(item.case, gold=None, hidden={})  # as whoever answers sees it
+    session = Session(case, bench, seed)
+    voices = await session.openings()
+    await asyncio.sleep(0)  # readers never wait: others get their turn here
+    if session.fatal is not None:
+        raise session.fatal
+    if session.short is not None:
+        raise BudgetError(f"the budget ended while learning from dev items: {session.short}; nothing was learnt")
+    labels = session.labels
+    gold = item.case.gold_among(labels)
+    assert gold is not None
+    opening = {a.name: voices[a.name].belief if a.name in voices else None for a in session.agents}
+    return _Heard(opening, gold, labels, session.calls, session.usage)

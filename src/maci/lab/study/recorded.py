@@ -1,0 +1,77 @@
+"""A panel of models that have answered already: every agent says what its model is on record with.
+
+A letter on record is a belief of 1; an abstention is a turn that failed. Where a debate was recorded, its turns follow the opening;
+otherwise a model stays with what it said, since nobody knows what it would have said to others. There are no judges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from maci.agents.anchor import TurnRequest
+from maci.agents.argument import Argument, Turn
+from maci.cases.case import Case
+from maci.errors import BadReply, ConfigError
+from maci.evidence.encode import Encoder
+from maci.evidence.source import CaseEvidence
+from maci.lab.datasets import Item, RecordedTurn
+from maci.llm.families import family
+from maci.llm.usage import Usage
+from maci.seating.table import Table
+
+
+class RecordedAgent:
+    """One model's recorded answers to one case."""
+
+    free = True
+
+    def __init__(self, name: str, said: Sequence[RecordedTurn]) -> None:
+        self.name, self.family = name, family(name)
+        self._said = said
+
+    def ceiling(self, request: TurnRequest) -> int:
+        """What the recorded turn took."""
+        return self._usage(self._at(request.round)).tokens
+
+    def _at(self, round: int) -> RecordedTurn:
+        return self._said[min(round, len(self._said) - 1)]
+
+    def _usage(self, said: RecordedTurn) -> Usage:
+        return Usage(prompt=said.prompt_tokens or 0, generated=said.completion_tokens or 0, free=True)
+
+    async def turn(self, request: TurnRequest) -> Turn:
+        """What is on record for this round; the last of it once there is no more."""
+        said = self._at(request.round)
+        if said.answer is None:
+            raise BadReply(f"{self.name} is on record without an answer that could be read")
+        reasons = (said.text,) if said.text else ()
+        argument = Argument(claim=f"The answer is {said.answer}.", reasons=reasons, outcome=said.answer)
+        return Turn(belief={said.answer: 1.0}, arguments=(argument,), usage=self._usage(said))
+
+
+class RecordedPanel:
+    """Sets the table for items of one task; all have the same models."""
+
+    def __init__(self, items: Sequence[Item], encoder: Encoder, *, models: Sequence[str] | None = None) -> None:
+        self._items = {item.case.id: item for item in items}
+        self._encoder = encoder
+        on_record = next((tuple(i.recorded.openings) for i in items if i.recorded is not None), ())
+        if not on_record:
+            raise ConfigError("panel.recorded: this data set has no recorded answers: name a panel or agents instead")
+        if missing := [model for model in models or () if model not in on_record]:
+            raise ConfigError(f"panel.recorded names {missing[0]!r}: there are answers of {', '.join(on_record)}")
+        self._models = tuple(models or on_record)
+
+    def table(self, case: Case, *, seed: int = 0) -> Table:
+        """The recorded models; the seed changes nothing."""
+        recorded = self._items[case.id].recorded
+        if recorded is None:
+            raise ConfigError(f"the case {case.id!r} has no recorded answers")
+        absent = RecordedTurn(answer=None)
+        agents = [
+            RecordedAgent(
+                model, (recorded.openings.get(model, absent), *(t for name, t in recorded.turns if name == model))
+            )
+            for model in self._models
+        ]
+        return Table(agents=agents, judges=(), evidence=CaseEvidence(case), encoder=self._encoder)

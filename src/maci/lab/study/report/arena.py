@@ -1,0 +1,274 @@
+"""Who is compared on what: scored test answers of every method, calibrated on dev, in the order of the spec."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from maci.lab.methods.registry import entries
+from maci.lab.study.calibration import IDENTITY, Calibration, Learner, calibrations
+from maci.lab.study.metrics import Scored, score
+from maci.lab.study.report.gather import Gathered
+from maci.lab.study.rows import Row
+from maci.lab.study.store import Method
+
+BEST = "(best on dev)"
+WITHOUT_DEBATE = frozenset(
+    {"single", "average", "weighted_average", "majority_vote", "self_consistency", "mixture_of_agents"}
+)
+"""Methods in which no agent hears another and answers again in turn; what debate has to be better than."""
+CLINICAL = frozenset({"symptom2disease", "kaggle_symptom_disease"})
+"""Data like those of the paper's G1."""
+NEWS = frozenset({"budak2016", "budak_allsides_text"})
+"""Data like those of its G2."""
+USUAL = ("single", "average", "majority_vote")
+"""What debate is usually compared with; a report names those that were not run."""
+_ABLATIONS = frozenset(entry.name for entry in entries() if entry.ablation)
+
+
+class Case(NamedTuple):
+    """What was answered, whatever the seed: rows of one case are one cluster."""
+
+    data: str
+    item: str
+
+
+class Place(NamedTuple):
+    """Where two methods can be compared."""
+
+    data: str
+    seed: int
+    item: str
+
+    @property
+    def case(self) -> Case:
+        """Without the seed."""
+        return Case(self.data, self.item)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One scored answer."""
+
+    row: Row
+    scored: Scored
+
+    @property
+    def tokens(self) -> int:
+        """Of agents and judges."""
+        return self.row.usage.tokens + self.row.judge_usage.tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entrant:
+    """A method with its answers."""
+
+    name: str
+    use: str
+    answers: Mapping[Place, Answered]
+    member: bool = False
+    """One of several that differ in their agent; their best on dev is an entrant too."""
+    unscored: int = 0
+    """Test answers that failed or ran out of budget."""
+    chosen: tuple[str, ...] = ()
+    """Best on dev: who was chosen, for each data set and seed."""
+
+    @property
+    def best(self) -> bool:
+        """Whether it is the best of several, chosen on dev."""
+        return bool(self.chosen)
+
+    @property
+    def ablation(self) -> bool:
+        """Whether it is the controller without one of its parts."""
+        return self.use in _ABLATIONS
+
+    @property
+    def debates(self) -> bool:
+        """Whether agents hear each other and answer again."""
+        return self.use not in WITHOUT_DEBATE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arena:
+    """One data set of a study, or several together."""
+
+    key: str
+    title: str
+    data: tuple[str, ...]
+    entrants: tuple[Entrant, ...]
+    reference: str
+    paper: Literal["G1", "G2", ""] = ""
+    """The experiment of the paper that had such data: whose figures may stand beside."""
+
+    @property
+    def home(self) -> Entrant:
+        """The method that others are compared with."""
+        return next(e for e in self.entrants if e.name == self.reference)
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """All that any method answered."""
+        return tuple(sorted({place for e in self.entrants for place in e.answers}))
+
+    @property
+    def kind(self) -> Literal["closed", "ordered", "mixed"]:
+        """Whether answers lie on a scale; open outcomes count as closed."""
+        scaled = {bool(a.row.positions) for e in self.entrants for a in e.answers.values()}
+        return "mixed" if len(scaled) > 1 else "ordered" if True in scaled else "closed"
+
+    @property
+    def cases(self) -> int:
+        """How many different cases."""
+        return len({place.case for place in self.places})
+
+
+def scored(row: Row, calibration: Calibration) -> Scored:
+    """An answer beside the truth: accuracy and ranks of the belief as given, probabilities of the calibrated one.
+
+    ε of the calibration would give a gold outcome of probability 0 a rank that the method never gave it. The same goes for
+    positions on a scale: softening pulls every answer to the middle, which is no merit.
+    """
+    assert row.belief is not None
+    plain = score(row.belief, row.gold, row.positions, row.raters)
+    if row.gold is None or (calibration.temperature == 1 and calibration.epsilon == 0):
+        return plain
+    soft = calibration.apply(row.belief)
+    there = score(soft, row.gold)
+    confidence = soft[plain.answer]  # of equals the first, as before
+    return replace(
+        plain,
+        confidence=confidence,
+        p_gold=there.p_gold,
+        brier=there.brier,
+        brier_top=(confidence - float(plain.correct is True)) ** 2,
+        nll=there.nll,
+    )
+
+
+def _answered(row: Row) -> bool:
+    return row.status == "done" and row.belief is not None
+
+
+def arenas(study: Gathered, reference: str) -> tuple[tuple[Arena, ...], dict[Learner, Calibration]]:
+    """An arena for each data set, one for all of them where there are several, and what was learnt on dev."""
+    learnt = calibrations(study.rows.values())
+    single = [_one(study, data, reference, learnt) for data in study.meta.methods]
+    there = [arena for arena in single if arena is not None]
+    if len(there) > 1 and (whole := _together(there, study.label, reference)) is not None:
+        there.append(whole)
+    return tuple(there), learnt
+
+
+def _one(study: Gathered, data: str, reference: str, learnt: Mapping[Learner, Calibration]) -> Arena | None:
+    rows: dict[str, list[Row]] = {}
+    for row in study.rows.values():
+        if row.data == data:
+            rows.setdefault(row.method, []).append(row)
+    planned = list(study.meta.methods[data])
+    entrants: list[Entrant] = []
+    for i, method in enumerate(planned):
+        entrants.append(_entrant(method, rows.get(method.name, ()), learnt))
+        family = [m for m in planned if m.each and m.of == method.of]
+        last = i + 1 == len(planned) or planned[i + 1].of != method.of
+        if method.each and last and len(family) > 1 and (best := _best(family, rows, entrants, learnt)) is not None:
+            entrants.append(best)
+    if not any(e.answers for e in entrants):
+        return None
+    if not any(e.name == reference for e in entrants):
+        reference = entrants[0].name
+    return Arena(
+        key=f"{study.label}/{data}",
+        title=data if data == study.label else f"{study.label}: {data}",
+        data=(data,),
+        entrants=tuple(entrants),
+        reference=reference,
+        paper=_experiment(study, data),
+    )
+
+
+def _experiment(study: Gathered, data: str) -> Literal["G1", "G2", ""]:
+    """By the set, whatever the study calls it; a file of the user's own is none of the paper's."""
+    name = next((entry.set for entry in study.meta.spec.data if entry.name == data), None)
+    return "G1" if name in CLINICAL else "G2" if name in NEWS else ""
+
+
+def _entrant(method: Method, rows: Iterable[Row], learnt: Mapping[Learner, Calibration]) -> Entrant:
+    answers, unscored = {}, 0
+    for row in rows:
+        if row.part != "test":
+            continue
+        if not _answered(row):
+            unscored += 1
+            continue
+        calibration = learnt.get(Learner(row.data, row.seed, row.method), IDENTITY)
+        answers[Place(row.data, row.seed, row.item)] = Answered(row, scored(row, calibration))
+    return Entrant(name=method.name, use=method.use, answers=answers, member=method.each, unscored=unscored)
+
+
+def _best(
+    family: Sequence[Method],
+    rows: Mapping[str, Sequence[Row]],
+    entrants: Sequence[Entrant],
+    learnt: Mapping[Learner, Calibration],
+) -> Entrant | None:
+    """For each seed the agent with the highest accuracy on the dev items that all of them answered; of equals the least NLL."""
+    by_name = {e.name: e for e in entrants}
+    seeds = sorted({row.seed for method in family for row in rows.get(method.name, ())})
+    answers: dict[Place, Answered] = {}
+    chosen: list[str] = []
+    unscored = 0
+    for seed in seeds:
+        dev = {
+            method.name: {
+                row.item: scored(row, learnt.get(Learner(row.data, seed, row.method), IDENTITY))
+                for row in rows.get(method.name, ())
+                if row.seed == seed and row.part == "dev" and _answered(row) and row.gold is not None
+            }
+            for method in family
+        }
+        shared = sorted(set.intersection(*(set(some) for some in dev.values())))
+        if not shared:
+            continue
+
+        def merit(
+            name: str, dev: Mapping[str, Mapping[str, Scored]] = dev, on: Sequence[str] = shared
+        ) -> tuple[float, float]:
+            own = [dev[name][item] for item in on]
+            return -float(np.mean([s.correct is True for s in own])), float(
+                np.mean([s.nll for s in own if s.nll is not None])
+            )
+
+        name = min((method.name for method in family), key=merit)
+        chosen.append(f"{name.removeprefix(family[0].of + '/')} (seed {seed})")
+        answers |= {place: a for place, a in by_name[name].answers.items() if place.seed == seed}
+        unscored += sum(row.seed == seed and row.part == "test" and not _answered(row) for row in rows.get(name, ()))
+    if not chosen:
+        return None
+    first = family[0]
+    return Entrant(name=f"{first.of} {BEST}", use=first.use, answers=answers, unscored=unscored, chosen=tuple(chosen))
+
+
+def _together(there: Sequence[Arena], label: str, reference: str) -> Arena | None:
+    """All data sets as one, for the methods that all of them have."""
+    names = [e.name for e in there[0].entrants if all(any(o.name == e.name for o in a.entrants) for a in there[1:])]
+    if reference not in names:
+        return None
+    joined = []
+    for name in names:
+        parts = [next(e for e in arena.entrants if e.name == name) for arena in there]
+        answers = {place: a for part in parts for place, a in part.answers.items()}
+        chosen = tuple(f"{arena.data[0]}: {who}" for arena, p in zip(there, parts, strict=True) for who in p.chosen)
+        unscored = sum(part.unscored for part in parts)
+        one = parts[0]
+        joined.append(
+            Entrant(name=name, use=one.use, answers=answers, member=one.member, unscored=unscored, chosen=chosen)
+        )
+    data = tuple(arena.data[0] for arena in there)
+    title = f"{label}: all {len(data)} data sets together"
+    experiments = {arena.paper for arena in there}
+    paper = experiments.pop() if len(experiments) == 1 else ""
+    return Arena(key=f"{label}/*", title=title, data=data, entrants=tuple(joined), reference=reference, paper=paper)

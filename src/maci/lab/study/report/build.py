@@ -1,0 +1,355 @@
+"""Rows → :class:`~maci.lab.study.report.model.Report`: the one place where a report's figures are computed.
+
+The same rows give the same report to the last byte. Only ``test`` answers are scored; ``dev`` is for calibration and for choosing
+the best agent. Failed answers are listed and counted, never scored; what is planned and not there is said.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from maci.calibration.stats import RESAMPLES
+from maci.errors import InputError
+from maci.lab.study.calibration import Calibration, Learner
+from maci.lab.study.report.arena import BEST, WITHOUT_DEBATE, Arena, arenas
+from maci.lab.study.report.compare import Comparison, adjusted, compare_all, in_words, worth_it
+from maci.lab.study.report.compute import compute_table, difference_table
+from maci.lab.study.report.course import flip_table, lessons_table, round_table, signal_tables, trend_table
+from maci.lab.study.report.crit import crit_table
+from maci.lab.study.report.estimates import Estimates
+from maci.lab.study.report.gather import Gathered
+from maci.lab.study.report.harm import harm_table, hollow_table, rollback_table, seat_table
+from maci.lab.study.report.main import main_table, overview
+from maci.lab.study.report.model import Column, Line, Report, Section, Table, count, number, text
+from maci.lab.study.report.ordered import article_table, distance_table, ordered_table, ordered_words
+from maci.lab.study.report.parts import GLOSSARY, ablation_table, members_table
+from maci.lab.study.report.selective import conformal_table, reliability_table, selective_table
+from maci.lab.study.report.strata import agreement_table, group_table, quality_table
+from maci.lab.study.report.variants import free_table, mitigation_table, variant_table
+from maci.render.charts import Chart
+
+REFERENCE = "maci"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What may be chosen; what is not is the spec's ``[report]``, then the default."""
+
+    reference: str | None = None
+    """The method all others are compared with."""
+    seed: int = 0
+    resamples: int | None = None
+
+
+def build_report(
+    studies: Sequence[Gathered], settings: Settings | None = None, watch: Callable[[str], None] = lambda _: None
+) -> Report:
+    """Everything there is to say of the studies; ``watch`` is told what is being computed."""
+    own = settings or Settings()
+    estimates = Estimates(seed=own.seed, resamples=_resamples(studies, own))
+    notes: list[str] = []
+    fought: list[tuple[Gathered, Arena, list[Comparison]]] = []
+    learnt: dict[str, Mapping[Learner, Calibration]] = {}
+    references: dict[str, str] = {}
+    for study in studies:
+        watch(f"{study.label}: calibration")
+        reference = references[study.label] = _reference(study, own, notes)
+        found, learnt[study.label] = arenas(study, reference)
+        for arena in found:
+            if arena.reference != reference:
+                notes.append(
+                    f"{arena.title} has no answers of {reference}; the others are compared with {arena.reference}."
+                )
+            watch(f"{arena.title}: differences")
+            fought.append((study, arena, compare_all(arena, estimates)))
+    tests: dict[str, int] = {}
+    flat: dict[str, Iterator[Comparison]] = {}
+    for study in studies:
+        own_tests = [c for other, _, some in fought if other is study for c in some]
+        tests[study.label] = 2 * sum(c.same_as is None for c in own_tests)
+        flat[study.label] = iter(adjusted(own_tests))
+    fought = [(study, arena, [next(flat[study.label]) for _ in some]) for study, arena, some in fought]
+    sections: list[Section] = []
+    for study, arena, some in fought:
+        watch(f"{arena.title}: tables")
+        sections.append(_section(study, arena, some, estimates, tests[study.label]))
+    unlearnt = sum(c.note.startswith("not calibrated") for some in learnt.values() for c in some.values())
+    if unlearnt:
+        notes.append(
+            f"{unlearnt} of {sum(map(len, learnt.values()))} calibrations could not be learnt, for want of dev answers: their "
+            "probabilities are as given. The table of calibrations says which."
+        )
+    missing = [_missing(study) for study in studies]
+    tables = [
+        overview(sections),
+        free_table([(study, arena) for study, arena, _ in fought], estimates),
+        *(table for some in missing for table in some),
+        *_failures(studies),
+        lessons_table(studies),
+        _calibrations(studies, learnt),
+    ]
+    return Report(
+        title=", ".join(study.label for study in studies),
+        verdict=_verdict(fought, studies, references),
+        facts=_facts(studies, estimates),
+        notes=tuple(notes),
+        sections=tuple(sections),
+        tables=tuple(table for table in tables if table is not None),
+        glossary=GLOSSARY,
+    )
+
+
+def _resamples(studies: Sequence[Gathered], own: Settings) -> int:
+    chosen = [own.resamples, *(study.meta.spec.report.get("resamples") for study in studies), RESAMPLES]
+    value = next(x for x in chosen if x is not None)
+    if not isinstance(value, int) or not 20 <= value <= 10**6:
+        raise InputError(f"resamples is {value!r}: give a whole number from 20 to 1,000,000; {RESAMPLES} is usual")
+    return value
+
+
+def _reference(study: Gathered, own: Settings, notes: list[str]) -> str:
+    """The method others are compared with; one that was asked for must be there."""
+    known = {"reference", "resamples"}
+    notes += [
+        f"{study.label}: [report] {key} in the spec is not known and changes nothing; there are {', '.join(sorted(known))}."
+        for key in study.meta.spec.report
+        if key not in known
+    ]
+    methods = [method for some in study.meta.methods.values() for method in some]
+    names = list(dict.fromkeys([m.name for m in methods] + [f"{m.of} (best on dev)" for m in methods if m.each]))
+    chosen = own.reference or study.meta.spec.report.get("reference")
+    if chosen is not None:
+        if chosen not in names:
+            raise InputError(f"reference is {chosen!r}: {study.label} has {', '.join(names)}")
+        return str(chosen)
+    if REFERENCE in names:
+        return REFERENCE
+    stand_in = next((m.name for m in methods if m.use == REFERENCE), names[0] if names else REFERENCE)
+    notes.append(f"{study.label} has no method called {REFERENCE}; the others are compared with {stand_in}.")
+    return stand_in
+
+
+def _section(study: Gathered, arena: Arena, found: Sequence[Comparison], estimates: Estimates, tests: int) -> Section:
+    """One arena's tables and charts; of several data sets together only what can be pooled."""
+    whole = len(arena.data) > 1
+    main, scatter = main_table(arena, estimates)
+    verdicts = [in_words(c) for c in found]
+    tables: list[Table | None] = [main]
+    charts: list[Chart] = [scatter]
+    differences, forest = difference_table(arena, found, tests)
+    charts.append(forest)
+    tables += [differences, compute_table(arena, found, estimates), ablation_table(arena, found, main)]
+    if not whole:
+        ordered = ordered_table(arena, estimates)
+        if ordered is not None:
+            verdicts.append(ordered_words(ordered, arena.reference))
+        tables += [members_table(arena, found, main), variant_table(study, arena, found, estimates), ordered]
+        tables += [distance_table(arena, estimates), article_table(arena), mitigation_table(study, arena, estimates)]
+        tables += [quality_table(arena, estimates), agreement_table(arena), group_table(arena, estimates)]
+    rounds = round_table(arena, estimates)
+    if rounds is not None:
+        tables.append(rounds[0])
+        charts.append(rounds[1])
+    tables += [flip_table(arena, estimates), harm_table(arena, estimates), hollow_table(arena, estimates)]
+    tables += [seat_table(arena, estimates), rollback_table(arena, estimates)]
+    if not whole:
+        signals, drawn = signal_tables(arena, estimates)
+        tables += signals
+        charts += drawn
+        tables += [trend_table(arena, estimates), crit_table(arena, estimates)]
+    reliability, diagram = reliability_table(arena)
+    tables.append(reliability)
+    charts.append(diagram)
+    selective = selective_table(arena, estimates)
+    if selective is not None:
+        tables.append(selective[0])
+        charts.append(selective[1])
+    if not whole:
+        tables.append(conformal_table(study, arena, estimates))
+    seeds = sorted({place.seed for place in arena.places})
+    notes = [f"{arena.cases} test cases under {len(seeds)} seed{'s' if len(seeds) > 1 else ''}."]
+    notes += [note for data in arena.data for note in study.meta.notes.get(data, ())]
+    notes += [] if whole else _left_out(arena, [table.key for table in tables if table is not None])
+    return Section(
+        key=arena.key,
+        title=arena.title,
+        verdicts=tuple(verdicts),
+        notes=tuple(notes),
+        tables=tuple(table for table in tables if table is not None),
+        charts=tuple(chart for chart in charts if any(series.points for series in chart.series)),
+    )
+
+
+def _left_out(arena: Arena, there: Sequence[str]) -> list[str]:
+    """Tables such data might have, and why they are not there."""
+    found = []
+    if "ordered" in there and "distances" not in there:
+        found.append("No distances DR, DS, SR: they need two raters of each case.")
+    if "ordered" in there and "mitigation" not in there:
+        found.append("No table of agents brought together: no method here keeps the beliefs of two agents over rounds.")
+    judged = any(a.row.judge_calls for e in arena.entrants if e.use == "maci" for a in e.answers.values())
+    if judged and "crit" not in there:
+        found.append(
+            "No table of CRIT reliability: these rows were made before scores were kept; `maci audit judges` asks anew."
+        )
+    return found
+
+
+def _question(
+    fought: Sequence[tuple[Gathered, Arena, list[Comparison]]],
+    studies: Sequence[Gathered],
+    references: Mapping[str, str],
+) -> str:
+    """What the report answers first: of debate, or of a reference that does without."""
+    compared = [(arena.reference, arena.home.use) for _, arena, _ in fought]
+    if not compared:
+        for study in studies:
+            methods = [method for some in study.meta.methods.values() for method in some]
+            name = references[study.label]
+            compared += [(name, m.use) for m in methods if name in (m.name, f"{m.of} {BEST}")]
+    asked = dict.fromkeys(name if use in WITHOUT_DEBATE else "debate" for name, use in compared)
+    return f"Was {' or '.join(asked) or 'debate'} worth it here?"
+
+
+def _verdict(
+    fought: Sequence[tuple[Gathered, Arena, list[Comparison]]],
+    studies: Sequence[Gathered],
+    references: Mapping[str, str],
+) -> tuple[str, ...]:
+    question = _question(fought, studies, references)
+    if not fought:
+        return (f"{question} There is no scored answer yet, so nothing can be said.",)
+    found = [question, *(worth_it(arena, some) for _, arena, some in fought)]
+    scored = {(study.label, data) for study, arena, _ in fought for data in arena.data}
+    found += [
+        f"Not known on {data if data == study.label else f'{study.label}: {data}'}: no scored test answer yet, so nothing can be said."
+        for study in studies
+        for data in study.meta.methods
+        if (study.label, data) not in scored
+    ]
+    left = sum(len(study.missing) for study in studies)
+    if left:
+        found.append(f"{left} planned answers are missing: this is the state of an unfinished study.")
+    return tuple(found)
+
+
+def _facts(studies: Sequence[Gathered], estimates: Estimates) -> tuple[tuple[str, str], ...]:
+    found = []
+    for study in studies:
+        meta = study.meta
+        about = f"{meta.spec.about.rstrip('.')}. " if meta.spec.about else ""
+        done = sum(row.status == "done" for row in study.rows.values())
+        seeds = ", ".join(map(str, meta.spec.seeds))
+        made = f"maci {meta.version}" + (f" at {meta.commit[:10]}" if meta.commit else "")
+        panel = meta.identity.get("panel", {})
+        who = panel.get("name") or ("recorded answers" if panel.get("recorded") else "agents of the spec")
+        found.append(
+            (
+                study.label,
+                f"{about}{done} answers of {len(study.planned)} planned, on {', '.join(meta.methods)}; seeds {seeds}; panel {who}; "
+                f"begun {meta.created} with {made}; fingerprint {meta.fingerprint[:12]}.",
+            )
+        )
+    found.append(
+        (
+            "statistics",
+            f"95 % intervals from {estimates.resamples:,} bootstrap resamples of cases (seed {estimates.seed}); McNemar and Wilcoxon "
+            "by case, Benjamini–Hochberg over all tests of a study.",
+        )
+    )
+    return tuple(found)
+
+
+def _missing(study: Gathered) -> list[Table]:
+    """What was planned and is not there, by data set and method."""
+    gone = Counter((key.data, key.method) for key in study.missing)
+    if not gone:
+        return []
+    planned = Counter((key.data, key.method) for key in study.planned)
+    columns = (Column(key="missing", title="missing"), Column(key="planned", title="planned"))
+    lines = tuple(
+        Line(name=f"{data}: {method}", cells=(count(n), count(planned[data, method])))
+        for (data, method), n in gone.items()
+    )
+    notes = ("The same `maci study run` goes on with these. A report of a part says only what that part says.",)
+    title = f"{study.label}: answers that are missing"
+    return [Table(key="missing", title=title, first="Data and method", columns=columns, lines=lines, notes=notes)]
+
+
+def _failures(studies: Sequence[Gathered]) -> list[Table]:
+    """Counts by method, then every one."""
+    tables = []
+    for study in studies:
+        failed = [row for row in study.rows.values() if row.status != "done" or row.belief is None]
+        if not failed:
+            continue
+        by = Counter((row.data, row.method, row.status) for row in failed)
+        tables.append(
+            Table(
+                key="failure_counts",
+                title=f"{study.label}: answers that failed, counted",
+                columns=(
+                    Column(key="data", title="data"),
+                    Column(key="status", title="how"),
+                    Column(key="failed", title="answers"),
+                ),
+                lines=tuple(
+                    Line(name=method, cells=(text(data), text(status), count(n)))
+                    for (data, method, status), n in by.items()
+                ),
+                notes=("Not scored and not replaced. `maci study run … --retry-failed` tries them again.",),
+            )
+        )
+        tables.append(
+            Table(
+                key="failures",
+                title=f"{study.label}: answers that failed",
+                first="Case",
+                columns=tuple(Column(key=k, title=k) for k in ("data", "seed", "part", "method", "how", "reason")),
+                lines=tuple(
+                    Line(
+                        name=row.item,
+                        cells=tuple(map(text, (row.data, str(row.seed), row.part, row.method, row.status, row.reason))),
+                    )
+                    for row in failed
+                ),
+            )
+        )
+    return tables
+
+
+def _calibrations(studies: Sequence[Gathered], learnt: Mapping[str, Mapping[Learner, Calibration]]) -> Table | None:
+    """T and ε of every method, data set and seed."""
+    lines = []
+    for study in studies:
+        order = {m.name: i for some in study.meta.methods.values() for i, m in enumerate(some)}
+        some = learnt[study.label]
+        for who in sorted(some, key=lambda w: (w.data, order.get(w.method, len(order)), w.seed)):
+            c = some[who]
+            cells = (
+                text(f"{study.label}: {who.data}" if len(studies) > 1 else who.data),
+                text(str(who.seed)),
+                count(c.n),
+                number(c.temperature),
+                number(c.epsilon),
+                text(c.note),
+            )
+            lines.append(Line(name=who.method, cells=cells))
+    if not lines:
+        return None
+    columns = (
+        Column(key="data", title="data"),
+        Column(key="seed", title="seed"),
+        Column(key="dev", title="dev answers"),
+        Column(key="temperature", title="T"),
+        Column(key="epsilon", title="ε"),
+        Column(key="note", title="note"),
+    )
+    notes = (
+        "p′ ∝ ((1 − ε) p + ε/|𝒴|)^(1/T), the T and ε of the highest likelihood on dev; the same procedure for every method.",
+    )
+    return Table(
+        key="calibrations", title="Calibration learnt on dev", columns=columns, lines=tuple(lines), notes=notes
+    )

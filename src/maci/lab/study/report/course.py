@@ -1,0 +1,338 @@
+"""What happens round by round: accuracy, answers that flip, signals.
+
+What the behaviour dial does: disagreement, information gained and shared evidence by the contentiousness that was held.
+
+What dev taught about the agents before anything was compared: a line for each agent, data set and seed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from maci.calibration.stats import Interval, bootstrap_sums
+from maci.calibration.stats.interval import numbered
+from maci.calibration.stats.significance import mean_ranks
+from maci.lab.study.learning import TAUGHT, Lesson
+from maci.lab.study.metrics import leads
+from maci.lab.study.report import paper
+from maci.lab.study.report.arena import Arena, Case, Entrant
+from maci.lab.study.report.crit import pearson_sums
+from maci.lab.study.report.estimates import Estimates
+from maci.lab.study.report.gather import Gathered
+from maci.lab.study.report.model import Cell, Column, Line, Table, count, estimate, number, text
+from maci.lab.study.rows import Round
+from maci.render.charts import Chart, Point, Series
+
+SIGNALS = (
+    ("q", "Q", "evidence quality"),
+    ("d", "D", "disagreement"),
+    ("i", "I", "information gained"),
+    ("o", "O", "shared evidence"),
+    ("crit", "CRIT", "argument quality"),
+    ("cl", "CL", "contentiousness in force"),
+)
+
+
+def debaters(arena: Arena) -> list[Entrant]:
+    """Methods whose answers have rounds."""
+    return [e for e in arena.entrants if any(len(a.row.course) > 1 for a in e.answers.values())]
+
+
+def round_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart] | None:
+    """Accuracy after each round; a debate that has ended keeps its last answer, so n is the same in every round."""
+    lines, series, longest = [], [], 0
+    for entrant in debaters(arena):
+        places = [p for p in sorted(entrant.answers) if entrant.answers[p].row.course]
+        rows = [entrant.answers[p].row for p in places]
+        known = [
+            ([leads(step.belief, row.gold) for step in row.course], p.case)
+            for row, p in zip(rows, places, strict=True)
+            if row.gold is not None
+        ]
+        rounds = max((len(right) for right, _ in known), default=0)
+        if not rounds:
+            continue
+        longest = max(longest, rounds)
+        cases = [case for _, case in known]
+        after = [[float(right[min(t, len(right) - 1)]) for right, _ in known] for t in range(rounds)]
+        found = estimates.shares(after, cases)
+        home = entrant.name == arena.reference
+        lines.append((entrant.name, [estimate(x, "share") for x in found], home))
+        points = tuple(Point(x=float(t), y=x.value, low=x.low, high=x.high, n=x.n) for t, x in enumerate(found))
+        series.append(Series(name=entrant.name, points=points, reference=home))
+    if not lines:
+        return None
+    columns = tuple(
+        Column(key=f"acc1:round {t}", title="opening" if t == 0 else f"round {t}", better="more")
+        for t in range(longest)
+    )
+    table = Table(
+        key="rounds",
+        title="Accuracy after each round",
+        columns=columns,
+        lines=tuple(
+            Line(
+                name=name,
+                cells=(*cells, *(Cell(value="ended") for _ in range(longest - len(cells)))),
+                source="reference" if home else "ours",
+            )
+            for name, cells, home in lines
+        ),
+        notes=(
+            "Acc@1 % of the mixture after each round, not calibrated; a debate that has ended keeps its last answer, so every round "
+            "rests on the same cases.",
+        ),
+    )
+    chart = Chart(
+        key="rounds",
+        kind="lines",
+        title="Accuracy after each round",
+        about="Share of right answers of each debate's mixture, from the openings (round 0) to its last round.",
+        x="round",
+        y="Acc@1 %",
+        series=tuple(series),
+    )
+    return table, chart
+
+
+def flip_table(arena: Arena, estimates: Estimates) -> Table | None:
+    """From the openings' mixture to the end: what debate mends, and what it spoils."""
+    lines = []
+    for entrant in debaters(arena):
+        places = [
+            p
+            for p in sorted(entrant.answers)
+            if entrant.answers[p].row.course and entrant.answers[p].row.gold is not None
+        ]
+        if not places:
+            continue
+        rows = [entrant.answers[p].row for p in places]
+        after = [entrant.answers[p].scored.correct is True for p in places]
+        before = [leads(row.course[0].belief, row.gold) for row in rows]
+        pairs = [(b, a, p.case) for b, a, p in zip(before, after, places, strict=True)]
+        spoiled = [(float(not now), case) for was, now, case in pairs if was]
+        mended = [(float(now), case) for was, now, case in pairs if not was]
+        lines.append(
+            Line(
+                name=entrant.name,
+                source="reference" if entrant.name == arena.reference else "ours",
+                cells=(
+                    count(len(pairs)),
+                    count(sum(was and not now for was, now, _ in pairs)),
+                    count(sum(now and not was for was, now, _ in pairs)),
+                    estimate(estimates.share([x for x, _ in spoiled], [case for _, case in spoiled]), "share"),
+                    estimate(estimates.share([x for x, _ in mended], [case for _, case in mended]), "share"),
+                ),
+            )
+        )
+    if not lines:
+        return None
+    columns = (
+        Column(key="n", title="n"),
+        Column(key="correct_to_wrong", title="correct → wrong"),
+        Column(key="wrong_to_correct", title="wrong → correct"),
+        Column(
+            key="harmed",
+            title="harmed %",
+            better="less",
+            about="of the answers right at the opening, those wrong at the end",
+        ),
+        Column(
+            key="mended",
+            title="mended %",
+            better="more",
+            about="of the answers wrong at the opening, those right at the end",
+        ),
+    )
+    return Table(key="flips", title="From opening to end", columns=columns, lines=tuple(lines))
+
+
+def signal_tables(arena: Arena, estimates: Estimates) -> tuple[list[Table], list[Chart]]:
+    """Mean signals by round, of the reference and of other debates that measure them; ablations aside."""
+    tables, charts = [], []
+    for entrant in debaters(arena):
+        if entrant.ablation and entrant.name != arena.reference:
+            continue
+        found = _signals(entrant, estimates)
+        if found is not None:
+            tables.append(found[0])
+            if entrant.name == arena.reference:
+                charts.append(found[1])
+    return tables, charts
+
+
+def _signals(entrant: Entrant, estimates: Estimates) -> tuple[Table, Chart] | None:
+    places = sorted(entrant.answers)
+    longest = max(len(entrant.answers[p].row.course) for p in places)
+    lines, marks = [], {key: list[Point]() for key, _, _ in SIGNALS}
+    for t in range(longest):
+        there = [p for p in places if len(entrant.answers[p].row.course) > t]
+        steps = [entrant.answers[p].row.course[t] for p in there]
+        cells = [count(len(there))]
+        values = [[math.nan if (x := getattr(step, key)) is None else x for step in steps] for key, _, _ in SIGNALS]
+        means = estimates.means(values, [p.case for p in there])
+        for (key, _, _), mean in zip(SIGNALS, means, strict=True):
+            cells.append(estimate(mean))
+            if mean.n:
+                marks[key].append(Point(x=float(t), y=mean.value, low=mean.low, high=mean.high, n=mean.n))
+        lines.append(Line(name="opening" if t == 0 else str(t), cells=tuple(cells)))
+    if not any(some for key, some in marks.items() if key != "cl"):  # a fixed dial is no signal
+        return None
+    columns = (
+        Column(key="n", title="debates", about="that reached this round"),
+        *(Column(key=key, title=title, about=about) for key, title, about in SIGNALS),
+    )
+    table = Table(
+        key=f"signals:{entrant.name}",
+        title=f"Signals of {entrant.name}",
+        first="Round",
+        columns=columns,
+        lines=tuple(lines),
+        notes=("Means over the debates that reached the round: the hard cases are those that go on.",),
+    )
+    chart = Chart(
+        key=f"signals:{entrant.name}",
+        kind="lines",
+        title=f"Signals of {entrant.name}",
+        about="Mean of each signal by round, over the debates that reached it.",
+        x="round",
+        y="mean",
+        series=tuple(Series(name=title, points=tuple(marks[key])) for key, title, _ in SIGNALS if marks[key]),
+    )
+    return table, chart
+
+
+PEAK = 3
+"""Rounds among which the largest information gain is looked for."""
+
+
+def trend_table(arena: Arena, estimates: Estimates) -> Table | None:
+    """The paper's trends: D in round 1, the peak of Î in rounds 1–3, O in the last round; ``None`` below two levels."""
+    held = {e.name: cl for e in arena.entrants if (cl := _level(e)) is not None}
+    if len(set(held.values())) < 2:
+        return None
+    lines: list[Line] = []
+    seen: list[tuple[float, list[Case], list[list[float]]]] = []
+    for entrant in sorted((e for e in arena.entrants if e.name in held), key=lambda e: -held[e.name]):
+        places = [p for p in sorted(entrant.answers) if len(entrant.answers[p].row.course) > 1]
+        values = [[] for _ in range(3)]  # type: list[list[float]]
+        for p in places:
+            for column, value in zip(values, _trend(entrant.answers[p].row.course[1:]), strict=True):
+                column.append(value)
+        cases = [p.case for p in places]
+        cl = held[entrant.name]
+        seen.append((cl, cases, values))
+        cells = [number(cl, "mean"), *(estimate(x) for x in estimates.means(values, cases))]
+        home = entrant.name == arena.reference
+        lines.append(Line(name=entrant.name, cells=tuple(cells), source="reference" if home else "ours"))
+        if round(cl, 2) in paper.TRENDS:
+            figures = (number(cl, "mean"), *(text(x) for x in paper.TRENDS[round(cl, 2)]))
+            lines.append(Line(name="paper", cells=figures, source="paper"))
+    lines.append(_correlations(seen, estimates))
+    printed = any(line.source == "paper" for line in lines)
+    if printed:
+        lines.append(
+            Line(name="paper: Spearman with CL", cells=tuple(map(text, ("", "0.82", "", "−0.71"))), source="paper")
+        )
+    columns = (
+        Column(key="cl", title="CL", about="held in every round"),
+        Column(key="d:round 1", title="D, round 1", about="disagreement after the first round"),
+        Column(key="i:peak", title=f"Î peak, rounds 1–{PEAK}", about="largest information gain of a round"),
+        Column(key="o:last", title="O, last round", about="share of cited evidence that agents cited in common"),
+    )
+    notes = (
+        "Means over cases; a case without the signal (nothing cited, say) is left out of that column. Spearman's correlation of CL "
+        "with each signal over all cases and levels, cases resampled whole.",
+        "Methods whose stop rule ended debates early differ in length too: hold stop.min_rounds = stop.max_rounds to compare levels.",
+        *((paper.NOTE,) if printed else ()),
+    )
+    return Table(key="trends", title="Contentiousness and signals", columns=columns, lines=tuple(lines), notes=notes)
+
+
+def _level(entrant: Entrant) -> float | None:
+    """The CL that was in force in every round of every debate; ``None`` where it moved or is not known."""
+    known = {step.cl for a in entrant.answers.values() for step in a.row.course[1:]}
+    return next(iter(known)) if len(known) == 1 else None
+
+
+def _trend(rounds: Sequence[Round]) -> tuple[float, float, float]:
+    gains = [step.i for step in rounds[:PEAK] if step.i is not None]
+    d, o = rounds[0].d, rounds[-1].o
+    return math.nan if d is None else d, max(gains, default=math.nan), math.nan if o is None else o
+
+
+def _correlations(seen: Sequence[tuple[float, list[Case], list[list[float]]]], estimates: Estimates) -> Line:
+    cells: list[Cell] = [text("")]
+    for column in range(3):
+        rows = [(cl, x, case) for cl, cases, values in seen for x, case in zip(values[column], cases, strict=True)]
+        known = [row for row in rows if not math.isnan(row[1])]
+        if len(known) < 3:
+            cells.append(Cell(kind="signed", n=len(known)))
+            continue
+        x, y = (mean_ranks(np.array([row[i] for row in known], dtype=float))[0] for i in (0, 1))
+        place, size = numbered([case for _, _, case in known])
+        found: Interval = bootstrap_sums(pearson_sums(x, y, place, size), estimates.draws, rows=len(known))
+        cells.append(estimate(found, "signed"))
+    return Line(name="Spearman with CL", cells=tuple(cells))
+
+
+KEY = "lessons"
+_COLUMNS = (
+    Column(key="data", title="data"),
+    Column(key="seed", title="seed"),
+    Column(key="agent_temperature", title="T", about="of stated probabilities; 1: as they are"),
+    Column(
+        key="agent_doubt",
+        title="ε",
+        about="doubt: share given to all outcomes alike, most where an agent only names one",
+    ),
+    Column(key="agent_weight", title="weight", about="in the mixture; the mean of all agents is 1"),
+    Column(key="dev", title="dev cases", about="that taught something"),
+    Column(key="weights", title="fitted by", about="equal: not fitted"),
+    Column(key="note", title="note"),
+)
+
+
+def lessons_table(studies: Sequence[Gathered]) -> Table | None:
+    """All lessons of the studies; ``None`` where none learns."""
+    found = [
+        (f"{study.label}: {data}", seed, lesson)
+        for study in studies
+        for data, by_seed in study.meta.learnt.items()
+        for seed, lesson in sorted(by_seed.items())
+    ]
+    lines = tuple(line for data, seed, lesson in found for line in _lines(data, seed, lesson))
+    if not lines:
+        return None
+    calls, tokens = (sum(x) for x in zip(*((a.calls, a.usage.tokens) for _, _, a in found), strict=True))
+    notes = (
+        "Temperature T, doubt ε and weight of each agent, learnt from its openings to the dev cases, the same for every method. This "
+        "is before, and apart from, the calibration of each method's answers.",
+        f"Learning took {calls:,} calls and {tokens:,} tokens, which are no method's and in no other table.",
+    )
+    return Table(key=KEY, title="Agents, as dev taught", first="Agent", columns=_COLUMNS, lines=lines, notes=notes)
+
+
+def _lines(data: str, seed: int, lesson: Lesson) -> list[Line]:
+    """Whom no setting names is as it was: T = 1, ε = 0, the mean weight."""
+    t, doubt, weight = (lesson.settings.get(key, {}) for key in TAUGHT)
+    said = dict(note.split(": ", 1) for note in lesson.notes if ": " in note)
+    return [
+        Line(
+            name=agent,
+            cells=(
+                text(data),
+                text(str(seed)),
+                number(t.get(agent, 1.0), n=lesson.n),
+                number(doubt.get(agent, 0.0), n=lesson.n),
+                number(weight.get(agent, 1.0), n=lesson.n),
+                count(lesson.n),
+                text(lesson.weights),
+                text(said.get(agent, "")),
+            ),
+        )
+        for agent in dict.fromkeys((*weight, *t, *doubt))
+    ]

@@ -1,0 +1,297 @@
+"""Ordered tasks: how far answers lie from the centre and from each rater, always beside an answer that says `neutral` to everything.
+
+Article by article: how far two raters and an answer lie apart in steps of the scale, DR, DS and SR, beside one-shot answers.
+
+D and R are the raters, S the answer (its top outcome); each is put on the nearest step, halfway on the one nearer to the centre.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from maci.lab.study.metrics import Scored, score
+from maci.lab.study.report import paper
+from maci.lab.study.report.arena import Arena, Entrant, Place
+from maci.lab.study.report.estimates import Estimates
+from maci.lab.study.report.model import Cell, Column, Kind, Line, Table, count, estimate, number, show, show_value, text
+from maci.lab.study.rows import Row
+from maci.moderator.belief import Vector
+
+NEUTRAL = "always neutral"
+
+
+def _neutral(row: Row) -> Scored:
+    """The answer at the centre of the scale; between two labels where none is there."""
+    low, high = min(row.positions.values()), max(row.positions.values())
+    centre = (low + high) / 2
+    nearest = min(row.positions, key=lambda y: abs(row.positions[y] - centre))
+    if row.positions[nearest] == centre:
+        return score({nearest: 1.0}, row.gold, row.positions, row.raters)
+    ends = {y: 0.5 for y, x in row.positions.items() if x in (low, high)}
+    return score(ends, None, row.positions, row.raters)
+
+
+def ordered_table(arena: Arena, estimates: Estimates) -> Table | None:
+    """Distances in steps of the scale; ``None`` where nothing is ordered."""
+    rows = {p: a.row for e in arena.entrants for p, a in e.answers.items() if a.row.positions}
+    if not rows:
+        return None
+    raters = list(dict.fromkeys(name for place in sorted(rows) for name in rows[place].raters))
+    keys = ["mad", *(f"mad:{name}" for name in raters), *(["partisan_gap"] if len(raters) > 1 else [])]
+    columns = [
+        Column(
+            key="mad",
+            title="from centre",
+            about="mean |E − centre|; `neutral` always scores 0, so it is no merit by itself",
+        ),
+        *(
+            Column(key=f"mad:{name}", title=f"from {name}", better="less", about="mean |E − what the rater said|")
+            for name in raters
+        ),
+    ]
+    if len(raters) > 1:
+        columns.append(
+            Column(
+                key="partisan_gap",
+                title="partisan gap",
+                better="less",
+                about="largest less smallest distance to a rater",
+            )
+        )
+    if raters:
+        columns.append(
+            Column(
+                key="raters_difference",
+                title=f"raters: {arena.reference} less it",
+                about="difference of the mean distance to all raters; below 0 the reference is nearer to them",
+            )
+        )
+    columns.append(Column(key="acc1", title="Acc@1 %", better="more"))
+    neutral = {place: _neutral(row) for place, row in rows.items()}
+    ours = {p: a.scored for p, a in arena.home.answers.items() if p in rows}
+
+    def line(name: str, own: dict[Place, Scored], source: str) -> Line:
+        places = sorted(own)
+        scored, cases = [own[p] for p in places], [p.case for p in places]
+        cells = [estimate(estimates.metric(key, scored, cases)) for key in keys]
+        if raters:
+            shared = sorted(own.keys() & ours.keys())
+            if source == "reference" or not shared:
+                cells.append(text("") if source == "reference" else Cell(kind="signed"))
+            else:
+                d = _from_raters([ours[p] for p in shared]) - _from_raters([own[p] for p in shared])
+                found = estimates.mean_difference(d, [p.case for p in shared])
+                cells.append(estimate(found, "signed"))
+        cells.append(estimate(estimates.metric("acc1", scored, cases), "share"))
+        return Line(
+            name=name,
+            cells=tuple(cells),
+            source="reference" if source == "reference" else "baseline" if source == "baseline" else "ours",
+        )
+
+    lines = []
+    for entrant in arena.entrants:
+        own = {p: a.scored for p, a in entrant.answers.items() if p in rows}
+        if own:
+            lines.append(line(entrant.name, own, "reference" if entrant.name == arena.reference else "ours"))
+            if arena.paper == "G2" and (printed := _printed(entrant.use)) is not None:
+                lines.append(_paper(printed, columns))
+    lines.append(line(NEUTRAL, neutral, "baseline"))
+    lines += [x for x in _raters(rows, raters, columns, estimates) if arena.paper == "G2" or x.source != "paper"]
+    notes = (
+        "Of the answers as given, not calibrated: softening pulls every answer to the middle. Distances are in steps of the scale.",
+        "Distance from the centre is no accuracy: read it only beside `always neutral`, which has distance 0 without reading anything.",
+        *((paper.NOTE,) if arena.paper == "G2" else ()),
+    )
+    return Table(key="ordered", title="Distances on the scale", columns=tuple(columns), lines=tuple(lines), notes=notes)
+
+
+def ordered_words(table: Table, reference: str) -> str:
+    """What an answer that reads nothing would have scored."""
+    cells = dict(
+        zip((c.key for c in table.columns), next(x for x in table.lines if x.name == NEUTRAL).cells, strict=True)
+    )
+    words = f"Answering neutral always has distance 0 from the centre and is right in {show_value(cells['acc1'])} % of these cases"
+    gap = cells.get("raters_difference")
+    if gap is None or not isinstance(gap.value, float) or gap.low is None or gap.high is None:
+        return f"{words}."
+    if gap.low <= 0 <= gap.high:
+        return f"{words}; chance may explain how its distance to the raters differs from that of {reference} ({show(gap)} steps)."
+    side = "nearer to" if gap.low > 0 else "farther from"
+    return f"{words}; it lies {side} the raters than {reference} ({show(gap)} steps)."
+
+
+def _from_raters(scored: Sequence[Scored]) -> Vector:
+    found = [float(np.mean(list(s.from_raters.values()))) if s.from_raters else float("nan") for s in scored]
+    return np.array(found, dtype=float)
+
+
+def _printed(use: str) -> paper.Printed | None:
+    return paper.NEWS.get(use) or paper.NEWS_ABLATIONS.get(use)
+
+
+def _paper(printed: paper.Printed, columns: Sequence[Column]) -> Line:
+    cells = []
+    for column in columns:
+        figure = printed.figures.get(column.key)
+        cells.append(number(figure if isinstance(figure, float) else None))
+    return Line(name=f"paper: {printed.name}", cells=tuple(cells), source="paper")
+
+
+def _raters(
+    rows: dict[Place, Row], raters: Sequence[str], columns: Sequence[Column], estimates: Estimates
+) -> list[Line]:
+    """How far the raters themselves are from the centre, one by one and their mean."""
+    lines = []
+    everyone = [p for p in sorted(rows) if rows[p].raters]
+    chosen = {f"rater {name}": [p for p in everyone if name in rows[p].raters] for name in raters}
+    if len(raters) > 1:
+        chosen["mean of the raters"] = everyone
+    for name, places in chosen.items():
+        who = name.removeprefix("rater ")
+        said = [
+            rows[p].raters[who] if name.startswith("rater ") else float(np.mean(list(rows[p].raters.values())))
+            for p in places
+        ]
+        centre = [(min(rows[p].positions.values()) + max(rows[p].positions.values())) / 2 for p in places]
+        far = [abs(x - c) for x, c in zip(said, centre, strict=True)]
+        cells: list[Cell] = [text("") for _ in columns]
+        cells[0] = estimate(estimates.mean(far, [p.case for p in places]))
+        lines.append(Line(name=name, cells=tuple(cells), source="baseline"))
+        side = "rater D" if "democrat" in who else "rater R" if "republican" in who else "raters" if who == name else ""
+        if side in paper.NEWS:
+            lines.append(_paper(paper.NEWS[side], columns))
+    return lines
+
+
+MOST = 31
+"""Articles that are shown one by one: as many as in the paper."""
+
+
+def nearest(position: float, positions: Mapping[str, float]) -> str:
+    """The outcome nearest to a position; halfway the one nearer to the centre.
+
+    >>> nearest(0.5, {"-1": -1, "0": 0, "+1": 1}), nearest(-0.6, {"-1": -1, "0": 0, "+1": 1})
+    ('0', '-1')
+    """
+    centre = (min(positions.values()) + max(positions.values())) / 2
+    return min(positions, key=lambda y: (round(abs(positions[y] - position), 9), abs(positions[y] - centre)))
+
+
+def _steps(one: str, other: str, row: Row) -> int:
+    order = sorted(row.positions, key=row.positions.__getitem__)
+    return abs(order.index(one) - order.index(other))
+
+
+def _apart(row: Row, answer: str) -> tuple[int, int, int]:
+    """DR, DS, SR."""
+    d, r = (nearest(x, row.positions) for x in row.raters.values())
+    return _steps(d, r, row), _steps(d, answer, row), _steps(answer, r, row)
+
+
+def _usable(arena: Arena) -> dict[Place, Row]:
+    """A row of every article that two raters placed on a scale."""
+    return {
+        p: a.row for e in arena.entrants for p, a in e.answers.items() if a.row.positions and len(a.row.raters) == 2
+    }
+
+
+def distance_table(arena: Arena, estimates: Estimates) -> Table | None:
+    """Mean DR, DS, SR of every method, and how far the reference moved from each one-shot answer."""
+    if not _usable(arena):
+        return None
+    columns = (
+        Column(key="distance:n", title="n"),
+        Column(key="distance:DR", title="DR", about="steps between the two raters; the same for every method"),
+        Column(key="distance:DS", title="DS", better="less", about="steps between the first rater and the answer"),
+        Column(key="distance:SR", title="SR", better="less", about="steps between the answer and the second rater"),
+        Column(key="distance:between", title="between %", about="answers not outside of the two raters: DS + SR = DR"),
+        Column(
+            key="distance:reference",
+            title=f"to {arena.reference}",
+            about="steps between this answer and the reference's",
+        ),
+    )
+    ours = arena.home.answers
+    lines = []
+    for entrant in arena.entrants:
+        places = [p for p in sorted(entrant.answers) if len(entrant.answers[p].row.raters) == 2]
+        if not places:
+            continue
+        cases = [p.case for p in places]
+        apart = [_apart(entrant.answers[p].row, entrant.answers[p].scored.answer) for p in places]
+        means = estimates.means([[x[i] for x in apart] for i in range(3)], cases)
+        between = estimates.share([float(dr == ds + sr) for dr, ds, sr in apart], cases)
+        home = entrant.name == arena.reference
+        both = [p for p in places if p in ours]
+        moved = [_steps(entrant.answers[p].scored.answer, ours[p].scored.answer, entrant.answers[p].row) for p in both]
+        gap = text("") if home else estimate(estimates.mean([float(x) for x in moved], [p.case for p in both]))
+        cells = (count(len(places)), *map(estimate, means), estimate(between, "share"), gap)
+        lines.append(Line(name=entrant.name, cells=cells, source="reference" if home else "ours"))
+    lines.append(_always_neutral(arena, estimates))
+    if arena.paper == "G2":
+        kinds: dict[str, Kind] = {"distance:n": "count"}
+        for one in paper.DISTANCES:
+            cells = tuple(number(_figure(one.figures.get(c.key)), kinds.get(c.key, "number")) for c in columns)
+            lines.append(Line(name=f"paper: {one.name}", cells=cells, source="paper"))
+    d, r = next(iter(_usable(arena).values())).raters
+    notes = (
+        f"D is {d}, R is {r}, S the answer's top outcome; steps of the scale. One-shot answers are those of `single`.",
+        "An answer that is always neutral lies between any two raters on different sides; read the distances beside its line.",
+        *((paper.DISTANCE_NOTE, paper.NOTE) if arena.paper == "G2" else ()),
+    )
+    title = "Distances to the raters: DR, DS, SR"
+    return Table(key="distances", title=title, columns=columns, lines=tuple(lines), notes=notes)
+
+
+def _figure(value: float | str | None) -> float | None:
+    return value if isinstance(value, float) else None
+
+
+def _always_neutral(arena: Arena, estimates: Estimates) -> Line:
+    rows = _usable(arena)
+    places = sorted(rows)
+    centre = [nearest((min(x) + max(x)) / 2, rows[p].positions) for p in places if (x := rows[p].positions.values())]
+    apart = [_apart(rows[p], y) for p, y in zip(places, centre, strict=True)]
+    cases = [p.case for p in places]
+    means = estimates.means([[x[i] for x in apart] for i in range(3)], cases)
+    between = estimates.share([float(dr == ds + sr) for dr, ds, sr in apart], cases)
+    cells = (count(len(places)), *map(estimate, means), estimate(between, "share"), text(""))
+    return Line(name="always neutral", cells=cells, source="baseline")
+
+
+def article_table(arena: Arena) -> Table | None:
+    """The paper's shape: where D, R, S and the one-shot answers put each article. The first articles by id, under the first seed."""
+    rows = {p: row for p, row in _usable(arena).items() if p in arena.home.answers}
+    if not rows:
+        return None
+    first = min(p.seed for p in rows)
+    places = sorted(p for p in rows if p.seed == first)
+    shots = [e for e in arena.entrants if e.use == "single" and not e.best]
+    columns = (
+        *(Column(key=k, title=k) for k in ("D", "R", "S")),
+        *(Column(key=f"one-shot {e.name}", title=e.name.removeprefix("single/")) for e in shots),
+        *(Column(key=k, title=k) for k in ("DR", "DS", "SR")),
+        Column(key="data", title="source"),
+    )
+    lines, total = [], [0, 0, 0]
+    for place in places[:MOST]:
+        row, answer = rows[place], arena.home.answers[place].scored.answer
+        apart = _apart(row, answer)
+        total = [x + y for x, y in zip(total, apart, strict=True)]
+        raters = [text(nearest(x, row.positions)) for x in row.raters.values()]
+        cells = [*raters, text(answer), *_shots(shots, place), *map(count, apart), text(row.group)]
+        lines.append(Line(name=place.item, cells=tuple(cells)))
+    blank = [text("") for _ in range(3 + len(shots))]
+    lines.append(Line(name="Total", cells=(*blank, *map(count, total), text("")), source="baseline"))
+    title = f"Article by article, {len(places[:MOST])} of {len(places)}, seed {first}"
+    notes = (
+        f"S is {arena.reference}. Articles in the order of their ids, which are hashes of their texts: none was chosen.",
+    )
+    return Table(key="articles", title=title, first="Article", columns=columns, lines=tuple(lines), notes=notes)
+
+
+def _shots(shots: Sequence[Entrant], place: Place) -> list[Cell]:
+    return [text(e.answers[place].scored.answer) if place in e.answers else Cell() for e in shots]

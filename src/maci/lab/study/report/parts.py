@@ -1,0 +1,163 @@
+"""What the signs in a report mean, for those who have not read the paper.
+
+What tables of methods have in common: a method's answers in order, its line, a line of the paper's, footnotes.
+
+What parts are worth: of the controller (ablations) and of the panel (its members).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from maci.lab.study.report import paper
+from maci.lab.study.report.arena import Answered, Arena, Case, Entrant
+from maci.lab.study.report.compare import Comparison
+from maci.lab.study.report.estimates import WIDENED
+from maci.lab.study.report.model import Cell, Column, Kind, Line, Table, estimate, number, text
+
+GLOSSARY = (
+    ("Acc@1, Acc@3", "share of cases whose true outcome leads, or is among the first three"),
+    ("Brier, NLL", "how far the probabilities are from the truth; less is better, and 0 is certainty of the truth"),
+    ("ECE", "calibration error: how far confidence and share of right answers lie apart"),
+    ("ECE if calibrated", "what chance alone would give a method whose probabilities are right, with as many cases"),
+    ("T, ε", "calibration learnt on dev: T above 1 softens probabilities, ε mixes in the uniform ones"),
+    (
+        "Q, Q₀",
+        "evidence quality: how well admitted evidence fits the case; Q₀ is that of what was retrieved before round 1",
+    ),
+    ("D", "disagreement: Jensen–Shannon divergence of the agents' beliefs, 0 (alike) to 1"),
+    ("Î", "information gain of a round: by how much the panel's uncertainty fell, as a share of the largest possible"),
+    ("O", "overlap: share of the evidence cited that agents cited in common"),
+    ("CRIT", "the judges' score of the arguments, 0 to 1"),
+    (
+        "AURC",
+        "area under the risk–coverage curve: mean share of errors among the surest answers, over how many are given",
+    ),
+    (
+        "S",
+        "support of an outcome: admitted evidence for it, each span once, at the best CRIT of an argument that cites it",
+    ),
+    ("CL", "contentiousness asked of the agents, 0 to 1"),
+)
+
+
+def answers_of(entrant: Entrant) -> tuple[list[Answered], list[Case]]:
+    """Its answers and their cases."""
+    places = sorted(entrant.answers)
+    return [entrant.answers[p] for p in places], [p.case for p in places]
+
+
+def line_of(arena: Arena, entrant: Entrant, cells: Sequence[Cell]) -> Line:
+    """A method's line; the reference's is marked."""
+    home = entrant.name == arena.reference
+    return Line(name=entrant.name, cells=tuple(cells), source="reference" if home else "ours")
+
+
+def printed_line(printed: paper.Printed, columns: Sequence[Column], kinds: Mapping[str, Kind]) -> Line:
+    """A line of the paper's, under the columns it has figures for."""
+    cells = []
+    for column in columns:
+        figure = printed.figures.get(column.key)
+        cells.append(text(figure) if isinstance(figure, str) else number(figure, kinds.get(column.key, "number")))
+    return Line(name=f"paper: {printed.name}", cells=tuple(cells), source="paper")
+
+
+def widened(what: str, cells: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """The footnote to intervals that do not come from resampling alone."""
+    names = [name for name, how in cells if how.endswith(WIDENED)]
+    if not names:
+        return ()
+    return (
+        f"{what} of {', '.join(names)}: resampling adds to this error, so its interval left out the value itself and is widened to it.",
+    )
+
+
+def ablation_table(arena: Arena, found: Sequence[Comparison], main: Table) -> Table | None:
+    """What each part of the controller is worth: the drop without it."""
+    some = [c for c in found if c.ablation]
+    if not some:
+        return None
+    columns = (
+        Column(key="acc1", title="Acc@1 %", better="more"),
+        Column(
+            key="drop",
+            title="drop, points",
+            about="Acc@1 of the reference less that of the variant; above 0 the part helps",
+        ),
+        Column(key="p_mcnemar_adjusted", title="p adjusted"),
+        Column(key="ece", title="ECE", better="less"),
+        Column(key="ece_rise", title="ECE rise", about="of the variant over the reference; above 0 the part helps"),
+        Column(key="verdict", title="verdict"),
+    )
+    kinds: dict[str, Kind] = {"acc1": "share", "drop": "points", "ece": "number", "ece_rise": "signed"}
+    at = {column.key: i for i, column in enumerate(main.columns)}
+    own = {line.name: line for line in main.lines}
+    uses = {e.name: e.use for e in arena.entrants}
+    printed = {"G1": paper.ABLATIONS, "G2": paper.NEWS_ABLATIONS}.get(arena.paper, {})
+    home = own[arena.reference]
+    blank = text("")
+    lines = [
+        Line(
+            name=arena.reference,
+            cells=(home.cells[at["acc1"]], blank, blank, home.cells[at["ece"]], blank, blank),
+            source="reference",
+        )
+    ]
+    for c in some:
+        rise = Cell(kind="signed", n=c.ece.n)
+        if c.cases:
+            rise = Cell(value=-c.ece.value, low=-c.ece.high, high=-c.ece.low, n=c.ece.n, kind="signed", how=c.ece.how)
+        line = own[c.other]
+        verdict = {
+            "beat": "the part helps",
+            "lost to": "better without it",
+            "cannot be told from": "no difference shown",
+        }
+        lines.append(
+            Line(
+                name=c.other,
+                cells=(
+                    line.cells[at["acc1"]],
+                    estimate(c.accuracy, "points"),
+                    number(c.p, "p"),
+                    line.cells[at["ece"]],
+                    rise,
+                    text(verdict.get(c.verdict, c.verdict)),
+                ),
+            )
+        )
+        if uses[c.other] in printed:
+            lines.append(printed_line(printed[uses[c.other]], columns, kinds))
+    notes = (paper.NOTE,) if any(line.source == "paper" for line in lines) else ()
+    return Table(key="ablations", title="Ablations", first="Variant", columns=columns, lines=tuple(lines), notes=notes)
+
+
+def members_table(arena: Arena, found: Sequence[Comparison], main: Table) -> Table | None:
+    """The panel against each of its members alone; the paper's pairs below."""
+    singles = [e for e in arena.entrants if e.use == "single"]
+    if not singles or arena.home.use in ("single", "self_consistency"):  # of one agent, no panel
+        return None
+    printed = paper.PAIRS if arena.paper == "G1" and arena.home.debates else ()
+    columns = (
+        Column(key="acc1", title="Acc@1 %", better="more"),
+        Column(key="acc3", title="Acc@3 %", better="more"),
+        Column(key="mrr", title="MRR", better="more"),
+        Column(key="acc1_difference", title=f"{arena.reference} less it, points"),
+        Column(key="p_mcnemar_adjusted", title="p adjusted"),
+    )
+    at = {column.key: i for i, column in enumerate(main.columns)}
+    own = {line.name: line for line in main.lines}
+    by = {c.other: c for c in found}
+    lines = []
+    for e in [*singles, arena.home]:
+        c = by.get(e.name)
+        cells = [own[e.name].cells[at[key]] for key in ("acc1", "acc3", "mrr")]
+        cells += [text(""), text("")] if c is None else [estimate(c.accuracy, "points"), number(c.p, "p")]
+        lines.append(line_of(arena, e, cells))
+    kinds: dict[str, Kind] = {"acc1": "share", "acc3": "share"}
+    lines += [printed_line(pair, columns, kinds) for pair in printed]
+    notes = (
+        *((paper.NOTE,) if printed else ()),
+        "A pair is a panel of two: run one study for each pair and give all folders to see them side by side.",
+    )
+    return Table(key="pairs", title="The panel and its members", columns=columns, lines=tuple(lines), notes=notes)

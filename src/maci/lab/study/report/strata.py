@@ -1,0 +1,206 @@
+"""Cases by a number such as Q₀: strata, and how far votes agree in each.
+
+Accuracy by the group a case belongs to: category, outlet, source.
+
+Accuracy and vote agreement by the quality of the evidence: thirds of Q₀.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from maci.errors import InputError
+from maci.lab.study.report import paper
+from maci.lab.study.report.arena import Arena, Place
+from maci.lab.study.report.estimates import Estimates
+from maci.lab.study.report.model import Cell, Column, Line, Table, estimate, number, text
+from maci.lab.study.report.parts import line_of
+
+
+def strata(values: Sequence[float | None], edges: Sequence[float] | None = None) -> tuple[str | None, ...]:
+    """The stratum of each case by a number such as Q₀; ``None`` where that is undefined.
+
+    Without ``edges`` low, middle and high are thirds, cut at the quantiles ⅓ and ⅔ of the defined values (Hyndman & Fan 1996, type
+    7); a value equal to a cut is above it, so equals are never split. With edges a < b < … the strata are < a, a–b, …, ≥ last.
+
+    >>> strata([0.1, 0.5, None, 0.9, 0.2, 0.6, 0.8])
+    ('low', 'middle', None, 'high', 'low', 'middle', 'high')
+    >>> strata([0.5, 0.6, 0.7], (0.6, 0.7))
+    ('< 0.6', '0.6–0.7', '≥ 0.7')
+    """
+    known = [v for v in values if v is not None and not math.isnan(v)]
+    if edges is None:
+        names = ["low", "middle", "high"]
+        cuts = np.quantile(known, [1 / 3, 2 / 3]).tolist() if known else [0.0, 1.0]
+    else:
+        cuts = list(edges)
+        if not cuts or any(x >= y for x, y in pairwise(cuts)):
+            raise InputError(f"edges are {cuts}: give at least one, increasing")
+        between = [f"{x:g}–{y:g}" for x, y in pairwise(cuts)]
+        names = [f"< {cuts[0]:g}", *between, f"≥ {cuts[-1]:g}"]
+    return tuple(
+        None if v is None or math.isnan(v) else names[int(np.searchsorted(cuts, v, side="right"))] for v in values
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """Vote agreement in one stratum, in per cent."""
+
+    n: int
+    mean: float
+    lower: float
+    """First quartile."""
+    upper: float
+    """Third quartile: the paper prints agreement as such a range."""
+
+
+def agreement(shares: Sequence[float | None], stratum: Sequence[str | None]) -> dict[str, Stratum]:
+    """Vote agreement by stratum: 100 × the mean share of the votes that the leading outcome has, with its quartiles.
+
+    Cases without votes or without a stratum are not counted. SPEC 12 (the paper's table of votes by evidence quality).
+
+    >>> agreement([0.6, 0.8, None, 0.25], ["high", "high", "high", "low"])["high"]
+    Stratum(n=2, mean=70.0, lower=65.0, upper=75.0)
+    """
+    found: dict[str, list[float]] = {}
+    for share, name in zip(shares, stratum, strict=True):
+        if name is not None:
+            found.setdefault(name, [])
+            if share is not None and not math.isnan(share):
+                found[name].append(100 * share)
+    return {
+        name: Stratum(len(x), float(np.mean(x)), *map(float, np.quantile(x, [0.25, 0.75])))
+        if x
+        else Stratum(0, math.nan, math.nan, math.nan)
+        for name, x in found.items()
+    }
+
+
+MOST = 8
+"""Groups with a column of their own, the largest; the rest are one."""
+REST = "all other groups"
+
+
+def group_table(arena: Arena, estimates: Estimates) -> Table | None:
+    """Acc@1 of every method in every group; ``None`` where there are not at least two."""
+    group: dict[Place, str] = {
+        place: answered.row.group for e in arena.entrants for place, answered in e.answers.items() if answered.row.group
+    }
+    cases = Counter(name for _, name in {(place.case, name) for place, name in group.items()})
+    if len(cases) < 2:
+        return None
+    own = [name for name, _ in sorted(cases.items(), key=lambda x: (-x[1], x[0]))]
+    names = own if len(own) <= MOST + 1 else [*own[:MOST], REST]
+    named = {place: name if name in names else REST for place, name in group.items()}
+    sizes = Counter(name for _, name in {(place.case, name) for place, name in named.items()})
+    lines = []
+    for entrant in arena.entrants:
+        cells = []
+        for name in names:
+            places = [p for p in sorted(entrant.answers) if named.get(p) == name]
+            right = [entrant.answers[p].scored.correct for p in places]
+            values = [math.nan if r is None else float(r) for r in right]
+            cells.append(estimate(estimates.share(values, [p.case for p in places]), "share"))
+        lines.append(line_of(arena, entrant, cells))
+    columns = tuple(
+        Column(key=f"acc1:group {name}", title=f"{name} ({sizes[name]})", better="more", about=f"{sizes[name]} cases")
+        for name in names
+    )
+    notes = [
+        "Acc@1 %, in brackets after each group its cases. Groups are the data set's own; none was chosen for its result."
+    ]
+    if REST in names:
+        notes.append(f"{len(own)} groups in all; those beyond the {MOST} largest are taken together.")
+    return Table(key="groups", title="Accuracy by group", columns=columns, lines=tuple(lines), notes=tuple(notes))
+
+
+_NAMES = ("low", "middle", "high")
+
+
+def thirds(arena: Arena) -> tuple[dict[Place, str], str]:
+    """The third of every place by Q₀, and where the thirds are cut; empty where no method measured it.
+
+    Q₀ is the openings' and does not depend on the method. It is the reference's where that has it, else that of the first that does.
+    """
+    q0: dict[Place, float] = {}
+    for entrant in (arena.home, *arena.entrants):
+        for place, answered in entrant.answers.items():
+            if answered.row.q0 is not None and not math.isnan(answered.row.q0):
+                q0.setdefault(place, answered.row.q0)
+    places = sorted(q0)
+    if not places:
+        return {}, ""
+    values = [q0[place] for place in places]
+    names = strata(values)
+    cuts = np.quantile(values, [1 / 3, 2 / 3])
+    return {
+        p: name for p, name in zip(places, names, strict=True) if name is not None
+    }, f"{cuts[0]:.3f} and {cuts[1]:.3f}"
+
+
+def quality_table(arena: Arena, estimates: Estimates) -> Table | None:
+    """Accuracy of each method by third of Q₀."""
+    third, cuts = thirds(arena)
+    if not third:
+        return None
+    lines = []
+    for entrant in arena.entrants:
+        cells: list[Cell] = []
+        for name in _NAMES:
+            places = [p for p in sorted(entrant.answers) if third.get(p) == name]
+            right = [entrant.answers[p].scored.correct for p in places]
+            values = [math.nan if r is None else float(r) for r in right]
+            found = estimates.share(values, [p.case for p in places])
+            cells.append(estimate(found, "share"))
+        home = entrant.name == arena.reference
+        lines.append(Line(name=entrant.name, cells=tuple(cells), source="reference" if home else "ours"))
+        if arena.paper == "G1" and entrant.use == "majority_vote" and not any(line.source == "paper" for line in lines):
+            figures = tuple(number(paper.VOTES[name][1], "share") for name in _NAMES)
+            lines.append(Line(name="paper: Majority vote (20)", cells=figures, source="paper"))
+    columns = tuple(Column(key=f"acc1:{name}", title=f"{name} Q₀", better="more") for name in _NAMES)
+    notes = [f"Acc@1 %. Thirds of Q₀, cut at {cuts}."]
+    if any(line.source == "paper" for line in lines):
+        notes[0] = f"{notes[0][:-1]}; the paper cuts at 0.3 and 0.7."
+        notes.append(f"{paper.NOTE} It quotes these vote figures elsewhere as its own method's.")
+    return Table(
+        key="quality", title="Accuracy by evidence quality", columns=columns, lines=tuple(lines), notes=tuple(notes)
+    )
+
+
+def agreement_table(arena: Arena) -> Table | None:
+    """How many of the votes the leading outcome has, by third of Q₀."""
+    third, cuts = thirds(arena)
+    voters = [e for e in arena.entrants if any(a.row.agreement is not None for a in e.answers.values())]
+    if not third or not voters:
+        return None
+    lines = []
+    for entrant in voters:
+        places = sorted(p for p in entrant.answers if p in third)
+        found = agreement([entrant.answers[p].row.agreement for p in places], [third[p] for p in places])
+        cells = []
+        for name in _NAMES:
+            one = found.get(name)
+            if one is None or not one.n:
+                cells.append(Cell(kind="share", n=0))
+            else:
+                mean, low, high = one.mean / 100, one.lower / 100, one.upper / 100
+                cells.append(Cell(value=mean, low=low, high=high, n=one.n, kind="share", how="quartiles"))
+        lines.append(Line(name=entrant.name, cells=tuple(cells)))
+    if arena.paper == "G1":
+        figures = tuple(text(paper.VOTES[name][0]) for name in _NAMES)
+        lines.append(Line(name="paper: Majority vote (20)", cells=figures, source="paper"))
+    columns = tuple(Column(key=f"agreement:{name}", title=f"{name} Q₀") for name in _NAMES)
+    notes = (
+        f"Mean share of votes for the leading outcome in %, in brackets its quartiles (no confidence interval); Q₀ cut at {cuts}.",
+        *((paper.NOTE,) if arena.paper == "G1" else ()),
+    )
+    return Table(
+        key="agreement", title="Vote agreement by evidence quality", columns=columns, lines=tuple(lines), notes=notes
+    )

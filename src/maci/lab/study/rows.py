@@ -1,0 +1,91 @@
+"""What is kept of one method's answer to one case: everything a report is made of, and nothing it could not be recomputed from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from maci.controller.caution import Harm
+from maci.llm.usage import Usage
+
+
+class Key(NamedTuple):
+    """Which answer: one and only one row has it."""
+
+    data: str
+    """The data set with its options, as the study names it."""
+    seed: int
+    part: Literal["dev", "test"]
+    item: str
+    method: str
+
+
+class Round(BaseModel):
+    """One round: the mixture after it, and the signals where the method measures them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    belief: Mapping[str, float]
+    """Not calibrated; round 0 is the opening."""
+    q: float | None = None
+    d: float | None = None
+    i: float | None = None
+    o: float | None = None
+    crit: float | None = None
+    cl: float | None = None
+    """Contentiousness in force."""
+    beliefs: Mapping[str, Mapping[str, float]] = {}
+    """Of each agent, by name."""
+    scores: Mapping[str, tuple[Mapping[str, float], ...]] = {}
+    """Agent → for each of its arguments what each judge gave it; one that abstained is not there. Not in rows of format 1."""
+
+
+class Row(BaseModel):
+    """One method on one case."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    data: str
+    seed: int
+    part: Literal["dev", "test"]
+    item: str
+    method: str
+    gold: str | None
+    group: str = ""
+    """A stratum of the data set: category, outlet, source."""
+    raters: Mapping[str, float] = {}
+    """On ordered tasks: what each rater said, as a position on the scale."""
+    positions: Mapping[str, float] = {}
+    """On ordered tasks: where each outcome is."""
+    status: Literal["done", "failed", "budget"] = "done"
+    """``failed``: there is no answer, ``reason`` says why; ``budget``: the ceiling came before a first answer. Neither is scored."""
+    reason: str = ""
+    """How it ended: a stop reason, or what went wrong."""
+    belief: Mapping[str, float] | None = None
+    """The answer, not calibrated."""
+    agreement: float | None = None
+    """Share of the votes that the leading outcome has, where votes were cast."""
+    q0: float | None = None
+    d0: float | None = None
+    calls: int = 0
+    """Turns asked of agents."""
+    judge_calls: int = 0
+    rounds: int = 0
+    usage: Usage = Usage()
+    """All calls of agents."""
+    judge_usage: Usage = Usage()
+    seconds: float = 0.0
+    """Wall time; the only figure that differs between two runs."""
+    course: tuple[Round, ...] = ()
+    harm: Harm | None = None
+    """What was watched, where the method watches; flips are not in it, since no debate of a study knows the truth."""
+    extra: Mapping[str, Any] = Field(
+        default={}, description="what a method wants reported beside, such as a transcript's path"
+    )
+
+    @property
+    def key(self) -> Key:
+        """What the store files it under."""
+        return Key(self.data, self.seed, self.part, self.item, self.method)

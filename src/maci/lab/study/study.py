@@ -1,0 +1,80 @@
+"""A study as its workers are told it: the spec, the panel it asks for, where data and replies are, what dev taught."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from maci.config import Config
+from maci.errors import ConfigError
+from maci.lab.study.learning import Lesson
+from maci.lab.study.spec import StudySpec
+from maci.seating import choose
+from maci.seating.spec import AgentSpec, PanelSpec, agents_of, judges_of
+
+
+def resolve(spec: StudySpec) -> PanelSpec | None:
+    """The panel of models a spec asks for; ``None`` for the readers and for recorded answers."""
+    own = spec.panel
+    judges = None if own.judges is None else judges_of(own.judges, "panel.judges")
+    if own.recorded:
+        return None
+    if own.agents:
+        from maci.seating.file import find
+
+        return PanelSpec(
+            agents=agents_of(own.agents, "panel.agents"), judges=judges, models={**find().options, **own.models}
+        )
+    name = own.name or "readers"
+    if name == "readers":
+        if judges is None:
+            return None
+        return PanelSpec(name=name, agents=agents_of([AgentSpec(model="reader")]), judges=judges, models=own.models)
+    found = choose(name)
+    if isinstance(found, str):
+        raise ConfigError(
+            f"panel.name = {name!r} is a script for single cases: a study needs readers or a panel of models"
+        )
+    changed: dict[str, Any] = {"models": {**found.models, **own.models}}
+    return found.model_copy(update=changed if judges is None else {**changed, "judges": judges})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Study:
+    """All a worker needs to know, on whatever machine."""
+
+    spec: StudySpec
+    panel: PanelSpec | None = None
+    """As :func:`resolve` found it."""
+    folder: Path | None = None
+    """Of the data sets."""
+    cache: Path | None = None
+    """Of models' replies; ``None`` keeps none."""
+    offline: bool = False
+    learnt: Mapping[str, Mapping[int, Lesson]] = field(default_factory=dict)
+    """Data → seed → what dev taught about the agents."""
+
+    @property
+    def config(self) -> Config:
+        """The settings of every answer."""
+        below = {} if self.panel is None else dict(self.panel.settings)
+        if self.spec.panel.recorded or (self.panel is not None and self.panel.judges == ()):
+            below.setdefault("crit.enabled", False)
+        return self.spec.config(below)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The spec's, with the panel as it was resolved."""
+        panel = self.spec.identity["panel"]
+        if self.panel is not None:
+            panel = {**self.panel.record(), "settings": dict(self.panel.settings)}
+        return {**self.spec.identity, "panel": panel}
+
+
+def fingerprint(identity: Mapping[str, Any]) -> str:
+    """SHA-256 of what decides the rows."""
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,297 @@
+"""Answers keys of a study in one process: loads the data, has the tables set, asks the methods."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from maci.cases.case import Case
+from maci.config import Budget, Config, unplanned
+from maci.errors import BudgetError, ConfigError, InputError, MissingExtra, said
+from maci.evidence.encode import Encoder, load_encoder
+from maci.lab.datasets import Item, Task, find, load, load_own
+from maci.lab.datasets.files import data_folder, digest
+from maci.lab.methods import registry
+from maci.lab.methods.maci import changed
+from maci.lab.methods.method import Answer, Bench, Method, Setting, Unfit
+from maci.lab.study import store
+from maci.lab.study.answers import row_of
+from maci.lab.study.learning import LESSONS, Course, Lesson, course, learn, learn_stages
+from maci.lab.study.ledger import RunLedger
+from maci.lab.study.rows import Key, Row
+from maci.lab.study.spec import Data
+from maci.lab.study.study import Study, fingerprint
+from maci.lab.study.tables import evidence_of, unread
+from maci.llm.prices import FREE, no_price
+from maci.seating.models import Models
+from maci.seating.shelf import remembering
+from maci.seating.tables import Tables
+
+if TYPE_CHECKING:
+    from maci.llm.models import House
+
+
+_GROUPS = 2
+"""Tasks with their panels that are kept: one ends while the next begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """One task with its panel and methods, shared by all answers on it."""
+
+    task: Task
+    items: Mapping[tuple[str, str], Item]
+    bench: Bench
+    methods: Mapping[str, tuple[store.Method, Method]]
+    courses: dict[str, Course | None] = field(default_factory=dict)
+    """Of methods that were asked: how their schedule is taught, where it learns."""
+    panels: dict[str, Setting] = field(default_factory=dict)
+    """Of methods with an encoder of their own."""
+
+
+def limited(items: Sequence[Item], limit: int | None, seed: int) -> tuple[Item, ...]:
+    """At most ``limit`` items, drawn by their ids alone: more with a higher limit, never others."""
+    if limit is None or len(items) <= limit:
+        return tuple(items)
+    drawn = {i.id for i in sorted(items, key=lambda i: hashlib.sha256(f"{seed}/{i.id}".encode()).digest())[:limit]}
+    return tuple(item for item in items if item.id in drawn)
+
+
+class Worker:
+    """Answers keys; nothing it does depends on which, or in what order."""
+
+    def __init__(self, study: Study, ledger: RunLedger | None = None, models: Models | None = None) -> None:
+        """``models`` instead of the providers': a rehearsal's."""
+        self._given = models
+        self.study, self._ledger, self._config = study, ledger, study.config
+        self._entries = {entry.name: entry for entry in study.spec.data}
+        self._groups: OrderedDict[tuple[str, int], _Group] = OrderedDict()
+        self._encoders: dict[str, Encoder] = {}
+        self._house: House | None = None
+
+    # --- what there is to do --------------------------------------------------------------------------------------------------
+
+    def plan(self) -> store.Meta:
+        """Everything the study asks for. Data that cannot be had and panels that cannot sit are refused here."""
+        spec = self.study.spec
+        items: dict[str, dict[int, dict[str, tuple[str, ...]]]] = {}
+        methods: dict[str, tuple[store.Method, ...]] = {}
+        notes: dict[str, tuple[str, ...]] = {}
+        for name, entry in self._entries.items():
+            for seed in spec.seeds:
+                task = self._task(entry, seed)
+                parts = {part: limited(getattr(task, part), spec.limit, seed) for part in spec.parts}
+                if not any(parts.values()):
+                    raise InputError(
+                        f"{name} has no items in {' and '.join(spec.parts)}: choose other `parts` or options"
+                    )
+                items.setdefault(name, {})[seed] = {part: tuple(i.id for i in some) for part, some in parts.items()}
+                notes.setdefault(name, task.notes)
+            first = self._group(name, spec.seeds[0])  # a table is set, to see that it can be
+            methods[name] = tuple(described for described, _ in first.methods.values())
+            notes[name] = (*notes[name], *self._unread(first))
+        files = {name: self._files(entry) for name, entry in self._entries.items()}
+        identity = {**self.study.identity, "files": files}
+        return store.Meta(
+            spec=spec, identity=identity, fingerprint=fingerprint(identity), items=items, methods=methods, notes=notes
+        )
+
+    async def check(self) -> None:
+        """Refuse methods that cannot use these agents. With an empty purse they come as far as the first call, and make none."""
+        broke = self._config.model_copy(update={"budget": Budget(tokens=0)})
+        seed = self.study.spec.seeds[0]
+        for data in self._entries:
+            group = self._group(data, seed)
+            case = replace(next(iter(group.items.values())).case, gold=None, hidden={})
+            bench = replace(group.bench, config=broke, ledger=None)
+            for name, (_, method) in group.methods.items():
+                try:
+                    await method.answer(case, bench, seed)
+                except Unfit as error:
+                    raise Unfit(f"{name} cannot be used on {data}: {error}") from error
+                except Exception:  # noqa: S112 - it is told when the answer is really asked for
+                    continue
+
+    def _task(self, entry: Data, seed: int) -> Task:
+        if entry.set is not None:
+            return load(entry.set, self.study.folder, seed=seed, options=entry.options)
+        assert entry.file is not None
+        return load_own(entry.file, columns=entry.map, seed=seed, **entry.options)
+
+    def _unread(self, group: _Group) -> tuple[str, ...]:
+        panel, seated = group.bench.panel, self.study.panel
+        readers = seated is None or seated.name == "readers"
+        return unread(panel, group.items.values()) if isinstance(panel, Tables) and readers else ()
+
+    def _files(self, entry: Data) -> dict[str, str | None]:
+        """The files of a data set with their SHA-256."""
+        if entry.file is not None:
+            return {entry.file.name: digest(entry.file)}
+        assert entry.set is not None
+        found = find(entry.set)
+        states = found.state(data_folder(self.study.folder), found.needed(found.choose(entry.options)))
+        return {state.file.path: state.sha256 for state in states}
+
+    def _group(self, data: str, seed: int) -> _Group:
+        if (data, seed) in self._groups:
+            self._groups.move_to_end((data, seed))
+            return self._groups[(data, seed)]
+        task = self._task(self._entries[data], seed)
+        items: dict[tuple[str, str], Item] = {
+            (part, item.id): item for part in self.study.spec.parts for item in getattr(task, part)
+        }
+        panel = self._panel(task)
+        agents = self._seated(panel, next(iter(items.values())).case, seed)
+        methods = {
+            name: (
+                store.Method(name=name, use=own.use, of=own.label, each=own.each, options=options),
+                registry.build(own.use, options),
+            )
+            for own in self.study.spec.methods
+            for name, options in own.expand(agents).items()
+        }
+        bench = Bench(panel=panel, config=self._taught(data, seed), ledger=self._ledger)
+        group = self._groups[(data, seed)] = _Group(task, items, bench, methods)
+        if len(self._groups) > _GROUPS:
+            self._groups.popitem(last=False)
+        return group
+
+    # --- what is learnt before ------------------------------------------------------------------------------------------------
+
+    async def learn(
+        self,
+        known: Mapping[str, Mapping[int, Lesson]],
+        told: Callable[[str, int, int], object] = lambda data, seed, openings: None,
+    ) -> dict[str, dict[int, Lesson]]:
+        """What dev teaches about the agents of every data set and seed that is not among ``known``; with what is.
+
+        ``told`` hears of each before it begins, with how many openings are asked for.
+        """
+        found = {data: dict(lessons) for data, lessons in known.items()}
+        for data in self._entries:
+            for seed in self.study.spec.seeds:
+                if seed not in found.setdefault(data, {}):
+                    group = self._group(data, seed)
+                    items = limited(group.task.dev, self.study.spec.limit, seed)
+                    if not items:
+                        raise InputError(f"[learn] agents = true, but {data} has no dev items: leave it out")
+                    asked = sum(item.case.gold is not None for item in items)
+                    told(data, seed, asked * len(self._seated(group.bench.panel, items[0].case, seed)))
+                    lesson = await learn(items, group.bench, seed)
+                    if self.study.spec.learn.triage:
+                        lesson = await learn_stages(lesson, items, group.bench, seed)
+                    found[data][seed] = lesson
+        return found
+
+    def teach(self, learnt: Mapping[str, Mapping[int, Lesson]]) -> None:
+        """Answer with these settings from now on."""
+        self.study = replace(self.study, learnt=learnt)
+        for (data, seed), group in self._groups.items():
+            bench = replace(group.bench, config=self._taught(data, seed))
+            self._groups[(data, seed)] = replace(group, bench=bench, courses={})
+
+    def _taught(self, data: str, seed: int) -> Config:
+        lesson = self.study.learnt.get(data, {}).get(seed)
+        return self._config if lesson is None else changed(self._config, lesson.taught)
+
+    def _seated(self, panel: Setting, case: Case, seed: int) -> tuple[str, ...]:
+        """The agents' names, from a table that is set to see that it can be."""
+        return tuple(agent.name for agent in panel.table(case, seed=seed).agents)
+
+    def _bench(self, group: _Group, method: Method) -> Bench:
+        """What a method answers with: the group's, or with another encoder where its settings name one."""
+        own = changed(group.bench.config, getattr(method, "settings", {})).evidence.encoder
+        if own == group.bench.config.evidence.encoder:
+            return group.bench
+        if own not in group.panels:
+            group.panels[own] = self._panel(group.task, own)
+        return replace(group.bench, panel=group.panels[own])
+
+    def _panel(self, task: Task, encoder: str | None = None) -> Setting:
+        name = encoder or self._config.evidence.encoder
+        if name not in self._encoders:
+            self._encoders[name] = remembering(load_encoder(name, offline=self.study.offline), None)
+        phi = self._encoders[name]
+        if recorded := self.study.spec.panel.recorded:
+            from maci.lab.study.recorded import RecordedPanel
+
+            chosen = recorded if isinstance(recorded, tuple) else None
+            return RecordedPanel((*task.dev, *task.test), phi, models=chosen)
+        panel, shared = self.study.panel or "readers", evidence_of(task.evidence)
+        return Tables(panel, phi, unplanned(self._config), self._models(), shared=shared)
+
+    def _models(self) -> Models | None:
+        if self.study.panel is None or self._given is not None:
+            return self._given
+        if self._house is None:
+            from maci.llm.cache import ResponseCache
+            from maci.llm.models import House
+
+            cache = None if self.study.cache is None else ResponseCache(self.study.cache)
+            self._house = House(cache=cache, options=self.study.panel.models)
+            if self.study.spec.budget.usd is not None:  # can only be kept where prices are known
+                for name in self.study.panel.seated:
+                    if getattr(self._house.model(name), "price", FREE) is None:
+                        raise no_price(name)
+        return self._house
+
+    # --- answering ------------------------------------------------------------------------------------------------------------
+
+    async def answer(self, key: Key) -> Row | None:
+        """The row of a key; ``None`` where the run's budget ended it, so that a run with more can answer it in full.
+
+        A method that cannot answer makes a failed row. What would end every answer is raised.
+        """
+        group = self._group(key.data, key.seed)
+        item = group.items[(key.part, key.item)]
+        _, method = group.methods[key.method]
+        began = monotonic()
+        try:
+            bench = self._bench(group, method)
+            if key.method not in group.courses:
+                dev = limited(group.task.dev, LESSONS, key.seed)
+                group.courses[key.method] = course(method, bench, dev, key.seed)
+            if (taught := group.courses[key.method]) is not None:
+                answer = await taught.answer(item, key.part)
+            else:
+                case = replace(item.case, gold=None, hidden={})
+                answer = await method.answer(case, bench, key.seed)
+        except Exception as error:
+            if _ends_all(error):
+                raise
+            if isinstance(error, BudgetError):
+                answer = Answer(belief=None, reason=str(error), out_of_budget=True)
+            else:
+                answer = Answer(belief=None, reason=said(error))
+        await asyncio.sleep(0)  # readers never wait: others get their turn here
+        if answer.out_of_budget and self._ledger is not None and self._ledger.reached is not None:
+            return None
+        return row_of(key, item, answer, monotonic() - began)
+
+    def bench(self, data: str, seed: int) -> Bench:
+        """What methods answer with on a data set."""
+        return self._group(data, seed).bench
+
+    def dev(self, data: str, seed: int) -> tuple[Item, ...]:
+        """All development items of a data set."""
+        return self._group(data, seed).task.dev
+
+    def labels(self, data: str) -> tuple[str, ...]:
+        """The outcomes of its first case."""
+        return next(iter(self._group(data, self.study.spec.seeds[0]).items.values())).case.outcomes.labels
+
+    async def aclose(self) -> None:
+        """Let go of the models."""
+        if self._house is not None:
+            house, self._house = self._house, None
+            await house.aclose()
+
+
+def _ends_all(error: Exception) -> bool:
+    """Whether no other answer could do better: a wrong key, a full disk, a method that cannot use these agents."""
+    return bool(getattr(error, "fatal", False)) or isinstance(error, ConfigError | MissingExtra)

@@ -1,0 +1,213 @@
+"""Models by name, with everything they share: connections, the response cache, the limits of each origin.
+
+::
+
+    openai/gpt-4o-mini          anthropic/claude-sonnet-4-5     gemini/gemini-2.5-flash
+    openrouter/…  groq/…  mistral/…  deepseek/…  together/…  xai/…      other services with the OpenAI-compatible API
+    ollama/…  lmstudio/…  vllm/…  llamacpp/…                            servers of one's own, at their usual address
+    local/smollm2-135m  local//path/to/model.gguf                       on this machine (extra `local`)
+    litellm/provider/model                                              the long tail (extra `litellm`)
+
+What is to be set for one model is in its :class:`ModelOptions`, under its name; under a provider's name, it is for all of that
+provider's models that have none of their own.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from maci.errors import ConfigError
+from maci.llm.cache import ResponseCache
+from maci.llm.client import Client
+from maci.llm.families import family
+from maci.llm.keys import SERVICES, find_key, is_loopback
+from maci.llm.limits import Limiter
+from maci.llm.model import Provider
+from maci.llm.prices import Price, price_of
+
+if TYPE_CHECKING:
+    from maci.llm.providers import Http
+
+
+_OWN_MACHINE = frozenset({"local", "ollama", "lmstudio", "llamacpp", "vllm"})
+_PATIENCE, _OWN_PATIENCE = 120.0, 600.0
+"""Seconds for one attempt: of a hosted model, and of one on a machine of one's own."""
+
+
+class _Options(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class PriceOptions(_Options):
+    """Dollars per million tokens."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    cached: float | None = Field(default=None, ge=0)
+    written: float | None = Field(default=None, ge=0)
+
+
+class ModelOptions(_Options):
+    """What can be set for a model."""
+
+    base_url: str | None = Field(default=None, description="where the server is, if not at the provider's own address")
+    key_env: str | None = Field(default=None, description="the environment variable that holds the key")
+    family: str | None = Field(default=None, description="the model family, where the name does not tell it")
+    price: PriceOptions | None = Field(
+        default=None, description="dollars per million tokens, where the price table has none"
+    )
+    concurrency: int | None = Field(default=None, ge=1, le=10_000, description="calls under way at once")
+    requests_per_minute: float | None = Field(default=None, gt=0, description="the account's limit")
+    tokens_per_minute: float | None = Field(default=None, gt=0, description="the account's limit")
+    timeout: float | None = Field(default=None, gt=0, le=86_400, description="seconds for one attempt")
+    retries: int = Field(default=4, ge=0, le=100, description="attempts after the first")
+    extra: dict[str, Any] = Field(default={}, description="parameters sent with every request")
+    context: int | None = Field(default=None, ge=256, description="tokens of context of a local model")
+    parallel: int | None = Field(default=None, ge=1, le=256, description="sequences a local model works on at once")
+
+
+def price_for(name: str, options: ModelOptions, environ: Mapping[str, str] = os.environ) -> Price | None:
+    """What the user says a model costs, or the price list of whoever serves it; ``None`` where nobody knows."""
+    if options.price is not None:
+        return Price(**options.price.model_dump())
+    prefix, base_url = name.partition("/")[0], options.base_url
+    if prefix == "openai" and base_url is None:
+        base_url = environ.get("OPENAI_BASE_URL") or None
+    proxy = base_url is not None and is_loopback(base_url) and prefix not in _OWN_MACHINE
+    return None if proxy else price_of(name, base_url)
+
+
+class House:
+    """Opens models and lets go of all they hold: ``async with House(...) as house: house.model("openai/gpt-4o-mini")``."""
+
+    def __init__(
+        self,
+        *,
+        cache: ResponseCache | None = None,
+        options: Mapping[str, ModelOptions] | None = None,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        self.cache = cache
+        self._options, self._environ = dict(options or {}), environ
+        self._models: dict[str, Client] = {}
+        self._limiters: dict[tuple[object, ...], Limiter] = {}
+        self._https: dict[float, Http] = {}
+
+    def model(self, name: str) -> Client:
+        """The model named ``provider/model``; the same object each time. Nothing is sent yet.
+
+        Where its ``price`` is ``None`` a ceiling in dollars cannot be kept: raise :func:`maci.llm.prices.no_price`.
+        """
+        if name not in self._models:
+            self._models[name] = self._open(name)
+        return self._models[name]
+
+    async def aclose(self) -> None:
+        """Let go of providers, connections and the cache."""
+        models, self._models = list(self._models.values()), {}
+        https, self._https = list(self._https.values()), {}
+        try:
+            for client in models:
+                await client.aclose()
+        finally:
+            for http in https:
+                await http.aclose()
+            if self.cache is not None:
+                await self.cache.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def _open(self, name: str) -> Client:
+        prefix, _, model = name.partition("/")
+        known = [*SERVICES, "local", "litellm"]
+        if not prefix or not model:
+            raise ConfigError(
+                f"model {name!r} is not of the form provider/model, as in openai/gpt-4o-mini or local/smollm2-135m: "
+                f"the providers are {', '.join(sorted(known))}"
+            )
+        if prefix not in known:
+            near = difflib.get_close_matches(prefix, known, n=1)
+            hint = f"did you mean {near[0]}? The" if near else "the"
+            raise ConfigError(
+                f"{name}: unknown provider {prefix!r}: {hint} providers are {', '.join(sorted(known))}; a server of your own "
+                "that speaks OpenAI's API is openai/NAME with a base_url (docs/panels.md)"
+            )
+        options = self._options.get(name) or self._options.get(prefix) or ModelOptions()
+        base_url, key_env = options.base_url, options.key_env
+        if prefix == "openai" and base_url is None and (base_url := self._environ.get("OPENAI_BASE_URL") or None):
+            key_env = key_env or ("OPENAI_API_KEY" if self._environ.get("OPENAI_API_KEY") else None)  # a pair
+        seconds = options.timeout or (_OWN_PATIENCE if prefix in _OWN_MACHINE else _PATIENCE)
+        provider = self._provider(prefix, model, options, base_url, key_env, seconds)
+        return Client(
+            provider,
+            family=options.family or family(name),
+            cache=self.cache,
+            limiter=self._limiter(provider, prefix, options),
+            price=price_for(name, options, self._environ),
+            retries=options.retries,
+            timeout=seconds + 5 if prefix in ("local", "litellm") else None,  # the others' connections have one
+        )
+
+    def _provider(
+        self,
+        prefix: str,
+        model: str,
+        options: ModelOptions,
+        base_url: str | None,
+        key_env: str | None,
+        seconds: float,
+    ) -> Provider:
+        if prefix == "local":
+            from maci.llm.local import open_local
+
+            return open_local(
+                model,
+                self._http(seconds),
+                context=options.context,
+                parallel=options.parallel,
+                extra=options.extra,
+            )
+        from maci.llm.providers import Anthropic, Gemini, LiteLLM, OpenAI
+
+        key = None
+        if prefix != "litellm" or key_env:  # litellm looks for keys itself
+            key = find_key(prefix, base_url, key_env=key_env, environ=self._environ, who=f"{prefix}/{model}")
+        special: dict[str, Callable[..., Provider]] = {"anthropic": Anthropic, "gemini": Gemini, "litellm": LiteLLM}
+        kind = special.get(prefix, OpenAI)
+        return kind(
+            model=model,
+            http=self._http(seconds),
+            base_url=base_url,
+            key=key,
+            provider=prefix,
+            options=options.extra,
+        )
+
+    def _http(self, seconds: float) -> Http:
+        """Connections with a time-out; most models have the same one and share them."""
+        if seconds not in self._https:
+            from maci.llm.providers import Http
+
+            self._https[seconds] = Http(total=seconds)
+        return self._https[seconds]
+
+    def _limiter(self, provider: Provider, prefix: str, options: ModelOptions) -> Limiter:
+        """Models of one origin share its limits, unless they have been given other ones."""
+        who = provider.name if prefix == "local" else provider.origin
+        usual = getattr(provider, "parallel", 64)  # a local model has so many sequences, more would wait within it
+        rates = (options.concurrency or usual, options.requests_per_minute, options.tokens_per_minute)
+        if (who, *rates) not in self._limiters:
+            concurrency, requests, tokens = rates
+            self._limiters[(who, *rates)] = Limiter(
+                who, concurrency=concurrency, requests_per_minute=requests, tokens_per_minute=tokens
+            )
+        return self._limiters[(who, *rates)]

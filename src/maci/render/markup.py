@@ -1,0 +1,134 @@
+"""Elements of a page, with everything escaped unless it was made here.
+
+>>> el("p", "a < b ", el("b", "& c"), class_="note")
+'<p class="note">a &lt; b <b>&amp; c</b></p>'
+>>> el("input", type="text", required=True, value=None)
+'<input type="text" required>'
+
+Text of models and documents cannot become markup, and cannot hide: control and direction characters are shown as �.
+
+A whole page: head, style, policy and script around a body. It needs nothing else: no network, no script to be readable.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+from maci.errors import InputError
+from maci.render.style import hash_of, script, sheet
+
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
+)
+_VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "wbr"})
+_SHAPES = frozenset({"circle", "line", "path", "polygon", "polyline", "rect", "stop", "use"})
+_LINKS = frozenset({"href", "src", "action", "formaction"})
+_SAFE_LINK = re.compile(
+    r"(#|\?|/(?!/)|https?://|[\w.-]+(/|$)|[\w./-]+\.(html|md|svg|png|json|jsonl|csv)([#?]|$))", re.I
+)
+
+
+class Markup(str):
+    """A string that is markup already: made here, never from outside."""
+
+    __slots__ = ()
+
+
+Child = str | float | None | Iterable[Any]
+"""What an element may hold: text (escaped), markup (kept), numbers, nothing, or several of these."""
+
+
+def clean(text: str) -> str:
+    r"""A text without characters that hide or turn around what is written.
+
+    >>> clean("a\u202eb\x07c")
+    'a�b�c'
+    """
+    return _HIDDEN.sub("�", text)
+
+
+def escaped(text: str) -> Markup:
+    """Text as markup that shows it."""
+    return Markup(escape(clean(text)))
+
+
+def join(*children: Child) -> Markup:
+    """Several children one after another."""
+    return Markup("".join(map(_child, children)))
+
+
+def el(tag: str, *children: Child, **attributes: Any) -> Markup:
+    """An element. ``class_`` is class, ``aria_label`` is aria-label; True is an attribute without a value, None and False are none.
+
+    Attributes that run scripts or carry styles are refused, and so are links that a browser would run.
+    """
+    head = tag + "".join(_attribute(name, value) for name, value in attributes.items())
+    if tag in _VOID:
+        return Markup(f"<{head}>")
+    inside = "".join(map(_child, children))
+    return Markup(f"<{head}/>" if tag in _SHAPES and not inside else f"<{head}>{inside}</{tag}>")
+
+
+def _child(child: Child) -> str:
+    if child is None or child is False or child is True:
+        return ""
+    if isinstance(child, Markup):
+        return child
+    if isinstance(child, str):
+        return escaped(child)
+    if isinstance(child, int | float):
+        return _number(child)
+    return "".join(map(_child, child))
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+
+
+def _attribute(name: str, value: object) -> str:
+    if value is None or value is False:
+        return ""
+    name = name.rstrip("_").replace("_", "-")
+    if name.startswith("on") or name == "style":
+        raise InputError(f"attribute {name} is not allowed on a page: put it into the style sheet or the script")
+    if value is True:
+        return f" {name}"
+    written = _number(value) if isinstance(value, int | float) else str(value)
+    if name in _LINKS and not _SAFE_LINK.match(written):
+        raise InputError(f"{name}={written!r} is not a link a page may have: use #…, a path, http or https")
+    return f' {name}="{escaped(written)}"'
+
+
+def policy() -> str:
+    """What a page in one file may do: its own style and script, and nothing else."""
+    return (
+        f"default-src 'none'; style-src {hash_of(sheet())}; script-src {hash_of(script())}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def document(title: str, *body: Child, lang: str = "en", back: Sequence[tuple[str, str]] = ()) -> str:
+    """One self-contained HTML file. ``back``: links and their names, where it is a page among others."""
+    head = el(
+        "head",
+        el("meta", charset="utf-8"),
+        el("meta", http_equiv="Content-Security-Policy", content=policy()),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("meta", name="referrer", content="no-referrer"),
+        el("title", title),
+        el("style", Markup(sheet())),
+    )
+    theme = el("button", "Dark", type="button", class_="theme", hidden=True)
+    links = el("ul", (el("li", el("a", name, href=link)) for link, name in back))
+    page = el(
+        "body",
+        el("a", "To the content", href="#main", class_="skip"),
+        theme,
+        el("nav", links, aria_label="Main", class_="back") if back else None,
+        *body,
+        el("script", Markup(script())),
+    )
+    return join(Markup("<!doctype html>\n"), el("html", head, Markup("\n"), page, lang=lang), Markup("\n"))

@@ -1,0 +1,241 @@
+"""Charts as inline SVG: small functions from points to marks. Colours are those of the style sheet, by class; no scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from math import sqrt
+
+from maci.render.axes import Scale, log_scale, moved, reach, rule, scale, short, spread, svg, ticks, words, write
+from maci.render.charts import Chart, Point, Series
+from maci.render.markup import Markup, el
+from maci.render.style import COLOURS, drawing_sheet
+
+WIDTH = 400.0
+"""Little more than a phone is wide: what is written stays readable there."""
+_LEFT, _RIGHT, _TOP = 42.0, 222.0, 26.0
+
+
+def draw(chart: Chart, id: str) -> Markup:
+    """One chart, or for reliability one small chart for each series; words where there is nothing to draw."""
+    if not any(series.points for series in chart.series):
+        return el("p", f"{chart.title}: nothing to draw", class_="empty")
+    if chart.kind == "reliability":
+        return el(
+            "div",
+            (_reliability(s, chart, f"{id}-{i}") for i, s in enumerate(chart.series) if s.points),
+            class_="small-multiples",
+        )
+    height, marks = {"scatter": _scatter, "lines": _lines, "forest": _forest}[chart.kind](chart)
+    return svg(chart.title, chart.said, id, WIDTH, height, marks)
+
+
+def figure(chart: Chart, id: str) -> Markup:
+    """A chart with its title above and what is to be seen below."""
+    wide = "wide" if chart.kind == "reliability" else None
+    return el("figure", el("figcaption", chart.title), draw(chart, id), _below(chart), class_=wide)
+
+
+def _below(chart: Chart) -> Markup | None:
+    return el("p", chart.about) if chart.about else None
+
+
+def standalone(chart: Chart) -> str:
+    """The chart as a file of its own, with its title above."""
+    height, marks = _lines(chart)
+    return (
+        el(
+            "svg",
+            el("style", Markup(drawing_sheet())),
+            el("title", f"{chart.title}: {chart.said}"),
+            words(_LEFT, -8, chart.title, kind="head"),
+            marks,
+            xmlns="http://www.w3.org/2000/svg",
+            viewBox=f"0 -24 {WIDTH:g} {height + 24:g}",
+        )
+        + "\n"
+    )
+
+
+def _said(p: Point, name: str, percent: bool) -> Markup:
+    times = 100 if percent else 1
+    interval = "" if p.low is None or p.high is None else f" [{p.low * times:.3g}, {p.high * times:.3g}]"
+    n = "" if p.n is None else f", n = {p.n}"
+    return el("title", f"{name}: {p.y * times:.3g}{interval}{n}")
+
+
+def _leader(x: float, y: float, label: float) -> Markup:
+    """From a mark to its name in the margin."""
+    path = f"{x:.1f},{y:.1f} {_RIGHT + 4:.1f},{label:.1f} {_RIGHT + 10:.1f},{label:.1f}"
+    return el("polyline", points=path, class_="leader")
+
+
+def _y_axis(low: float, high: float, at: Scale, *, percent: bool, log: bool = False) -> list[Markup]:
+    times = 100 if percent else 1
+    marks = []
+    for t in ticks(low * times, high * times, log=log):
+        y = at(t / times)
+        marks += [rule(_LEFT, y, _RIGHT, y, "grid"), words(_LEFT - 5, y + 4, write(t), anchor="end", kind="tick")]
+    return marks
+
+
+def _x_axis(low: float, high: float, at: Scale, bottom: float, *, log: bool, whole: bool = False) -> list[Markup]:
+    found = [t for t in ticks(low, high, log=log) if not whole or t == int(t)]
+    marks = [rule(_LEFT, bottom, _RIGHT, bottom, "axis-line")]
+    for t in found:
+        x = at(t)
+        marks += [
+            rule(x, bottom, x, bottom + 4, "axis-line"),
+            words(x, bottom + 16, write(t), anchor="middle", kind="tick"),
+        ]
+    return marks
+
+
+def _names(chart: Chart, bottom: float) -> list[Markup]:
+    return [
+        words((_LEFT + _RIGHT) / 2, bottom + 34, chart.x, anchor="middle", kind="axis"),
+        words(2, _TOP - 14, chart.y, kind="axis"),
+    ]
+
+
+def _scatter(chart: Chart) -> tuple[float, list[Markup]]:
+    """Across on a log scale, up a share with its interval; names in a margin, each with a thin line to its mark."""
+    named = [(s, p) for s in chart.series for p in s.points]
+    points = [p for _, p in named]
+    bottom = _TOP + max(200.0, 14.0 * len(named))
+    y0, y1 = reach(points, 0.02, 0.0, 1.0)
+    x0, x1 = min(p.x for p in points) / 1.3, max(p.x for p in points) * 1.3
+    at_x, at_y = log_scale(x0, x1, _LEFT, _RIGHT), scale(y0, y1, bottom, _TOP)
+    marks = _y_axis(y0, y1, at_y, percent=True) + _x_axis(x0, x1, at_x, bottom, log=True)
+    labels = spread([at_y(p.y) for p in points], 14.0, _TOP + 2, bottom)
+    for (series, p), label in zip(named, labels, strict=True):
+        x, y = at_x(p.x), at_y(p.y)
+        home = " home" if series.reference else ""
+        marks.append(_leader(x, y, label))
+        if p.low is not None and p.high is not None:
+            marks.append(rule(x, at_y(p.low), x, at_y(p.high), f"whisker{home}"))
+        marks.append(el("circle", _said(p, series.name, True), cx=x, cy=y, r=4, class_=f"mark{home}"))
+        marks.append(words(_RIGHT + 13, label + 4, short(series.name), kind=f"name{home}"))
+    return bottom + 40, marks + _names(chart, bottom)
+
+
+def _lines(chart: Chart) -> tuple[float, list[Markup]]:
+    """One line for each series; names beside their last point."""
+    percent = chart.y.endswith("%")
+    shown = [(s, _visible(s, chart)) for s in chart.series]
+    shown = [(s, points) for s, points in shown if points]
+    if not shown:
+        return 60.0, [words(_LEFT, 30, "nothing to draw", kind="axis")]
+    points = [p for _, some in shown for p in some]
+    bottom = _TOP + max(190.0, 14.0 * len(shown))
+    at_x, marks = _across(points, chart, bottom)
+    if chart.log_y:
+        y0 = min(min(p.y, p.low if p.low and p.low > 0 else p.y) for p in points)
+        y1 = max(max(p.y, p.high or p.y) for p in points)
+        at_y = log_scale(y0, y1 if y1 > y0 else 10 * y0, bottom, _TOP)
+    else:
+        y0, y1 = reach(points, 0.02, 0.0 if percent else -1e300, 1.0 if percent else 1e300)
+        at_y = scale(y0, y1, bottom, _TOP)
+    marks += _y_axis(y0, y1, at_y, percent=percent, log=chart.log_y)
+    labels = spread([at_y(some[-1].y) for _, some in shown], 14.0, _TOP + 2, bottom)
+    for i, ((series, some), label) in enumerate(zip(shown, labels, strict=True)):
+        aside = 0.0 if series.bound or series.band else (i - (len(shown) - 1) / 2) * 2.0
+        crowded = len(shown) > 6 and not series.reference
+        marks += _line(series, some, i, partial(moved, at_x, aside), at_y, chart, crowded=crowded)
+        marks.insert(0, _leader(moved(at_x, aside, some[-1].x), at_y(some[-1].y), label))
+        marks.append(words(_RIGHT + 13, label + 4, short(series.name), kind=f"name {_style(series, i)}"))
+    return bottom + 40, marks + _names(chart, bottom)
+
+
+def _across(points: Sequence[Point], chart: Chart, bottom: float) -> tuple[Scale, list[Markup]]:
+    """The horizontal axis, from 0 where that is near."""
+    low, high = min(p.x for p in points), max(p.x for p in points)
+    if chart.log_x:
+        at = log_scale(low, high if high > low else 10 * low, _LEFT + 8, _RIGHT - 8)
+        return at, _x_axis(low, high, at, bottom, log=True)
+    low = 0.0 if 0 <= low < 0.5 * high else low
+    high = high if high > low else low + 1
+    at = scale(low, high, _LEFT + 8, _RIGHT - 8)
+    return at, _x_axis(low, high, at, bottom, log=False, whole=all(p.x == int(p.x) for p in points))
+
+
+def _style(series: Series, number: int) -> str:
+    if series.bound:
+        return "bound"
+    return "home" if series.reference else f"c{number % COLOURS} dash{number // COLOURS}"
+
+
+def _visible(series: Series, chart: Chart) -> list[Point]:
+    return [p for p in series.points if (p.x > 0 or not chart.log_x) and (p.y > 0 or not chart.log_y)]
+
+
+def _line(
+    series: Series, points: Sequence[Point], number: int, at_x: Scale, at_y: Scale, chart: Chart, *, crowded: bool
+) -> list[Markup]:
+    style, percent = _style(series, number), chart.y.endswith("%")
+    marks = []
+    ranged = [(p.x, p.low, p.high) for p in points if p.low is not None and p.high is not None]
+    ranged = [(x, lo, hi) for x, lo, hi in ranged if lo > 0 or not chart.log_y]
+    if series.band:
+        edge = [(x, hi) for x, _, hi in ranged] + [(x, lo) for x, lo, _ in reversed(ranged)]
+        marks.append(el("polygon", points=_path(edge, at_x, at_y), class_=f"band {style}"))
+    elif not crowded:
+        marks += [rule(at_x(x), at_y(lo), at_x(x), at_y(hi), f"whisker {style}") for x, lo, hi in ranged]
+    marks.append(el("polyline", points=_path([(p.x, p.y) for p in points], at_x, at_y), class_=f"line {style}"))
+    if not series.bound and len(points) <= 40:
+        names = [f"{series.name}, {chart.x} {p.x:g}" for p in points]
+        marks += [
+            el("circle", _said(p, name, percent), cx=at_x(p.x), cy=at_y(p.y), r=3, class_=f"mark {style}")
+            for p, name in zip(points, names, strict=True)
+        ]
+    return marks
+
+
+def _path(points: Sequence[tuple[float, float]], at_x: Scale, at_y: Scale) -> str:
+    return " ".join(f"{at_x(x):.1f},{at_y(y):.1f}" for x, y in points)
+
+
+def _forest(chart: Chart) -> tuple[float, list[Markup]]:
+    """A row for each difference, 0 marked."""
+    marked = sorted(((p, s.reference) for s in chart.series for p in s.points), key=lambda pair: pair[0].y)
+    points = [p for p, _ in marked]
+    left, right, row = 172.0, WIDTH - 12.0, 20.0
+    bottom = _TOP + row * len(points)
+    ends = [0.0, *(x for p in points for x in (p.x, p.low, p.high) if x is not None)]
+    air = max(0.01, 0.05 * (max(ends) - min(ends)))
+    x0, x1 = min(ends) - air, max(ends) + air
+    at = scale(x0, x1, left, right)
+    marks = []
+    for t in ticks(100 * x0, 100 * x1):
+        x, said = at(t / 100), f"{t:+g}".replace("-", "−") if t else "0"
+        marks.append(rule(x, _TOP, x, bottom, "zero" if t == 0 else "grid"))
+        marks.append(words(x, bottom + 16, said, anchor="middle", kind="tick"))
+    for i, (p, clear) in enumerate(marked):
+        y, home = _TOP + row * (i + 0.5), " home" if clear else ""
+        if p.low is not None and p.high is not None:
+            marks.append(rule(at(p.low), y, at(p.high), y, f"whisker{home}"))
+        said = el("title", f"{p.label}: {100 * p.x:+.1f} points")
+        marks.append(el("rect", said, x=at(p.x) - 4, y=y - 4, width=8, height=8, class_=f"mark{home}"))
+        marks.append(words(left - 8, y + 4, short(p.label), anchor="end", kind="name"))
+    marks.append(words((left + right) / 2, bottom + 34, chart.x, anchor="middle", kind="axis"))
+    return bottom + 40, marks
+
+
+def _reliability(series: Series, chart: Chart, id: str) -> Markup:
+    """Right over confidence, marks as large as their bins are full, the diagonal of a calibrated method."""
+    left, right, top, bottom = 25.0, 128.0, 7.0, 110.0
+    at_x, at_y = scale(0, 1, left, right), scale(0, 1, bottom, top)
+    colour = "home" if series.reference else "c0"
+    total = sum(p.n or 0 for p in series.points) or 1
+    marks = [el("rect", x=left, y=top, width=right - left, height=bottom - top, class_="frame")]
+    marks.append(rule(at_x(0), at_y(0), at_x(1), at_y(1), "zero"))
+    for t in (0.0, 0.5, 1.0):
+        marks.append(words(at_x(t), bottom + 13, f"{100 * t:g}", anchor="middle", kind="tick"))
+        marks.append(words(left - 4, at_y(t) + 4, f"{100 * t:g}", anchor="end", kind="tick"))
+    for p in series.points:
+        if p.low is not None and p.high is not None:
+            marks.append(rule(at_x(p.x), at_y(p.low), at_x(p.x), at_y(p.high), f"whisker thin {colour}"))
+        size, name = 2 + 5 * sqrt((p.n or 0) / total), f"confidence {100 * p.x:.0f} %"
+        marks.append(el("circle", _said(p, name, True), cx=at_x(p.x), cy=at_y(p.y), r=size, class_=f"mark {colour}"))
+    drawn = svg(f"{chart.title}: {series.name}", chart.said, id, 138, 128, marks)
+    return el("figure", drawn, el("figcaption", series.name), class_="small")

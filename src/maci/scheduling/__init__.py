@@ -1,1 +1,0 @@
-"""What learned schedules learned: kept from debate to debate, and tested on record before anybody relies on it."""

@@ -1,0 +1,211 @@
+"""The panels file: named panels, and what is to be known of models of your own.
+
+Read from ``$MACI_PANELS`` if that is set; else from ``maci-panels.yaml`` in the working directory and from ``panels.yaml`` in the
+user's configuration folder, where a name in the former hides the same name in the latter. Its JSON Schema is published in
+docs/schemas. Keys are never in it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from maci.cases.case import read_data
+from maci.config import build
+from maci.errors import ConfigError
+from maci.llm.keys import SERVICES, host_of
+from maci.seating.spec import AgentSpec, JudgeSpec, ModelSpec, PanelSpec, agents_of, judges_of
+
+NAME = "maci-panels.yaml"
+
+
+def _seat(value: Any) -> Any:
+    return {"model": value} if isinstance(value, str) else value
+
+
+_Agent = Annotated[AgentSpec, BeforeValidator(_seat, json_schema_input_type=str | AgentSpec)]
+_Judge = Annotated[JudgeSpec, BeforeValidator(_seat, json_schema_input_type=str | JudgeSpec)]
+
+
+class NamedPanel(BaseModel):
+    """One panel of the file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    about: str = Field(default="", description="what it is for, shown by `maci panels`")
+    agents: tuple[_Agent, ...] = Field(
+        min_length=2,
+        description="models by name, or tables with model, name, persona, belief, draws, temperature, max_tokens",
+    )
+    judges: tuple[_Judge, ...] | None = Field(
+        default=None, description="models by name, `reader`, or tables; an empty list is the CRIT-free controller"
+    )
+    set: dict[str, Any] = Field(default={}, description="settings this panel starts from, as `maci config` names them")
+
+
+class PanelsFile(BaseModel):
+    """The file format."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    panels: dict[str, NamedPanel] = {}
+    models: dict[str, ModelSpec] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the files hold, each with where it is from."""
+
+    panels: Mapping[str, tuple[NamedPanel, Path]]
+    models: Mapping[str, tuple[ModelSpec, Path]]
+
+    def spec(self, name: str) -> PanelSpec:
+        """The panel of this name, resolved."""
+        panel, where = self.panels[name]
+        agents = agents_of(panel.agents, f"{where}: panels.{name}.agents")
+        judges = None if panel.judges is None else judges_of(panel.judges, f"{where}: panels.{name}.judges")
+        return PanelSpec(name=name, agents=agents, judges=judges, models=self.options, settings=panel.set)
+
+    @property
+    def options(self) -> dict[str, ModelSpec]:
+        """What is said of models."""
+        return {name: spec for name, (spec, _) in self.models.items()}
+
+
+def config_dir() -> Path:
+    """Where the user's own settings are."""
+    if sys.platform == "win32":
+        return Path(os.environ.get("APPDATA") or Path.home() / "AppData" / "Roaming") / "maci"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "maci"
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "maci"
+
+
+def panel_files() -> Iterator[Path]:
+    """The panels files there are, the one that counts most first."""
+    if chosen := os.environ.get("MACI_PANELS"):
+        path = Path(chosen).expanduser()
+        if not path.is_file():
+            raise ConfigError(f"MACI_PANELS is {chosen}, and there is no such file: correct it or unset it")
+        yield path
+        return
+    yield from (path for path in (Path(NAME), config_dir() / "panels.yaml") if path.is_file())
+
+
+def find() -> Found:
+    """All named panels and models of the panels files."""
+    panels: dict[str, tuple[NamedPanel, Path]] = {}
+    models: dict[str, tuple[ModelSpec, Path]] = {}
+    for path in panel_files():
+        file = load_panels(path)
+        if path == Path(NAME):
+            _check_keys(file, path)
+        panels = {**{name: (panel, path) for name, panel in file.panels.items()}, **panels}
+        models = {**{name: (model, path) for name, model in file.models.items()}, **models}
+    return Found(panels, models)
+
+
+def _check_keys(file: PanelsFile, path: Path) -> None:
+    """A file that came with a folder does not send a provider's key elsewhere."""
+    owners = {variable: service for service in SERVICES.values() for variable in service.variables}
+    for name, model in file.models.items():
+        owner = owners.get(model.key_env or "")
+        if owner is not None and model.base_url and host_of(model.base_url) != host_of(owner.base_url):
+            raise ConfigError(
+                f"{path}: models.{name} would send {model.key_env} to {host_of(model.base_url)}: give that server a variable of its "
+                f"own, or move the entry to {config_dir() / 'panels.yaml'} if this is what you want"
+            )
+
+
+def load_panels(path: Path) -> PanelsFile:
+    """Read one panels file."""
+    data = read_data(path)
+    if data is None:
+        return PanelsFile()
+    if not isinstance(data, Mapping):
+        raise ConfigError(f"{path}: a panels file is a table with the keys panels and models")
+    if secret := next(_secrets(data), None):
+        raise ConfigError(
+            f"{path}: {secret} looks like a key, and keys are not kept in this file: put it in an environment variable, and "
+            "write the variable's name as `key_env` of the model if it is not the provider's usual one"
+        )
+    try:
+        file = PanelsFile.model_validate(data)
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {_explain(error)}") from error
+    for name, panel in file.panels.items():
+        if name in {"readers", "paper"}:
+            raise ConfigError(f"{path}: panels.{name}: this name is taken by a built-in panel; choose another")
+        try:
+            build("default", panel.set)
+        except ConfigError as error:
+            raise ConfigError(f"{path}: panels.{name}.set: {error}") from error
+    return file
+
+
+_KEY_NAME = re.compile(
+    r"(?i)(api[-_]?|secret[-_]?)?key|.*secret|passw(or)?d|((access|auth|api|bearer)[-_]?)?token|authorization|credentials?"
+)
+_KEY_VALUE = re.compile(r"(?i)^(bearer\s+)?(sk|pk|gsk|xai|hf|r8|rk)[-_][a-z0-9_-]{16,}$|^AIza[\w-]{30,}$")
+
+
+def _secrets(data: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
+    """Places that hold what looks like a key."""
+    if isinstance(data, Mapping):
+        for key, value in data.items():
+            here = (*path, str(key))
+            if len(path) > 1 and _KEY_NAME.fullmatch(str(key)):
+                yield ".".join(here)
+            yield from _secrets(value, here)
+    elif isinstance(data, list):
+        for number, item in enumerate(data):
+            yield from _secrets(item, (*path, str(number)))
+    elif isinstance(data, str) and _KEY_VALUE.match(data.strip()):
+        yield ".".join(path)
+
+
+def _explain(error: ValidationError) -> str:
+    """What is wrong, by place, value and remedy."""
+    first = max(error.errors(), key=lambda e: (len(e["loc"]), e["type"] == "extra_forbidden"))
+    loc = [str(part) for part in first["loc"] if not str(part).startswith("function-")]
+    key, given = ".".join(loc), f"{first['input']!r:.60}"
+    if first["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(loc[-1], _FIELDS, n=1)
+        return f"unknown key {key!r}" + (
+            f": did you mean {near[0]!r}?" if near else f": the keys here are {_keys(loc)}"
+        )
+    if first["type"] == "missing":
+        return f"{key} is missing: add `{loc[-1]}: …`"
+    if loc[-1:] == ["agents"] and first["type"] == "too_short":
+        return f"{key} is {given}: a panel needs at least two agents; the same model may be named twice"
+    message = first["msg"].removeprefix("Value error, ")
+    said = f"{message[0].lower()}{message[1:]}"
+    return f"{key} {said}" if first["type"] == "value_error" else f"{key} is {given}: {said}"
+
+
+def _keys(loc: list[str]) -> str:
+    if len(loc) == 1:
+        return "panels and models"
+    if loc[0] == "models":
+        return ", ".join(ModelSpec.model_fields)
+    if len(loc) == 3:
+        return ", ".join(NamedPanel.model_fields)
+    return ", ".join((JudgeSpec if loc[2] == "judges" else AgentSpec).model_fields)
+
+
+_FIELDS = [
+    *PanelsFile.model_fields,
+    *NamedPanel.model_fields,
+    *AgentSpec.model_fields,
+    *ModelSpec.model_fields,
+    "input",
+    "output",
+]

@@ -1,0 +1,77 @@
+"""The first event of a debate: who, what, under which rules, from which code."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from maci import __version__
+from maci.acquisition.utilities import Stakes
+from maci.cases.case import Case
+from maci.config import Config
+from maci.controller.events import FORMAT
+from maci.controller.inputs import Opened, Seat
+from maci.controller.policies.bandit import Learned
+from maci.errors import MissingExtra
+from maci.seating.table import Table
+
+
+@cache
+def commit() -> str | None:
+    """The git commit of the package's own checkout, ``+dirty`` where it was changed; ``None`` for an installed package."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return None
+    command = ["git", "-C", str(root), "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+dirty"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def opening(
+    case: Case,
+    table: Table,
+    config: Config,
+    *,
+    seed: int = 0,
+    panel: str = "",
+    corpus: str = "",
+    spec: Mapping[str, Any] | None = None,
+    learned: Learned | None = None,
+    stakes: Stakes | None = None,
+) -> Opened:
+    """The first event of a debate: who, what, under which rules, from which code.
+
+    ``panel``, ``corpus`` and ``spec`` say how the table can be set again, should the debate break off (where the table does not say
+    so itself); ``learned`` is what a schedule
+    that learns starts from (:mod:`maci.calibration`), ``stakes`` the utilities that say what is worth asking.
+    """
+    if case.outcomes.metric and find_spec("scipy") is None:
+        raise MissingExtra("scipy", "eval", "a ground metric of your own")
+    return Opened(
+        format=FORMAT,
+        case=case,
+        config=config,
+        agents=tuple(Seat(agent.name, agent.family) for agent in table.agents),
+        judges=tuple(Seat(judge.name, judge.family) for judge in table.judges),
+        encoder=table.encoder.name,
+        seed=seed,
+        version=__version__,
+        commit=commit(),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        panel=panel or table.panel,
+        corpus=corpus,
+        table=table.spec if spec is None else spec,
+        prompts={p.name: p.hash for seat in (*table.agents, *table.judges) for p in getattr(seat, "prompts", ())},
+        learned=learned,
+        source="" if table.source is None else table.source.name,
+        answers=() if table.source is None else table.source.kinds,
+        sure=bool(getattr(table.source, "sure", False)),
+        stakes=stakes,
+    )

@@ -1,0 +1,219 @@
+"""Who debates, from what a person chose: the panel found, the settings loaded, the models at hand, the table set.
+
+Commands and the web page sit people down the same way; what they do where weights are lacking is their own (``fetch``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from maci.acquisition.utilities import Stakes, check_stakes
+from maci.cases.case import Case
+from maci.config import Config, full_key, load
+from maci.controller.fold import start
+from maci.controller.inputs import Opened
+from maci.controller.reading import check_made_for
+from maci.errors import ConfigError, ModelError, WrongKey
+from maci.evidence.encode import load_encoder
+from maci.llm.keys import SERVICES, Key, find_key, key_help
+from maci.llm.local.registry import WEIGHTS
+from maci.llm.local.weights import status
+from maci.seating import choose
+from maci.seating.opening import opening
+from maci.seating.shelf import Sources, remembering
+from maci.seating.spec import PanelSpec
+from maci.seating.table import Table
+from maci.seating.tables import Tables
+
+if TYPE_CHECKING:
+    from maci.llm.models import House, ModelOptions
+    from maci.seating.models import Models
+
+
+Fetch = Callable[[str], object]
+"""Gets the weights of a local model that are not here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The options that say who debates, and under which settings."""
+
+    panel: str | None = None
+    agents: str | None = None
+    judges: str | None = None
+    corpus: Path | None = None
+    profile: str | None = None
+    config: Path | None = None
+    sets: Sequence[str] = ()
+    seed: int = 0
+    cache: Path | None = None
+    """The response cache; ``None`` is the usual place."""
+    no_cache: bool = False
+    offline: bool = False
+    """Fetch no weights."""
+    source: str | None = None
+    """Who answers what the plan asks (:mod:`maci.acquisition.sources.named`)."""
+    stakes: Stakes | None = None
+    """Utilities: what is worth asking is then a matter of value."""
+    stakes_from: str = ""
+    """The file they came from, for whoever has to mend it."""
+    quiet: bool = False
+
+    def settled(self) -> tuple[PanelSpec | str, Config]:
+        """The panel, and the settings with its own defaults below them."""
+        panel = choose(self.panel, self.agents, self.judges)
+        if isinstance(panel, str) and panel != "readers" and self.corpus is not None:
+            raise ConfigError(f"the panel {panel!r} is scripted and cannot use --corpus: use --panel readers")
+        sets, base = list(self.sets), {}
+        if isinstance(panel, PanelSpec):
+            base = dict(panel.settings)
+            if panel.judges == ():
+                sets.append("crit.enabled=false")
+        return panel, load(self.profile, file=self.config, sets=sets, base=base)
+
+
+@dataclass(frozen=True, slots=True)
+class Seated:
+    """A table with its first event."""
+
+    opened: Opened
+    table: Table
+    house: House | None = None
+    notes: tuple[str, ...] = ()
+    """What a person should know of how it came about."""
+
+
+def key_for(name: str, given: ModelOptions) -> Key | None:
+    """The key a model will be asked with; raises :class:`~maci.errors.WrongKey` where there is none and one is needed."""
+    provider = name.partition("/")[0]
+    if provider in {"local", "litellm"}:
+        return None
+    base_url = given.base_url or (os.environ.get("OPENAI_BASE_URL") if provider == "openai" else None)
+    key, service = find_key(provider, base_url, key_env=given.key_env, who=name), SERVICES.get(provider)
+    if key is None and base_url is None and service is not None and service.variables:
+        raise WrongKey(f"{name}: there is no key for {service.name}: {key_help(provider)}, then run `maci doctor`")
+    return key
+
+
+def open_house(spec: PanelSpec, choice: Choice) -> House:
+    """The models of a panel; closed by whoever opened it."""
+    from maci.llm.cache import ResponseCache, default_path
+    from maci.llm.models import House
+
+    if choice.offline:
+        os.environ["MACI_OFFLINE"] = "1"  # what local models look at
+    cache = None if choice.no_cache else ResponseCache(choice.cache or default_path())
+    return House(cache=cache, options=spec.models)
+
+
+def not_here(name: str) -> None:
+    """Where nothing may be fetched: say what would."""
+    raise ModelError(f"the weights of local/{name} are not on this machine: run `maci models pull {name}`")
+
+
+def checked_house(spec: PanelSpec, choice: Choice, *, fetch: Fetch = not_here) -> House:
+    """The models of a panel for many debates: names, keys and weights are seen to. Closed by whoever asked for it."""
+    house = open_house(spec, choice)
+    with _closing(house):
+        check_models(spec, house, fetch)
+    return house
+
+
+class Seating:
+    """Sets the table of one choice for case after case: settings, encoder and evidence are loaded once."""
+
+    def __init__(self, choice: Choice, models: Models | None = None, *, fetch: Fetch = not_here) -> None:
+        """``models`` instead of a house of its own, which is checked here and closed by whoever asked for the seating."""
+        self._choice = choice
+        self._panel, self.config = choice.settled()
+        encoder = remembering(load_encoder(self.config.evidence.encoder, offline=choice.offline), choice.corpus)
+        shared = Sources.of_corpus(choice.corpus)
+        self.house: House | None = None
+        if models is None and isinstance(self._panel, PanelSpec):
+            models = self.house = checked_house(self._panel, choice, fetch=fetch)
+        self._tables = Tables(self._panel, encoder, self.config, models, shared=shared, source=choice.source)
+
+    def seat(self, case: Case) -> Seated:
+        """The table for a case; one that cannot debate is refused before anything is written."""
+        choice = self._choice
+        if choice.stakes is not None:
+            check_stakes(choice.stakes, case.outcomes, choice.stakes_from or "utilities")
+        table = self._tables.table(case, seed=choice.seed)
+        where = "" if choice.corpus is None else str(choice.corpus.resolve())
+        opened = opening(case, table, self.config, seed=choice.seed, corpus=where, stakes=choice.stakes)
+        start(opened)
+        check_made_for(opened)
+        notes = _idle(choice, self.config)
+        if isinstance(self._panel, PanelSpec) and self._panel.judges is None and table.judges:
+            notes += (
+                "No judges were named (--judges): the three reader judges score. They compare texts and are no models.",
+            )
+        return Seated(opened, table, self.house, notes)
+
+
+def seat_case(case: Case, choice: Choice, models: Models | None = None, *, fetch: Fetch = not_here) -> Seated:
+    """Set the table for one case; ``models`` instead of the house's own."""
+    seating = Seating(choice, models, fetch=fetch)
+    with _closing(seating.house):
+        return seating.seat(case)
+
+
+def _idle(choice: Choice, config: Config) -> tuple[str, ...]:
+    """A coverage that was asked for and cannot be promised."""
+    if config.calibration.conformal or "answer.coverage" not in {full_key(each.split("=")[0]) for each in choice.sets}:
+        return ()
+    return ("answer.coverage does nothing here: prediction sets need a calibration (`maci calibrate`, then --config).",)
+
+
+def check_models(spec: PanelSpec, house: House | None, fetch: Fetch) -> None:
+    """Names, keys and weights, before anything is written or sent; a rehearsal needs none."""
+    if house is None:
+        return
+    for name in spec.seated:
+        check = getattr(house.model(name).provider, "check", None)
+        if check is not None:
+            check()
+    for name in spec.seated:
+        key_for(name, spec.options(name))
+        provider, _, model = name.partition("/")
+        if provider == "local" and model in WEIGHTS and not status(model).present:
+            fetch(model)
+
+
+def unpriced(opened: Opened) -> tuple[str, ...]:
+    """Models at a recorded table whose price nobody knows: what the debate cost in dollars cannot be said then."""
+    from maci.llm.models import price_for
+
+    if opened.table is None:
+        return ()
+    spec = PanelSpec.model_validate(opened.table)
+    return tuple(name for name in spec.seated if price_for(name, spec.options(name)) is None)
+
+
+@contextmanager
+def _closing(house: House | None) -> Iterator[None]:
+    """Let go of the models if nothing comes of it."""
+    try:
+        yield
+    except BaseException:
+        if house is not None:
+            asyncio.run(house.aclose())
+        raise
+
+
+def reseat(opened: Opened, choice: Choice, *, fetch: Fetch = not_here) -> Seated:
+    """Set the table of a recorded debate again."""
+    corpus = Path(opened.corpus) if opened.corpus else None
+    encoder = remembering(load_encoder(opened.config.evidence.encoder, offline=choice.offline), corpus)
+    panel = opened.panel if opened.table is None else PanelSpec.model_validate(opened.table)
+    house = None if isinstance(panel, str) else checked_house(panel, choice, fetch=fetch)
+    shared, source = Sources.of_corpus(corpus), opened.source or None
+    with _closing(house):
+        tables = Tables(panel, encoder, opened.config, house, shared=shared, source=source)
+        return Seated(opened, tables.table(opened.case, seed=opened.seed), house)

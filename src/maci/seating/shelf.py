@@ -1,0 +1,256 @@
+"""What a panel reads for a case: spans, an encoder fitted to them, and search. Readers and models use the same, so that Q₀, θ
+and τ_Q mean the same whoever debates.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from maci.acquisition.proposals import Surveyor
+from maci.acquisition.residual import Residual, Survey
+from maci.agents.judges.reader import ReaderJudge, reader_judges
+from maci.agents.reader.library import Library, subjects_of
+from maci.cases.case import Case
+from maci.cases.outcomes import normal
+from maci.errors import EvidenceError
+from maci.evidence.corpus import Corpus
+from maci.evidence.encode import Encoder
+from maci.evidence.encoders.adapted import AdaptedEncoder
+from maci.evidence.encoders.cache import CachedEncoder
+from maci.evidence.knowledge import builtin_spans, builtin_tone, conditions
+from maci.evidence.retrieve import EMBEDDINGS, Retriever
+from maci.evidence.source import CaseEvidence, Retrieval, document_spans
+from maci.evidence.span import Span
+from maci.llm.local.weights import cache_dir
+
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
+
+
+_REMEDY = (
+    "add evidence whose texts name the outcomes or carry a label; at the command line an index of documents will do as well "
+    "(`maci index`, --corpus)"
+)
+
+
+_SHELVES = 128
+"""Sets of outcomes whose shelves are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """All there is to read."""
+
+    documents: tuple[Span, ...] = ()
+    """What came with the case."""
+    corpus: tuple[Span, ...] = ()
+    background: tuple[Span, ...] = ()
+    """The built-in knowledge, most of which is about something else."""
+    where: Path | None = None
+    """The folder of the corpus."""
+    remedy: str = _REMEDY
+    """What a person can do where there is nothing about any outcome."""
+
+    @property
+    def given(self) -> tuple[Span, ...]:
+        """What the user chose."""
+        return (*self.documents, *self.corpus)
+
+    @classmethod
+    def of_corpus(cls, folder: Path | None) -> Sources:
+        """What all cases may read: the corpus in a folder, if one is given."""
+        return cls() if folder is None else cls(corpus=tuple(Corpus.open(folder).spans), where=folder)
+
+
+def evidence_for(case: Case, shared: Sources) -> Sources:
+    """What there is for a case: its own documents, and the corpus that all cases share or else the built-in knowledge."""
+    background: tuple[Span, ...] = ()
+    if not shared.corpus and shared.where is None:
+        background = builtin_tone() if case.outcomes.kind == "ordered" else builtin_spans()
+    return replace(shared, documents=document_spans(case), background=background)
+
+
+class Latest(OrderedDict[_Key, _Value]):
+    """What was made last; older things are made again when they are needed."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def __setitem__(self, key: _Key, value: _Value) -> None:
+        super().__setitem__(key, value)
+        if len(self) > self._most:
+            self.popitem(last=False)
+
+
+def remembering(encoder: Encoder, corpus: Path | None) -> Encoder:
+    """The encoder with its embeddings kept on disk, where computing them again would be felt."""
+    if corpus is not None:
+        return CachedEncoder(encoder, corpus / EMBEDDINGS)
+    return encoder if encoder.name.startswith("wordllama") else CachedEncoder(encoder, cache_dir() / EMBEDDINGS)
+
+
+def names_for(labels: Sequence[str]) -> Mapping[str, str]:
+    """Other names of outcomes, from the built-in knowledge: every name of a condition → the case's own label for it."""
+    own = {normal(label): label for label in labels}
+    other: dict[str, str] = {}
+    for condition in conditions():
+        names = (condition.name, *condition.aliases)
+        label = next((own[normal(name)] for name in names if normal(name) in own), None)
+        if label is not None:
+            other |= {name: label for name in names if normal(name) not in own}
+    return other
+
+
+def lacking(case: Case, sources: Sources) -> tuple[str, ...]:
+    """The outcomes of a case that nothing to read speaks of; of an open case nobody can tell."""
+    if case.outcomes.kind == "open":
+        return ()
+    labels = case.outcomes.labels
+    spans = (*sources.given, *sources.background)
+    known = set(subjects_of(spans, labels, {**names_for(labels), **case.outcomes.aliases}).values())
+    return tuple(label for label in labels if label not in known)
+
+
+class Shelf:
+    """Spans for one set of outcomes, with what is made of them; each part is made when first needed."""
+
+    def __init__(
+        self, spans: Sequence[Span], labels: Sequence[str], encoder: Encoder, aliases: Mapping[str, str]
+    ) -> None:
+        self.spans, self.labels, self._aliases = tuple(spans), tuple(labels), aliases
+        self._found: dict[tuple[str, int, int], Retrieval] = {}
+        """The last searches: a case is often debated more than once."""
+        texts = [span.text for span in spans]
+        self.encoder = CachedEncoder(AdaptedEncoder(encoder, texts), None) if texts else encoder
+
+    @cached_property
+    def library(self) -> Library:
+        """The spans that speak of an outcome, laid out for readers."""
+        return Library(self.spans, self.labels, self.encoder, self._aliases)
+
+    @cached_property
+    def proposer(self) -> Surveyor:
+        """Looks in these spans for what would tell the outcomes apart."""
+        return Surveyor(self.library, self.encoder, self._aliases)
+
+    @cached_property
+    def judges(self) -> tuple[ReaderJudge, ...]:
+        """The reader judges who know these spans."""
+        return reader_judges(self.library.spans)
+
+    @cached_property
+    def _retriever(self) -> Retriever:
+        return Retriever(self.spans, self.encoder, depth=4)
+
+    def search(self, query: str, k: int, max_tokens: int) -> Retrieval:
+        """The best spans for a case."""
+        asked = query, k, max_tokens
+        if asked not in self._found:
+            if len(self._found) >= 64:
+                self._found.clear()
+            spans = tuple(span for span, _ in self._retriever.retrieve(query, k, max_tokens))
+            self._found[asked] = Retrieval(spans, self._retriever.core(query, spans))
+        return self._found[asked]
+
+    def evidence(self, case: Case, held: Sequence[Span] = ()) -> CaseEvidence:
+        """The case's own text and documents, and what this shelf adds; ``held`` is what only some agents know."""
+        return CaseEvidence(case, self.search if self.spans else None, held)
+
+
+class LazyProposer:
+    """The shelf's proposer, made when it is first asked: many debates never are."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+
+    def survey(self, residual: Residual) -> Survey:
+        """Candidates for what is still open."""
+        return self._shelf.proposer.survey(residual)
+
+
+class Bookcase:
+    """Shelves for many cases over the same sources; what depends on the outcomes alone is made once."""
+
+    def __init__(self, sources: Sources, encoder: Encoder) -> None:
+        self._sources, self._encoder = sources, CachedEncoder(encoder, None)
+        self._shelves: Latest[tuple[object, ...], Shelf] = Latest(_SHELVES)
+        self._subjects: dict[tuple[object, ...], frozenset[str]] = {}
+
+    def about(self, case: Case) -> Shelf:
+        """Only what speaks of an outcome, which is all that readers can use; refused where there is nothing."""
+        spans = (*self._sources.given, *self._sources.background)
+        labels = self._labels(case, spans)
+        shelf = self._shelf(case, labels, (), spans)
+        corpus = self._sources.corpus
+        if not shelf.spans or (corpus and not self._speaking(corpus, case, labels)):
+            raise self._nothing(case, labels)
+        return shelf
+
+    def whole(self, case: Case, *, for_readers: bool) -> Shelf:
+        """Everything given, and of the built-in knowledge what speaks of an outcome.
+
+        An open case names no outcomes, and nothing else says whether the built-in knowledge is about its subject: there it is used
+        only where a reader is seated, who could do nothing without.
+        """
+        given, background = self._sources.given, self._sources.background
+        if for_readers:
+            self.about(case)  # says what is lacking
+        elif case.outcomes.kind == "open" and not case.outcomes.labels:
+            background = ()
+        labels = self._labels(case, (*given, *background))
+        return self._shelf(case, labels, given, background)
+
+    def knows(self, case: Case) -> bool:
+        """Whether anything speaks of the case's outcomes; of an open case's subject only what was given can be known to."""
+        chosen = self._sources.given
+        if case.outcomes.kind != "open" or case.outcomes.labels:
+            chosen = (*chosen, *self._sources.background)
+        labels = self._labels(case, chosen)
+        return bool(self._speaking(chosen, case, labels))
+
+    def _speaking(self, spans: tuple[Span, ...], case: Case, labels: tuple[str, ...]) -> frozenset[str]:
+        """The spans, by id, that speak of an outcome; looked for once for each set of outcomes and names."""
+        key = _key(spans, case, labels)
+        found = self._subjects.get(key)
+        if found is None:
+            found = self._subjects[key] = frozenset(subjects_of(spans, labels, self._aliases(case, labels)))
+        return found
+
+    def _labels(self, case: Case, spans: Sequence[Span]) -> tuple[str, ...]:
+        labels = case.outcomes.labels
+        if case.outcomes.kind == "open":
+            labels = tuple(dict.fromkeys((*labels, *(span.label for span in spans if span.label))))
+        return labels
+
+    def _aliases(self, case: Case, labels: Sequence[str]) -> Mapping[str, str]:
+        return {**names_for(labels), **case.outcomes.aliases}
+
+    def _shelf(self, case: Case, labels: tuple[str, ...], kept: tuple[Span, ...], sifted: tuple[Span, ...]) -> Shelf:
+        """The spans ``kept`` whatever they say, and of those ``sifted`` what speaks of an outcome."""
+        speaking = self._speaking(sifted, case, labels)
+        spans = (*kept, *(span for span in sifted if span.id in speaking))
+        key = _key(spans, case, labels)
+        if key not in self._shelves:
+            self._shelves[key] = Shelf(spans, labels, self._encoder, self._aliases(case, labels))
+        return self._shelves[key]
+
+    def _nothing(self, case: Case, labels: Sequence[str]) -> EvidenceError:
+        some = f"any of {', '.join(labels[:5])}{' …' if len(labels) > 5 else ''}" if labels else "an outcome"
+        if self._sources.where is not None:
+            return EvidenceError(
+                f"no text of the corpus {self._sources.where} names {some}, and none is labelled with one: the readers could not "
+                "use it. Index texts that name the outcomes, or JSONL/CSV with a `label` column"
+            )
+        given = f"none of the case's {len(case.evidence)} texts names one" if case.evidence else "the case has none"
+        return EvidenceError(f"the readers have no evidence about {some} ({given}): {self._sources.remedy}")
+
+
+def _key(spans: Sequence[Span], case: Case, labels: tuple[str, ...]) -> tuple[object, ...]:
+    """All that a search for the outcomes depends on: the texts, the outcomes, and the case's other names for them."""
+    return tuple(map(id, spans)), labels, tuple(case.outcomes.aliases.items())

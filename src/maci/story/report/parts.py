@@ -1,0 +1,271 @@
+"""Pieces that reports and web pages share: an argument with its fate, beliefs with bars, a belief's bars over the rounds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from textwrap import shorten
+
+from maci.evidence.span import Span
+from maci.render.markup import Child, Markup, el, join
+from maci.render.numbers import signed, typeset
+from maci.render.strips import bar, coloured, key, sparkline, stack
+from maci.story.model import Cited, Judged, Round, Said
+from maci.story.story import Story
+from maci.story.words import figure, leading, leads, shown
+
+_FATES = {"admitted": "good", "rejected": "bad", "opening": "soft", "open": "warn"}
+_SAID = {"admitted": "admitted", "rejected": "rejected", "opening": "opening", "open": "not judged yet"}
+SIGNALS = (
+    ("q", "Q", "evidence quality"),
+    ("d", "D", "disagreement"),
+    ("o", "O", "shared evidence"),
+    ("crit", "CRIT", "argument quality"),
+)
+
+
+def tag(fate: str) -> Markup:
+    """What became of an argument."""
+    return el("span", _SAID[fate], class_=f"tag {_FATES[fate]}")
+
+
+def names(labels: Iterable[str], between: str = ", ") -> Markup:
+    """Outcomes inside a sentence, whichever way they are written: what stands beside them keeps its place.
+
+    >>> names(["a", "b"], " / ")
+    '<bdi>a</bdi> / <bdi>b</bdi>'
+    """
+    return join(*(((between if i else ""), el("bdi", label)) for i, label in enumerate(labels)))
+
+
+def tile(value: Child, what: str, below: Markup | None = None) -> Markup:
+    """A figure and its name."""
+    return el("div", el("b", value), el("span", what), below, class_="figure")
+
+
+def anchors(story: Story) -> dict[str, str]:
+    """Span → its name in links; ids of spans are anybody's words, these are ours."""
+    return {span: f"e{number}" for number, span in enumerate(story.spans, 1)}
+
+
+_SPAN = re.compile(r"s-[0-9a-f]{10}|`([^`]+)`")
+
+
+def linked(sentence: str, links: Mapping[str, str]) -> Markup:
+    """A sentence of the record with the spans it names as links, and what stands between backticks as code.
+
+    >>> linked("s-0123456789 <decides> `x`", {"s-0123456789": "e3"})
+    '<a href="#e3">e3</a> &lt;decides&gt; <code>x</code>'
+    """
+    parts: list[Markup | str] = []
+    done = 0
+    for found in _SPAN.finditer(sentence):
+        if found[1] is not None:
+            parts += [sentence[done : found.start()], el("code", found[1])]
+        elif (link := links.get(found[0])) is not None:
+            parts += [sentence[done : found.start()], el("a", link, href=f"#{link}")]
+        else:
+            continue
+        done = found.end()
+    return join(*parts, sentence[done:])
+
+
+def marked(span: Span, places: Sequence[tuple[int, int]]) -> Markup:
+    """A span with what was quoted of it marked; quotes that overlap are marked once.
+
+    >>> marked(Span("s", "high fever and a rash"), [(0, 10), (5, 14)])
+    '<mark>high fever and</mark> a rash'
+    """
+    parts: list[Markup | str] = []
+    done = 0
+    merged: list[list[int]] = []
+    for start, end in sorted(places):
+        if merged and start <= merged[-1][1]:
+            merged[-1][1] = max(merged[-1][1], end)
+        else:
+            merged.append([start, end])
+    for start, end in merged:
+        parts += [span.text[done:start], el("mark", span.text[start:end])]
+        done = end
+    return join(*parts, span.text[done:])
+
+
+def argument(item: Said, links: Mapping[str, str], spans: Mapping[str, Span], *, scores: bool = True) -> Markup:
+    """An argument: who, what became of it and why, claim, reasons, evidence, scores."""
+    admission, said = item.admission, item.argument
+    about = (" against " if said.against else " for ", el("bdi", said.outcome)) if said.outcome else None
+    head = el(
+        "p",
+        el("a", item.id, href=f"#a-{item.id}", class_="mono"),
+        " ",
+        el("b", item.agent),
+        about,
+        " ",
+        tag(item.fate),
+        class_="head",
+    )
+    figures = None
+    if admission is not None:
+        why = el("span", f" · rejected because {typeset(admission.reason)}", class_="bad") if admission.reason else None
+        figures = el("p", f"q {figure(admission.q)} · CRIT {figure(admission.crit)}", why, class_="small-print")
+    body: list[Markup | None]
+    if item.repeats:
+        body = [
+            el("p", "says again what it said in ", el("a", item.repeats, href=f"#a-{item.repeats}"), ": ", said.claim)
+        ]
+    else:
+        body = [
+            el("p", said.claim, class_="claim", dir="auto"),
+            el("ul", (el("li", reason, dir="auto") for reason in said.reasons)) if said.reasons else None,
+            el("p", "On the other side: ", " ".join(said.opposing), class_="soft", dir="auto")
+            if said.opposing
+            else None,
+            el("ul", (_citation(c, links, spans) for c in item.citations), class_="cites") if item.citations else None,
+        ]
+    judged = _scores(item.scores) if scores and item.scores else None
+    return el("article", head, body, figures, judged, id=f"a-{item.id}", class_="argument")
+
+
+def _citation(cited: Cited, links: Mapping[str, str], spans: Mapping[str, Span]) -> Markup:
+    span, link = spans.get(cited.span), links.get(cited.span)
+    if span is None or link is None:
+        return el("li", el("span", f"{cited.span}: {cited.why or 'not looked up'}", class_="bad"))
+    quote = cited.quote if cited.quote is not None else shorten(span.text, 120, placeholder=" …")
+    wrong = el("span", f" {cited.why}", class_="bad") if cited.verified is False else None
+    return el(
+        "li",
+        el("a", link, href=f"#{link}"),
+        f" {span.source} " if span.source else " ",
+        el("q", quote, dir="auto"),
+        wrong,
+    )
+
+
+def _scores(scores: Sequence[Judged]) -> Markup:
+    head = ("judge", "evidence", "logic", "relevance", "CRIT", "why")
+    rows = []
+    for item in scores:
+        score = item.score
+        if score is None:
+            cells = [el("td", "–") for _ in range(4)] + [el("td", f"abstained: {item.reason}", class_="words")]
+        else:
+            figures = (score.evidence, score.logic, score.relevance, score.composite)
+            cells = [el("td", figure(value, 2)) for value in figures]
+            cells.append(el("td", score.justification, class_="words", dir="auto"))
+        rows.append(el("tr", el("th", item.slot, scope="row"), cells))
+    top = el(
+        "thead", el("tr", (el("th", name, scope="col", class_="words" if name == "why" else None) for name in head))
+    )
+    grid = el(
+        "div", el("table", top, el("tbody", rows)), class_="scroll", tabindex=0, role="region", aria_label="Scores"
+    )
+    return el("details", el("summary", f"{len(scores)} scores"), grid)
+
+
+def distribution(belief: Mapping[str, float], most: int = 8, scale: Sequence[str] = ()) -> Markup:
+    """Outcomes with their probabilities, most probable first, or in the order of their ``scale``; the rest in one line."""
+    chosen = shown(belief, most, scale)
+    rows = [_outcome(label, p, marked=bool(scale) and leads(label, belief)) for label, p in chosen]
+    if len(belief) > len(chosen):
+        rest = max(0.0, 1 - sum(p for _, p in chosen))
+        name = f"{len(belief) - len(chosen)} more"
+        rows.append(
+            el(
+                "tr",
+                el("th", name, scope="row", class_="soft"),
+                el("td", f"{rest:.2f}"),
+                el("td", bar(rest, ""), class_="words"),
+            )
+        )
+    return el(
+        "table", el("caption", "Probability of each outcome", class_="unseen"), el("tbody", rows), class_="distribution"
+    )
+
+
+def _outcome(label: str, p: float, *, marked: bool) -> Markup:
+    mark = (" ", el("span", "leads", class_="tag home")) if marked else None
+    return el(
+        "tr",
+        el("th", label, mark, scope="row", dir="auto"),
+        el("td", f"{p:.2f}"),
+        el("td", bar(p), class_="words"),
+        class_="leads" if marked else None,
+    )
+
+
+def beliefs(now: Round, before: Round | None, scale: Sequence[str] = ()) -> Markup | None:
+    """Who believes what: weight, leading outcomes, and how the leading one moved."""
+    if not now.beliefs:
+        return None
+    rows = []
+    for name, belief in [*now.beliefs.items(), ("mixture", now.mixture)]:
+        top = leading(belief)
+        weight = now.weights.get(name)
+        was = (before.mixture if name == "mixture" else before.beliefs.get(name)) if before else None
+        moved = "" if was is None or not top else signed(top[0][1] - was.get(top[0][0], 0.0), 2)
+        said = _believes(belief, scale)
+        cells = el("td", figure(weight, 2)), el("td", moved or "–"), el("td", said, class_="words")
+        rows.append(el("tr", el("th", name, scope="row"), cells, class_="reference" if name == "mixture" else None))
+    head = el(
+        "tr",
+        (el("th", name, scope="col") for name in ("agent", "ω", "change")),
+        el("th", "believes", scope="col", class_="words"),
+    )
+    grid = el("table", el("thead", head), el("tbody", rows))
+    return el("div", grid, class_="scroll", tabindex=0, role="region", aria_label=f"Beliefs after round {now.number}")
+
+
+def _believes(belief: Mapping[str, float], scale: Sequence[str]) -> Markup:
+    """The leading outcomes in a line; on a scale the one that leads is bold."""
+    parts = []
+    for i, (label, p) in enumerate(shown(belief, 3, scale)):
+        said = el("bdi", label), f" {p:.2f}"
+        parts.append((", " if i else "", el("b", said) if scale and leads(label, belief) else said))
+    return join(*parts)
+
+
+def colours(*stories: Story) -> dict[str, str]:
+    """The colour of each outcome, the same on every page about a debate; several debates share theirs."""
+    spaces = {story.opened.case.outcomes.labels for story in stories}
+    mixtures = [r.mixture for story in stories for r in story.closed if r.mixture]
+    return coloured(mixtures, spaces.pop() if len(spaces) == 1 else ())
+
+
+def key_of(colours: Mapping[str, str], *stories: Story) -> Markup:
+    """What the colours mean; the grey part is named where there is one."""
+    held = (belief for story in stories for r in story.closed for belief in (*r.beliefs.values(), r.mixture))
+    more = any(p >= 0.002 and label not in colours for belief in held for label, p in belief.items())
+    return key(colours, "all others" if more else "")
+
+
+def course(story: Story) -> Markup | None:
+    """Beliefs over the rounds as stacked bars: the mixture, then every agent."""
+    rounds = story.closed
+    if not rounds:
+        return None
+    labels = colours(story)
+
+    def drawn(name: str, rows: Sequence[tuple[str, Mapping[str, float]]]) -> Markup:
+        return el("figure", el("figcaption", name), stack(rows, labels, f"Beliefs of {name}, round by round"))
+
+    whole = drawn("the mixture", [(f"round {r.number}", r.mixture) for r in rounds])
+    agents = [
+        drawn(agent, [(f"round {r.number}", r.beliefs[agent]) for r in rounds if agent in r.beliefs])
+        for agent in story.agents
+        if any(agent in r.beliefs for r in rounds)
+    ]
+    return join(key_of(labels, story), el("div", whole, agents, class_="charts"))
+
+
+def signals(story: Story) -> Markup | None:
+    """The four signals as sparklines with their last values."""
+    rounds = story.closed
+    if not rounds:
+        return None
+    limits = {"d": story.opened.config.stop.d_max, "o": story.opened.config.stop.tau_o}
+    tiles = []
+    for field, name, meaning in SIGNALS:
+        values = [getattr(r, field) for r in rounds]
+        line = sparkline(values, f"{name}, {meaning}", f"sig-{field}", limit=limits.get(field))
+        tiles.append(tile((el("span", name, class_="symbol"), " ", figure(values[-1])), meaning, line))
+    return el("div", tiles, class_="figures")

@@ -1,0 +1,209 @@
+"""The story round by round: dials, arguments with their fate, beliefs, signals; and the same as one table and as charts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+from maci.controller.inputs import Acquired
+from maci.controller.policies.bandit import ACTIONS
+from maci.render.charts import Chart, Point, Series
+from maci.render.markup import Child, Markup, el, join
+from maci.render.numbers import signed, typeset
+from maci.render.svg import figure as drawn
+from maci.story.model import Round
+from maci.story.report.parts import anchors, argument, beliefs, course, signals
+from maci.story.story import Story
+from maci.story.words import figure, leading, plural, triage_words, watched
+
+
+def charts(story: Story) -> Markup | None:
+    """Beliefs, signals and dials over the rounds."""
+    if not story.closed:
+        return None
+    played = [r for r in story.rounds if r.dials is not None]
+    dials = Chart(
+        title="Dials",
+        x="round",
+        y="",
+        about="CL: how contentious the agents are told to be. τ_Q and τ_CRIT: what an argument must reach to be admitted.",
+        series=tuple(
+            Series(name=name, points=tuple(Point(x=r.number, y=getattr(r.dials, field)) for r in played))
+            for field, name in (
+                ("cl", "CL contentiousness"),
+                ("tau_q", "τ_Q evidence gate"),
+                ("tau_crit", "τ_CRIT argument gate"),
+            )
+        ),
+    )
+    spent = Chart(
+        title="Tokens, added up",
+        x="round",
+        y="tokens",
+        about="All calls of agents and judges by the end of the round.",
+        series=_spending(story),
+    )
+    figures = [drawn(chart, f"c-{i}") for i, chart in enumerate((dials, spent)) if any(s.points for s in chart.series)]
+    return join(
+        el("h3", "Beliefs"), course(story), el("h3", "Signals"), signals(story), el("div", figures, class_="charts")
+    )
+
+
+def _spending(story: Story) -> tuple[Series, ...]:
+    total = judges = 0
+    points: tuple[list[Point], list[Point]] = ([], [])
+    for r in story.closed:
+        total, judges = total + r.usage.tokens, judges + r.judging.tokens
+        points[0].append(Point(x=r.number, y=total))
+        points[1].append(Point(x=r.number, y=judges))
+    if not total:
+        return ()
+    return Series(name="all calls", points=tuple(points[0]), reference=True), Series(
+        name="judges", points=tuple(points[1])
+    )
+
+
+_HEAD = ("round", "CL", "τ_Q", "τ_CRIT", "Q", "D", "O", "CRIT", "Î", "admitted", "tokens", "leads")
+
+
+def summary_table(story: Story) -> tuple[tuple[str, ...], list[list[str]]]:
+    """Head and rows: dials, signals and spending of every round."""
+    rows = []
+    for r in story.closed:
+        dials = [figure(v, 2) for v in (r.dials.cl, r.dials.tau_q, r.dials.tau_crit)] if r.dials else ["–"] * 3
+        values = [figure(v) for v in (r.q, r.d, r.o, r.crit, r.gain)]
+        admitted = f"{len(r.admitted)} of {len(r.said)}" if r.number else "–"
+        top = leading(r.mixture, 1)
+        leads = f"{top[0][0]} {top[0][1]:.2f}" if top else "–"
+        rows.append([str(r.number), *dials, *values, admitted, f"{r.usage.tokens:,}", leads])
+    return _HEAD, rows
+
+
+def _grid(story: Story) -> Markup:
+    head, rows = summary_table(story)
+    top = el("tr", (el("th", name, scope="col", class_="words" if name == "leads" else None) for name in head))
+    body = [
+        el(
+            "tr",
+            el("th", el("a", f"round {row[0]}", href=f"#round-{row[0]}"), scope="row"),
+            (el("td", cell) for cell in row[1:-1]),
+            el("td", row[-1], class_="words", dir="auto"),
+        )
+        for row in rows
+    ]
+    table = el("table", el("thead", top), el("tbody", body), class_="rounds")
+    return el("div", table, class_="scroll", tabindex=0, role="region", aria_label="Rounds: dials, signals, spending")
+
+
+def round_by_round(story: Story) -> Markup:
+    """Every round, folded; where scripts run, a slider steps through them."""
+    if not story.closed and not story.current.said:
+        return el("p", "Nobody has spoken yet.", class_="soft")
+    links = anchors(story)
+    befores = [None, *story.rounds]
+    rounds = [round_box(story, now, before, links) for before, now in pairwise(befores) if now is not None]
+    return join(_grid(story) if story.closed else None, stepper(), rounds)
+
+
+def stepper() -> Markup:
+    """A slider through the rounds; it shows itself where scripts run."""
+    return el(
+        "div",
+        el("button", "‹ Back", type="button"),
+        el("input", type="range", min=0, max=0, value=0, aria_label="Round"),
+        el("button", "On ›", type="button"),
+        el("output", "step through the rounds"),
+        el("button", "All", type="button", title="Open or close all rounds"),
+        class_="stepper",
+        hidden=True,
+    )
+
+
+def round_box(
+    story: Story, now: Round, before: Round | None, links: Mapping[str, str], *, unfolded: bool = False
+) -> Markup:
+    """One round: dials, people, arguments, beliefs, signals, notes."""
+    top = leading(now.mixture, 1)
+    parts: list[Child] = []
+    if now.number and now.closed:
+        parts += [f"{len(now.admitted)} of {plural(len(now.said), 'argument')} admitted", " · "]
+    parts += [el("bdi", top[0][0]), f" {top[0][1]:.2f} · "] if top else []
+    parts.append(f"D {figure(now.d, 2)}" if now.closed else "not finished")
+    name = f"Round {now.number}" if now.number else "Round 0: openings"
+    hands = [h for h in story.hands if h.round == now.number]
+    return el(
+        "details",
+        el("summary", name, " ", el("span", parts, class_="soft")),
+        _dials(now),
+        _found_out(story, now),
+        (el("p", el("b", h.by or "A person"), f" {h.what}.", class_="warn") for h in hands),
+        el("p", f"Is debate worth it? {now.regime.kind}: {typeset('; '.join(now.regime.why))}") if now.regime else None,
+        (el("p", f"Triage {triage_words(t)}; {typeset('; '.join(t.why))}") for t in now.triaged),
+        el("p", "Nobody spoke.", class_="soft") if story.result is not None and not (now.said or now.closed) else None,
+        el("div", (argument(item, links, story.spans) for item in now.said), class_="arguments"),
+        [el("h4", "Beliefs after it"), beliefs(now, before, story.scale)] if now.beliefs else None,
+        _signals(now),
+        _notes(now),
+        id=f"round-{now.number}",
+        class_="box round",
+        open=unfolded,
+        data_name=name,
+    )
+
+
+def found_words(story: Story, item: Acquired) -> str:
+    """A question and what came back."""
+    said = item.text if item.verdict == "told" else item.verdict.replace("_", " ")
+    return f"{story.asked.get(item.item, item.item)} — {said}" + "".join(f" ({remark})" for remark in item.remarks)
+
+
+def _found_out(story: Story, now: Round) -> Markup | None:
+    """What was asked before this round, what came back, and what it brought."""
+    asked = [item for item in story.acquired if item.round == now.number - 1] if now.number else []
+    gains = [g for g in story.gained if g.round == now.number]
+    if not asked and not gains:
+        return None
+    lines = [found_words(story, item) for item in asked]
+    lines += [
+        f"This brought {signed(g.realised, 2)} bits; {g.predicted:.2f} were expected of an answer." for g in gains
+    ]
+    return join(
+        el("p", el("b", "Found out before this round")), el("ul", (el("li", line, dir="auto") for line in lines))
+    )
+
+
+def _dials(now: Round) -> Markup | None:
+    if now.dials is None:
+        return None
+    d = now.dials
+    by = " · set by hand" if now.by_hand else ""
+    said = f"Dials: CL {figure(d.cl, 2)} · τ_Q {figure(d.tau_q)} · τ_CRIT {figure(d.tau_crit)}{by}"
+    if now.choice is not None and now.choice.action is not None:
+        steps = now.choice.steps
+        said += f" · learned schedule: {ACTIONS[now.choice.action]} to α {steps.alpha:g}, γ {steps.gamma:g}"
+    return el("p", said, class_="small-print")
+
+
+def _signals(now: Round) -> Markup | None:
+    m = now.measured
+    if m is None:
+        return None
+    flags = " and ".join(name for name, on in (("information", m.pi_i), ("disagreement", m.pi_d)) if on)
+    values = " · ".join(
+        f"{name} {figure(value)}" for name, value in (("Q", m.q), ("D", m.d), ("O", m.o), ("CRIT", m.crit))
+    )
+    return el("p", f"{values} · Î {figure(m.gain)} · stalled: {flags or 'nothing'}", class_="small-print")
+
+
+def _notes(now: Round) -> Markup | None:
+    lines = [f"{agent} abstained: {why}" for agent, why in now.abstained.items()]
+    if now.reverted:
+        lines.append(f"Taken back, because D would have risen without new evidence: {', '.join(now.reverted)}")
+    silent = [(j.slot, s.id, j.reason) for s in now.said for j in s.scores if j.score is None]
+    if silent:
+        slot, id, reason = silent[0]
+        lines.append(f"{plural(len(silent), 'score')} missing, first {slot} on {id}: {reason}")
+    if now.watched is not None:
+        lines += [line[:1].upper() + line[1:] for line in watched(now.watched)]
+    lines += [f"Note: {typeset(note)}" for note in now.notes]
+    return el("ul", (el("li", line) for line in lines), class_="notes") if lines else None

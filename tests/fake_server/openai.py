@@ -1,0 +1,141 @@
+"""The OpenAI-compatible API, faked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from fake_server.shape import Asked, Shape, Wrong, closed, need, texts_of
+
+
+class OpenAI(Shape):
+    """``POST /v1/chat/completions``."""
+
+    KNOWN = frozenset(
+        [
+            "model",
+            "messages",
+            "max_tokens",
+            "max_completion_tokens",
+            "temperature",
+            "top_p",
+            "seed",
+            "response_format",
+            "logprobs",
+            "top_logprobs",
+            "stop",
+            "n",
+            "stream",
+            "user",
+            "reasoning_effort",
+            "presence_penalty",
+            "frequency_penalty",
+        ]
+    )
+
+    def key(self, headers: Mapping[str, str]) -> str | None:
+        given = headers.get("Authorization", "")
+        return given[7:] if given.startswith("Bearer ") else None
+
+    def read(self, body: dict[str, Any], path: str) -> Asked:
+        need(isinstance(body.get("model"), str), "you must provide a model parameter", "model")
+        messages = body.get("messages")
+        need(
+            isinstance(messages, list) and bool(messages),
+            "Invalid type for 'messages': expected an array of objects.",
+            "messages",
+        )
+        texts: list[str] = []
+        for i, message in enumerate(body["messages"]):
+            need(
+                isinstance(message, dict) and message.get("role") in ("system", "user", "assistant", "developer"),
+                f"messages.{i}: role",
+            )
+            texts += texts_of(message.get("content"), f"messages.{i}")
+        form = body.get("response_format")
+        limit = body.get("max_completion_tokens", body.get("max_tokens", 4096))
+        need(isinstance(limit, int) and limit > 0, "max_tokens must be a positive integer", "max_tokens")
+        need(0 <= body.get("temperature", 1) <= 2, "temperature must be between 0 and 2", "temperature")
+        return Asked(
+            model=body["model"],
+            texts=texts,
+            schema=self._schema(form),
+            strict=partial(closed, where="response_format", required=True) if _is_strict(form) else None,
+            max_tokens=limit,
+            top_logprobs=body.get("top_logprobs", 0) if body.get("logprobs") else 0,
+        )
+
+    def _schema(self, given: Any) -> Mapping[str, Any] | None:
+        if given is None or given.get("type") != "json_schema":
+            return None
+        form = given.get("json_schema") or {}
+        named = isinstance(form.get("name"), str) and re.fullmatch(r"[\w-]{1,64}", form["name"]) is not None
+        need(named, "Invalid 'response_format.json_schema.name'", "response_format.json_schema.name")
+        need(
+            isinstance(form.get("schema"), dict),
+            "Missing 'response_format.json_schema.schema'",
+            "response_format.json_schema.schema",
+        )
+        return form["schema"]  # type: ignore[no-any-return]
+
+    def unknown(self, name: str) -> Wrong:
+        return Wrong(
+            f"Unsupported parameter: '{name}' is not supported with this model.",
+            kind="unsupported_parameter",
+            param=name,
+        )
+
+    def reply(self, asked: Asked, text: str, prompt: int, cached: int, generated: int, whole: bool) -> dict[str, Any]:
+        return self._completion(
+            asked,
+            {"role": "assistant", "content": text, "refusal": None},
+            "stop" if whole else "length",
+            prompt,
+            cached,
+            generated,
+        )
+
+    def refusal(self, asked: Asked, prompt: int, generated: int) -> dict[str, Any]:
+        message = {"role": "assistant", "content": None, "refusal": "I'm sorry, I cannot assist with that request."}
+        return self._completion(asked, message, "stop", prompt, 0, generated)
+
+    def _completion(
+        self, asked: Asked, message: dict[str, Any], reason: str, prompt: int, cached: int, generated: int
+    ) -> dict[str, Any]:
+        logprobs = None
+        if asked.top_logprobs and message["content"]:
+            pieces = re.findall(r"(?s).{1,4}", message["content"][: 4 * asked.max_tokens])
+            top = [{"token": f"alt{i}", "logprob": -1.0 - i, "bytes": None} for i in range(asked.top_logprobs - 1)]
+            rows = ({"token": piece, "logprob": -0.25, "bytes": list(piece.encode())} for piece in pieces)
+            logprobs = {"content": [{**row, "top_logprobs": [row, *top]} for row in rows], "refusal": None}
+        return {
+            "id": "chatcmpl-fake",
+            "object": "chat.completion",
+            "created": 1700000000,
+            "model": asked.model,
+            "choices": [{"index": 0, "message": message, "logprobs": logprobs, "finish_reason": reason}],
+            "usage": {
+                "prompt_tokens": prompt,
+                "completion_tokens": generated,
+                "total_tokens": prompt + generated,
+                "prompt_tokens_details": {"cached_tokens": cached, "audio_tokens": 0},
+                "completion_tokens_details": {"reasoning_tokens": 0},
+            },
+            "system_fingerprint": "fp_fake",
+        }
+
+    def error(self, wrong: Wrong) -> dict[str, Any]:
+        kind, code = {
+            "key": ("invalid_request_error", "invalid_api_key"),
+            "model": ("invalid_request_error", "model_not_found"),
+            "context": ("invalid_request_error", "context_length_exceeded"),
+            "limited": ("requests", "rate_limit_exceeded"),
+            "server": ("server_error", None),
+        }.get(wrong.kind, ("invalid_request_error", wrong.kind if wrong.kind != "request" else None))
+        return {"error": {"message": wrong.message, "type": kind, "param": wrong.param, "code": code}}
+
+
+def _is_strict(form: Any) -> bool:
+    return isinstance(form, dict) and bool((form.get("json_schema") or {}).get("strict"))

@@ -1,0 +1,85 @@
+"""Calls that a debate does not wait for: they are ended, and counted for what they may have cost."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from helpers import of, open_debate, play, result, script, seat, settings, turn
+from maci.agents.argument import Turn
+from maci.controller.decisions import Finished
+from maci.controller.inputs import Exhausted
+from maci.debating.loop import debate
+from maci.errors import Interrupted, WrongKey
+from maci.llm.budget import Ledger, purse
+from maci.llm.usage import Bound
+from maci.record.replay import replay
+
+
+class Paid:
+    """An agent whose calls cost something and never come back; it draws on its purse, or does not know of it."""
+
+    def __init__(self, name: str, *, draws: int = 0, deaf: int = 0, bound: int = 1000) -> None:
+        self.name, self.family, self._draws, self._deaf, self._bound = name, f"family-{name}", draws, deaf, bound
+
+    def ceiling(self, request: Any) -> Bound:
+        return Bound(self._bound)
+
+    async def turn(self, request: Any) -> Turn:
+        for _ in range(self._draws):
+            held = purse()
+            assert held is not None
+            (await held.draw(Bound(self._bound))).forfeit()
+        while True:
+            try:
+                await asyncio.sleep(3600)
+            except asyncio.CancelledError:
+                self._deaf -= 1
+                if self._deaf < 0:
+                    raise
+        raise AssertionError
+
+
+def test_when_time_is_over_an_agent_without_a_purse_counts_in_full() -> None:
+    events = play(seat([Paid("x"), script("y", turn(0.1, 0.9))]), settings("budget.seconds=0.1"))
+    assert result(events).tokens == 1000
+    assert replay(events).complete
+
+
+def test_when_time_is_over_what_ran_out_of_budget_before_is_counted_too() -> None:
+    short = Paid("x", draws=5)  # forfeits 1000, is refused the next
+    events = play(seat([short, Paid("y", draws=1)]), settings("budget.seconds=0.1", "budget.tokens=2500"))
+    assert of(Exhausted, events)[0].resource == "seconds"
+    assert result(events).tokens == 2000
+
+
+def test_an_agent_that_overhears_a_cancellation_is_cancelled_again() -> None:
+    events = play(seat([Paid("x", deaf=2), script("y", turn(0.1, 0.9))]), settings("budget.seconds=0.05"))
+    assert result(events).stop_reason == "budget"
+
+
+@pytest.mark.parametrize("how", ["late", "fatal", "left"])
+def test_what_was_set_aside_in_the_ledger_of_the_run_is_given_back(how: str) -> None:
+    class Fails(Paid):
+        async def turn(self, request: Any) -> Turn:
+            if how == "fatal":
+                await asyncio.sleep(0.01)
+                raise WrongKey("no such key")
+            raise Interrupted("cut short")
+
+    async def go() -> Ledger:
+        run = Ledger(tokens=10_000)
+        table = seat([Paid("x", draws=1), Fails("y", bound=500)])
+        config = settings("budget.seconds=0.05" if how == "late" else "budget.seconds=60")
+        stream = debate(open_debate(table, config), table, ledger=run)
+        async for event in stream:
+            if isinstance(event, Finished) or (how == "left" and event.type == "turn_failed"):
+                break
+        await stream.aclose()
+        return run
+
+    run = asyncio.run(go())
+    assert run.reserved.tokens == 0
+    assert run.spent.tokens >= 1000

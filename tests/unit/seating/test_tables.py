@@ -1,0 +1,54 @@
+"""One way to set a table: what cases share is made once, and no case reads the documents of another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fake_house import FakeHouse
+from maci.cases.case import Case, Document
+from maci.cases.outcomes import OutcomeSpace
+from maci.config import load
+from maci.evidence.fake import HashEncoder
+from maci.seating.spec import AgentSpec, PanelSpec
+from maci.seating.tables import Tables
+
+DOORS = Case(
+    question="Which door is open?",
+    outcomes=OutcomeSpace(labels=("left door", "right door")),
+    context="The bell rings twice.",
+    evidence=(Document("Two rings open the left door.", id="l"), Document("One ring opens the right door.", id="r")),
+)
+OTHER = replace(
+    DOORS, evidence=(Document("Two rings open the right door.", id="o"), Document("Left door: one ring.", id="p"))
+)
+SPEC = PanelSpec(name="two", agents=(AgentSpec(model="fake/a"), AgentSpec(model="fake/b")), judges=())
+FREE = load(sets=["crit.enabled=false"], environ={})
+
+
+def read(tables: Tables, case: Case) -> set[str]:
+    found = tables.table(case).evidence.retrieve(case.context, 10, 4000)
+    return {span.id for span in found.spans}
+
+
+def both() -> tuple[Tables, Tables]:
+    return Tables("readers", HashEncoder()), Tables(SPEC, HashEncoder(), FREE, FakeHouse())
+
+
+def test_no_case_is_given_the_documents_of_another() -> None:
+    for tables in both():
+        assert {"l", "r"} <= read(tables, DOORS) and not {"o", "p"} & read(tables, DOORS)
+        assert {"o", "p"} <= read(tables, OTHER) and not {"l", "r"} & read(tables, OTHER)
+        assert {"l", "r"} <= read(tables, DOORS) and not {"o", "p"} & read(tables, DOORS)
+
+
+def test_cases_with_the_same_documents_share_what_is_made_of_them() -> None:
+    for tables in both():
+        asked_otherwise = replace(DOORS, context="The bell rings once.")
+        assert tables.table(DOORS).encoder is tables.table(asked_otherwise).encoder
+        assert tables.table(DOORS).encoder is not tables.table(OTHER).encoder
+
+
+def test_a_table_says_which_panel_sits_there() -> None:
+    readers, models = (tables.table(DOORS) for tables in both())
+    assert (readers.panel, readers.spec) == ("readers", None)
+    assert models.panel == "two" and [seat["model"] for seat in models.spec["agents"]] == ["fake/a", "fake/b"]
