@@ -26,7 +26,7 @@ from maci.calibration.stats import wilson
 from maci.calibration.weights import Learnt, learn_agents
 from maci.config import build
 from maci.evidence.fake import HashEncoder
-from maci.lab.datasets import Item, Task, data_folder, load
+from maci.lab.datasets import Item, Task, load
 from maci.lab.methods.maci import Maci
 from maci.lab.methods.method import Answer, Bench, Method
 from maci.lab.methods.single import WeightedAverage
@@ -34,6 +34,7 @@ from maci.lab.study.calibration import Calibration, fit
 from maci.lab.study.flips import flips
 from maci.lab.study.metrics import Scored, compare, per_case, score, value
 from maci.lab.study.recorded import RecordedPanel
+from maci.paths import data_dir
 
 Belief = dict[str, float]
 NO_EVIDENCE = {"crit.enabled": False, "gate.q_gate": False}
@@ -361,7 +362,7 @@ def main() -> None:
     parser.add_argument("--only", choices=("mmlu", "medagents", "ford"))
     parser.add_argument("--dev", action="store_true", help="look at development items alone")
     options = parser.parse_args()
-    folder = data_folder(options.data)
+    folder = data_dir(options.data)
     for name, run in (("mmlu", mmlu), ("medagents", medagents), ("ford", ford)):
         if options.only in {None, name}:
             run(folder, options.dev)

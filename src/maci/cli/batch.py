@@ -9,7 +9,6 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from maci.controller.inputs import Opened
 from maci.debating.batch import Batch, Done, Entry, entries
 from maci.errors import BudgetError, EnvironmentError_, InputError
 from maci.llm.usage import dollars
+from maci.paths import run_dir
 from maci.record.result import AskResult, Result, last_plan
 from maci.seating.seating import Choice, Seating, unpriced
 from maci.story.words import plural
@@ -55,7 +55,7 @@ def run(options: Options) -> None:
     cases = list(read_cases(options.cases))
     if not cases:
         raise InputError(f"{options.cases} holds no case: write one JSON object a line, with `question` and `outcomes`")
-    out = options.out or Path("maci-runs") / f"{datetime.now().astimezone():%Y%m%d-%H%M%S-%f}-batch"
+    out = options.out or run_dir("batch")
     check_folder(out)
     todo = entries(cases, out)
     told: dict[int, Done] = {}
