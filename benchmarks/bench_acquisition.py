@@ -30,7 +30,7 @@ from maci.acquisition.plan import Candidate, Kind, candidate_id
 from maci.acquisition.residual import Residual, Survey
 from maci.acquisition.sources.stored import Hidden
 from maci.agents.reader.reader import Conduct
-from maci.calibration.profile import fit_temperature
+from maci.calibration.temperature import fit_temperature
 from maci.cases.case import Case
 from maci.config import Config, build, unplanned
 from maci.controller.decisions import Finished, Gained, Planned, Weighed

@@ -23,7 +23,8 @@ import numpy as np
 
 from maci.agents.reader.families import FAMILIES
 from maci.agents.reader.reader import Conduct
-from maci.calibration.profile import ece, fit_temperature
+from maci.calibration.profile import ece
+from maci.calibration.temperature import fit_temperature
 from maci.config import Config, build
 from maci.controller.decisions import Finished, Gated, Initialized, Measured
 from maci.controller.inputs import Retrieved

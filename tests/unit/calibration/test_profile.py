@@ -16,11 +16,11 @@ from maci.calibration.profile import (
     conformalise,
     ece,
     fit_bias,
-    fit_temperature,
     nonconformity_of,
     observe,
     to_toml,
 )
+from maci.calibration.temperature import fit_temperature
 from maci.cases.case import builtin_cases
 from maci.cli.app import app
 from maci.cli.calibrate import run

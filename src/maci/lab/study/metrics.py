@@ -32,14 +32,12 @@ from numpy.typing import ArrayLike, NDArray
 from maci.calibration.profile import binned_gaps, equal_width
 from maci.calibration.stats import RESAMPLES, Interval, Statistic, bootstrap, bootstrap_mean, mean_of, wilson
 from maci.calibration.stats.sums import Summed
+from maci.calibration.temperature import FLOOR
 from maci.errors import BeliefError, InputError
 from maci.moderator.belief import Vector, read
 
 BINS = 15
 """Of both calibration errors."""
-FLOOR = 1e-12
-"""The least probability NLL sees, as in fitting a temperature: a gold outcome given 0 costs 27.6 nats, not infinity."""
-
 _MEANS = {
     "acc1": "correct",
     "acc3": "top3",

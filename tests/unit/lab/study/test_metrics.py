@@ -11,9 +11,10 @@ from sklearn.metrics import brier_score_loss, log_loss, top_k_accuracy_score
 
 from maci.calibration.profile import ece
 from maci.calibration.stats import wilson
+from maci.calibration.temperature import FLOOR
 from maci.errors import BeliefError, InputError
 from maci.lab.study.flips import flips, per_round
-from maci.lab.study.metrics import BINS, FLOOR, METRICS, compare, ece_of, measure, per_case, reliability, score, value
+from maci.lab.study.metrics import BINS, METRICS, compare, ece_of, measure, per_case, reliability, score, value
 from maci.lab.study.report.strata import agreement, strata
 
 LABELS = ("a", "b", "c", "d", "e")

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from maci.calibration.stats import RESAMPLES
+from maci.calibration.temperature import Softening
 from maci.errors import InputError
-from maci.lab.study.calibration import Calibration, Learner
-from maci.lab.study.report.arena import BEST, WITHOUT_DEBATE, Arena, arenas
+from maci.lab.study.report.arena import BEST, WITHOUT_DEBATE, Arena, Learner, arenas
 from maci.lab.study.report.compare import Comparison, adjusted, compare_all, in_words, worth_it
 from maci.lab.study.report.compute import compute_table, difference_table
 from maci.lab.study.report.course import flip_table, lessons_table, round_table, signal_tables, trend_table
@@ -51,7 +51,7 @@ def build_report(
     estimates = Estimates(seed=own.seed, resamples=_resamples(studies, own))
     notes: list[str] = []
     fought: list[tuple[Gathered, Arena, list[Comparison]]] = []
-    learnt: dict[str, Mapping[Learner, Calibration]] = {}
+    learnt: dict[str, Mapping[Learner, Softening]] = {}
     references: dict[str, str] = {}
     for study in studies:
         watch(f"{study.label}: calibration")
@@ -320,7 +320,7 @@ def _failures(studies: Sequence[Gathered]) -> list[Table]:
     return tables
 
 
-def _calibrations(studies: Sequence[Gathered], learnt: Mapping[str, Mapping[Learner, Calibration]]) -> Table | None:
+def _calibrations(studies: Sequence[Gathered], learnt: Mapping[str, Mapping[Learner, Softening]]) -> Table | None:
     """T and ε of every method, data set and seed."""
     lines = []
     for study in studies:
