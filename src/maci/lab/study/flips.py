@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from maci.calibration.stats import Interval, wilson
+from maci.calibration.stats import Estimate, wilson
 from maci.errors import InputError
 from maci.lab.study.metrics import Scored, leads
 
@@ -25,12 +25,12 @@ class Flips:
         return self.correct_to_wrong + self.wrong_to_correct + self.stayed_correct + self.stayed_wrong
 
     @property
-    def harmed(self) -> Interval:
+    def harmed(self) -> Estimate:
         """Share of the cases right before that are wrong after; Wilson."""
         return wilson(self.correct_to_wrong, self.correct_to_wrong + self.stayed_correct)
 
     @property
-    def mended(self) -> Interval:
+    def mended(self) -> Estimate:
         """Share of the cases wrong before that are right after; Wilson."""
         return wilson(self.wrong_to_correct, self.wrong_to_correct + self.stayed_wrong)
 
@@ -59,7 +59,7 @@ def flips(before: Sequence[Scored], after: Sequence[Scored]) -> Flips:
     )
 
 
-def per_round(courses: Sequence[Sequence[Mapping[str, float]]], gold: Sequence[str | None]) -> tuple[Interval, ...]:
+def per_round(courses: Sequence[Sequence[Mapping[str, float]]], gold: Sequence[str | None]) -> tuple[Estimate, ...]:
     """Accuracy after round 0, 1, … of the longest course: (1/n) Σ 1[top of p⁽ᵐⁱⁿ⁽ᵗ'ᵀ⁾⁾ = gold], Wilson (1927).
 
     A debate that has ended keeps its last answer, so every round has the same n: cases with a gold outcome and at least one belief.

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from maci.calibration.stats import RESAMPLES, Interval, bootstrap, bootstrap_mean
+from maci.calibration.stats import RESAMPLES, Estimate, bootstrap, bootstrap_mean
 from maci.errors import EnvironmentError_, InputError
 from maci.lab.audit.contentiousness.ranking import macro_auc, resampled, spearman_of
 from maci.lab.audit.contentiousness.sample import Spoken
@@ -34,12 +34,12 @@ class Guesses:
     unknown: int
     """Rows that are no turn of these debates."""
     empty: int
-    right: Interval
+    right: Estimate
     """Share of turns whose level was guessed."""
     chance: float
-    rho: Interval
+    rho: Estimate
     """Spearman's ρ of guess and level."""
-    auc: Interval
+    auc: Estimate
     """Macro AUC: the nearer a guess is to a level, the higher that level scores; ½ is guessing."""
 
 

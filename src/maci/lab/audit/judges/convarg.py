@@ -21,12 +21,13 @@ from maci.agents.argument import Argument
 from maci.agents.judges.crit import Judge, ScoreRequest
 from maci.agents.judges.reader import ReaderJudge, reader_judges
 from maci.calibration.stats.correlation import Rows
+from maci.calibration.stats.estimate import Estimate, Indices
 from maci.calibration.stats.logistic import fit_logistic
+from maci.calibration.stats.sampling import share
 from maci.controller.requests import call_seed
 from maci.errors import InputError
 from maci.evidence.span import Span
 from maci.lab.audit.judges.asking import Ask, Asked, ask_all
-from maci.lab.audit.judges.estimate import Estimate, Indices, share
 from maci.lab.audit.judges.human import hit, hits_by_group, pair_accuracy
 from maci.lab.datasets import load
 from maci.llm.budget import Ledger

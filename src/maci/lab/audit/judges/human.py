@@ -26,9 +26,10 @@ from typing import Any
 import numpy as np
 
 from maci.calibration.stats.correlation import Rows, auc, spearman
+from maci.calibration.stats.estimate import Estimate, Indices
+from maci.calibration.stats.sampling import Sampling, missing
 from maci.errors import EnvironmentError_, InputError
 from maci.lab.audit.judges.agreement import alpha
-from maci.lab.audit.judges.estimate import Estimate, Indices, Sampling, undefined
 from maci.lab.audit.judges.items import Item
 from maci.moderator.belief import Vector
 from maci.story.words import plural
@@ -68,7 +69,7 @@ def pair_accuracy(
     """The share of hits over all pairs; groups (topic sides, cases) are resampled."""
     by = list(hits_by_group(hits, groups).values())
     if not by:
-        return undefined("no pair to compare", 0, "pairs")
+        return missing("no pair to compare", 0, "pairs")
     above, below = np.array([a for a, _ in by]), np.array([float(b) for _, b in by])
 
     def statistic(i: Indices) -> Vector:
@@ -85,7 +86,7 @@ def against_people(judge: str, scores: Vector, people: Vector, sampling: Samplin
     rows = np.flatnonzero(np.isfinite(scores) & np.isfinite(people))
     x, y = scores[rows], people[rows]
     if len(rows) < 3:
-        nothing = undefined("fewer than three arguments that both scored", len(rows))
+        nothing = missing("fewer than three arguments that both scored", len(rows))
         return Agreement(judge=judge, rho=nothing, pairs=nothing, auc=nothing)
     middle = np.median(y)
     upper = np.where(y == middle, np.nan, (y > middle).astype(float))
@@ -99,7 +100,7 @@ def against_people(judge: str, scores: Vector, people: Vector, sampling: Samplin
     flat = np.ptp(x) < 1e-9 or np.ptp(y) < 1e-9
     return Agreement(
         judge=judge,
-        rho=undefined("the judge, or people, gave the same score throughout", len(rows))
+        rho=missing("the judge, or people, gave the same score throughout", len(rows))
         if flat
         else sampling.estimate(lambda i: spearman(x[i], y[i]), rows, fisher=True),
         pairs=pair_accuracy(hits, groups, seed=sampling.seed, resamples=sampling.resamples),
@@ -219,5 +220,5 @@ def human_alpha(people: Rows, sampling: Sampling) -> Estimate:
     return (
         alpha(people, sampling)
         if len(people) > 1
-        else undefined("one person only: fill in `rater` to tell several apart")
+        else missing("one person only: fill in `rater` to tell several apart")
     )

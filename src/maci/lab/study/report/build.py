@@ -1,4 +1,4 @@
-"""Rows → :class:`~maci.lab.study.report.model.Report`: the one place where a report's figures are computed.
+"""Rows → :class:`~maci.render.report.Report`: the one place where a report's figures are computed.
 
 The same rows give the same report to the last byte. Only ``test`` answers are scored; ``dev`` is for calibration and for choosing
 the best agent. Failed answers are listed and counted, never scored; what is planned and not there is said.
@@ -22,13 +22,13 @@ from maci.lab.study.report.estimates import Estimates
 from maci.lab.study.report.gather import Gathered
 from maci.lab.study.report.harm import harm_table, hollow_table, rollback_table, seat_table
 from maci.lab.study.report.main import main_table, overview
-from maci.lab.study.report.model import Column, Line, Report, Section, Table, count, number, text
 from maci.lab.study.report.ordered import article_table, distance_table, ordered_table, ordered_words
 from maci.lab.study.report.parts import GLOSSARY, ablation_table, members_table
 from maci.lab.study.report.selective import conformal_table, reliability_table, selective_table
 from maci.lab.study.report.strata import agreement_table, group_table, quality_table
 from maci.lab.study.report.variants import free_table, mitigation_table, variant_table
 from maci.render.charts import Chart
+from maci.render.report import Column, Line, Report, Section, Table, count, number, text
 
 REFERENCE = "maci"
 
@@ -305,6 +305,7 @@ def _failures(studies: Sequence[Gathered]) -> list[Table]:
         tables.append(
             Table(
                 key="failures",
+                folded=True,
                 title=f"{study.label}: answers that failed",
                 first="Case",
                 columns=tuple(Column(key=k, title=k) for k in ("data", "seed", "part", "method", "how", "reason")),
@@ -351,5 +352,10 @@ def _calibrations(studies: Sequence[Gathered], learnt: Mapping[str, Mapping[Lear
         "p′ ∝ ((1 − ε) p + ε/|𝒴|)^(1/T), the T and ε of the highest likelihood on dev; the same procedure for every method.",
     )
     return Table(
-        key="calibrations", title="Calibration learnt on dev", columns=columns, lines=tuple(lines), notes=notes
+        key="calibrations",
+        folded=True,
+        title="Calibration learnt on dev",
+        columns=columns,
+        lines=tuple(lines),
+        notes=notes,
     )

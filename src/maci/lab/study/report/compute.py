@@ -11,9 +11,9 @@ from maci.calibration.stats import FDR
 from maci.lab.study.report.arena import Arena, Entrant
 from maci.lab.study.report.compare import Comparison
 from maci.lab.study.report.estimates import ALIKE, Estimates
-from maci.lab.study.report.model import Column, Line, Table, count, estimate, number, text
 from maci.lab.study.report.parts import answers_of, line_of, widened
 from maci.render.charts import Chart, Point, Series
+from maci.render.report import Column, Line, Table, count, estimate, number, text
 
 
 def compute_table(arena: Arena, found: Sequence[Comparison], estimates: Estimates) -> Table:

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from maci.calibration.stats import Interval, bootstrap_sums
-from maci.calibration.stats.interval import numbered
+from maci.calibration.stats import Estimate, bootstrap_sums
+from maci.calibration.stats.estimate import numbered
 from maci.calibration.stats.significance import mean_ranks
 from maci.lab.study.learning import TAUGHT, Lesson
 from maci.lab.study.metrics import leads
@@ -22,9 +22,9 @@ from maci.lab.study.report.arena import Arena, Case, Entrant
 from maci.lab.study.report.crit import pearson_sums
 from maci.lab.study.report.estimates import Estimates
 from maci.lab.study.report.gather import Gathered
-from maci.lab.study.report.model import Cell, Column, Line, Table, count, estimate, number, text
 from maci.lab.study.rows import Round
 from maci.render.charts import Chart, Point, Series
+from maci.render.report import Cell, Column, Line, Table, count, estimate, number, text
 
 SIGNALS = (
     ("q", "Q", "evidence quality"),
@@ -274,7 +274,7 @@ def _correlations(seen: Sequence[tuple[float, list[Case], list[list[float]]]], e
             continue
         x, y = (mean_ranks(np.array([row[i] for row in known], dtype=float))[0] for i in (0, 1))
         place, size = numbered([case for _, _, case in known])
-        found: Interval = bootstrap_sums(pearson_sums(x, y, place, size), estimates.draws, rows=len(known))
+        found: Estimate = bootstrap_sums(pearson_sums(x, y, place, size), estimates.draws, rows=len(known))
         cells.append(estimate(found, "signed"))
     return Line(name="Spearman with CL", cells=tuple(cells))
 
@@ -313,7 +313,9 @@ def lessons_table(studies: Sequence[Gathered]) -> Table | None:
         "is before, and apart from, the calibration of each method's answers.",
         f"Learning took {calls:,} calls and {tokens:,} tokens, which are no method's and in no other table.",
     )
-    return Table(key=KEY, title="Agents, as dev taught", first="Agent", columns=_COLUMNS, lines=lines, notes=notes)
+    return Table(
+        key=KEY, folded=True, title="Agents, as dev taught", first="Agent", columns=_COLUMNS, lines=lines, notes=notes
+    )
 
 
 def _lines(data: str, seed: int, lesson: Lesson) -> list[Line]:

@@ -15,17 +15,17 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.calibration.stats import Interval, bootstrap_sums, wilson
+from maci.calibration.stats import bootstrap_sums, wilson
 from maci.calibration.stats.correlation import alpha, parts
-from maci.calibration.stats.interval import numbered
+from maci.calibration.stats.estimate import numbered, undefined
 from maci.calibration.stats.significance import mean_ranks
 from maci.calibration.stats.sums import Summed
 from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Arena, Case, Entrant
 from maci.lab.study.report.estimates import Estimates
-from maci.lab.study.report.model import Cell, Column, Line, Table, count, estimate
 from maci.lab.study.rows import Row
 from maci.moderator.belief import Vector
+from maci.render.report import Cell, Column, Line, Table, count, estimate
 
 Scores = Sequence[Mapping[str, float]]
 """Of each argument what each judge gave it; who abstained is left out."""
@@ -150,8 +150,8 @@ def _line(entrant: Entrant, estimates: Estimates) -> tuple[Cell, ...] | None:
         correlation_sums(scores, case, size, by_rank=False),
         correlation_sums(scores, case, size, by_rank=True),
     ):
-        undefined = Interval(float("nan"), float("nan"), float("nan"), len(scores), "no two judges")
-        got = undefined if statistic is None else bootstrap_sums(statistic, estimates.draws, rows=len(scores))
+        none = undefined("no two judges", len(scores))
+        got = none if statistic is None else bootstrap_sums(statistic, estimates.draws, rows=len(scores))
         found.append(estimate(got))
     rows = [entrant.answers[p].row for p in sorted(entrant.answers)]
     for ties in (False, True):

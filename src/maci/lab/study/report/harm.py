@@ -8,12 +8,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from maci.calibration.stats import Interval
+from maci.calibration.stats import Estimate
 from maci.lab.study.report.arena import Answered, Arena, Entrant, Place
 from maci.lab.study.report.course import debaters
 from maci.lab.study.report.estimates import Estimates, bounded
-from maci.lab.study.report.model import Cell, Column, Line, Table, count, estimate
 from maci.moderator.harm import majority
+from maci.render.report import Cell, Column, Line, Table, count, estimate
 
 _TIE = 1e-9
 
@@ -96,7 +96,7 @@ def harm_table(arena: Arena, estimates: Estimates) -> Table | None:
     )
 
 
-def _rate(above: Sequence[float], below: Sequence[float], cases: Sequence[Hashable], estimates: Estimates) -> Interval:
+def _rate(above: Sequence[float], below: Sequence[float], cases: Sequence[Hashable], estimates: Estimates) -> Estimate:
     """Σ above / Σ below, undefined where nothing moved."""
     keep = [i for i, n in enumerate(below) if n]
     return estimates.ratio([above[i] for i in keep], [below[i] for i in keep], [cases[i] for i in keep])

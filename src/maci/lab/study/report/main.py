@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Answered, Arena
 from maci.lab.study.report.estimates import Estimates
-from maci.lab.study.report.model import Cell, Column, Kind, Line, Section, Table, count, estimate, number
 from maci.lab.study.report.parts import answers_of, line_of, printed_line, widened
 from maci.render.charts import Chart, Point, Series
+from maci.render.report import Cell, Column, Kind, Line, Section, Table, count, estimate, number
 
 _QUALITY: tuple[tuple[str, str, str, Kind], ...] = (
     ("acc1", "Acc@1 %", "more", "share"),

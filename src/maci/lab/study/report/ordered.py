@@ -15,9 +15,9 @@ from maci.lab.study.metrics import Scored, score
 from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Arena, Entrant, Place
 from maci.lab.study.report.estimates import Estimates
-from maci.lab.study.report.model import Cell, Column, Kind, Line, Table, count, estimate, number, show, show_value, text
 from maci.lab.study.rows import Row
 from maci.moderator.belief import Vector
+from maci.render.report import Cell, Column, Kind, Line, Table, count, estimate, number, show, show_value, text
 
 NEUTRAL = "always neutral"
 

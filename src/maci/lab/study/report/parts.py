@@ -13,7 +13,7 @@ from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Answered, Arena, Case, Entrant
 from maci.lab.study.report.compare import Comparison
 from maci.lab.study.report.estimates import WIDENED
-from maci.lab.study.report.model import Cell, Column, Kind, Line, Table, estimate, number, text
+from maci.render.report import Cell, Column, Kind, Line, Table, estimate, number, text
 
 GLOSSARY = (
     ("Acc@1, Acc@3", "share of cases whose true outcome leads, or is among the first three"),

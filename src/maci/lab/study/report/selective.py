@@ -10,17 +10,17 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from maci.calibration.stats import Interval, bootstrap
+from maci.calibration.stats import Estimate, bootstrap
 from maci.lab.study.metrics import reliability
 from maci.lab.study.report.arena import Arena, Entrant, Place
 from maci.lab.study.report.estimates import Estimates, covering
 from maci.lab.study.report.gather import Gathered
-from maci.lab.study.report.model import Cell, Column, Line, Table, count, estimate, number, text
 from maci.lab.study.report.parts import answers_of
 from maci.lab.study.rows import Row
 from maci.lab.study.trust import Sets, aurc_of, chosen, curve, learn, usual_range
 from maci.moderator.belief import Vector
 from maci.render.charts import Chart, Point, Series
+from maci.render.report import Cell, Column, Line, Table, count, estimate, number, text
 
 
 def reliability_table(arena: Arena) -> tuple[Table | None, Chart]:
@@ -157,7 +157,7 @@ def selective_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart] |
     return table, chart
 
 
-def _accuracy(w: Vector, right: Vector, cases: Sequence[Hashable], estimates: Estimates) -> Interval:
+def _accuracy(w: Vector, right: Vector, cases: Sequence[Hashable], estimates: Estimates) -> Estimate:
     """Of the chosen answers; Wilson where all are alike."""
     keep = np.flatnonzero(w > 0)
     hit, by = right[keep], [cases[i] for i in keep.tolist()]

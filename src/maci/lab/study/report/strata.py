@@ -19,8 +19,8 @@ from maci.errors import InputError
 from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Arena, Place
 from maci.lab.study.report.estimates import Estimates
-from maci.lab.study.report.model import Cell, Column, Line, Table, estimate, number, text
 from maci.lab.study.report.parts import line_of
+from maci.render.report import Cell, Column, Line, Table, estimate, number, text
 
 
 def strata(values: Sequence[float | None], edges: Sequence[float] | None = None) -> tuple[str | None, ...]:

@@ -19,11 +19,11 @@ from maci.lab.study.report.arena import Arena, Entrant
 from maci.lab.study.report.compare import Comparison
 from maci.lab.study.report.estimates import Estimates, bounded
 from maci.lab.study.report.gather import Gathered
-from maci.lab.study.report.model import Cell, Column, Line, Table, count, estimate, number, text
 from maci.lab.study.report.parts import answers_of, line_of
 from maci.lab.study.rows import Round
 from maci.moderator.belief import Vector
 from maci.moderator.divergence import cross_entropy, shared_information, wasserstein
+from maci.render.report import Cell, Column, Line, Table, count, estimate, number, text
 
 
 def variant_table(study: Gathered, arena: Arena, found: Sequence[Comparison], estimates: Estimates) -> Table | None:
