@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from maci.calibration.stats.estimate import as_json
+from maci.cli.progress import Progress
 from maci.cli.seating import checked_house, seat_case
 from maci.controller.decisions import Finished
 from maci.controller.events import Event
@@ -268,7 +267,17 @@ def _hold(options: Options, plan: Plan, panel: PanelSpec | str, folder: Path) ->
         return seated.opened, seated.table
 
     sittings = plan.sittings
-    with _Progress(len(sittings), plain=options.plain, silent=options.json or options.quiet) as watch:
+    over: set[str] = set()
+    with Progress(plain=options.plain, silent=options.json or options.quiet) as progress:
+
+        def watch(sitting: Sitting, event: Event) -> None:
+            name = f"{sitting.topic}, seed {sitting.seed}, CL {sitting.level:g}"
+            name += ", placebo" if sitting.words == "placebo" else ""
+            line = ""
+            if isinstance(event, Finished):
+                over.add(name)
+                line = f"{len(over)}/{len(sittings)} {name}: {plural(event.rounds, 'round')}, {event.stop_reason}"
+            progress.at("debates", len(over), len(sittings), beside=name, line=line)
 
         async def hold() -> None:
             try:
@@ -280,9 +289,9 @@ def _hold(options: Options, plan: Plan, panel: PanelSpec | str, folder: Path) ->
         try:
             asyncio.run(hold())
         except KeyboardInterrupt:
-            watch.close()
+            progress.close()
             typer.echo(
-                f"\ninterrupted after {watch.done} of {len(sittings)} debates; nothing is lost: the same command goes on",
+                f"\ninterrupted after {len(over)} of {len(sittings)} debates; nothing is lost: the same command goes on",
                 err=True,
             )
             raise typer.Exit(130) from None
@@ -293,40 +302,3 @@ def _hold(options: Options, plan: Plan, panel: PanelSpec | str, folder: Path) ->
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
     error = group.exceptions[0]
     return _first(error) if isinstance(error, BaseExceptionGroup) else error
-
-
-class _Progress:
-    """A bar on a terminal, a line for each debate elsewhere."""
-
-    def __init__(self, total: int, *, plain: bool, silent: bool) -> None:
-        self.done, self._total, self._silent = 0, total, silent
-        screen = Console(stderr=True, highlight=False, no_color=plain)
-        self._live = screen.is_terminal and not plain and not silent
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        self._bar = Progress(*columns, console=screen, transient=True, disable=not self._live)
-        self._task = self._bar.add_task("debates", total=total)
-
-    def __enter__(self) -> _Progress:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Take the bar away."""
-        self._bar.stop()
-
-    def __call__(self, sitting: Sitting, event: Event) -> None:
-        """Count debates that are over."""
-        name = f"{sitting.topic}, seed {sitting.seed}, CL {sitting.level:g}"
-        name += ", placebo" if sitting.words == "placebo" else ""
-        if not isinstance(event, Finished):
-            self._bar.update(self._task, description=name)
-            return
-        self.done += 1
-        self._bar.update(self._task, completed=self.done)
-        if not self._live and not self._silent:
-            typer.echo(
-                f"{self.done}/{self._total} {name}: {plural(event.rounds, 'round')}, {event.stop_reason}", err=True
-            )

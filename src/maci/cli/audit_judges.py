@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from maci import __version__
 from maci.calibration.stats.estimate import as_json
+from maci.cli.progress import Progress
 from maci.config import Budget
 from maci.controller.inputs import Seat
 from maci.errors import BudgetError, CheckFailed, EnvironmentError_, InputError
@@ -79,44 +78,11 @@ class Options:
     quiet: bool = False
 
 
-class _Screen:
-    """Progress on standard error: a bar on a terminal, else a line now and then."""
-
-    def __init__(self, options: Options) -> None:
-        self._silent = options.json or options.quiet
-        console = Console(stderr=True, highlight=False, no_color=options.plain)
-        self._live = console.is_terminal and not options.plain and not self._silent
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        self._bar = Progress(*columns, console=console, transient=True, disable=not self._live)
-        self._bar.start()
-        self._tasks: dict[str, Any] = {}
-        self._tenth: dict[str, int] = {}
-
-    def told(self, what: str, done: int, of: int) -> None:
-        """So much of it is done."""
-        if self._live:
-            if what not in self._tasks:
-                self._tasks[what] = self._bar.add_task(what, total=of)
-            self._bar.update(self._tasks[what], completed=done)
-        elif not self._silent and of and (10 * done // of) > self._tenth.get(what, 0) and done < of and of >= 100:
-            self._tenth[what] = 10 * done // of
-            typer.echo(f"{what}: {done:,} of {of:,}", err=True)
-
-    def say(self, text: str) -> None:
-        """A line."""
-        if not self._silent:
-            self._bar.console.print(text, highlight=False, markup=False)
-
-    def close(self) -> None:
-        """Take it away."""
-        self._bar.stop()
-
-
 def run(options: Options) -> None:
     """Audit; exits 0 once run, 1 with --strict where the verdict is bad."""
     _check(options)
     bench = settle(options.choice)
-    screen = _Screen(options)
+    screen = Progress(plain=options.plain, silent=options.json or options.quiet)
     try:
         if options.against is not None:
             _compare(options, bench, screen)
@@ -151,14 +117,14 @@ def _probes(options: Options) -> tuple[str, ...]:
     return chosen
 
 
-def _batches(options: Options, bench: Bench, screen: _Screen) -> list[Batch]:
+def _batches(options: Options, bench: Bench, screen: Progress) -> list[Batch]:
     encoder = load_encoder(bench.config.evidence.encoder, offline=options.choice.offline)
     if options.arguments:
         found = gather(options.arguments, encoder)
     else:
         debates = max(2, math.ceil(options.n / 3))
         what = "debates of the readers"
-        found = builtin(debates, encoder, seed=options.choice.seed, told=lambda done, of: screen.told(what, done, of))
+        found = builtin(debates, encoder, seed=options.choice.seed, told=lambda done, of: screen.at(what, done, of))
     return draw(found, options.n, options.choice.seed)
 
 
@@ -170,7 +136,7 @@ def _ledger(options: Options, bench: Bench) -> Ledger:
     return Ledger(tokens, budget.usd)
 
 
-def _audit(options: Options, bench: Bench, screen: _Screen) -> None:
+def _audit(options: Options, bench: Bench, screen: Progress) -> None:
     plan = Plan(
         probes=_probes(options), probed=options.probed, repeats=options.repeats, seed=options.choice.seed,
         resamples=options.resamples,
@@ -211,9 +177,9 @@ def _audit(options: Options, bench: Bench, screen: _Screen) -> None:
     _finish(done, people, options)
 
 
-def _telling(screen: _Screen, what: str) -> Any:
+def _telling(screen: Progress, what: str) -> Any:
     def told(asked: Asked, of: int) -> None:
-        screen.told(what, len(asked.answers), of)
+        screen.at(what, len(asked.answers), of)
 
     return told
 
@@ -292,7 +258,7 @@ def _as_json(found: Any, people: Sequence[Agreement]) -> dict[str, Any]:
     return {**as_json(found), "people": as_json(people) or None}
 
 
-def _compare(options: Options, bench: Bench, screen: _Screen) -> None:
+def _compare(options: Options, bench: Bench, screen: Progress) -> None:
     """Against people's choices on a public set."""
     chosen = convarg.pairs(options.data, options.per_topic)
     readers = [seat for seat in bench.judges if is_reader(seat.model)]

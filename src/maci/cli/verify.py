@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from maci import __version__
 from maci.calibration.stats.estimate import as_json
+from maci.cli.progress import Progress
 from maci.errors import CheckFailed, EnvironmentError_
 from maci.lab.theory.report import build_report, plots
 from maci.lab.theory.suite import check, named
@@ -33,21 +32,17 @@ def run(*, quick: bool, only: list[str], out: Path, seed: int, json: bool, plain
     found: list[Verdict] = []
     source: dict[str, str] = {}
     took: dict[str, float] = {}
-    screen = Console(stderr=True, highlight=False, no_color=plain)
-    live = screen.is_terminal and not plain and not json and not quiet
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     began = last = time.monotonic()
-    with Progress(*columns, console=screen, transient=True, disable=not live) as bar:
-        task = bar.add_task(checks[0].title, total=len(checks))
+    with Progress(plain=plain, silent=json or quiet) as progress:
+        progress.at("claims", 0, len(checks), beside=checks[0].title, line="")
         for number, (done, verdicts) in enumerate(check(checks, size, seed), 1):
             found += verdicts
             now = time.monotonic()
             took[done.name], last = now - last, now
             source |= {verdict.id: done.name for verdict in verdicts}
             following = checks[number].title if number < len(checks) else "writing the page"
-            bar.update(task, completed=number, description=following)
-            if not live and not json and not quiet:
-                typer.echo(f"{number}/{len(checks)} {done.name}: {done.title}, {took[done.name]:.1f} s", err=True)
+            line = f"{number}/{len(checks)} {done.name}: {done.title}, {took[done.name]:.1f} s"
+            progress.at("claims", number, len(checks), beside=following, line=line)
     about = f"maci {__version__}, {'quick' if quick else 'full'} run, seed {seed}, {time.monotonic() - began:.0f} s"
     try:
         (out / "plots").mkdir(exist_ok=True)
