@@ -42,7 +42,7 @@ _TONES: dict[Level, Tone] = {"good": "good", "watch": "warn", "bad": "bad", "unk
 
 
 def build_report(audit: Audit, scores: Rows, extra: Sequence[Table] = (), *, full: bool = True) -> Report:
-    """What an audit found; ``scores`` are the plain ones (judges, arguments), for the pictures; ``full``: also checks that found nothing."""
+    """What an audit found; ``scores`` are the plain ones (judges, arguments), for pictures; ``full``: checks without fault too."""
     found = [
         Section(key="findings", title="What to watch, and what to do", tables=(_findings(audit, ("bad", "watch")),)),
         Section(key="figures", title="Figures", tables=(*extra, *_tables(audit)), charts=tuple(_charts(audit, scores))),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -70,6 +70,24 @@ class Answered:
         return self.row.usage.tokens + self.row.judge_usage.tokens
 
 
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """Some answers of a method, in the order of their cases."""
+
+    places: tuple[Place, ...]
+    answers: tuple[Answered, ...]
+
+    @property
+    def cases(self) -> list[Case]:
+        """The case of each."""
+        return [place.case for place in self.places]
+
+    @property
+    def scored(self) -> list[Scored]:
+        """What each scored."""
+        return [answer.scored for answer in self.answers]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entrant:
     """A method with its answers."""
@@ -83,6 +101,11 @@ class Entrant:
     """Test answers that failed or ran out of budget."""
     chosen: tuple[str, ...] = ()
     """Best on dev: who was chosen, for each data set and seed."""
+
+    def picked(self, keep: Callable[[Answered], bool] = lambda answer: True) -> Picked:
+        """Its answers, or some of them."""
+        places = tuple(place for place in sorted(self.answers) if keep(self.answers[place]))
+        return Picked(places, tuple(self.answers[place] for place in places))
 
     @property
     def best(self) -> bool:

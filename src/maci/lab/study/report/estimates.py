@@ -16,6 +16,7 @@ from maci.calibration.stats.estimate import numbered, undefined
 from maci.calibration.stats.sums import bootstrap_all, ratio_sums
 from maci.lab.study.metrics import BINS, Scored, compare, ece_sums, measure, per_case
 from maci.moderator.belief import Vector
+from maci.render.charts import Point
 
 WIDENED = "widened to its value"
 """In ``how``, where the interval that was drawn left out its own value."""
@@ -56,6 +57,11 @@ def bounded(found: Estimate, cases: int, reach: float) -> Estimate:
     u = wilson(0, cases).high
     middle = (1 - u) * found.value
     return Estimate(found.value, middle - u * reach, middle + u * reach, found.n, ALIKE)
+
+
+def point(x: float, found: Estimate) -> Point:
+    """A mark at ``x`` with its interval."""
+    return Point(x=float(x), y=found.value, low=found.low, high=found.high, n=found.n)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +132,10 @@ class Estimates:
         if len(kept) and (kept.all() or not kept.any()):
             return bootstrap_mean(kept.astype(bool), self.rng(), groups=by)
         return self.mean(kept, by)
+
+    def share_of(self, found: Sequence[tuple[bool | float, Hashable]]) -> Estimate:
+        """A proportion of (right, case) pairs."""
+        return self.share([float(right) for right, _ in found], [case for _, case in found])
 
     def metrics(self, metrics: Sequence[str], scored: Sequence[Scored], cases: Sequence[Hashable]) -> list[Estimate]:
         """Several metrics of the same answers."""
