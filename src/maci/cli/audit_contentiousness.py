@@ -20,8 +20,9 @@ from maci.controller.decisions import Finished
 from maci.controller.events import Event
 from maci.controller.inputs import Opened
 from maci.errors import CheckFailed, EnvironmentError_, InputError
+from maci.lab.audit.blind import write_blind
 from maci.lab.audit.contentiousness.patterns import patterns, table
-from maci.lab.audit.contentiousness.people import blind, guesses, read_guesses, write
+from maci.lab.audit.contentiousness.people import FIELDS, blind, guesses, read_guesses
 from maci.lab.audit.contentiousness.plan import Plan, Sitting, play, recorded, topics_of
 from maci.lab.audit.contentiousness.report import build_report, record
 from maci.lab.audit.contentiousness.sample import Spoken, held
@@ -125,7 +126,7 @@ def _others(options: Options, plan: Plan, panel: PanelSpec | str, spoken: Sequen
             "no debate went through all its rounds with a model's turn in it: there is nothing to guess or describe"
         )
     if options.export is not None:
-        write(blind(spoken, options.seed), options.export)
+        write_blind(blind(spoken, options.seed), FIELDS, options.export)
         extra["exported"] = {"path": str(options.export), "items": len(spoken), "guess": f"1 to {len(plan.levels)}"}
     if options.people is not None:
         given = read_guesses(options.people, len(plan.levels))

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from typing import Literal
 
 from maci.render.charts import Chart
 
@@ -69,29 +69,6 @@ def number(value: float | None, kind: Kind = "number", n: int | None = None) -> 
 def count(value: int) -> Cell:
     """How many."""
     return Cell(value=value, kind="count")
-
-
-class Estimated(Protocol):
-    """What has a value, an interval and a reason: :class:`maci.calibration.stats.Estimate`."""
-
-    @property
-    def value(self) -> float: ...
-    @property
-    def low(self) -> float: ...
-    @property
-    def high(self) -> float: ...
-    @property
-    def n(self) -> int: ...
-    @property
-    def how(self) -> str: ...
-
-
-def estimate(found: Estimated | None, kind: Kind = "number") -> Cell:
-    """A figure with its interval; nothing, and why, where it is undefined."""
-    if found is None or math.isnan(found.value):
-        return Cell(kind=kind) if found is None else Cell(n=found.n, kind=kind, how=found.how)
-    low, high = (None, None) if math.isnan(found.low) else (found.low, found.high)
-    return Cell(value=found.value, low=low, high=high, n=found.n, kind=kind, how=found.how)
 
 
 def show(cell: Cell) -> str:

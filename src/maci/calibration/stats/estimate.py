@@ -19,6 +19,7 @@ from pydantic_core import CoreSchema
 
 from maci.errors import InputError
 from maci.moderator.belief import Vector
+from maci.render.report import Cell, Kind
 
 NORMAL = NormalDist()
 
@@ -79,6 +80,19 @@ class Estimate:
 
 
 _WRITTEN = ("value", "low", "high", "n", "unit", "how")
+
+
+def estimate(found: Estimate | None, kind: Kind = "number") -> Cell:
+    """An estimate as the cell of a table; nothing, and why, where it is undefined.
+
+    >>> from maci.render.report import show
+    >>> show(estimate(Estimate(0.733, 0.681, 0.78, 300, "BCa"), "share"))
+    '73.3 [68.1, 78.0]'
+    """
+    if found is None or not found.defined:
+        return Cell(kind=kind) if found is None else Cell(n=found.n, kind=kind, how=found.how)
+    low, high = (None, None) if math.isnan(found.low) else (found.low, found.high)
+    return Cell(value=found.value, low=low, high=high, n=found.n, kind=kind, how=found.how)
 
 
 def as_json(value: Any, digits: int | None = None) -> Any:

@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from maci.calibration.stats import Estimate
+from maci.calibration.stats.estimate import estimate
 from maci.cli.app import app
 from maci.lab.study.learning import Lesson
 from maci.lab.study.report import FORMATS, Settings, build_report, render
@@ -24,7 +25,7 @@ from maci.lab.study.store import Method, SqliteStore
 from maci.llm.usage import Usage
 from maci.render.charts import Chart, Point, Series
 from maci.render.latex import escape
-from maci.render.report import Cell, estimate, number, show
+from maci.render.report import Cell, number, show
 from maci.render.svg import draw
 from page_helpers import Reader
 from report_helpers import answers, belief, meta_of, study

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from maci.calibration.stats.correlation import Rows
-from maci.calibration.stats.estimate import Estimate
+from maci.calibration.stats.estimate import Estimate, estimate
 from maci.lab.audit.judges.audit import Audit
 from maci.lab.audit.judges.convarg import Comparison
 from maci.lab.audit.judges.findings import Level, withheld
@@ -24,7 +24,6 @@ from maci.render.report import (
     Tone,
     columns,
     count,
-    estimate,
     number,
     show,
     text,

@@ -9,10 +9,11 @@ from typing import Literal
 import numpy as np
 
 from maci.calibration.stats import FDR, Estimate, Significance, benjamini_hochberg, mcnemar, wilcoxon
+from maci.calibration.stats.estimate import estimate
 from maci.lab.study.metrics import Scored, per_case
 from maci.lab.study.report.arena import USUAL, Arena, Entrant, Place
 from maci.lab.study.report.estimates import Estimates
-from maci.render.report import Cell, estimate, number, show, show_value
+from maci.render.report import Cell, number, show, show_value
 
 FEW = 30
 """Below so many cases a difference is not looked for in the headline."""

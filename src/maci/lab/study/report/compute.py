@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from maci.calibration.stats import FDR
+from maci.calibration.stats.estimate import estimate
 from maci.lab.study.report.arena import Arena, Entrant
 from maci.lab.study.report.compare import Comparison
 from maci.lab.study.report.estimates import ALIKE, Estimates
 from maci.lab.study.report.parts import by_method, table, widened
 from maci.render.charts import Chart, Point, Series
-from maci.render.report import Cell, Column, Line, Table, count, estimate, number, text
+from maci.render.report import Cell, Column, Line, Table, count, number, text
 
 
 def compute_table(arena: Arena, found: Sequence[Comparison], estimates: Estimates) -> Table:

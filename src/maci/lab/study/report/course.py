@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from maci.calibration.stats import Estimate, bootstrap_sums
-from maci.calibration.stats.estimate import numbered
+from maci.calibration.stats.estimate import estimate, numbered
 from maci.calibration.stats.significance import mean_ranks
 from maci.lab.study.learning import TAUGHT, Lesson
 from maci.lab.study.metrics import leads
@@ -25,7 +25,7 @@ from maci.lab.study.report.gather import Gathered
 from maci.lab.study.report.parts import by_method, line_of, table
 from maci.lab.study.rows import Round
 from maci.render.charts import Chart, Point, Series
-from maci.render.report import Cell, Column, Line, Table, count, estimate, number, text
+from maci.render.report import Cell, Column, Line, Table, count, number, text
 
 SIGNALS = (
     ("q", "Q", "evidence quality"),

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from maci.calibration.stats import bootstrap_sums, wilson
 from maci.calibration.stats.correlation import alpha, parts
-from maci.calibration.stats.estimate import numbered, undefined
+from maci.calibration.stats.estimate import estimate, numbered, undefined
 from maci.calibration.stats.significance import mean_ranks
 from maci.calibration.stats.sums import Summed
 from maci.lab.study.report import paper
@@ -26,7 +26,7 @@ from maci.lab.study.report.estimates import Estimates
 from maci.lab.study.report.parts import by_method, table
 from maci.lab.study.rows import Row
 from maci.moderator.belief import Vector
-from maci.render.report import Cell, Column, Line, Table, count, estimate
+from maci.render.report import Cell, Column, Line, Table, count
 
 Scores = Sequence[Mapping[str, float]]
 """Of each argument what each judge gave it; who abstained is left out."""

@@ -9,12 +9,13 @@ from itertools import pairwise
 import numpy as np
 
 from maci.calibration.stats import Estimate
+from maci.calibration.stats.estimate import estimate
 from maci.lab.study.report.arena import Answered, Arena, Entrant
 from maci.lab.study.report.course import debaters
 from maci.lab.study.report.estimates import Estimates, bounded
 from maci.lab.study.report.parts import by_method, table
 from maci.moderator.harm import majority
-from maci.render.report import Cell, Column, Table, count, estimate
+from maci.render.report import Cell, Column, Table, count
 
 _TIE = 1e-9
 

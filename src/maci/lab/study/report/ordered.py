@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from maci.calibration.stats.estimate import estimate
 from maci.lab.study.metrics import Scored, score
 from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Arena, Entrant, Place
@@ -18,7 +19,7 @@ from maci.lab.study.report.estimates import Estimates
 from maci.lab.study.report.parts import by_method, line_of, printed_line, table
 from maci.lab.study.rows import Row
 from maci.moderator.belief import Vector
-from maci.render.report import Cell, Column, Line, Table, count, estimate, show, show_value, text
+from maci.render.report import Cell, Column, Line, Table, count, show, show_value, text
 
 NEUTRAL = "always neutral"
 

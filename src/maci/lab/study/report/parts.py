@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from maci.calibration.stats.estimate import estimate
 from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Arena, Entrant
 from maci.lab.study.report.compare import Comparison
 from maci.lab.study.report.estimates import WIDENED
-from maci.render.report import Cell, Column, Kind, Line, Table, estimate, number, text
+from maci.render.report import Cell, Column, Kind, Line, Table, number, text
 
 GLOSSARY = (
     ("Acc@1, Acc@3", "share of cases whose true outcome leads, or is among the first three"),

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 import numpy as np
 
 from maci.calibration.stats import Estimate, bootstrap
+from maci.calibration.stats.estimate import estimate
 from maci.lab.study.metrics import reliability
 from maci.lab.study.report.arena import Arena, Entrant, Learner, Picked
 from maci.lab.study.report.estimates import Estimates, covering, point
@@ -20,7 +21,7 @@ from maci.lab.study.rows import Row
 from maci.lab.study.trust import Sets, aurc_of, chosen, curve, learn, usual_range
 from maci.moderator.belief import Vector
 from maci.render.charts import Chart, Point, Series
-from maci.render.report import Cell, Column, Line, Table, count, estimate, number, text
+from maci.render.report import Cell, Column, Line, Table, count, number, text
 
 
 def reliability_table(arena: Arena) -> tuple[Table, Chart]:

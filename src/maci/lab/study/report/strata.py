@@ -15,12 +15,13 @@ from itertools import pairwise
 
 import numpy as np
 
+from maci.calibration.stats.estimate import estimate
 from maci.errors import InputError
 from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Arena, Case, Entrant, Place
 from maci.lab.study.report.estimates import Estimates
 from maci.lab.study.report.parts import by_method, line_of, table
-from maci.render.report import Cell, Column, Line, Table, estimate, number, text
+from maci.render.report import Cell, Column, Line, Table, number, text
 
 
 def strata(values: Sequence[float | None], edges: Sequence[float] | None = None) -> tuple[str | None, ...]:

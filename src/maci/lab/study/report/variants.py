@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from maci.calibration.stats.estimate import estimate
 from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Arena, Entrant
 from maci.lab.study.report.compare import Comparison
@@ -23,7 +24,7 @@ from maci.lab.study.report.parts import by_method, table
 from maci.lab.study.rows import Round
 from maci.moderator.belief import Vector
 from maci.moderator.divergence import cross_entropy, shared_information, wasserstein
-from maci.render.report import Cell, Column, Line, Table, count, estimate, number, text
+from maci.render.report import Cell, Column, Line, Table, count, number, text
 
 
 def variant_table(study: Gathered, arena: Arena, found: Sequence[Comparison], estimates: Estimates) -> Table | None:
