@@ -121,7 +121,7 @@ class Round:
     gain: float | None = None
     measured: Measured | None = None
     watched: Watched | None = None
-    """What may be harm; not recorded before format 4."""
+    """What may be harm; ``None`` where `harm.enabled` is off."""
     triaged: tuple[Triaged, ...] = ()
     """What triage decided in it, in order."""
     regime: Regime | None = None
