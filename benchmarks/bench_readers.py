@@ -26,7 +26,8 @@ from maci.agents.reader.reader import Conduct
 from maci.calibration.profile import ece
 from maci.calibration.temperature import fit_temperature
 from maci.config import Config, build
-from maci.controller.decisions import Finished, Gated, Initialized, Measured
+from maci.controller.decisions import Finished, Gated, Initialized
+from maci.controller.history import Measured
 from maci.controller.inputs import Retrieved
 from maci.debating.loop import debate
 from maci.evidence.encode import load_encoder

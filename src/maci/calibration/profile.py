@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from maci.calibration.temperature import fit_temperature
 from maci.calibration.triage import learn_triage, trial
 from maci.config import Plateau, Regime, full_key
-from maci.controller.decisions import Finished, Gated, Initialized, Measured
+from maci.controller.decisions import Finished, Gated, Initialized
 from maci.controller.events import Event
+from maci.controller.history import Measured
 from maci.controller.inputs import Opened
 from maci.controller.reading import made_for
 from maci.errors import InputError
