@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from maci.calibration.schedule_value import Estimate, Evaluation, Logged, evaluate, logged
+from maci.calibration.schedule_value import Evaluation, Forecast, Logged, evaluate, logged
 from maci.calibration.schedules import Schedules, TaskState, report, terms
 from maci.config import load
 from maci.controller.policies.bandit import ACTIONS, bonus, ucb
@@ -205,7 +205,7 @@ def _verdicts(result: Evaluation, left_out: dict[str, int], kind: str, task: str
     return "\n".join(lines)
 
 
-def _say(one: Estimate) -> str:
+def _say(one: Forecast) -> str:
     if one.value is None:
         return one.why
     if one.low is None or one.high is None:
