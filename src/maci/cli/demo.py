@@ -8,8 +8,8 @@ from pathlib import Path
 
 import typer
 
-from maci.cli.commands.debate import debate
-from maci.cli.commands.reading import replay
+from maci.cli.debate import debate
+from maci.cli.replay import replay
 from maci.errors import MaciError, exit_code
 
 MACI = ".venv/bin/maci"
@@ -21,7 +21,7 @@ def main() -> None:
     typer.echo(f"$ {MACI} debate dengue\n")
     debate(case="dengue", panel="readers", out=out)
     typer.echo(f"\n$ {MACI} replay {out}")
-    replay(out)
+    replay(transcript=out)
     typer.echo(f"\nNext: {MACI} show {out}   ·   {MACI} cases   ·   {MACI} debate --help")
 
 

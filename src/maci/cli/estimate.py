@@ -12,7 +12,6 @@ import typer
 
 from maci.cases.case import Case
 from maci.cli.rehearsal import SENTENCE, StandIns
-from maci.cli.seating import seat_case
 from maci.config import Budget, Config, unplanned
 from maci.controller.decisions import Decision, Finished
 from maci.controller.inputs import (
@@ -33,7 +32,7 @@ from maci.controller.inputs import (
 from maci.debating.loop import debate
 from maci.evidence.span import estimate_tokens
 from maci.llm.usage import dollars
-from maci.seating.seating import Choice, Seated, open_house
+from maci.seating.seating import Choice, Seated, open_house, seat_case
 from maci.story.words import plural
 
 _LONGEST = 12

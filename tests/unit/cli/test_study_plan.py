@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fake_house import FakeHouse
-from maci.cli.study_plan import planned, show
+from maci.cli.study.plan import planned, show
 from maci.errors import InputError
 from study_helpers import kept, make_study, run
 

@@ -25,7 +25,6 @@ from maci.story.words import plural
 if TYPE_CHECKING:
     from maci.llm.models import House
 
-
 REHEARSED = 2
 """Cases on which each method is rehearsed, for each data set."""
 
