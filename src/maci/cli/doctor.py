@@ -13,8 +13,8 @@ import typer
 from maci.cli.options import Json, PanelOptions, Plain, grouped
 
 if TYPE_CHECKING:
-    from maci.cli.checks import Finding
     from maci.llm.usage import Usage
+    from maci.seating.checks import Finding
 
 _COLOURS = {"ok": typer.colors.GREEN, "warning": typer.colors.YELLOW, "problem": typer.colors.RED}
 
@@ -39,14 +39,14 @@ def doctor(
 
     from rich.console import Console
 
-    from maci.cli.checks import machine, models
     from maci.llm.usage import Usage
+    from maci.seating.checks import machine, models
 
     findings = list(machine())
     screen = Console(stderr=True)
     shown = screen.is_terminal and not json and not plain
     with screen.status("asking …") if shown else nullcontext():
-        findings += asyncio.run(models(panel, offline=offline, seconds=timeout))
+        findings += asyncio.run(models(panel.panel, panel.agents, panel.judges, offline=offline, seconds=timeout))
     fine = all(finding.state != "problem" for finding in findings)
     spent = sum((finding.usage for finding in findings), Usage())
     if json:

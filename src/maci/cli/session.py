@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json as jsonlib
 import re
 import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -59,12 +60,18 @@ class Session:
             self._start()
 
     def _estimate(self) -> None:
-        from maci.cli.estimate import run as estimate
+        from maci.cli.estimate import lines
+        from maci.debating.estimate import estimate
 
         if self.options.resume:
             raise InputError("--dry-run estimates a new debate: leave out --resume")
-        estimate(self._case(), self.choice, json=self.output.json)
-        if self.ask and not self.output.json:
+        found = asyncio.run(estimate(self._case(), self.choice))
+        if self.output.json:
+            typer.echo(jsonlib.dumps(asdict(found), ensure_ascii=False))
+            return
+        for line in lines(found):
+            typer.echo(line)
+        if self.ask:
             typer.echo("This is a whole debate; `maci ask` spends less wherever it stops at one agent or at the vote.")
 
     def _start(self) -> None:

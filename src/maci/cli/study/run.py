@@ -7,6 +7,8 @@ import json as jsonlib
 import re
 import shlex
 import sys
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from maci.cli.study import StudyOptions
 from maci.cli.study_view import StudyView
 from maci.errors import BudgetError, EnvironmentError_, InputError
 from maci.lab.study.parsing import load_spec
+from maci.lab.study.plan import REHEARSED, StudyPlan, planned
 from maci.lab.study.run import Outcome, Progress, run_study
 from maci.lab.study.spec import Budget, Quick, StudySpec
 from maci.lab.study.store import open_store
@@ -25,8 +28,10 @@ from maci.lab.study.study import Study, resolve
 from maci.llm.cache import default_path
 from maci.llm.local.registry import WEIGHTS
 from maci.llm.local.weights import status
+from maci.llm.usage import dollars
 from maci.seating.seating import key_for
 from maci.seating.spec import PanelSpec
+from maci.story.words import plural
 
 OUT = Path("studies-out")
 _FAILURES = 5
@@ -43,9 +48,7 @@ def run(options: StudyOptions, budget: BudgetOptions, replies: ReplyOptions, out
         typer.echo(f"{options.spec} has no [quick]: --quick changes {what}", err=True)
     out = options.out or OUT / (f"{spec.name}-quick" if options.quick else spec.name)
     if options.dry_run:
-        from maci.cli.study.plan import show
-
-        show(_study(spec, options, replies), out, options.store, json=output.json)
+        show_plan(asyncio.run(planned(_study(spec, options, replies), out, options.store)), json=output.json)
         return
     study = _study(spec, options, replies)
     if study.panel is not None:
@@ -174,3 +177,57 @@ def _lines(progress: Progress) -> list[str]:
     if progress.unanswered:
         found.append(f"{progress.unanswered} had no answer within the ceiling of one answer, and are not scored.")
     return found
+
+
+def show_plan(plan: StudyPlan, *, json: bool) -> None:
+    """Print what a study would do and cost."""
+    if json:
+        parts = [{**asdict(part), "left": part.left} for part in plan.parts]
+        total = {"tokens": round(plan.tokens), "usd": plan.usd}
+        typer.echo(jsonlib.dumps({**asdict(plan), "parts": parts, "expected": total}, ensure_ascii=False))
+        return
+    for line in _page(plan):
+        typer.echo(line)
+
+
+def _page(plan: StudyPlan) -> Iterator[str]:
+    total, there = sum(p.answers for p in plan.parts), sum(p.there for p in plan.parts)
+    methods = len({p.method for p in plan.parts})
+    sizes = (len(plan.items), "data set"), (methods, "method"), (len(plan.seeds), "seed")
+    yield f"{plan.name}: {' × '.join(plural(*size) for size in sizes)}; nothing was sent or written."
+    for data, parts in plan.items.items():
+        yield f"  {data}: " + ", ".join(f"{n:,} {part}" for part, n in parts.items()) + " items over all seeds"
+    yield f"In {plan.store}: {there:,} of {total:,} answers."
+    width = max(len(p.method) for p in plan.parts)
+    yield "To do, and what one answer takes:"
+    for data in plan.items:
+        yield f"  {data}"
+        for p in (part for part in plan.parts if part.data == data):
+            cost = "" if not p.usd else f", {dollars(p.usd)}"
+            judges = f" + {p.judge_calls:.0f} of judges" if p.judge_calls else ""
+            each = f"{plural(round(p.calls), 'call')}{judges}, {p.tokens:,.0f} tokens{cost}" if p.left else "there"
+            yield f"    {p.method:<{width}}  {p.left:>7,}  {p.note or each}"
+    if plan.openings:
+        yield f"Before that, {plan.openings:,} openings on dev to learn from, about {plan.opening_tokens:,.0f} tokens."
+    left = sum(p.left for p in plan.parts)
+    calls = sum(p.left * (p.calls + p.judge_calls) for p in plan.parts) + plan.openings
+    price = "" if plan.usd is None else f", {dollars(plan.usd)}" if plan.usd else ", free"
+    yield f"In all about {calls:,.0f} calls and {plan.tokens:,.0f} tokens{price}."
+    yield from _ceilings(plan)
+    if plan.unpriced:
+        yield f"No price is known for {', '.join(plan.unpriced)}: give one in [panel.models]."
+    yield f"No answer takes more than {plan.ceiling:,} tokens ([set] budget.tokens): at most {left * plan.ceiling:,} in all."
+    how = (
+        " with stand-ins that write filler: real debates end sooner or later, and openings come from the response cache"
+    )
+    yield f"Each method was rehearsed on {REHEARSED} cases of each data set{how if plan.models else ''}."
+
+
+def _ceilings(plan: StudyPlan) -> Iterator[str]:
+    for kind, ceiling, expected in (
+        ("tokens", plan.budget_tokens, plan.tokens + plan.spent_tokens),
+        ("usd", plan.budget_usd, plan.usd),
+    ):
+        if ceiling is not None and expected is not None:
+            enough = "reaches for it" if expected <= ceiling else "may end it early; the same command with more goes on"
+            yield f"The run's budget, {ceiling:,} {kind}, {enough}."

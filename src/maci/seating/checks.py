@@ -16,7 +16,6 @@ from typing import Any, Literal
 
 from maci import __version__
 from maci.agents.judges.panel import check_families
-from maci.cli.options import PanelOptions
 from maci.errors import BadRequest, MaciError, WrongKey, install
 from maci.llm.families import family
 from maci.llm.keys import SERVICES, is_loopback, key_help
@@ -86,17 +85,17 @@ def _writable(folder: Path) -> Finding:
     return Finding("cache", "ok", str(folder))
 
 
-async def models(chosen: PanelOptions, *, offline: bool, seconds: float | None) -> list[Finding]:
+async def models(
+    panel: str | None, agents: str | None, judges: str | None, *, offline: bool, seconds: float | None
+) -> list[Finding]:
     """The models that were named, or the services and weights that are at hand."""
-    named = chosen.panel is not None or chosen.agents is not None or chosen.judges is not None
     spec: PanelSpec
     services, found = list[str](), list[Finding]()
-    if named:
-        seats = (chosen.panel, chosen.agents, chosen.judges)
-        panel = choose(*seats, least=1) if chosen.agents or chosen.panel else None
-        if isinstance(panel, str):
-            return [Finding(panel, "ok", "needs no model")]
-        spec = panel or _judges_only(chosen)
+    if not (panel is None and agents is None and judges is None):
+        chosen = choose(panel, agents, judges, least=1) if agents or panel else choose("readers", None, judges)
+        if isinstance(chosen, str):
+            return [Finding(chosen, "ok", "needs no model")]
+        spec = chosen
         names = list(spec.seated)
         if not names:
             return [Finding(spec.name or "panel", "ok", "needs no model")]
@@ -147,12 +146,6 @@ def _known_models() -> PanelSpec:
         return PanelSpec(models=find().options)
     except MaciError:  # said already, by the check of the panels files
         return PanelSpec()
-
-
-def _judges_only(chosen: PanelOptions) -> PanelSpec:
-    panel = choose("readers", None, chosen.judges)
-    assert isinstance(panel, PanelSpec)
-    return panel
 
 
 def keyed_services(spec: PanelSpec) -> tuple[list[str], list[Finding]]:
