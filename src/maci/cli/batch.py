@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json as jsonlib
 import shlex
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,15 +24,12 @@ from maci.cli.options import (  # fmt: skip
     grouped,
 )
 from maci.errors import BudgetError, EnvironmentError_, InputError
+from maci.paths import run_dir
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
+    from maci.cli.progress import Progress
     from maci.debating.batch import Batch, Done
     from maci.llm.models import House
-
-_EVERY = 30.0
-"""Seconds between two lines where there is no terminal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +83,7 @@ def batch(
     from maci.cases.case import read_cases
     from maci.cli.batch_results import row, write
     from maci.cli.files import check_folder
+    from maci.cli.progress import Progress
     from maci.cli.seating import ASKING, begin, chosen, keep
     from maci.debating.batch import Batch, Done, entries
     from maci.seating.seating import Seating
@@ -97,7 +93,7 @@ def batch(
     read = list(read_cases(cases))
     if not read:
         raise InputError(f"{cases} holds no case: write one JSON object a line, with `question` and `outcomes`")
-    out = out or Path("maci-runs") / f"{datetime.now().astimezone():%Y%m%d-%H%M%S-%f}-batch"
+    out = out or run_dir("batch")
     check_folder(out)
     todo = entries(read, out)
     told: dict[int, Done] = {}
@@ -107,7 +103,7 @@ def batch(
         jobs=jobs, retry_failed=retry_failed, keep=keep,
     )  # fmt: skip
     broken = ""
-    view = _View(len(todo), silent=output.silent, plain=output.plain)
+    view = Progress(plain=output.plain, silent=output.silent)
     try:
         asyncio.run(_play(run, seating.house, told, view, json=output.json))
     except KeyboardInterrupt:
@@ -129,19 +125,26 @@ def batch(
     _conclude(rows, out)
 
 
-async def _play(run: Batch, house: House | None, told: dict[int, Done], view: _View, *, json: bool) -> None:
+async def _play(run: Batch, house: House | None, told: dict[int, Done], view: Progress, *, json: bool) -> None:
     printed = 0
     try:
         async with aclosing(run.run()) as results:  # type: ignore[type-var]
             async for done in results:
                 told[done.entry.number] = done
-                view.told(done, run)
+                _count(view, told, run)
                 while json and printed < len(run.entries) and (following := told.get(run.entries[printed].number)):
                     typer.echo(jsonlib.dumps(_full(following), ensure_ascii=False))
                     printed += 1
     finally:
         if house is not None:
             await house.aclose()
+
+
+def _count(view: Progress, told: Mapping[int, Done], run: Batch) -> None:
+    """Another case."""
+    failed, kept = sum(done.status == "failed" for done in told.values()), sum(done.kept for done in told.values())
+    words = _spent(run) + (f", {failed} failed" if failed else "")
+    view.at("cases", len(told), len(run.entries), kept=kept, beside=words)
 
 
 def _full(done: Done) -> dict[str, Any]:
@@ -203,52 +206,3 @@ def _conclude(rows: Sequence[Mapping[str, Any]], out: Path) -> None:
             f"the budget ended before {plural(len(budget) + len(waiting), 'case')} had an answer: raise --budget-tokens or "
             f"--budget-usd; with --out {shlex.quote(str(out))} --retry-failed what is answered is kept"
         )
-
-
-class _View:
-    """How far it is, on standard error: a bar on a terminal, a line now and then elsewhere."""
-
-    def __init__(self, total: int, *, silent: bool, plain: bool) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        from maci.cli.lines import Out
-
-        self._console = Out(stderr=True, highlight=False, no_color=plain)
-        self._total, self._silent, self._done, self._kept, self._failed = total, silent, 0, 0, 0
-        self._began = self._said = time.monotonic()
-        self._bar: Progress | None = None
-        if not silent and not plain and self._console.is_terminal:
-            columns = (
-                TextColumn("cases"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TimeRemainingColumn(),
-                TextColumn("{task.description}"),
-            )
-            self._bar = Progress(*columns, console=self._console, transient=True)
-            self._bar.add_task("", total=total)
-            self._bar.start()
-
-    def told(self, done: Done, batch: Batch) -> None:
-        """Another case."""
-        self._done += 1
-        self._kept += done.kept
-        self._failed += done.status == "failed"
-        if self._silent:
-            return
-        words = _spent(batch) + (f", {self._failed} failed" if self._failed else "")
-        if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], completed=self._done, description=words)
-            return
-        now, tenth = time.monotonic(), max(1, self._total // 10)
-        if (self._done % tenth and now - self._said < _EVERY) or (done.kept and self._done < self._total):
-            return
-        self._said, new = now, self._done - self._kept
-        left = (now - self._began) / max(1, new) * (self._total - self._done)
-        eta = f" · about {left:.0f} s left" if new and self._done < self._total else ""
-        self._console.print(f"{self._done}/{self._total}{eta} · {words}", markup=False, soft_wrap=True)
-
-    def close(self) -> None:
-        """Leave nothing half drawn."""
-        if self._bar is not None:
-            self._bar.stop()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import json as jsonlib
 import math
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -21,14 +20,13 @@ from maci.errors import EnvironmentError_, EvidenceError, InputError
 if TYPE_CHECKING:
     from maci.calibration.profile import Calibration, Outcome
     from maci.cases.case import Case
+    from maci.cli.progress import Progress
     from maci.config import Config
     from maci.controller.events import Event
     from maci.seating.seating import Seating
 
 _UNPLANNED = {"plan.enabled": False, "plan.acquire": 0}
 """Only the answers are looked at."""
-_EVERY = 30.0
-"""Seconds between two lines where there is no terminal."""
 
 
 def calibrate(
@@ -48,6 +46,7 @@ def calibrate(
 ) -> None:
     """Learn thresholds, the temperature of reported probabilities, and prediction sets from cases with known answers."""
     from maci.calibration.profile import to_toml
+    from maci.cli.progress import Progress
     from maci.cli.seating import chosen
     from maci.seating.seating import Seating
 
@@ -57,7 +56,8 @@ def calibrate(
     choice = chosen(PanelOptions(), settings, ReplyOptions(), _UNPLANNED, seed=seed, quiet=silent, corpus=corpus)
     teaching, held = _split(known, held_out, seed)
     try:
-        learnt, failed = _learn(teaching, held, Seating(choice), silent=silent)
+        with Progress(silent=silent) as progress:
+            learnt, failed = _learn(teaching, held, Seating(choice), progress)
     except KeyboardInterrupt:
         typer.echo(f"\ninterrupted; nothing was kept, and {out} is as it was: the same command starts anew", err=True)
         raise typer.Exit(130) from None
@@ -86,7 +86,7 @@ def calibrate(
 
 
 def _learn(
-    teaching: list[Case], held: list[Case], seating: Seating, *, silent: bool
+    teaching: list[Case], held: list[Case], seating: Seating, progress: Progress
 ) -> tuple[Calibration, list[tuple[str, str]]]:
     """What the cases teach, and those without an answer, each with the reason; those held out are debated under what was learnt."""
     from maci.calibration.profile import ENOUGH, calibrate, conformalise, observe
@@ -101,7 +101,7 @@ def _learn(
         return [event async for event in debate(replace(seated.opened, config=config), seated.table)]
 
     def teach(some: list[Case]) -> None:
-        for case in _track(some, "debating the development cases", silent=silent):
+        for case in progress.each(some, "development cases debated"):
             why = "no answer, or nobody named the `gold`"
             try:
                 outcome = observe(asyncio.run(play(case, seating.config)))
@@ -127,7 +127,7 @@ def _learn(
         own = {row.key: row.value for row in parameters(seating.config) if row.value != row.default}
         applied = build(seating.config.profile, {**learnt.settings, **own})
         tried: list[list[Event]] = []
-        for case in _track(held, "debating those held out, for prediction sets", silent=silent):
+        for case in progress.each(held, "held-out cases debated"):
             with suppress(EvidenceError):
                 tried.append(asyncio.run(play(case, applied)))
         learnt = conformalise(learnt, found, tried)
@@ -157,24 +157,6 @@ def _print_json(learnt: Calibration, failed: Sequence[tuple[str, str]], out: Pat
         "ece_before": learnt.ece_before, "ece_after": learnt.ece_after, "settings": dict(learnt.settings), "out": str(out),
     }  # fmt: skip
     typer.echo(jsonlib.dumps(found))
-
-
-def _track(cases: Sequence[Case], doing: str, *, silent: bool) -> Iterator[Case]:
-    """Each case; how far it is on standard error: a bar on a terminal, a line now and then elsewhere."""
-    from rich.progress import track
-
-    from maci.cli.lines import Out
-
-    screen, total = Out(stderr=True, highlight=False), len(cases)
-    if silent or screen.is_terminal:
-        yield from track(cases, doing, console=screen, disable=silent, transient=True)
-        return
-    said, tenth = time.monotonic(), max(1, total // 10)
-    for done, case in enumerate(cases, 1):
-        yield case
-        if done % tenth == 0 or time.monotonic() - said >= _EVERY:
-            said = time.monotonic()
-            screen.print(f"{doing}: {done}/{total}", markup=False, soft_wrap=True)
 
 
 def _split(known: list[Case], share: float, seed: int) -> tuple[list[Case], list[Case]]:

@@ -12,6 +12,7 @@ import typer
 
 from maci.cli.options import DataDir, Json, Plain
 from maci.errors import CheckFailed, InputError
+from maci.paths import data_dir
 
 if TYPE_CHECKING:
     from maci.lab.datasets import DataSet, Item
@@ -116,9 +117,9 @@ def verifying(
     json: Json = False,
 ) -> None:
     """Read every file that is here and compare its SHA-256; exits 1 where one differs."""
-    from maci.lab.datasets import SETS, data_folder, find
+    from maci.lab.datasets import SETS, find
 
-    folder = data_folder(data or context.obj)
+    folder = data_dir(data or context.obj)
     entries = [find(name)] if name else list(SETS.values())
     states = {entry.name: entry.state(folder) for entry in entries}
     if name and not any(state.here for state in states[name]):
@@ -140,10 +141,8 @@ def verifying(
 
 def _folder(given: Path | None) -> Path | None:
     """The folder of the data sets; none where nobody named one, which a list can live with."""
-    from maci.lab.datasets import data_folder
-
     try:
-        return data_folder(given)
+        return data_dir(given)
     except InputError:
         if given is not None:
             raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as jsonlib
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
@@ -14,6 +13,7 @@ from maci.cli.files import save
 from maci.cli.options import Json, Quiet
 from maci.cli.show import locate
 from maci.errors import InputError, MaciError, TranscriptError
+from maci.paths import slug
 
 if TYPE_CHECKING:
     from maci.record.transcript import Recording
@@ -112,7 +112,7 @@ def _several(
             failed[str(path)] = str(error)
             entries.append(Entry(name=name, error=str(error)))
             continue
-        link = f"{name}/report.{format}" if out is None else f"{index.stem}-{number}-{_slug(name)}.{format}"
+        link = f"{name}/report.{format}" if out is None else f"{index.stem}-{number}-{slug(name, 'debate')}.{format}"
         if out is not None or format == "html":
             written.append(save(index.parent / link, page))
         entries.append(Entry(name=name, link=f"./{quote(link)}", story=story))
@@ -122,7 +122,3 @@ def _several(
         typer.echo(page, nl=False)
         return written, failed
     return [save(index, page), *written], failed
-
-
-def _slug(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", name.casefold()).strip("-")[:40] or "debate"

@@ -11,6 +11,7 @@ import typer
 
 from maci.cli.options import Json, Quiet
 from maci.errors import MissingExtra
+from maci.paths import RUNS
 
 if TYPE_CHECKING:
     from maci.web.server import Settings
@@ -23,7 +24,7 @@ def serve(
     port: Annotated[int, typer.Option(help="Port; 0 takes a free one.", min=0, max=65535)] = 8642,
     dir: Annotated[
         Path, typer.Option("--dir", help="Folder of the debates, one folder each.", file_okay=False, metavar="RUNS")
-    ] = Path("maci-runs"),
+    ] = RUNS,
     studies: Annotated[Path, typer.Option(help="Folder of studies' results.", file_okay=False, metavar="DIR")] = Path(
         "studies-out"
     ),

@@ -20,11 +20,12 @@ from maci.errors import BadRequest, MaciError, WrongKey, install
 from maci.llm.families import family
 from maci.llm.keys import SERVICES, is_loopback, key_help
 from maci.llm.local.registry import WEIGHTS
-from maci.llm.local.weights import cache_dir, status
+from maci.llm.local.weights import status
 from maci.llm.model import Message, Reply, Request, Schema
 from maci.llm.usage import Usage
+from maci.paths import cache_dir, panel_files
 from maci.seating import choose
-from maci.seating.file import find, panel_files
+from maci.seating.file import find
 from maci.seating.models import Models
 from maci.seating.seating import Choice, key_for, open_house
 from maci.seating.spec import JudgeSpec, ModelSpec, PanelSpec, is_reader

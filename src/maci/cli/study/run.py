@@ -25,10 +25,10 @@ from maci.lab.study.run import Outcome, Progress, run_study
 from maci.lab.study.spec import Budget, Quick, StudySpec
 from maci.lab.study.store import open_store
 from maci.lab.study.study import Study, resolve
-from maci.llm.cache import default_path
 from maci.llm.local.registry import WEIGHTS
 from maci.llm.local.weights import status
 from maci.llm.usage import dollars
+from maci.paths import replies_file
 from maci.seating.seating import key_for
 from maci.seating.spec import PanelSpec
 from maci.story.words import plural
@@ -94,7 +94,7 @@ def _study(spec: StudySpec, options: StudyOptions, replies: ReplyOptions) -> Stu
         spec=spec,
         panel=resolve(spec),
         folder=None if options.data is None else options.data.resolve(),
-        cache=None if replies.no_cache else (replies.cache or default_path()).resolve(),
+        cache=None if replies.no_cache else (replies.cache or replies_file()).resolve(),
         offline=replies.offline,
     )
 
