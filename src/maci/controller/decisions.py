@@ -111,12 +111,12 @@ class Dialled:
     dials: Dials
     by_hand: bool
     choice: Choice | None = None
-    """How a schedule that learns came to them; not recorded before format 3."""
+    """How a schedule that learns came to them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """What to find out next, where the debate ends or pauses (format 4)."""
+    """What to find out next, where the debate ends or pauses."""
 
     type: Literal["planned"] = "planned"
     round: int
@@ -138,7 +138,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gained:
-    """What was found out, in bits: expected and come true (format 4)."""
+    """What was found out, in bits: expected and come true."""
 
     type: Literal["gained"] = "gained"
     round: int
@@ -201,9 +201,9 @@ class Finished:
     usd: float
     warnings: tuple[str, ...]
     spent: Spent | None = None
-    """Where the tokens went; not recorded before format 2."""
+    """Where the tokens went."""
     harm: Harm | None = None
-    """What was watched; this and the rest is not recorded before format 4."""
+    """What was watched."""
     rolled_back: RolledBack | None = None
     """The debate's own answer, where ``answer`` is that of round 0."""
     dissent: Dissent | None = None
@@ -214,7 +214,7 @@ class Finished:
     favoured: Favoured | None = None
     """What the utilities say to do, where some were given."""
     calibrated: bool | None = None
-    """Whether a calibration knows answers that come about like this one; not recorded before format 5."""
+    """Whether a calibration knows answers that come about like this one; ``None`` without an answer."""
 
 
 Decision = Initialized | Triaged | Gated | Weighed | Measured | Watched | Dialled | Planned | Gained | Finished

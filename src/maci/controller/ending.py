@@ -18,10 +18,9 @@ from maci.agents.argument import Argument
 from maci.controller.caution import Harm, PredictionSet, RolledBack
 from maci.controller.decisions import Decision, Finished, Minority, Spent
 from maci.controller.inputs import Acquired
-from maci.controller.reading import BY_STAGE, calibrated, is_calibrated, is_debated, widen
+from maci.controller.reading import calibrated, is_calibrated, widen
 from maci.controller.state import State, as_mapping, place
 from maci.controller.stop import StopReason
-from maci.controller.watch import FORMAT as WATCHED
 from maci.controller.watch import dissent, harm, support
 from maci.controller.watch import warnings as harm_warnings
 from maci.errors import BeliefError
@@ -131,7 +130,6 @@ def finish(
     """The result, from the last closed round; calls still under way count in full."""
     state = forfeit(state)
     given = None if state.mixture is None else _given(state, reason)
-    watched = state.opened.format >= WATCHED
     result = Finished(
         stop_reason=reason,
         detail=detail,
@@ -144,16 +142,14 @@ def finish(
         tokens=state.usage.tokens,
         usd=state.usage.usd,
         warnings=(*state.warnings, *complaints(state.acquired), *(() if given is None else given.warnings)),
-        spent=_spent(state) if state.opened.format >= 2 else None,
+        spent=_spent(state),
         harm=None if given is None else given.harm,
         rolled_back=None if given is None else given.rolled_back,
-        dissent=dissent(state, given.answer, given.distribution, reason) if given and watched else None,
-        abstained=abstention(state, given.answer, given.distribution, known=given.calibrated)
-        if given and watched
-        else None,
+        dissent=dissent(state, given.answer, given.distribution, reason) if given else None,
+        abstained=abstention(state, given.answer, given.distribution, known=given.calibrated) if given else None,
         prediction_set=given.prediction_set if given else None,
         favoured=_favoured(state, given) if given else None,
-        calibrated=given.calibrated if given and state.opened.format >= BY_STAGE else None,
+        calibrated=given.calibrated if given else None,
     )
     return replace(state, finished=result), (*decisions, result)
 
@@ -176,7 +172,7 @@ class _Given:
 def _given(state: State, reason: StopReason) -> _Given:
     """The debate's answer, or round 0's where `harm.rollback` prefers it."""
     assert state.mixture is not None
-    labels, debated = state.labels[: len(state.mixture)], is_debated(state)
+    labels, debated = state.labels[: len(state.mixture)], bool(state.history)
     own = labels[int(state.mixture.argmax())]
     found = harm(state, own)
     said = [] if found is None else harm_warnings(state, found)
@@ -188,7 +184,7 @@ def _given(state: State, reason: StopReason) -> _Given:
             support=found.support,
             opening_support=found.opening_support,
         )
-        mixture, debated = before, state.opened.format < BY_STAGE
+        mixture, debated = before, False
         said.append(
             f"rolled back to the round-0 vote: the debate moved to {own} with less admitted evidence for it "
             f"(S {found.support:.2f}) than for {found.opening_answer} (S {found.opening_support:.2f})"
@@ -200,7 +196,7 @@ def _given(state: State, reason: StopReason) -> _Given:
     fitting = [entry.id for entry in state.record if speaks_for(entry.argument, answer, state)]
     rationale = tuple(sorted(fitting, key=lambda i: state.merit[i], reverse=True))
     distribution = as_mapping(labels, calibrated(state, mixture, debated=debated))
-    held, note = predicted(state, distribution, debated=debated) if state.opened.format >= WATCHED else (None, "")
+    held, note = predicted(state, distribution, debated=debated)
     said += [note] if note else []
     if state.config.triage.enabled and not state.config.triage.learned_from:
         said.append(UNTAUGHT)

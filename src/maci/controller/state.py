@@ -116,7 +116,7 @@ class State:
     in_flight: Mapping[tuple[str, str, str], Usage] = field(default_factory=dict)
     """Calls that were sent and have not come back, with the most they can cost."""
     memory: Memory = field(default_factory=Memory)
-    """What the harm monitor and the minority report rest on; nothing before format 4."""
+    """What the harm monitor and the minority report rest on."""
     requests: tuple[Asked, ...] = ()
     """What agents would like to know."""
     closing: Closing | None = None

@@ -129,7 +129,7 @@ class Round:
     signals: Signals | None = None
     """``None`` as long as the round is open."""
     watched: Watched | None = None
-    """What may be harm; not recorded before format 4."""
+    """What may be harm; ``None`` where `harm.enabled` is off."""
     triaged: tuple[Triaged, ...] = ()
     """What triage decided in it, in order."""
     notes: tuple[str, ...] = ()

@@ -164,7 +164,7 @@ def test_a_budget_stop_of_the_record_ends_other_rules_too() -> None:
 
 
 def test_where_a_record_asked_something_rules_are_compared_up_to_there() -> None:
-    recording = read(Path(__file__).parents[2] / "transcripts" / "format-4.jsonl")
+    recording = read(Path(__file__).parents[2] / "transcripts" / "format-5.jsonl")
     events, rules = recording.events, recording.opened.config
     same = otherwise(events, rules)
     first = next(event for event in events if isinstance(event, Planned) and event.acquire)

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.calibration.stats import Interval, bootstrap_mean, wilson
+from maci.calibration.stats import Estimate, bootstrap_mean, wilson
 from maci.config import build
 from maci.controller.dials import Dials
 from maci.controller.history import ClosedRound, Measured
@@ -212,7 +212,7 @@ def context_matters(size: Size, rng: np.random.Generator) -> list[Verdict]:
     ]
 
 
-def _signed(found: Interval) -> str:
+def _signed(found: Estimate) -> str:
     return f"{found.value:+.3f} ({found.low:+.3f} to {found.high:+.3f})"
 
 
