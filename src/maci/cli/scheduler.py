@@ -15,7 +15,7 @@ from maci.cli.options import Json, Seed, Sets
 from maci.errors import InputError, MaciError
 
 if TYPE_CHECKING:
-    from maci.calibration.schedule_value import Forecast, Evaluation, Logged
+    from maci.calibration.schedule_value import Evaluation, Forecast, Logged
     from maci.calibration.schedules import Schedules, TaskState
     from maci.record.transcript import Recording
 
