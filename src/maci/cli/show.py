@@ -9,7 +9,7 @@ import typer
 
 from maci.cli.view import View
 from maci.controller.decisions import Finished
-from maci.controller.events import schema, tree
+from maci.controller.events import round_of, schema, tree
 from maci.errors import InputError
 from maci.record.replay import replay
 from maci.record.transcript import read
@@ -28,7 +28,7 @@ def run(path: Path, *, only: int | None, json: bool, plain: bool, quiet: bool) -
     if json:
         typer.echo(jsonlib.dumps([tree(event) for event in recording.events], ensure_ascii=False))
         return
-    last_round = max(getattr(event, "round", 0) for event in recording.events)
+    last_round = max(round_of(event) or 0 for event in recording.events)
     if only is not None and only > last_round:
         raise InputError(f"--round {only}: this debate has the rounds 0 to {last_round}")
     view = View(plain=plain, silent=quiet, only=only, full=True)

@@ -18,7 +18,6 @@ from typing import Any
 
 from maci.llm.local.weights import cache_dir
 from maci.llm.model import Reply, Request, Token
-from maci.llm.tokens import schema_json
 from maci.llm.usage import Usage
 
 
@@ -36,7 +35,7 @@ def request_key(identity: Mapping[str, Any] | str, request: Request) -> bytes:
     texts = [message.content.encode("utf-8", "surrogatepass") for message in request.messages]
     lengths = [(message.role, len(text)) for message, text in zip(request.messages, texts, strict=True)]
     schema = request.schema
-    form = "null" if schema is None else f"[{canonical(schema.name)},{schema_json(schema)}]"
+    form = "null" if schema is None else f"[{canonical(schema.name)},{schema.text}]"
     rest = (lengths, request.max_tokens, request.temperature, request.seed, request.sample, request.top_logprobs)
     return hashlib.sha256(b"".join((f"[{head},{form},{canonical(rest)}]".encode(), *texts))).digest()
 
