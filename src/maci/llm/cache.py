@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from maci.llm.model import Reply, Request, Token
-from maci.llm.tokens import schema_json
 from maci.llm.usage import Usage
 
 
@@ -30,7 +29,7 @@ def request_key(identity: Mapping[str, Any] | str, request: Request) -> bytes:
     texts = [message.content.encode("utf-8", "surrogatepass") for message in request.messages]
     lengths = [(message.role, len(text)) for message, text in zip(request.messages, texts, strict=True)]
     schema = request.schema
-    form = "null" if schema is None else f"[{canonical(schema.name)},{schema_json(schema)}]"
+    form = "null" if schema is None else f"[{canonical(schema.name)},{schema.text}]"
     rest = (lengths, request.max_tokens, request.temperature, request.seed, request.sample, request.top_logprobs)
     return hashlib.sha256(b"".join((f"[{head},{form},{canonical(rest)}]".encode(), *texts))).digest()
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from maci.agents.judges.crit import CritScore
+from maci.agents.judges.judge import Judge
 from maci.agents.judges.llm import LlmJudge
 from maci.errors import InputError, WrongKey
 from maci.lab.audit.judges.asking import Ask, ask_all
@@ -76,7 +77,7 @@ def test_a_wrong_key_ends_the_audit_at_once():
 
 
 def test_a_broken_judge_abstains_with_its_reason():
-    class Broken:
+    class Broken(Judge):
         name, family = "broken", "x"
 
         def ceiling(self, request):
@@ -94,7 +95,7 @@ def test_a_broken_judge_abstains_with_its_reason():
 def test_judges_with_a_memory_are_asked_one_after_the_other_and_backwards():
     asked = []
 
-    class Listening:
+    class Listening(Judge):
         name, family = "listening", "x"
 
         def ceiling(self, request):
