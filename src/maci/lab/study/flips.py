@@ -1,13 +1,13 @@
-"""How answers change over a debate: flips from one belief to another, accuracy after each round."""
+"""How answers change over a debate: flips from one belief to another."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from maci.calibration.stats import Interval, wilson
 from maci.errors import InputError
-from maci.lab.study.metrics import Scored, leads
+from maci.lab.study.metrics import Scored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,17 +57,3 @@ def flips(before: Sequence[Scored], after: Sequence[Scored]) -> Flips:
         stayed_correct=pairs.count((True, True)),
         stayed_wrong=pairs.count((False, False)),
     )
-
-
-def per_round(courses: Sequence[Sequence[Mapping[str, float]]], gold: Sequence[str | None]) -> tuple[Interval, ...]:
-    """Accuracy after round 0, 1, … of the longest course: (1/n) Σ 1[top of p⁽ᵐⁱⁿ⁽ᵗ'ᵀ⁾⁾ = gold], Wilson (1927).
-
-    A debate that has ended keeps its last answer, so every round has the same n: cases with a gold outcome and at least one belief.
-
-    >>> a, b = {"a": 0.9, "b": 0.1}, {"a": 0.1, "b": 0.9}
-    >>> [round(x.value, 2) for x in per_round([[a], [b, a, a], [b, b]], ["a", "a", "b"])]
-    [0.67, 1.0, 1.0]
-    """
-    known = [[leads(p, y) for p in course] for course, y in zip(courses, gold, strict=True) if course and y is not None]
-    rounds = max(map(len, known), default=0)
-    return tuple(wilson(sum(right[min(t, len(right) - 1)] for right in known), len(known)) for t in range(rounds))

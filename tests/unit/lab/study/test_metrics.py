@@ -12,7 +12,7 @@ from sklearn.metrics import brier_score_loss, log_loss, top_k_accuracy_score
 from maci.calibration.profile import ece
 from maci.calibration.stats import wilson
 from maci.errors import BeliefError, InputError
-from maci.lab.study.flips import flips, per_round
+from maci.lab.study.flips import flips
 from maci.lab.study.metrics import BINS, FLOOR, METRICS, compare, ece_of, measure, per_case, reliability, score, value
 from maci.lab.study.report.strata import agreement, strata
 
@@ -267,13 +267,6 @@ def test_flips_by_hand():
     assert math.isnan(flips([], []).harmed.value)
     with pytest.raises(InputError, match="same cases"):
         flips([right], [])
-
-
-def test_a_debate_that_has_ended_keeps_its_last_answer():
-    a, b = {"a": 0.9, "b": 0.1}, {"a": 0.1, "b": 0.9}
-    found = per_round([[a, b], [a], [b, b, a], [], [a, a, a]], ["a", "a", "a", "a", None])
-    assert [(round(x.value * 3), x.n) for x in found] == [(2, 3), (1, 3), (2, 3)]
-    assert per_round([], []) == ()
 
 
 def test_strata_are_thirds_or_given():
