@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from maci.acquisition.plan import Item
 from maci.acquisition.utilities import Favoured
 from maci.controller.caution import Dissent, Harm, PredictionSet, RolledBack, Watched
 from maci.controller.dials import Dials
+from maci.controller.history import Measured
 from maci.controller.policies.bandit import Choice
 from maci.controller.stop import StopReason
 from maci.controller.triage import Regime, Triaged
-from maci.moderator.analysis import Analysis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +34,14 @@ class Initialized:
     regime: Regime
     correct: bool | None
     notes: tuple[str, ...]
+    crit: ClassVar[None] = None
+    """No judge scores an opening."""
+    gain: ClassVar[None] = None
+    """Nothing comes before it."""
+
+
+Signals = Initialized | Measured
+"""The signals of a closed round, of the openings or of a later one: Q, D, O, CRIT and Î under one name everywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,30 +100,6 @@ class Weighed:
     """ω_u over the agents that have a belief."""
     mixture: Mapping[str, float]
     notes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """The four signals, gain, ratios and flags of a round."""
-
-    type: Literal["measured"] = "measured"
-    round: int
-    q: float | None
-    d: float | None
-    o: float | None
-    crit: float | None
-    crit_variance: float | None
-    entropy: float
-    """H(p⁽ᵗ⁾) in bits."""
-    gain: float
-    """Î⁽ᵗ⁾"""
-    shift: float
-    """TV(p⁽ᵗ⁾, p⁽ᵗ⁻¹⁾)"""
-    r_i: float
-    r_d: float | None
-    pi_i: bool
-    pi_d: bool
-    analysis: Analysis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

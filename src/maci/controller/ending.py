@@ -90,7 +90,7 @@ def abstention(state: State, answer: str, p: Mapping[str, float], *, known: bool
     if asked.need_evidence and state.history and not support(state.memory.grounds.values(), answer):
         return f"no admitted evidence speaks for {answer}"
     if asked.min_q is not None:
-        q = state.history[-1].q if state.history else None
+        q = state.history[-1].signals.q if state.history else None
         if q is None or q < asked.min_q:
             return f"evidence quality Q is {'undefined' if q is None else f'{q:.2f}'}, below {asked.min_q:.2f}"
     return None
@@ -265,7 +265,7 @@ def _cautions(state: State, reason: StopReason, mixture: Vector, answer: str, ra
     if len(state.beliefs) == 1 < len(state.agents) and state.stage != "single":
         (speaker,) = state.beliefs
         said.append(f"caution: only {speaker} ever spoke; this is its own belief, and no debate took place")
-    if state.history and state.slots and all(each.crit is None for each in state.history):
+    if state.history and state.slots and all(each.signals.crit is None for each in state.history):
         said.append("caution: no judge ever scored an argument")
     if state.history and not rationale:
         said.append(f"caution: no admitted argument speaks for {answer}")
@@ -298,7 +298,7 @@ def speaks_for(argument: Argument, outcome: str, state: State) -> bool:
 
 def in_words(reason: StopReason, state: State) -> str:
     """The figures behind a stop, in words."""
-    now, stop = state.history[-1], state.config.stop
+    now, stop = state.history[-1].signals, state.config.stop
     d = "undefined" if now.d is None else f"{now.d:.3f}"
     o = "undefined" if now.o is None else f"{now.o:.2f}"
     match reason:

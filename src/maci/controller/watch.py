@@ -26,7 +26,8 @@ import numpy as np
 
 from maci.agents.argument import Argument
 from maci.controller.caution import Dissent, Flip, Ground, Harm, Held, Memory, Move, Repeat, Said, Watched
-from maci.controller.decisions import Admission, CheckedCitation, Measured
+from maci.controller.decisions import Admission, CheckedCitation
+from maci.controller.history import Measured
 from maci.controller.reading import gold_index, widen
 from maci.controller.state import State, as_mapping, place
 from maci.controller.stop import StopReason
@@ -192,7 +193,7 @@ def _watched(
     went = {} if told else conformed(were, are, shown)
     new = len(after.admitted_spans) - len(before.admitted_spans) + told
     lately = memory.watched[-1].new_spans if memory.watched else 0
-    last = before.history[-1] if before.history else None
+    last = before.history[-1].signals if before.history else None
     gold = gold_index(after, labels)
     right = None if gold is None else {a: (were.get(a) == gold, are[a] == gold) for a in are if a in were}
     assert before.mixture is not None and after.mixture is not None
@@ -275,8 +276,8 @@ def harm(state: State, answer: str) -> Harm | None:
     opening = max(memory.opening, key=lambda y: memory.opening[y])
     gold = gold_index(state, state.labels)
     known = gold is not None
-    first, last = (history[0], history[-1]) if history else (None, None)
-    start_d = None if first is None else first.d_before
+    first, last = (history[0].signals, history[-1].signals) if history else (None, None)
+    start_d = history[0].progress.d_before if history else None
     grounds = memory.grounds.values()
     return Harm(
         moves=sum(w.moved for w in rounds),

@@ -21,7 +21,8 @@ from maci.agents.fake import FunctionAgent
 from maci.cases.outcomes import OutcomeSpace
 from maci.controller.acquiring import plan_for
 from maci.controller.caution import Watched
-from maci.controller.decisions import Finished, Gained, Measured, Planned, Weighed
+from maci.controller.decisions import Finished, Gained, Planned, Weighed
+from maci.controller.history import Measured
 from maci.controller.inputs import Acquired, Intervened, Surveyed, TurnTaken
 from maci.debating.loop import debate
 from maci.errors import ConfigError
