@@ -14,13 +14,13 @@ from maci.agents.judges.llm import LlmJudge
 from maci.errors import InputError, WrongKey
 from maci.lab.audit.judges.asking import Ask, ask_all
 from maci.lab.audit.judges.audit import Plan, audit
-from maci.lab.audit.judges.fake import PlantedJudge, arguments
 from maci.lab.audit.judges.probes import again, padded, signed, turned
 from maci.llm.budget import Ledger
 from maci.llm.cache import ResponseCache
 from maci.llm.client import Client
 from maci.llm.fake import FakeModel, FakeProvider
 from maci.llm.usage import Usage
+from planted_judges import PlantedJudge, arguments
 
 
 def graded(request):
