@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from maci.lab.study.flips import flips
 from sklearn.linear_model import LogisticRegression
 
 from maci.calibration.stats import wilson
@@ -31,7 +32,6 @@ from maci.lab.datasets import Item, Task, load
 from maci.lab.methods.maci import Maci
 from maci.lab.methods.method import Answer, Bench, Method
 from maci.lab.methods.single import WeightedAverage
-from maci.lab.study.flips import flips
 from maci.lab.study.metrics import Scored, compare, per_case, score, value
 from maci.lab.study.recorded import RecordedPanel
 from maci.paths import data_dir
