@@ -92,6 +92,7 @@ def _learn(
     from maci.calibration.profile import ENOUGH, calibrate, conformalise, observe
     from maci.config import build, parameters
     from maci.debating.loop import debate
+    from maci.story import Story
 
     found: list[Outcome] = []
     failed: list[tuple[str, str]] = []
@@ -126,10 +127,10 @@ def _learn(
     if held:
         own = {row.key: row.value for row in parameters(seating.config) if row.value != row.default}
         applied = build(seating.config.profile, {**learnt.settings, **own})
-        tried: list[list[Event]] = []
+        tried: list[Story] = []
         for case in progress.each(held, "held-out cases debated"):
             with suppress(EvidenceError):
-                tried.append(asyncio.run(play(case, applied)))
+                tried.append(Story.of(asyncio.run(play(case, applied))))
         learnt = conformalise(learnt, found, tried)
     return learnt, failed
 

@@ -16,7 +16,7 @@ from maci.cli.show import locate
 from maci.errors import InputError, MaciError
 
 if TYPE_CHECKING:
-    from maci.calibration.schedule_value import Estimate, Evaluation, Logged
+    from maci.calibration.schedule_value import Evaluation, Forecast, Logged
     from maci.calibration.schedules import Schedules, TaskState
     from maci.record.transcript import Recording
 
@@ -257,7 +257,7 @@ def _verdicts(result: Evaluation, left_out: dict[str, int], kind: str, task: str
     return "\n".join(lines)
 
 
-def _say(one: Estimate) -> str:
+def _say(one: Forecast) -> str:
     if one.value is None:
         return one.why
     if one.low is None or one.high is None:

@@ -32,6 +32,7 @@ from maci.moderator.belief import lean, temper
 from maci.moderator.conformal import COVERAGES
 from maci.seating.opening import opening
 from maci.seating.tables import Tables
+from maci.story import Story
 
 
 def test_a_planted_bias_is_found_and_taken_off():
@@ -112,8 +113,9 @@ def test_a_calibration_for_another_encoder_is_refused(outcomes, tmp_path: Path):
 
 
 def test_debates_of_two_panels_make_no_calibration(outcomes):
-    strange = dataclasses.replace(outcomes[0], made_for="paper: x; no judges | fake-hash/64")
-    with pytest.raises(InputError, match="a calibration is of one panel, and these debates are of 'paper: x"):
+    opened, *rest = outcomes[0].events
+    strange = observe([dataclasses.replace(opened, panel="paper"), *rest])
+    with pytest.raises(InputError, match=r"a calibration is of one panel, and these debates are of .* and of 'paper: "):
         calibrate([*outcomes, strange])
 
 
@@ -144,7 +146,7 @@ def test_the_command_writes_the_file_and_says_what_it_learnt(tmp_path: Path):
 
 def test_thresholds_are_the_corrected_quantiles_of_the_held_out_cases(outcomes, tmp_path: Path):
     found = calibrate(outcomes)
-    learnt = conformalise(found, outcomes, [o.events for o in outcomes])
+    learnt = conformalise(found, outcomes, [o.story for o in outcomes])
     score, n = learnt.settings["calibration.score"], len(outcomes)
     by_hand = []
     for o in outcomes:
@@ -163,9 +165,9 @@ def test_thresholds_are_the_corrected_quantiles_of_the_held_out_cases(outcomes, 
 def test_a_truth_nobody_named_is_infinitely_far_and_a_debate_without_an_answer_says_nothing(outcomes):
     opened, *rest, end = outcomes[0].events
     strange = dataclasses.replace(opened, case=dataclasses.replace(opened.case, gold=None))
-    assert nonconformity_of([strange, *rest, end], "lac") == math.inf
+    assert nonconformity_of(Story.of([strange, *rest, end]), "lac") == math.inf
     silent = dataclasses.replace(end, answer=None, distribution={})
-    assert nonconformity_of([opened, *rest, silent], "lac") is None
+    assert nonconformity_of(Story.of([opened, *rest, silent]), "lac") is None
 
 
 def dev_file(path: Path, n: int) -> Path:
