@@ -6,6 +6,7 @@ first answer · 130 interrupted.
 
 from __future__ import annotations
 
+import errno
 import gc
 import io
 import os
@@ -26,7 +27,7 @@ from maci.cli.commands.reading import plan, replay, report, show
 from maci.cli.commands.scheduler import schedulers
 from maci.cli.commands.serve import serve
 from maci.cli.commands.study import studies
-from maci.errors import MaciError, exit_code
+from maci.errors import InputError, MaciError, exit_code
 
 EXITS = (
     "Exit codes: 0 done, 1 a check failed, 2 wrong use or input, 3 provider or environment, "
@@ -72,6 +73,11 @@ def main() -> None:
     except MaciError as error:
         _complain(f"maci: {error}")
         sys.exit(exit_code(error))
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        _complain(f"maci: {str(error.filename)[:60]}… is longer than the name of a file can be: correct it")
+        sys.exit(InputError.exit)
     except KeyboardInterrupt:
         _complain("interrupted")
         sys.exit(130)

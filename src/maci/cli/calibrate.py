@@ -24,6 +24,7 @@ from maci.config import Config, build, parameters
 from maci.controller.events import Event
 from maci.debating.loop import debate
 from maci.errors import EnvironmentError_, EvidenceError, InputError
+from maci.files.parse import read_lines
 from maci.seating.seating import Choice
 
 _UNPLANNED = ("plan.enabled=false", "plan.acquire=0")
@@ -34,19 +35,7 @@ _EVERY = 30.0
 
 def read_cases(path: Path) -> Iterator[Case]:
     """Cases of a JSONL file, one a line."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise InputError(f"cannot read {path}: it is not UTF-8 text; save it as UTF-8") from error
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                data = jsonlib.loads(line)
-            except ValueError as error:
-                raise InputError(f"{path}, line {number}: not JSON: {error}") from error
-            yield parse_case(data, f"{path}, line {number}")
+    return (parse_case(data, f"{path}, line {number}") for number, data in read_lines(path))
 
 
 def run(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from maci.errors import InputError
+from maci.files.parse import parse
 
 
 def data_folder(given: Path | None = None) -> Path:
@@ -99,10 +100,7 @@ def json_lines(path: Path, needed: Collection[str] = ()) -> Iterator[dict[str, A
             for number, line in enumerate(file, 1):
                 if not line.strip():
                     continue
-                try:
-                    entry = json.loads(line)
-                except json.JSONDecodeError as error:
-                    raise InputError(f"{path}, line {number} is not JSON: {error.msg}") from error
+                entry = parse(line, "JSON", f"{path}, line {number}")
                 if not isinstance(entry, dict):
                     raise InputError(f"{path}, line {number} is {type(entry).__name__}, not a JSON object")
                 if missing := [key for key in needed if key not in entry]:

@@ -19,6 +19,7 @@ import numpy as np
 
 from maci.calibration.stats import RESAMPLES, Interval, bootstrap, bootstrap_mean
 from maci.errors import EnvironmentError_, InputError
+from maci.files.parse import read_lines
 from maci.lab.audit.contentiousness.ranking import macro_auc, resampled, spearman_of
 from maci.lab.audit.contentiousness.sample import Spoken
 
@@ -80,15 +81,13 @@ def _plain(text: str) -> str:
 def read_guesses(path: Path, levels: int) -> dict[str, int | None]:
     """Item → guess from 1 to ``levels``; ``None`` where it was left open."""
     try:
-        body = path.read_text(encoding="utf-8-sig")
+        if path.suffix == ".jsonl":
+            rows = [data for _, data in read_lines(path)]
+        else:
+            rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {path}: {error}") from error
-    try:
-        lines = [line for line in body.splitlines() if line.strip()]
-        rows = (
-            [json.loads(line) for line in lines] if path.suffix == ".jsonl" else list(csv.DictReader(io.StringIO(body)))
-        )
-    except (ValueError, csv.Error) as error:
+    except csv.Error as error:
         raise InputError(f"{path} is not what --export wrote, filled in: {error}") from error
     found: dict[str, int | None] = {}
     for number, row in enumerate(rows, 1):

@@ -27,6 +27,7 @@ import numpy as np
 
 from maci.calibration.stats.correlation import Rows, auc, spearman
 from maci.errors import EnvironmentError_, InputError
+from maci.files.parse import read_lines
 from maci.lab.audit.judges.agreement import alpha
 from maci.lab.audit.judges.estimate import Estimate, Indices, Sampling, undefined
 from maci.lab.audit.judges.items import Item
@@ -162,18 +163,18 @@ def _cell(text: str) -> str:
 
 
 def _rows(file: Path) -> list[dict[str, Any]]:
+    if file.suffix == ".jsonl":
+        return [data for _, data in read_lines(file)]
     try:
         text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {file}: {error}") from error
-    try:
-        if file.suffix == ".jsonl":
-            return [json.loads(line) for line in text.splitlines() if line.strip()]
-    except ValueError as error:
-        raise InputError(f"{file}: not JSON: {error}") from error
     head = text.partition("\n")[0]
     separator = ";" if head.count(";") > head.count(",") else ","  # some spreadsheets write semicolons
-    return list(csv.DictReader(io.StringIO(text, newline=""), delimiter=separator))
+    try:
+        return list(csv.DictReader(io.StringIO(text, newline=""), delimiter=separator))
+    except csv.Error as error:
+        raise InputError(f"cannot read {file}: {error}") from error
 
 
 def imported(file: Path, items: Sequence[Item]) -> Rows:
