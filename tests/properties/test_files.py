@@ -14,8 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from maci.acquisition.utilities import load_stakes
-from maci.cases.case import load_case
-from maci.cli.calibrate import read_cases
+from maci.cases.case import load_case, read_cases
 from maci.config import load
 from maci.errors import MaciError
 from maci.evidence.corpus import Corpus

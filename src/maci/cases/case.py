@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,7 +15,7 @@ from maci.cases.outcomes import OutcomeSpace, canonical, normal
 from maci.errors import BeliefError, CaseError, InputError
 from maci.files.bounds import Beyond, check_data
 from maci.files.data import load
-from maci.files.parse import parse, read, read_bytes
+from maci.files.parse import parse, read, read_bytes, read_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,3 +259,8 @@ def load_case(name: str) -> Case:
     near = difflib.get_close_matches(name, [*cases, *_beside(name)], n=3)
     hint = f"did you mean {', '.join(near)}?" if near else "`maci cases` lists the built-in ones"
     raise CaseError(f"no case file and no built-in case named {name!r}: {hint}")
+
+
+def read_cases(path: Path) -> Iterator[Case]:
+    """Cases of a JSONL file, one a line."""
+    return (parse_case(data, f"{path}, line {number}") for number, data in read_lines(path))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import re
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,11 +19,12 @@ from maci.cases.case import Case
 from maci.config import parameters
 from maci.controller.decisions import Finished
 from maci.controller.events import Event
-from maci.controller.inputs import Opened
+from maci.controller.inputs import JudgeAbstention, Opened, TurnFailed
 from maci.debating.loop import debate
 from maci.errors import InputError, MaciError
 from maci.llm.budget import Ledger
 from maci.llm.usage import Bound, Usage
+from maci.paths import slug
 from maci.record.replay import replay
 from maci.record.transcript import Transcript, read
 from maci.seating.seating import Seated
@@ -87,8 +87,7 @@ def entries(cases: Sequence[Case], out: Path) -> tuple[Entry, ...]:
     writer = TypeAdapter(Case)
     for number, case in enumerate(cases, 1):
         digest = hashlib.sha256(writer.dump_json(case)).hexdigest()[:8]
-        plain = re.sub(r"[^a-z0-9]+", "-", (case.id or case.question).casefold())[:40].strip("-") or "case"
-        name = f"{plain}-{digest}"
+        name = f"{slug(case.id or case.question)}-{digest}"
         seen[name] = seen.get(name, 0) + 1
         found.append(Entry(number, case, out / (name if seen[name] == 1 else f"{name}-{seen[name]}")))
     return tuple(found)
@@ -180,8 +179,9 @@ class Batch:
                     events.append(event)
             self.keep(seated.opened, path)
         except MaciError as error:
-            fatal = bool(getattr(error, "fatal", False))
-            return Done(entry=entry, status="failed", path=path, events=tuple(events), error=str(error), fatal=fatal)
+            return Done(
+                entry=entry, status="failed", path=path, events=tuple(events), error=str(error), fatal=error.fatal
+            )
         return _told(Done(entry=entry, status="done", path=path, events=tuple(events)))
 
     def _again(self, result: Finished) -> bool:
@@ -250,7 +250,9 @@ def _told(done: Done) -> Done:
     result = done.result
     if result is None:
         return replace(done, status="waiting")
-    fatal = any(getattr(event, "fatal", False) for event in done.events) and not done.kept
+    fatal = (
+        any(isinstance(event, TurnFailed | JudgeAbstention) and event.fatal for event in done.events) and not done.kept
+    )
     if result.stop_reason == "error":
         return replace(done, status="failed", error=result.detail, fatal=fatal)
     if result.answer is None:

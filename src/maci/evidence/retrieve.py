@@ -23,8 +23,8 @@ from maci.evidence.encode import Encoder
 from maci.evidence.encoders.cache import CachedEncoder
 from maci.evidence.lexical import Lexical, normal_text
 from maci.evidence.span import Span, estimate_tokens
+from maci.paths import EMBEDDINGS
 
-EMBEDDINGS = "embeddings.sqlite"
 """Where an index folder keeps its embeddings."""
 
 _CORE = 0.9
@@ -38,7 +38,7 @@ class Retriever:
 
     ``depth``: candidates per result asked for. ``folder``: where the lexical index is kept between runs.
     Embeddings are computed when first needed; :meth:`warm` computes all of them. Give a
-    :class:`~maci.evidence.encode.CachedEncoder` to keep them.
+    :class:`~maci.evidence.encoders.cache.CachedEncoder` to keep them.
     """
 
     def __init__(

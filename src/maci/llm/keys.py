@@ -19,7 +19,6 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +28,7 @@ from urllib.parse import urlsplit
 
 from maci.errors import ConfigError, InputError, WrongKey
 from maci.files.parse import parse
+from maci.paths import keys_file
 
 
 class Key:
@@ -165,19 +165,6 @@ def is_loopback(url: str) -> bool:
     return host in ("localhost", "::1") or host.startswith("127.") or host.endswith(".localhost")
 
 
-def keys_file(environ: Mapping[str, str] = os.environ) -> Path:
-    """The file keys may be in."""
-    if chosen := environ.get("MACI_KEYS"):
-        return Path(chosen).expanduser()
-    if sys.platform == "win32":
-        home = Path(environ.get("APPDATA") or Path.home() / "AppData" / "Roaming")
-    elif sys.platform == "darwin":
-        home = Path.home() / "Library" / "Application Support"
-    else:
-        home = Path(environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-    return home / "maci" / "keys.toml"
-
-
 def _read(environ: Mapping[str, str]) -> tuple[Path, Mapping[str, str]]:
     """The file and what is in it. Never says a value: a broken line may hold a key."""
     path = keys_file(environ)
@@ -191,6 +178,8 @@ def _read(environ: Mapping[str, str]) -> tuple[Path, Mapping[str, str]]:
         return path, {}
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read ({type(error).__name__}): correct it or remove it") from None
+    except ConfigError:
+        raise
     except InputError as error:
         where = re.search(r"at line \d+", str(error))
         raise ConfigError(

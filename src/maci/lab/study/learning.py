@@ -26,7 +26,7 @@ from maci.controller.events import Event
 from maci.controller.policies.bandit import Arms, Learned
 from maci.controller.policies.learning import lessons
 from maci.debating.loop import debate
-from maci.errors import BudgetError
+from maci.errors import BudgetError, is_fatal
 from maci.lab.datasets import Item
 from maci.lab.methods.maci import Maci, changed, played, summary
 from maci.lab.methods.method import Answer, Bench, Method
@@ -34,6 +34,7 @@ from maci.lab.methods.session import Session
 from maci.llm.usage import Usage
 from maci.record.replay import replay
 from maci.seating.opening import opening
+from maci.story import Story
 
 LESSONS = 100
 
@@ -72,21 +73,21 @@ class Course:
             if isinstance(given, Exception):
                 raise given
             return given
-        return summary(await self._play(item, part))
+        return summary(Story.of(await self._play(item, part)))
 
     async def _teach(self, item: Item) -> None:
         """Debate a dev item and keep what it taught. What fails teaches nothing; the end of the run's budget ends it."""
         try:
             events = await self._play(item, "dev")
-            answer = summary(events)
+            answer = summary(Story.of(events))
         except BudgetError:
             raise
         except Exception as error:
-            if getattr(error, "fatal", False):
+            if is_fatal(error):
                 raise
             self._given[item.id] = error
             return
-        if answer.out_of_budget and getattr(self._bench.ledger, "reached", None) is not None:
+        if answer.out_of_budget and self._bench.ledger is not None and self._bench.ledger.reached is not None:
             raise BudgetError("the run's budget ended while the schedule was being taught on dev")
         for lesson in lessons(replay(events).state.history, self._config, self._arms):
             self._arms = self._arms.taught(lesson)
@@ -195,12 +196,12 @@ async def learn_stages(lesson: Lesson, items: Sequence[Item], bench: Bench, seed
         assert item.case.gold is not None
         async with turnstile:
             case = replace(item.case, gold=None, hidden={})
-            events = await played(case, taught, seed)
+            story = Story.of(await played(case, taught, seed))
             await asyncio.sleep(0)
-        answer = summary(events)  # raises what would end every answer
+        answer = summary(story)  # raises what would end every answer
         if answer.out_of_budget and _the_runs(bench, answer.usage + answer.judge_usage):
             raise BudgetError("the budget ended while learning from dev debates; nothing was learnt")
-        return trial(events, item.case.gold), answer.usage + answer.judge_usage, answer.calls + answer.judge_calls
+        return trial(story, item.case.gold), answer.usage + answer.judge_usage, answer.calls + answer.judge_calls
 
     asked = sorted((item for item in items if item.case.gold is not None), key=lambda item: item.id)
     tasks = [asyncio.ensure_future(play(item)) for item in asked]

@@ -10,11 +10,11 @@ The debates are held: each on disk as it goes, none held twice, whatever breaks 
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from maci.agents.contentiousness import Words
 from maci.cases.case import Case, builtin_cases, load_case
@@ -23,6 +23,7 @@ from maci.controller.events import Event
 from maci.controller.inputs import Opened
 from maci.debating.loop import debate
 from maci.errors import EnvironmentError_, InputError
+from maci.paths import slug
 from maci.record.transcript import Transcript, read
 from maci.seating.table import Table
 
@@ -94,18 +95,18 @@ class Plan:
         """Most tokens of one debate."""
         return None if self.tokens is None else self.tokens // len(self.sittings)
 
-    def settings(self, sitting: Sitting) -> tuple[str, ...]:
-        """What is set for one debate, as ``--set`` takes it."""
-        ceiling = () if self.share is None else (f"budget.tokens={self.share}",)
-        return (
-            "dials.schedule=fixed",
-            f"dials.cl_fixed={sitting.level:g}",
-            f"stop.min_rounds={self.rounds}",
-            f"stop.max_rounds={self.rounds}",
-            "dispersion.gate=off",
-            f"agents.tone={sitting.words}",
-            *ceiling,
-        )
+    def settings(self, sitting: Sitting) -> dict[str, Any]:
+        """What is set for one debate, by full keys."""
+        ceiling = {} if self.share is None else {"budget.tokens": self.share}
+        return {
+            "dials.schedule": "fixed",
+            "dials.cl_fixed": sitting.level,
+            "stop.min_rounds": self.rounds,
+            "stop.max_rounds": self.rounds,
+            "dispersion.gate": "off",
+            "agents.tone": sitting.words,
+            **ceiling,
+        }
 
 
 def topics_of(names: Sequence[str]) -> dict[str, Case]:
@@ -118,10 +119,12 @@ def topics_of(names: Sequence[str]) -> dict[str, Case]:
     built_in = builtin_cases()
     for name in names or TOPICS:
         case = built_in[name] if name in built_in else load_case(name)
-        slug = re.sub(r"[^a-z0-9]+", "-", (case.id or case.title or case.question).casefold())[:40].strip("-") or "case"
-        if slug in found:
-            raise InputError(f"--topics: {name} is called {slug} like one before it: give each case an `id` of its own")
-        found[slug] = case
+        folder = slug(case.id or case.title or case.question)
+        if folder in found:
+            raise InputError(
+                f"--topics: {name} is called {folder} like one before it: give each case an `id` of its own"
+            )
+        found[folder] = case
     return found
 
 

@@ -1,0 +1,314 @@
+"""What `maci doctor` looks at: this machine, keys, and models. Each check says what it found and, where something is wrong, the fix."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import platform
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+from maci import __version__
+from maci.agents.judges.panel import check_families
+from maci.errors import BadRequest, MaciError, WrongKey, install
+from maci.llm.families import family
+from maci.llm.keys import SERVICES, is_loopback, key_help
+from maci.llm.local.registry import WEIGHTS
+from maci.llm.local.weights import status
+from maci.llm.model import Message, Provider, Reply, Request, Schema
+from maci.llm.usage import Usage
+from maci.paths import cache_dir, panel_files
+from maci.seating import choose
+from maci.seating.file import find
+from maci.seating.models import Models
+from maci.seating.seating import Choice, key_for, open_house
+from maci.seating.spec import JudgeSpec, ModelSpec, PanelSpec, is_reader
+from maci.story.words import plural
+
+State = Literal["ok", "warning", "problem"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the doctor."""
+
+    subject: str
+    state: State
+    says: str
+    usage: Usage = field(default_factory=Usage)
+
+
+_EXTRAS: Mapping[str, tuple[str, ...]] = {
+    "dense": ("onnxruntime", "tokenizers"),
+    "pdf": ("pypdf",),
+    "eval": ("scipy", "sklearn"),
+    "local": ("xllamacpp",),
+    "litellm": ("litellm",),
+}
+
+
+def machine() -> Iterator[Finding]:
+    """Python, the package, its extras, folders and files."""
+    version = platform.python_version()
+    fine = sys.version_info >= (3, 11)
+    yield Finding("python", "ok" if fine else "problem", version if fine else f"{version}: MACI needs 3.11 or newer")
+    yield Finding("maci", "ok", __version__)
+    have = [extra for extra, modules in _EXTRAS.items() if all(find_spec(module) for module in modules)]
+    lack = [extra for extra in _EXTRAS if extra not in have]
+    more = f"; not installed: {', '.join(lack)} ({install(lack[0])})" if lack else ""
+    yield Finding("extras", "ok", f"{', '.join(have) or 'none'}{more}")
+    yield _writable(cache_dir())
+    try:
+        found, files = find(), list(panel_files())
+    except MaciError as error:
+        yield Finding("panels", "problem", str(error))
+    else:
+        where = f" in {', '.join(map(str, files))}" if files else "; docs/panels.md says how to write some"
+        about = f"{len(found.panels)} with a name, {plural(len(found.models), 'entry')} about models{where}"
+        yield Finding("panels", "ok", about)
+
+
+def _writable(folder: Path) -> Finding:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        return Finding(
+            "cache", "problem", f"{folder} cannot be written ({error.strerror}): point MACI_CACHE at a folder that can"
+        )
+    return Finding("cache", "ok", str(folder))
+
+
+async def models(
+    panel: str | None, agents: str | None, judges: str | None, *, offline: bool, seconds: float | None
+) -> list[Finding]:
+    """The models that were named, or the services and weights that are at hand."""
+    spec: PanelSpec
+    services, found = list[str](), list[Finding]()
+    if not (panel is None and agents is None and judges is None):
+        chosen = choose(panel, agents, judges, least=1) if agents or panel else choose("readers", None, judges)
+        if isinstance(chosen, str):
+            return [Finding(chosen, "ok", "needs no model")]
+        spec = chosen
+        names = list(spec.seated)
+        if not names:
+            return [Finding(spec.name or "panel", "ok", "needs no model")]
+    else:
+        spec = _known_models()
+        services, found = keyed_services(spec)
+        names = local_models()
+    house = open_house(spec, Choice(no_cache=True, offline=True))  # the doctor fetches no weights
+    try:
+        asked = [ask_model(house, m, spec.options(m), offline=offline, seconds=seconds or _patience(m)) for m in names]
+        listed = (
+            []
+            if offline
+            else [ask_service(house, service, spec.options(f"{service}/"), seconds or 30.0) for service in services]
+        )
+        answers = await asyncio.gather(*asked)
+        found += _families(spec)
+        for finding in await asyncio.gather(*listed):
+            if finding is not None:
+                found.append(finding)
+        return [*found, *(finding for answer in answers for finding in answer)]
+    finally:
+        await house.aclose()
+
+
+def _families(spec: PanelSpec) -> list[Finding]:
+    """Whether the judges may judge these debaters."""
+
+    def members(seats: Sequence[JudgeSpec]) -> list[tuple[str, str]]:
+        models = [(seat.name or seat.model, seat.model) for seat in seats if not is_reader(seat.model)]
+        return [(name, spec.options(model).family or family(model)) for name, model in models]
+
+    allowed = str(spec.settings.get("crit.same_family", False)).lower() == "true"
+    try:
+        warnings = check_families(members(spec.agents), members(spec.judges or ()), allowed)
+    except MaciError as error:
+        return [Finding("families", "problem", str(error))]
+    return [Finding("families", "warning", warning) for warning in warnings]
+
+
+def _patience(model: str) -> float:
+    """Seconds a model may take: one of this machine has to be loaded first."""
+    return 180.0 if model.startswith("local/") else 30.0
+
+
+def _known_models() -> PanelSpec:
+    try:
+        return PanelSpec(models=find().options)
+    except MaciError:  # said already, by the check of the panels files
+        return PanelSpec()
+
+
+def keyed_services(spec: PanelSpec) -> tuple[list[str], list[Finding]]:
+    """Services to ask when nothing is named: those with a key, and those on this machine; and what stands in the way."""
+    names, keys = [], 0
+    for name, service in SERVICES.items():
+        given = spec.options(f"{name}/")
+        try:
+            key = key_for(f"{name}/", given)
+        except WrongKey as error:
+            if given.key_env is not None:
+                return [], [Finding(name, "problem", str(error))]
+            continue
+        except MaciError as error:
+            return [], [Finding("keys", "problem", str(error))]
+        keys += key is not None
+        if key is not None or is_loopback(given.base_url or service.base_url):
+            names.append(name)
+    if keys:
+        return names, []
+    example = key_help("openai")
+    return names, [Finding("keys", "warning", f"none found; for models of a provider, for example: {example}")]
+
+
+def local_models() -> list[str]:
+    """Models whose weights are on this machine."""
+    return [f"local/{name}" for name, weight in WEIGHTS.items() if weight.extra == "local" and status(name).present]
+
+
+async def ask_service(models: Models, name: str, given: ModelSpec, seconds: float) -> Finding | None:
+    """Whether a service is there and takes our key; ``None``: one of this machine that is not running, which nobody asked for."""
+    key = key_for(f"{name}/", given)
+    try:
+        async with asyncio.timeout(seconds):
+            offers = await models.model(f"{name}/any").provider.models()
+    except (MaciError, TimeoutError) as error:
+        return None if key is None else Finding(name, "problem", _said(error, f"{name}/any", seconds))
+    source = f"takes the key from {key.source}, " if key else ""
+    names = ", ".join(offers[:_NAMES]) + (" …" if len(offers) > _NAMES else "")
+    listed = f"{plural(len(offers), 'model')}{': ' if names else ''}{names}"
+    return Finding(name, "ok", f"{source}{listed}; to try one: maci doctor --agents {name}/NAME")
+
+
+_NAMES = 20
+"""Most models a service is listed with."""
+_REASONING = 2000
+"""Tokens for a model that thinks before it answers."""
+_TOO_FEW = re.compile(r"(?i)higher max_(completion_)?tokens|output limit was reached")
+_PING = Request(messages=(Message("user", "Say yes."),), max_tokens=1, temperature=0.0)
+_FORM = Schema(
+    "check",
+    {
+        "type": "object",
+        "properties": {"fine": {"type": "boolean"}},
+        "required": ["fine"],
+        "additionalProperties": False,
+    },
+)
+_ASK = Request(
+    messages=(Message("user", 'Answer with the JSON object {"fine": true} and nothing else.'),),
+    max_tokens=64,
+    schema=_FORM,
+    temperature=0.0,
+)
+
+
+async def ask_model(models: Models, name: str, given: ModelSpec, *, offline: bool, seconds: float) -> list[Finding]:
+    """Everything about one model: key or weights, one token from it, and whether it can be held to a form."""
+    before = _at_hand(name, given)
+    local = name.startswith("local/")
+    if any(finding.state == "problem" for finding in before):
+        return before
+    if offline and not local:
+        return [*before, Finding(name, "warning", "not asked (--offline)")]
+    try:
+        model = models.model(name)
+        async with asyncio.timeout(seconds):
+            usage, formed = await _try(model.provider)
+    except (MaciError, TimeoutError) as error:
+        return [*before, Finding(name, "problem", _said(error, name, seconds))]
+    usd = 0.0 if model.price is None else model.price.usd(usage)
+    cost = ", price unknown" if model.price is None else "" if usd else ", free"
+    counted = Usage(prompt=usage.prompt, generated=usage.generated, usd=usd)
+    return [
+        *before,
+        Finding(name, "ok", f"answers, family {model.family}{cost}", counted),
+        _structured(name, model.provider.structured, formed),
+    ]
+
+
+async def _try(provider: Provider) -> tuple[Usage, Reply]:
+    """One token, then a form. A model that reasons first needs more for it, and some servers say so with an error."""
+    usage = Usage()
+    try:
+        usage = (await provider.send(_PING)).usage
+    except BadRequest as error:
+        if not _TOO_FEW.search(str(error)):
+            raise
+    for most in (_ASK.max_tokens, _REASONING):
+        try:
+            formed: Reply = await provider.send(replace(_ASK, max_tokens=most))
+        except BadRequest as error:
+            if most == _REASONING or not _TOO_FEW.search(str(error)):
+                raise
+            continue
+        usage += formed.usage
+        if not formed.truncated:
+            break
+    return usage, formed
+
+
+def _structured(name: str, held: bool, reply: Reply) -> Finding:
+    try:
+        followed = isinstance(json.loads(reply.text)["fine"], bool)
+    except (ValueError, LookupError, TypeError):
+        followed = False
+    if followed and held:
+        return Finding(name, "ok", "structured output: follows a JSON schema")
+    if followed:
+        why = "the server takes no schema; replies are checked, and repaired once"
+    elif reply.truncated:
+        why = f"it used {_REASONING:,} tokens without an answer; if it reasons this long, raise agents.max_tokens and crit.max_tokens"
+    else:
+        why = "it did not follow a simple form; expect turns that cannot be read"
+    return Finding(name, "warning", f"structured output: {why}")
+
+
+def _at_hand(name: str, given: ModelSpec) -> list[Finding]:
+    """What can be said of a model without asking it."""
+    provider, _, rest = name.partition("/")
+    if provider == "local":
+        return [_weights(name, rest)]
+    if provider == "litellm":
+        if find_spec("litellm") is None:
+            return [Finding(name, "problem", f"needs the extra `litellm`: {install('litellm')}")]
+        return []
+    try:
+        key = key_for(name, given)
+    except MaciError as error:
+        return [Finding(name, "problem", _said(error, name, 0).removesuffix(", then run `maci doctor`"))]
+    return [Finding(name, "ok", f"key from {key.source}")] if key is not None else []
+
+
+def _weights(name: str, rest: str) -> Finding:
+    from maci.llm.local.gguf import source_of
+
+    if find_spec("xllamacpp") is None:
+        return Finding(name, "problem", f"needs the extra `local`: {install('local')}")
+    try:
+        source_of(rest)
+    except MaciError as error:
+        return Finding(name, "problem", _said(error, name, 0))
+    if rest not in WEIGHTS:
+        return Finding(name, "ok", "weights of your own")
+    now = status(rest)
+    size = f"{now.size / 1e6:,.0f} MB"
+    if now.present:
+        return Finding(name, "ok", f"weights are here, {size}")
+    return Finding(name, "problem", f"weights are not here ({size}): maci models pull {rest}")
+
+
+def _said(error: BaseException, name: str, seconds: float) -> str:
+    if isinstance(error, TimeoutError):
+        return f"no answer within {seconds:g} s: check the network, or allow more with --timeout"
+    return str(error).removeprefix(f"{name}: ").removeprefix(f"{name} ").removesuffix(" `maci doctor` tests it")
