@@ -15,7 +15,6 @@ from typing import Any, Protocol
 from maci.errors import InputError, MaciError
 from maci.files.bounds import BYTES, Beyond, Kind, check_size, check_text, harmless
 from maci.files.data import load, unpack
-from maci.files.worker import ask
 
 
 class _Bytes(Protocol):
@@ -83,7 +82,11 @@ def parse(data: bytes | str, kind: Kind, where: str) -> Any:
 def _parsed(text: str, kind: Kind) -> Any:
     if kind != "YAML":
         check_text(text, kind)
-    return load(text, kind) if kind == "JSON" or harmless(text, kind) else unpack(ask(kind, text=text))
+    if kind == "JSON" or harmless(text, kind):
+        return load(text, kind)
+    from maci.files.worker import ask
+
+    return unpack(ask(kind, text=text))
 
 
 def _decode(data: bytes, where: str) -> str:
