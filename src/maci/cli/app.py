@@ -6,6 +6,7 @@ first answer · 130 interrupted.
 
 from __future__ import annotations
 
+import errno
 import gc
 import io
 import os
@@ -17,7 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from maci import __version__
-from maci.errors import MaciError, exit_code
+from maci.errors import InputError, MaciError, exit_code
 
 COMMANDS = {
     "debate": "Debate one case.",
@@ -101,6 +102,11 @@ def main() -> None:
     except MaciError as error:
         _complain(f"maci: {error}")
         sys.exit(exit_code(error))
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        _complain(f"maci: {str(error.filename)[:60]}… is longer than the name of a file can be: correct it")
+        sys.exit(InputError.exit)
     except KeyboardInterrupt:
         _complain("interrupted")
         sys.exit(130)

@@ -67,7 +67,7 @@ def _share(text: str) -> float:
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")]
 Plain = Annotated[bool, typer.Option("--plain", help="No colour, no bars: for pipes and screen readers.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the result.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="TOML file with settings.", dir_okay=False)]
 Sets = Annotated[
     list[str] | None, typer.Option("--set", help="key=value; `maci config` lists the keys.", metavar="KEY=VALUE")

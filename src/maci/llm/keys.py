@@ -19,7 +19,6 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +26,8 @@ from types import MappingProxyType
 from typing import NoReturn
 from urllib.parse import urlsplit
 
-from maci.errors import ConfigError, WrongKey
+from maci.errors import ConfigError, InputError, WrongKey
+from maci.files.parse import parse
 from maci.paths import keys_file
 
 
@@ -171,14 +171,16 @@ def _read(environ: Mapping[str, str]) -> tuple[Path, Mapping[str, str]]:
     try:
         if os.name == "posix" and path.is_file() and path.stat().st_mode & 0o077:
             raise ConfigError(f"{path} holds keys and others may read it: run `chmod 600 {path}`")
-        entries = tomllib.loads(path.read_text(encoding="utf-8"))
+        entries = parse(path.read_text(encoding="utf-8"), "TOML", str(path))
     except FileNotFoundError:
         if environ.get("MACI_KEYS"):
             raise ConfigError(f"MACI_KEYS is {path}, and there is no such file: correct it or unset it") from None
         return path, {}
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read ({type(error).__name__}): correct it or remove it") from None
-    except tomllib.TOMLDecodeError as error:
+    except ConfigError:
+        raise
+    except InputError as error:
         where = re.search(r"at line \d+", str(error))
         raise ConfigError(
             f'{path} is not TOML ({where[0] if where else "at its end"}): write one key a line, as in openai = "…"'

@@ -16,9 +16,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from maci.cases.case import read_data
 from maci.config import build
 from maci.errors import ConfigError
+from maci.files.parse import read
 from maci.llm.keys import SERVICES, host_of
 from maci.paths import PANELS, config_dir, panel_files
 from maci.seating.spec import AgentSpec, JudgeSpec, ModelSpec, PanelSpec, agents_of, judges_of
@@ -104,7 +104,7 @@ def _check_keys(file: PanelsFile, path: Path) -> None:
 
 def load_panels(path: Path) -> PanelsFile:
     """Read one panels file."""
-    data = read_data(path)
+    data = read(path)
     if data is None:
         return PanelsFile()
     if not isinstance(data, Mapping):

@@ -16,11 +16,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from maci.acquisition.utilities import Stakes, read_stakes, written
-from maci.cases.case import Case, Document, builtin_cases, parse_case, parse_text
+from maci.cases.case import Case, Document, builtin_cases, parse_case
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import full_key, load, parameters
 from maci.controller.inputs import Opened
 from maci.errors import CaseError, ConfigError, EvidenceError, InputError
+from maci.files.parse import kind_of, parse
 from maci.seating.file import find
 from maci.seating.seating import Choice
 from maci.web.server import Limits
@@ -182,25 +183,7 @@ def _case_data(file: Upload, limits: Limits) -> Any:
         raise CaseError(f"{file.plain_name}: a case file is YAML, TOML or JSON ({', '.join(CASE_KINDS)})")
     if len(file.data) > limits.case_file:
         raise CaseError(f"{file.plain_name} has {len(file.data):,} bytes; a case file has {limits.case_file:,} at most")
-    try:
-        text = file.data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise CaseError(f"{file.plain_name} is not a text file (UTF-8)") from error
-    if file.suffix in (".yaml", ".yml"):
-        _no_references(text, file.plain_name)
-    return parse_text(text, file.suffix, file.plain_name)
-
-
-def _no_references(text: str, name: str) -> None:
-    """A few lines of YAML that refer to one another can stand for gigabytes."""
-    import yaml
-
-    try:
-        for token in yaml.scan(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-            if isinstance(token, yaml.AliasToken):
-                raise CaseError(f"{name} refers to itself (*name in YAML): write it out in full")
-    except yaml.YAMLError:
-        return  # said better where it is read
+    return parse(file.data, kind_of(file.suffix), file.plain_name)
 
 
 def _with(case: Case, form: Mapping[str, str], uploads: Sequence[Upload], limits: Limits) -> Case:
@@ -239,7 +222,9 @@ def _documents(uploads: Sequence[Upload], limits: Limits) -> list[Document]:
             path = Path(folder) / f"{number}{upload.suffix}"  # never the sender's name
             path.write_bytes(upload.data)
             try:
-                spans = list(read_document(path, upload.plain_name, ReadOptions(max_bytes=limits.file)))
+                spans = list(
+                    read_document(path, upload.plain_name, ReadOptions(max_bytes=limits.file, seconds=limits.seconds))
+                )
             except Unreadable as error:
                 raise EvidenceError(f"{upload.plain_name}: {error}") from error
             found += [Document(span.text, source=span.source, label=span.label) for span in spans]
@@ -303,15 +288,13 @@ def _stakes(text: str) -> Stakes | None:
     """Utilities as they were typed, a line for each action."""
     if not text.strip():
         return None
-    _no_references(text, "Utilities")
-    return read_stakes(parse_text(text, ".yaml", "Utilities"), "Utilities")
+    return read_stakes(parse(text, "YAML", "Utilities"), "Utilities")
 
 
 def _seed(text: str) -> int:
-    try:
-        return int(text.strip() or 0)
-    except ValueError as error:
-        raise InputError(f"seed is {text!r}: give a whole number") from error
+    if not re.fullmatch(r"\d{0,18}", text.strip()):
+        raise InputError(f"seed is {text[:40]!r}: give a whole number, 0 or more")
+    return int(text.strip() or 0)
 
 
 def person(form: Mapping[str, str]) -> str:

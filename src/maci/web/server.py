@@ -40,6 +40,8 @@ class Limits:
     files: int = 20
     file: int = 8 << 20
     """Bytes of one file of evidence."""
+    seconds: int = 20
+    """Of computing that reading one of them may take."""
     case_file: int = 1 << 20
     text: int = 2_000_000
     """Characters of all evidence together."""

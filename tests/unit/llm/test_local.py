@@ -149,6 +149,17 @@ def test_what_is_no_gguf_file_is_said_to_be_none(tmp_path: Path, data: bytes) ->
         training_context(path)
 
 
+def test_a_header_without_end_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.gguf"
+    with path.open("wb") as file:
+        file.write(b"GGUF" + bytes(12) + (1 << 60).to_bytes(8, "little"))
+        file.write((7).to_bytes(8, "little") + b"general" + (9).to_bytes(4, "little"))
+        file.write((8).to_bytes(4, "little") + (1 << 60).to_bytes(8, "little"))
+        file.truncate(1 << 32)
+    with pytest.raises(ModelError, match=r"x\.gguf has a header of more than 4 MB: download it again"):
+        training_context(path)
+
+
 def test_cores_counts_siblings_once_and_keeps_to_a_containers_share(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
