@@ -26,7 +26,7 @@ from typing import Any, BinaryIO, Protocol
 
 from maci.errors import MaciError, ModelError, UnknownModel, WrongKey
 from maci.llm.local.registry import WEIGHTS
-from maci.llm.local.weights import Progress, pull
+from maci.llm.local.weights import Progress, is_offline, pull
 
 _SIZES = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
 _STRING, _LIST = 8, 9
@@ -202,6 +202,7 @@ def _download(repository: str, file: str, *, offline: bool, progress: Progress) 
     except ImportError:
         raise ModelError(f"local/hf:{repository}/{file} needs huggingface_hub: pip install huggingface_hub") from None
     progress(file, 0, 0)
+    offline = offline or is_offline()
     try:
         return str(hf_hub_download(repository, file, local_files_only=offline, **_bar(hf_hub_download, file, progress)))
     except MaciError:
