@@ -55,6 +55,13 @@ Cache = Annotated[
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Keep no replies, ask models every time.")]
 Offline = Annotated[bool, typer.Option("--offline", help="Fetch no weights: use those that are here.")]
+TrustRecord = Annotated[
+    bool,
+    typer.Option(
+        "--trust-record",
+        help="With --resume: use hosts, keys and code that only the record names, not your configuration.",
+    ),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Send nothing: estimate tokens and dollars.")]
 Risk = Annotated[
     float | None,

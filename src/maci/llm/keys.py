@@ -20,7 +20,6 @@ import difflib
 import ipaddress
 import os
 import re
-import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from typing import NoReturn
 from urllib.parse import urlsplit
 
 from maci.errors import ConfigError, WrongKey
+from maci.paths import keys_file
 
 
 class Key:
@@ -177,19 +177,6 @@ def is_loopback(url: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:  # a name
         return host == "localhost" or host.endswith(".localhost")
-
-
-def keys_file(environ: Mapping[str, str] = os.environ) -> Path:
-    """The file keys may be in."""
-    if chosen := environ.get("MACI_KEYS"):
-        return Path(chosen).expanduser()
-    if sys.platform == "win32":
-        home = Path(environ.get("APPDATA") or Path.home() / "AppData" / "Roaming")
-    elif sys.platform == "darwin":
-        home = Path.home() / "Library" / "Application Support"
-    else:
-        home = Path(environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-    return home / "maci" / "keys.toml"
 
 
 def _read(environ: Mapping[str, str]) -> tuple[Path, Mapping[str, str]]:

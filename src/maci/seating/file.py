@@ -5,7 +5,7 @@ user's configuration folder, where a name in the former hides the same name in t
 docs/schemas. Keys are never in it.
 
 A file that lies in the working directory may have come with a folder of somebody else's: it may name a provider's key for that
-provider's own host, and other variables for servers on this machine. The user's own file, and one that ``MACI_PANELS`` names, are trusted.
+provider's own host, and other variables for servers on this machine. The user's own file and one that ``MACI_PANELS`` names are trusted.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,10 +23,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from maci.cases.case import read_data
 from maci.config import build
 from maci.errors import ConfigError
+from maci.paths import PANELS, config_dir, panel_files
 from maci.seating.spec import AgentSpec, JudgeSpec, ModelSpec, PanelSpec, agents_of, judges_of
 from maci.seating.trust import leak
-
-NAME = "maci-panels.yaml"
 
 
 def _seat(value: Any) -> Any:
@@ -90,33 +88,13 @@ class Found:
         return seats | {name for name in self.models if "/" in name}
 
 
-def config_dir() -> Path:
-    """Where the user's own settings are."""
-    if sys.platform == "win32":
-        return Path(os.environ.get("APPDATA") or Path.home() / "AppData" / "Roaming") / "maci"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "maci"
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "maci"
-
-
-def panel_files() -> Iterator[Path]:
-    """The panels files there are, the one that counts most first."""
-    if chosen := os.environ.get("MACI_PANELS"):
-        path = Path(chosen).expanduser()
-        if not path.is_file():
-            raise ConfigError(f"MACI_PANELS is {chosen}, and there is no such file: correct it or unset it")
-        yield path
-        return
-    yield from (path for path in (Path(NAME), config_dir() / "panels.yaml") if path.is_file())
-
-
 def find() -> Found:
     """All named panels and models of the panels files."""
     panels: dict[str, tuple[NamedPanel, Path]] = {}
     models: dict[str, tuple[ModelSpec, Path]] = {}
     for path in panel_files():
         file = load_panels(path)
-        if not os.environ.get("MACI_PANELS") and path == Path(NAME):
+        if not os.environ.get("MACI_PANELS") and path == Path(PANELS):
             _check_keys(file, path)
         panels = {**{name: (panel, path) for name, panel in file.panels.items()}, **panels}
         models = {**{name: (model, path) for name, model in file.models.items()}, **models}

@@ -43,7 +43,9 @@ def leak(name: str, given: ModelSpec, *, any_secret: bool = False) -> str:
     known = SERVICES.get(provider)
     url = given.base_url or (known.base_url if known else "")
     if provider == "litellm" and ("://" in name or given.extra or not is_loopback(url or "http://localhost")):
-        return "let litellm, which finds keys itself, send one elsewhere"  # base_url, extra.api_base, an address as a name
+        return (
+            "let litellm, which finds keys itself, send one elsewhere"  # base_url, extra.api_base, an address as a name
+        )
     owner = owner_of(given.key_env or "")
     astray = any_secret and not is_loopback(url) if owner is None else service_at(provider, given.base_url) is not owner
     return f"send {given.key_env} to {host_of(url) or provider}" if given.key_env and astray else ""

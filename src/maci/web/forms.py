@@ -274,13 +274,17 @@ def models() -> tuple[str, ...]:
 
 
 def _check_models(text: str, any_model: bool) -> None:
-    """Visitors name readers and models of the panels files; with ``any_model`` others too, but no paths, addresses and files of the hub."""
+    """Visitors name readers and models of the panels files; with ``any_model`` others too, but no paths, addresses or hub files."""
     known = models()
     for name in filter(None, (part.strip() for part in text.split(","))):
         if is_reader(name) or name in known or (any_model and is_hosted(name)):
             continue
         some = f"choose among {', '.join(known)} and reader" if known else "only readers can be chosen"
-        more = "" if any_model else ". The operator can add models to a panels file, or start `maci serve` with --allow-models"
+        more = (
+            ""
+            if any_model
+            else ". The operator can add models to a panels file, or start `maci serve` with --allow-models"
+        )
         raise ConfigError(f"{name} is not a model of this server: {some}{more}")
 
 

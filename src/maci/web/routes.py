@@ -73,7 +73,13 @@ async def new(request: Request) -> HTMLResponse:
     limits = desk_of(request).settings.limits
     return HTMLResponse(
         new_page(
-            given, builtin_cases(), forms.panels(), forms.evidence_kinds(), limits, visit_of(request), models=forms.models()
+            given,
+            builtin_cases(),
+            forms.panels(),
+            forms.evidence_kinds(),
+            limits,
+            visit_of(request),
+            models=forms.models(),
         )
     )
 

@@ -30,6 +30,7 @@ from maci.cli.options import (
     Risk,
     Seed,
     Sets,
+    TrustRecord,
     check_cache,
 )
 
@@ -66,6 +67,7 @@ def ask(
         Path | None, typer.Option(help="Folder for transcript.jsonl (default: maci-runs/…).", file_okay=False)
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the broken run in --out.")] = False,
+    trust_record: TrustRecord = False,
     seed: Seed = 0,
     json: Json = False,
     plain: Plain = False,
@@ -82,7 +84,7 @@ def ask(
     check_cache(cache, no_cache)
     given = {"budget.tokens": budget_tokens, "budget.usd": budget_usd, "triage.worth": worth, "answer.risk": risk}
     choice = Choice(
-        panel=panel, agents=agents, judges=judges, corpus=corpus, profile=profile, config=config,
+        panel=panel, agents=agents, judges=judges, corpus=corpus, profile=profile, config=config, trust_record=trust_record,
         sets=(*(sets or ()), *(f"{key}={value}" for key, value in given.items() if value is not None)),
         seed=seed, cache=cache, no_cache=no_cache, offline=offline, quiet=json or quiet,
     )  # fmt: skip

@@ -30,6 +30,7 @@ from maci.cli.options import (
     Risk,
     Seed,
     Sets,
+    TrustRecord,
     check_cache,
 )
 
@@ -73,6 +74,7 @@ def debate(
         Path | None, typer.Option(help="Folder for transcript.jsonl (default: maci-runs/…).", file_okay=False)
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the broken debate in --out.")] = False,
+    trust_record: TrustRecord = False,
     task: Annotated[
         str | None,
         typer.Option(
@@ -94,7 +96,7 @@ def debate(
     choice = Choice(
         panel=panel, agents=agents, judges=judges, corpus=corpus, profile=profile, config=config,
         sets=(*(sets or ()), *(f"{key}={value}" for key, value in own.items() if value is not None)),
-        seed=seed, cache=cache, no_cache=no_cache, offline=offline, source=source, quiet=json or quiet,
+        seed=seed, cache=cache, no_cache=no_cache, offline=offline, trust_record=trust_record, source=source, quiet=json or quiet,
         stakes=None if utilities is None else load_stakes(utilities), stakes_from=str(utilities or ""),
     )  # fmt: skip
     run(

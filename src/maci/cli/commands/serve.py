@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from maci.cli.options import Json, Quiet
+from maci.paths import RUNS
 
 
 def serve(
@@ -17,7 +18,7 @@ def serve(
     port: Annotated[int, typer.Option(help="Port; 0 takes a free one.", min=0, max=65535)] = 8642,
     dir: Annotated[
         Path, typer.Option("--dir", help="Folder of the debates, one folder each.", file_okay=False, metavar="RUNS")
-    ] = Path("maci-runs"),
+    ] = RUNS,
     studies: Annotated[Path, typer.Option(help="Folder of studies' results.", file_okay=False, metavar="DIR")] = Path(
         "studies-out"
     ),
@@ -25,6 +26,12 @@ def serve(
         str | None,
         typer.Option(help="What visitors must know (default: none on this machine, else one is made and printed)."),
     ] = None,
+    allow_models: Annotated[
+        bool,
+        typer.Option(
+            "--allow-models", help="Visitors may name any provider's models, not only those of your panels files."
+        ),
+    ] = False,
     open_browser: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -35,4 +42,5 @@ def serve(
     """
     from maci.cli.serve import run
 
-    run(host=host, port=port, runs=dir, studies=studies, token=token, browser=open_browser, json=json, quiet=quiet)
+    run(host=host, port=port, runs=dir, studies=studies, token=token, any_model=allow_models,
+        browser=open_browser, json=json, quiet=quiet)  # fmt: skip
