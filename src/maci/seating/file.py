@@ -4,8 +4,8 @@ Read from ``$MACI_PANELS`` if that is set; else from ``maci-panels.yaml`` in the
 user's configuration folder, where a name in the former hides the same name in the latter. Its JSON Schema is published in
 docs/schemas. Keys are never in it.
 
-A file that lies in the working directory may have come with a folder of somebody else's: it may name a provider's key for that
-provider's own host, and other variables for servers on this machine. The user's own file and one that ``MACI_PANELS`` names are trusted.
+A file in the working directory may have come with somebody else's folder: it may name a provider's key for that provider's own
+host, and other variables for servers on this machine. The user's own file and one that ``MACI_PANELS`` names are trusted.
 """
 
 from __future__ import annotations

@@ -76,9 +76,9 @@ def resumed(opened: Opened, choice: Choice, own: Found) -> PanelSpec | str:
         )
     if differences and not choice.trust_record:
         raise ConfigError(
-            f"the record names what your own configuration does not: {'; '.join(differences)}. Anybody may have written it. "
-            "Put models into your panels file, or repeat the options it was begun with; if you trust the record, resume it at the "
-            "command line with `maci debate --resume --out DIR --trust-record`"
+            f"the record names what your own configuration does not: {'; '.join(differences)}. A record can come from "
+            "anyone. Add the models to your panels file, or repeat the options the debate was started with. If you trust the record, "
+            "resume it at the command line: `maci debate --resume --out DIR --trust-record`"
         )
     return panel if isinstance(panel, str) else panel.model_copy(update={"models": {**own.options, **other}})
 
