@@ -156,6 +156,8 @@ def _play(seated: Seated, transcript: Transcript, recorded: Sequence[Event], vie
 
     command = "ask" if seated.opened.config.triage.enabled else "debate"
     again = f"maci {command} --resume --out {shlex.quote(str(transcript.path.parent))}"
+    if choice.source is not None:  # a record is not trusted with one
+        again += f" --source {shlex.quote(choice.source)}"
     if choice.no_cache or choice.cache is not None:
         again += " --no-cache" if choice.no_cache else f" --cache {shlex.quote(str(choice.cache))}"
     try:

@@ -86,7 +86,8 @@ def record(
     }
     agents = tuple(Seat(f"a{n}", "x") for n in range(len(names)))
     return Opened(
-        format=FORMAT, case=make_case(), config=settings("crit.enabled=false", *sets), encoder=f"{load_encoder().name}+adapted", seed=0, version="0",
+        format=FORMAT, case=make_case(), config=settings("crit.enabled=false", *sets),
+        encoder=f"{load_encoder().name}+adapted", seed=0, version="0",
         agents=agents, judges=(), panel="--agents", table=table, source=source,
     )  # fmt: skip
 
