@@ -1,4 +1,4 @@
-"""The checklists of CONTRIBUTING.md work: a dummy provider, method and data set are added to a copy of the package as it says, and used."""
+"""The checklists of CONTRIBUTING.md work: a dummy of each kind is added to a copy of the package as it says, and used."""
 
 from __future__ import annotations
 
@@ -73,7 +73,8 @@ def coins(folder, _seed=0):
     """Which side is up."""
     sides = (folder / "coins.txt").read_text().split()
     space = OutcomeSpace(kind="closed", labels=("heads", "tails"))
-    items = [Item(id=f"coin-{n}", case=Case(question="Which side is up?", outcomes=space, gold=side, id=f"coin-{n}")) for n, side in enumerate(sides)]
+    cases = [Case(question="Which side is up?", outcomes=space, gold=side, id=f"coin-{n}") for n, side in enumerate(sides)]
+    items = [Item(id=case.id, case=case) for case in cases]
     return Task(name="coins", dev=tuple(items[:1]), test=tuple(items[1:]))
 
 

@@ -320,7 +320,6 @@ def choice_of(form: Mapping[str, str], *, any_model: bool = False) -> Choice:
         seed=_seed(form.get("seed", "")),
         stakes=_stakes(form.get("utilities", "")),
         stakes_from="Utilities",
-        quiet=True,
     )
 
 
