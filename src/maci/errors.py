@@ -46,6 +46,8 @@ class MaciError(Exception):
     exit = 1
     about = ""
     """The field of a form or a request that it is about, where that is known."""
+    fatal = False
+    """Nothing that needs what failed can succeed: a debate with it is over."""
 
 
 @contextmanager
@@ -98,7 +100,6 @@ class MissingExtra(EnvironmentError_):
     """An optional dependency is not installed."""
 
     fatal = True
-    """Nothing that needs it can succeed: a debate with it is over."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs the package {package!r}: {install(extra)}")
@@ -109,10 +110,10 @@ class ModelError(EnvironmentError_):
     """Weights or a provider that do not answer.
 
     ``retry``: the same request may succeed later. ``charged``: it may have cost something although nothing came of it.
-    ``fatal``: no request to this model can succeed, a debate with it is over.
+    ``fatal``: no request to this model can succeed.
     """
 
-    retry = charged = fatal = False
+    retry = charged = False
     retry_after: float | None = None
     """Seconds the provider asked us to wait."""
 
@@ -216,6 +217,15 @@ def exit_code(error: BaseException) -> int:
     if isinstance(error, MaciError):
         return error.exit
     return 130 if isinstance(error, KeyboardInterrupt) else 1
+
+
+def is_fatal(error: BaseException) -> bool:
+    """Whether nothing else can succeed either, as with a wrong key.
+
+    >>> is_fatal(WrongKey("no")), is_fatal(CaseError("no question")), is_fatal(ValueError())
+    (True, False, False)
+    """
+    return isinstance(error, MaciError) and error.fatal
 
 
 def said(error: BaseException) -> str:

@@ -186,9 +186,7 @@ def check_models(spec: PanelSpec, house: House | None, fetch: Fetch) -> None:
         return
     for name in spec.seated:
         with concerning(spec.field(name)):
-            check = getattr(house.model(name).provider, "check", None)
-            if check is not None:
-                check()
+            house.model(name).provider.check()
     for name in spec.seated:
         with concerning(spec.field(name)):
             key_for(name, spec.options(name))
