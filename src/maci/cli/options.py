@@ -170,6 +170,13 @@ class RunOptions:
         Path | None, typer.Option(help="Folder for transcript.jsonl (default: maci-runs/…).", file_okay=False)
     ] = None
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the broken debate in --out.")] = False
+    trust_record: Annotated[
+        bool,
+        typer.Option(
+            "--trust-record",
+            help="With --resume: use hosts, keys and code that only the record names, not your configuration.",
+        ),
+    ] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,12 @@ def serve(
         str | None,
         typer.Option(help="What visitors must know (default: none on this machine, else one is made and printed)."),
     ] = None,
+    allow_models: Annotated[
+        bool,
+        typer.Option(
+            "--allow-models", help="Visitors may name any provider's models, not only those of your panels files."
+        ),
+    ] = False,
     open_browser: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -48,7 +54,7 @@ def serve(
         import uvicorn  # noqa: F401
     except ImportError as error:
         raise MissingExtra(error.name or "fastapi", "web", "maci serve") from error
-    settings = with_token({"runs": dir, "studies": studies, "port": port}, host, token)
+    settings = with_token({"runs": dir, "studies": studies, "port": port, "any_model": allow_models}, host, token)
 
     def ready(now: Settings) -> None:
         where = address(now)

@@ -52,6 +52,10 @@ class Encoder(Protocol):
         """One unit-length row per text, in order; an empty text gives a zero row."""
 
 
+SHIPPED = frozenset({"wordllama", "minilm", "minilm-last"})
+"""Encoders that load no code and no weights but pinned ones."""
+
+
 def load_encoder(
     name: str = "wordllama",
     *,
@@ -79,7 +83,7 @@ def load_encoder(
     if scheme == "st" and rest:
         from maci.evidence.encoders.plugin import SentenceTransformerEncoder
 
-        return SentenceTransformerEncoder(rest, offline=offline)
+        return SentenceTransformerEncoder(rest, offline=offline or weights.is_offline())
     if colon and scheme and rest:
         from maci.evidence.encoders.plugin import load_plugin
 

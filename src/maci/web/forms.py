@@ -20,10 +20,12 @@ from maci.cases.case import Case, Document, builtin_cases, parse_case
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import full_key, load, parameters
 from maci.controller.inputs import Opened
-from maci.errors import CaseError, ConfigError, EvidenceError, InputError
+from maci.errors import CaseError, ConfigError, EvidenceError, InputError, concerning
 from maci.files.parse import kind_of, parse
 from maci.seating.file import find
 from maci.seating.seating import Choice
+from maci.seating.spec import is_reader
+from maci.seating.trust import is_hosted
 from maci.web.server import Limits
 
 _ELSEWHERE = {"budget.tokens", "budget.usd", "plan.acquire", "crit.enabled"}
@@ -169,12 +171,13 @@ def _outcomes(text: str) -> list[str] | str:
     parts = text.splitlines() if len(text.strip().splitlines()) > 1 else text.split(",")
     found = [part.strip() for part in parts if part.strip()]
     if len(found) < 2:
-        raise CaseError(
-            f"possible outcomes: there is only {found[0]!r}. Name two or more, one a line or between commas, or leave the field "
-            "empty and the agents name them"
-            if found
-            else "possible outcomes: no name stands between the commas. Name two or more, or leave the field empty"
-        )
+        with concerning("outcomes"):
+            raise CaseError(
+                f"possible outcomes: there is only {found[0]!r}. Name two or more, one a line or between commas, or leave the field "
+                "empty and the agents name them"
+                if found
+                else "possible outcomes: no name stands between the commas. Name two or more, or leave the field empty"
+            )
     return found
 
 
@@ -250,19 +253,40 @@ def settings_of(text: str) -> tuple[str, ...]:
     return tuple(sets)
 
 
-def choice_of(form: Mapping[str, str]) -> Choice:
+def models() -> tuple[str, ...]:
+    """Language models that the operator's panels files name: those that visitors can choose."""
+    return tuple(sorted(name for name in find().mentioned if not is_reader(name)))
+
+
+def _check_models(text: str, any_model: bool) -> None:
+    """Visitors name readers and models of the panels files; with ``any_model`` others too, but no paths, addresses or hub files."""
+    known = models()
+    for name in filter(None, (part.strip() for part in text.split(","))):
+        if is_reader(name) or name in known or (any_model and is_hosted(name)):
+            continue
+        some = f"choose among {', '.join(known)} and reader" if known else "only readers can be chosen"
+        more = (
+            ""
+            if any_model
+            else ". The operator can add models to a panels file, or start `maci serve` with --allow-models"
+        )
+        raise ConfigError(f"{name} is not a model of this server: {some}{more}")
+
+
+def choice_of(form: Mapping[str, str], *, any_model: bool = False) -> Choice:
     """Who debates, under which settings."""
     panel, agents, judges = (form.get(name, "").strip() or None for name in ("panel", "agents", "judges"))
-    for name, value in (("agents", agents), ("judges", judges)):
-        if value is not None and re.search(r"(^|[,\s])local/\s*[/.~\\]", value):
-            raise ConfigError(
-                f"{name}: {value}: models by path are for the command line; name one that `maci models` lists"
-            )
+    for field, value in (("agents", agents or ""), ("judges", judges or "")):
+        if value.casefold() != "none":
+            with concerning(field):
+                _check_models(value, any_model)
     if agents is not None:
         panel = None
     elif panel is not None and panel not in dict(panels()):
-        raise ConfigError(f"unknown panel {panel!r}: choose one of the list")
-    sets = [*settings_of(form.get("settings", ""))]
+        with concerning("panel"):
+            raise ConfigError(f"unknown panel {panel!r}: choose one of the list")
+    with concerning("settings"):
+        sets = [*settings_of(form.get("settings", ""))]
     for field, key in (("budget_tokens", "budget.tokens"), ("budget_usd", "budget.usd")):
         if value := form.get(field, "").strip().replace(",", ""):
             sets.append(f"{key}={value}")
@@ -288,12 +312,14 @@ def _stakes(text: str) -> Stakes | None:
     """Utilities as they were typed, a line for each action."""
     if not text.strip():
         return None
-    return read_stakes(parse(text, "YAML", "Utilities"), "Utilities")
+    with concerning("utilities"):
+        return read_stakes(parse(text, "YAML", "Utilities"), "Utilities")
 
 
 def _seed(text: str) -> int:
-    if not re.fullmatch(r"\d{0,18}", text.strip()):
-        raise InputError(f"seed is {text[:40]!r}: give a whole number, 0 or more")
+    with concerning("seed"):
+        if not re.fullmatch(r"\d{0,18}", text.strip()):
+            raise InputError(f"seed is {text[:40]!r}: give a whole number, 0 or more")
     return int(text.strip() or 0)
 
 

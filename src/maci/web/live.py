@@ -26,7 +26,7 @@ from maci.controller.decisions import Finished
 from maci.controller.events import Event
 from maci.controller.inputs import Intervened
 from maci.debating.loop import debate
-from maci.errors import MaciError, MissingExtra
+from maci.errors import MaciError, MissingExtra, said
 from maci.record.transcript import Transcript
 from maci.seating.seating import Seated
 
@@ -222,12 +222,10 @@ class Live:
         error = ""
         try:
             asyncio.run(self._play())
-        except MaciError as raised:
-            error = str(raised)
         except asyncio.CancelledError:
             error = "it was broken off when the server ended"
         except Exception as raised:
-            error = f"{type(raised).__name__}: {raised}"
+            error = said(raised)
         self._tell(self._over, error)
 
     async def _play(self) -> None:

@@ -72,7 +72,15 @@ async def new(request: Request) -> HTMLResponse:
         given = fields_of(id, opened, [name for name, _ in forms.panels()])
     limits = desk_of(request).settings.limits
     return HTMLResponse(
-        new_page(given, builtin_cases(), forms.panels(), forms.evidence_kinds(), limits, visit_of(request))
+        new_page(
+            given,
+            builtin_cases(),
+            forms.panels(),
+            forms.evidence_kinds(),
+            limits,
+            visit_of(request),
+            models=forms.models(),
+        )
     )
 
 

@@ -60,6 +60,8 @@ class Settings:
     token: str | None = None
     """Needed by every visitor if given; a server that others can reach has one."""
     limits: Limits = field(default_factory=Limits)
+    any_model: bool = False
+    """Visitors may name any provider's models, not only those of the panels files."""
 
     def __post_init__(self) -> None:
         if self.token is not None and len(self.token) < _SHORTEST_TOKEN:

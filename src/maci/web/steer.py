@@ -57,7 +57,7 @@ async def start(request: Request) -> Response:
     except MaciError as error:
         page = new_page(
             fields, builtin_cases(), forms.panels(), forms.evidence_kinds(), desk.settings.limits, visit_of(request),
-            wrong=str(error), lost=bool(files),
+            models=forms.models(), wrong=error, lost=bool(files),
         )  # fmt: skip
         return HTMLResponse(page, 422)
     return RedirectResponse(link(run.id), 303)
@@ -68,7 +68,9 @@ def _order(
 ) -> tuple[Case, Choice]:
     limits = desk.settings.limits
     case_file = next(iter(files.get("case_file", ())), None)
-    return forms.case_of(fields, case_file, files.get("files", ()), limits, before), forms.choice_of(fields)
+    return forms.case_of(fields, case_file, files.get("files", ()), limits, before), forms.choice_of(
+        fields, any_model=desk.settings.any_model
+    )
 
 
 @router.post("/debates/{id}/hand")

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from maci.cases.case import parse_case
 from maci.controller.decisions import Finished
-from maci.errors import EnvironmentError_, InputError
+from maci.errors import EnvironmentError_, InputError, said
 from maci.render.numbers import percent
 from maci.story import Story
 from maci.story.words import shown
@@ -57,6 +57,13 @@ class _Asked(BaseModel):
     budget_tokens: int | None = None
 
 
+def error_body(message: str, status: int, field: str = "") -> dict[str, Any]:
+    """An error as OpenAI's API has it; ``field`` is what a form would call the parameter."""
+    kind = "invalid_request_error" if status < 500 else "server_error"
+    param = "model" if field in {"panel", "agents", "judges"} else field or None
+    return {"error": {"message": message, "type": kind, "param": param, "code": None}}
+
+
 @router.get("/models")
 async def models() -> JSONResponse:
     """The panels there are."""
@@ -83,8 +90,11 @@ async def complete(request: Request, asked: _Asked) -> Response:
 
 
 def _finished(run: Run) -> Finished:
+    """The result; a debate that broke off, or that an error ended before an answer, is an error here too."""
     if run.finished is None:
         raise EnvironmentError_(f"the debate {run.id} broke off: {run.error}")
+    if run.finished.answer is None and run.finished.stop_reason == "error":
+        raise EnvironmentError_(f"the debate {run.id} came to no answer: {run.finished.detail}")
     return run.finished
 
 
@@ -126,7 +136,12 @@ async def _stream(run: Run, model: str) -> AsyncIterator[bytes]:
             await asyncio.wait_for(run.over.wait(), 10)
         except TimeoutError:
             yield b": still debating\n\n"
-    whole = _answer(run, model)
+    try:
+        whole = _answer(run, model)
+    except EnvironmentError_ as error:  # the status is out already
+        yield format_sse_event(data_str=json.dumps(error_body(said(error), 503)))
+        yield format_sse_event(data_str="[DONE]")
+        return
     part = {**whole, "object": "chat.completion.chunk"}
     text = whole["choices"][0]["message"]["content"]
     part["choices"] = [{"index": 0, "delta": {"role": "assistant", "content": text}, "finish_reason": None}]

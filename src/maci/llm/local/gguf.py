@@ -25,7 +25,7 @@ from maci.errors import MaciError, ModelError, UnknownModel, WrongKey
 from maci.files.bounds import Beyond
 from maci.files.worker import ask
 from maci.llm.local.registry import WEIGHTS
-from maci.llm.local.weights import Progress, pull
+from maci.llm.local.weights import Progress, is_offline, pull
 
 _SPLIT = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$")
 _SAMPLES, _SAMPLE = 64, 1 << 16
@@ -165,6 +165,7 @@ def _download(repository: str, file: str, *, offline: bool, progress: Progress) 
     except ImportError:
         raise ModelError(f"local/hf:{repository}/{file} needs huggingface_hub: pip install huggingface_hub") from None
     progress(file, 0, 0)
+    offline = offline or is_offline()
     try:
         return str(hf_hub_download(repository, file, local_files_only=offline, **_bar(hf_hub_download, file, progress)))
     except MaciError:
