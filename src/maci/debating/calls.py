@@ -263,6 +263,7 @@ class Calls:
         for want, call in self._calls.items():
             if call.task is not None and call.task.done():
                 del self._calls[want]
+                call.purse.more = None  # which knows the call: nothing would ever let go of the table
                 item = call.task.result()
                 self._ledger.settle(call.purse.granted, usage_of(item))
                 if isinstance(item, Exhausted):  # the call ran out of budget between two attempts
@@ -326,6 +327,7 @@ class Calls:
         granted, self._granted = self._granted, []
         await _give_up([call.task for call in calls if call.task is not None])
         for call in calls:
+            call.purse.more = None
             self._ledger.settle(call.purse.granted, call.at_most())
         for call in granted:
             if call.asking is not None:
