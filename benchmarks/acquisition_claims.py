@@ -31,9 +31,10 @@ from maci.controller.decisions import Dialled, Finished, Initialized, Planned, W
 from maci.controller.inputs import Acquired, Retrieved, unpack
 from maci.debating.loop import debate
 from maci.evidence.span import Span
-from maci.lab.datasets import Item, data_folder, load
+from maci.lab.datasets import Item, load
 from maci.moderator.belief import lean
 from maci.moderator.signals import evidence_qualities
+from maci.paths import data_dir
 from maci.seating.models import ModelPanel
 from maci.seating.opening import opening
 from maci.seating.readers import ReaderPanel
@@ -106,7 +107,7 @@ async def play(panel: ReaderPanel, case: Case, config: Config, seed: int, **othe
 
 
 def covid(options: argparse.Namespace) -> dict[str, object]:
-    task = load("covid_claims", data_folder(options.data))
+    task = load("covid_claims", data_dir(options.data))
     dev = [(number % _FOLDS, item) for number, item in enumerate(task.dev)]
     folds = (
         [([i for f, i in dev if f != fold], [i for f, i in dev if f == fold]) for fold in range(_FOLDS)]
@@ -161,7 +162,7 @@ def models(options: argparse.Namespace) -> dict[str, object]:
     ``--tune`` on those of the other folds.
     """
     encoder, more = readied(options)
-    task = load("covid_claims", data_folder(options.data))
+    task = load("covid_claims", data_dir(options.data))
     n, k = options.questions, options.passages
     spec, house = asked(options)
 

@@ -15,7 +15,8 @@ from maci.evidence.encode import load_encoder
 from maci.evidence.encoders.cache import CachedEncoder
 from maci.evidence.lexical import terms
 from maci.evidence.span import Span
-from maci.lab.datasets import data_folder, load
+from maci.lab.datasets import load
+from maci.paths import data_dir
 
 SETS = ("symptom2disease", "kaggle_symptom_disease")
 
@@ -35,7 +36,7 @@ def where(key: tuple[str, ...], text: str) -> str | None:
 def mentions(options: argparse.Namespace) -> dict[str, object]:
     encoder, seed, told = CachedEncoder(load_encoder(), None), 100, dict[str, object]()
     for name in SETS:
-        task = load(name, data_folder(options.data), seed=seed, options={"tune": True})
+        task = load(name, data_dir(options.data), seed=seed, options={"tune": True})
         spans = [Span.of(d.text, d.source, 0, d.label) for d in task.evidence]
         library = Library(spans, task.dev[0].case.outcomes.labels, encoder)
         phrases = [f.key for f in Features(library.spans, library.subject, library.outcomes).all if len(f.key) > 1]

@@ -35,8 +35,9 @@ from maci.evidence.encode import Encoder
 from maci.evidence.encoders.cache import CachedEncoder
 from maci.evidence.knowledge import builtin_spans, conditions
 from maci.evidence.span import Span
-from maci.lab.datasets import Item, data_folder, load
+from maci.lab.datasets import Item, load
 from maci.lab.datasets.clinical import _knowledge
+from maci.paths import data_dir
 from maci.seating.opening import opening
 from maci.seating.readers import ReaderPanel
 from maci.seating.shelf import Sources
@@ -134,7 +135,7 @@ class Bench:
 
     def __init__(self, options: argparse.Namespace, encoder: CachedEncoder) -> None:
         self.options, self.encoder = options, encoder
-        folder = data_folder(options.data)
+        folder = data_dir(options.data)
         task = load("agentclinic", folder, options={"outcomes": "closed"})
         self.dev = list(task.dev)
         self.items = (self.dev if options.tune else list(task.test))[: options.limit]

@@ -30,7 +30,7 @@ from maci.acquisition.plan import Candidate, Kind, candidate_id
 from maci.acquisition.residual import Residual, Survey
 from maci.acquisition.sources.stored import Hidden
 from maci.agents.reader.reader import Conduct
-from maci.calibration.profile import fit_temperature
+from maci.calibration.temperature import fit_temperature
 from maci.cases.case import Case
 from maci.config import Config, build, unplanned
 from maci.controller.decisions import Finished, Gained, Planned, Weighed
@@ -39,7 +39,8 @@ from maci.evidence.encode import load_encoder
 from maci.evidence.encoders.cache import CachedEncoder
 from maci.evidence.lexical import terms
 from maci.evidence.span import Span
-from maci.lab.datasets import Item, Task, data_folder, load
+from maci.lab.datasets import Item, Task, load
+from maci.paths import data_dir
 from maci.seating.opening import opening
 from maci.seating.readers import ReaderPanel
 
@@ -146,7 +147,7 @@ def temperature(panel: ReaderPanel, items: Sequence[Item], seed: int, more: dict
 
 def kaggle_seed(options: argparse.Namespace, seed: int) -> tuple[float, list[Told]]:
     """All cases of one seed."""
-    n, folder = options.questions, data_folder(options.data)
+    n, folder = options.questions, data_dir(options.data)
     encoder, more = readied(options)
     task = load("kaggle_symptom_disease", folder, seed=seed, options={"tune": options.tune})
     panel = panel_for(task, encoder, conduct_of(options))

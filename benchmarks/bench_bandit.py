@@ -19,10 +19,13 @@ import numpy as np
 
 from maci.calibration.schedules import Report, Schedules
 from maci.config import build
-from maci.controller.dials import Dials, Summary
+from maci.controller.dials import Dials
+from maci.controller.history import ClosedRound, Measured
 from maci.controller.policies.bandit import ACTIONS, Arms, Context, Learned, Lesson, linucb, ucb
 from maci.controller.policies.learning import decide
 from maci.llm.usage import Bound
+from maci.moderator.analysis import Analysis
+from maci.moderator.plateau import Progress
 
 
 def micros(call: Callable[[], object], batch: int = 50, batches: int = 200) -> float:
@@ -52,9 +55,13 @@ def measure() -> dict[str, float]:
         arms = arms.taught(lesson(rng))
     one = lesson(rng)
     x = one.context.vector()
-    closed = Summary(
-        round=1, dials=Dials(0.8, 0.5, 0.3), q=0.6, d=0.4, o=0.4, crit=0.7, crit_variance=0.0, admitted=4, candidates=(),
-        pi_i=True, pi_d=True, same_top=False, gain=0.1, d_before=0.5, cost=Bound(1000), spent=Bound(2000),
+    signals = Measured(
+        round=1, q=0.6, d=0.4, o=0.4, crit=0.7, crit_variance=0.0, entropy=0.5, gain=0.1, shift=0.1, r_i=0.1, r_d=0.1,
+        pi_i=True, pi_d=True, analysis=Analysis(None, None, None, None, 0.0, 0.0, None, None),
+    )  # fmt: skip
+    closed = ClosedRound(
+        signals=signals, progress=Progress(0.1, 1.0, 0.5, 0.4, 0.1), dials=Dials(0.8, 0.5, 0.3), admitted=4, candidates=(),
+        same_top=False, cost=Bound(1000), spent=Bound(2000),
     )  # fmt: skip
     learned = Learned(task="t", debate="d", debates=500, arms=arms.records())
     figures = {

@@ -22,7 +22,8 @@ from maci.agents.argument import Argument, Turn
 from maci.agents.judges.crit import CritScore
 from maci.cases.case import Case
 from maci.cases.outcomes import OutcomeSpace
-from maci.config import build
+from maci.config import build, unplanned
+from maci.controller.events import FORMAT
 from maci.controller.fold import start, step
 from maci.controller.inputs import Input, Opened, Retrieved, Scored, Seat, TurnTaken, pack
 from maci.controller.state import State, argument_id
@@ -43,7 +44,7 @@ def opened(agents: int, outcomes: int) -> State:
     }
     state = start(
         Opened(
-            format=1, case=Case(question="?", outcomes=OutcomeSpace(labels=labels)), config=build("default", rules),
+            format=FORMAT, case=Case(question="?", outcomes=OutcomeSpace(labels=labels)), config=unplanned(build("default", rules)),
             agents=tuple(names), judges=tuple(Seat(f"judge{i}", "y") for i in range(3)), encoder="bench", seed=0, version="",
         )
     )  # fmt: skip

@@ -19,8 +19,8 @@ from maci.evidence.encode import Encoder, load_encoder
 from maci.evidence.encoders.adapted import AdaptedEncoder
 from maci.evidence.encoders.cache import CachedEncoder
 from maci.evidence.retrieve import Retriever
-from maci.lab.datasets import Task, data_folder, load
-from maci.llm.local.weights import cache_dir
+from maci.lab.datasets import Task, load
+from maci.paths import cache_dir, data_dir
 
 
 def quality(vectors: np.ndarray, theta: np.ndarray) -> float:
@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--encoder", default="wordllama")
     parser.add_argument("--seeds", default="100,101,102,103")
     options = parser.parse_args()
-    folder = data_folder(options.data)
+    folder = data_dir(options.data)
     encoder = CachedEncoder(load_encoder(options.encoder), cache_dir() / "bench-embeddings.sqlite")
     print(f"{'φ':8} {'θ':15} {'Q₀ over':8}   accuracy by third of Q₀ ({encoder.name})")
     for name in ("symptom2disease", "kaggle_symptom_disease"):

@@ -23,17 +23,19 @@ import numpy as np
 
 from maci.agents.reader.families import FAMILIES
 from maci.agents.reader.reader import Conduct
-from maci.calibration.profile import ece, fit_temperature
+from maci.calibration.profile import ece
+from maci.calibration.temperature import fit_temperature
 from maci.config import Config, build
-from maci.controller.decisions import Finished, Gated, Initialized, Measured
+from maci.controller.decisions import Finished, Gated, Initialized
+from maci.controller.history import Measured
 from maci.controller.inputs import Retrieved
 from maci.debating.loop import debate
 from maci.evidence.encode import load_encoder
 from maci.evidence.encoders.cache import CachedEncoder
 from maci.evidence.span import Span
-from maci.lab.datasets import Item, Task, data_folder, load
-from maci.llm.local.weights import cache_dir
+from maci.lab.datasets import Item, Task, load
 from maci.moderator.belief import temper
+from maci.paths import cache_dir, data_dir
 from maci.seating.opening import opening
 from maci.seating.readers import ReaderPanel
 
@@ -178,7 +180,7 @@ def main() -> None:
     parser.add_argument("--conduct", action="append", default=[], help="key=number: another conduct of the readers")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    folder = data_folder(options.data)
+    folder = data_dir(options.data)
     encoder = CachedEncoder(load_encoder(options.encoder), cache_dir() / "bench-embeddings.sqlite")
     config = build("default", dict(item.split("=", 1) for item in options.set))
     numbers = dict(item.split("=", 1) for item in options.conduct)

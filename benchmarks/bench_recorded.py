@@ -20,20 +20,21 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from maci.lab.study.flips import flips
 from sklearn.linear_model import LogisticRegression
 
 from maci.calibration.stats import wilson
+from maci.calibration.temperature import Softening, fit_softening
 from maci.calibration.weights import Learnt, learn_agents
 from maci.config import build
 from maci.evidence.fake import HashEncoder
-from maci.lab.datasets import Item, Task, data_folder, load
+from maci.lab.datasets import Item, Task, load
 from maci.lab.methods.maci import Maci
 from maci.lab.methods.method import Answer, Bench, Method
 from maci.lab.methods.single import WeightedAverage
-from maci.lab.study.calibration import Calibration, fit
-from maci.lab.study.flips import flips
 from maci.lab.study.metrics import Scored, compare, per_case, score, value
 from maci.lab.study.recorded import RecordedPanel
+from maci.paths import data_dir
 
 Belief = dict[str, float]
 NO_EVIDENCE = {"crit.enabled": False, "gate.q_gate": False}
@@ -134,7 +135,7 @@ def category_wise(train: Sequence[Item], items: Sequence[Item], strength: float 
 Way = Callable[[Sequence[Item], Sequence[Item]], list[Belief | None]]
 
 
-def scored(beliefs: Sequence[Belief | None], items: Sequence[Item], known: Calibration | None = None) -> list[Scored]:
+def scored(beliefs: Sequence[Belief | None], items: Sequence[Item], known: Softening | None = None) -> list[Scored]:
     """What has no answer has no score; differences are over the cases that both answered."""
     found = []
     for p, item in zip(beliefs, items, strict=True):
@@ -145,14 +146,14 @@ def scored(beliefs: Sequence[Belief | None], items: Sequence[Item], known: Calib
     return found
 
 
-def calibrated(train: Sequence[Belief | None], gold: Sequence[str]) -> Calibration:
+def calibrated(train: Sequence[Belief | None], gold: Sequence[str]) -> Softening:
     pairs = [(p, y) for p, y in zip(train, gold, strict=True) if p is not None]
-    return fit([p for p, _ in pairs], [y for _, y in pairs])
+    return fit_softening([p for p, _ in pairs], [y for _, y in pairs])
 
 
 def measured(
     way: Way, train: Sequence[Item], items: Sequence[Item]
-) -> tuple[list[Scored], list[Scored], Calibration, int]:
+) -> tuple[list[Scored], list[Scored], Softening, int]:
     """(as it is, calibrated on train, the calibration, how many had no answer)."""
     both = way(train, [*train, *items])
     known = calibrated(both[: len(train)], golds(train))
@@ -361,7 +362,7 @@ def main() -> None:
     parser.add_argument("--only", choices=("mmlu", "medagents", "ford"))
     parser.add_argument("--dev", action="store_true", help="look at development items alone")
     options = parser.parse_args()
-    folder = data_folder(options.data)
+    folder = data_dir(options.data)
     for name, run in (("mmlu", mmlu), ("medagents", medagents), ("ford", ford)):
         if options.only in {None, name}:
             run(folder, options.dev)

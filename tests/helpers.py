@@ -19,13 +19,17 @@ from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import Config, load
 from maci.controller.decisions import Finished
+from maci.controller.dials import Dials
 from maci.controller.events import FORMAT, Event, is_decision
+from maci.controller.history import ClosedRound, Measured
 from maci.controller.inputs import Intervened, Opened, Seat
 from maci.debating.loop import Nowhere, Recorder, debate
 from maci.evidence.fake import HashEncoder
 from maci.evidence.source import CaseEvidence
 from maci.evidence.span import Citation
 from maci.llm.usage import Usage
+from maci.moderator.analysis import Analysis
+from maci.moderator.plateau import Progress
 from maci.record.transcript import Transcript
 from maci.seating.table import Table
 
@@ -313,3 +317,24 @@ class WildJudge:
         marks = [min(1.0, max(0.0, base + rng.uniform(-0.1, 0.1))) for _ in range(3)]
         usage = Usage(prompt=rng.randrange(50)) if self._wild.paid else Usage()
         return CritScore(evidence=marks[0], logic=marks[1], relevance=marks[2]), usage
+
+
+def closed_round(
+    round: int, dials: Dials, *, q, d, o, crit, crit_variance, admitted, candidates, pi_i, pi_d, same_top, gain=0.0,
+    d_before=None, **more,
+) -> ClosedRound:  # fmt: skip
+    """A closed round as stop rules and schedules see it, written by hand."""
+    signals = Measured(
+        round=round, q=q, d=d, o=o, crit=crit, crit_variance=crit_variance, entropy=0.5, gain=gain, shift=0.0, r_i=0.0,
+        r_d=None, pi_i=pi_i, pi_d=pi_d, analysis=Analysis(None, None, None, None, 0.0, 0.0, None, None),
+    )  # fmt: skip
+    progress = Progress(gain=gain, capacity=1.0, d_before=d_before, d=d, shift=0.0)
+    return ClosedRound(
+        signals=signals,
+        progress=progress,
+        dials=dials,
+        admitted=admitted,
+        candidates=candidates,
+        same_top=same_top,
+        **more,
+    )

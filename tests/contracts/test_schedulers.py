@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from helpers import settings
-from maci.controller.dials import Dials, Summary
+from helpers import closed_round, settings
+from maci.controller.dials import Dials
 from maci.controller.policies.base import scheduler
 from maci.moderator.gate import Candidate
 
@@ -18,7 +18,7 @@ def rounds(first: float, plan, flags: list[tuple[bool, bool]]) -> list[Dials]:
     dials, history, seen = Dials(first, 0.5, 0.3), [], [Dials(first, 0.5, 0.3)]
     for t, (pi_i, pi_d) in enumerate(flags, 1):
         history.append(
-            Summary(
+            closed_round(
                 round=t, dials=dials, q=0.8, d=0.4, o=0.5, crit=0.9, crit_variance=0.0, admitted=2,
                 candidates=(Candidate(f"{t}A1", "x", 0.95, 0.95), Candidate(f"{t}B1", "y", 0.95, 0.95)),
                 pi_i=pi_i, pi_d=pi_d, same_top=False,

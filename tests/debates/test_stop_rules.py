@@ -27,7 +27,7 @@ def test_stubborn_agents_end_in_an_impasse_with_a_minority_report():
 def test_rising_disagreement_is_not_a_plateau_while_it_rises():
     state = play(COURSE["rising D"], DEFAULT)
     assert state.finished.stop_reason == "impasse"
-    assert state.history[-1].d - state.history[-3].d < 0.05
+    assert state.history[-1].signals.d - state.history[-3].signals.d < 0.05
     assert end("rising D", ABSOLUTE) == ("plateau", 2)
 
 
@@ -56,7 +56,7 @@ def test_the_relative_test_alone_runs_for_dozens_of_rounds():
 def test_disjoint_evidence_never_counts_as_agreement():
     state = play(COURSE["disjoint evidence"], DEFAULT)
     assert state.finished.stop_reason == "impasse"
-    assert state.history[-1].d < 0.02 and state.history[-1].o == 0
+    assert state.history[-1].signals.d < 0.02 and state.history[-1].signals.o == 0
 
 
 def test_gates_do_not_outrun_reachable_scores():

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from maci.calibration.stats.sampling import share
 from maci.controller.inputs import Seat
 from maci.lab.audit.judges.agreement import scores_needed
-from maci.lab.audit.judges.estimate import share
 from maci.lab.audit.judges.probes import Ratings, Subject
 from maci.lab.audit.judges.swaps import judge_swap
 

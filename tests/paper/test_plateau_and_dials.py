@@ -2,9 +2,10 @@
 
 import pytest
 
+from helpers import closed_round
 from maci.config import Config, Plateau, build
 from maci.config import Dials as DialsConfig
-from maci.controller.dials import Dials, Summary, first_cl, first_tau_q
+from maci.controller.dials import Dials, first_cl, first_tau_q
 from maci.controller.policies.base import scheduler
 from maci.moderator.gate import Candidate
 from maci.moderator.plateau import Progress, flags, ratios
@@ -78,7 +79,7 @@ def test_an_undefined_d_never_counts_as_stalled():
 
 def summary(cl=0.9, tau_q=0.5, tau_crit=0.3, pi_i=True, pi_d=True, admitted=2, q=0.9, crit=0.9, round=2):
     candidates = (Candidate("1A1", "a", q, crit), Candidate("1B1", "b", q, crit))
-    return Summary(
+    return closed_round(
         round=round, dials=Dials(cl, tau_q, tau_crit), q=q, d=0.5, o=1.0, crit=crit, crit_variance=0.0,
         admitted=admitted, candidates=candidates, pi_i=pi_i, pi_d=pi_d, same_top=True,
     )  # fmt: skip

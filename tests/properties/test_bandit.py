@@ -9,12 +9,13 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from helpers import judge, of, open_debate, script, seat, turn
+from helpers import closed_round, judge, of, open_debate, script, seat, turn
 from helpers import settings as configure
 from maci.calibration.schedules import summed
 from maci.controller.decisions import Dialled, Finished
-from maci.controller.dials import Dials, Summary
+from maci.controller.dials import Dials
 from maci.controller.events import dump, parse
+from maci.controller.history import ClosedRound
 from maci.controller.policies.bandit import (
     ACTIONS,
     START,
@@ -97,10 +98,10 @@ def test_what_is_recorded_is_what_was_learned(learned) -> None:
     assert not np.isnan(ucb(arms.reward, arms.pulls, arms.t)).any()
 
 
-def closed(draw: st.DrawFn, t: int, dials: Dials, choice: Choice | None, spent: int) -> Summary:
+def closed(draw: st.DrawFn, t: int, dials: Dials, choice: Choice | None, spent: int) -> ClosedRound:
     cost = draw(st.integers(0, 3000))
     score = draw(shares)
-    return Summary(
+    return closed_round(
         round=t, dials=dials, q=draw(signals), d=draw(signals), o=None, crit=score, crit_variance=0.0, admitted=2,
         candidates=(Candidate(f"{t}A1", "a", score, score), Candidate(f"{t}B1", "b", score, score)),
         pi_i=draw(st.booleans()), pi_d=draw(st.booleans()), same_top=False, gain=draw(shares), d_before=draw(signals),
@@ -114,7 +115,7 @@ def test_no_infeasible_action_is_taken_and_dials_stay_in_range(data, learned, ki
     config = configure(f"schedule={kind}", "budget.tokens=15000", profile=profile)
     plan = Learning(config, learned)
     dials = Dials(plan.first(None, None), 0.4, 0.3)
-    history: list[Summary] = []
+    history: list[ClosedRound] = []
     choice: Choice | None = None
     for t in range(1, 8):
         history.append(closed(data.draw, t, dials, choice, history[-1].spent.tokens if history else 0))

@@ -10,8 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from helpers import closed_round
 from maci.config import Config
-from maci.controller.dials import Dials, Summary
+from maci.controller.dials import Dials
+from maci.controller.history import ClosedRound
 from maci.controller.policies.base import Plateau, next_gates
 from maci.errors import BeliefError
 from maci.moderator.analysis import analyse
@@ -250,7 +252,7 @@ PROBABLE = st.one_of(st.none(), UNIT)
 
 
 @st.composite
-def histories(draw: st.DrawFn, guards: st.SearchStrategy[bool] = st.booleans()) -> tuple[Config, list[Summary]]:
+def histories(draw: st.DrawFn, guards: st.SearchStrategy[bool] = st.booleans()) -> tuple[Config, list[ClosedRound]]:
     """Rounds as a schedule may see them, each under the dials the schedule set before."""
     config = Config.model_validate(
         {
@@ -268,10 +270,10 @@ def histories(draw: st.DrawFn, guards: st.SearchStrategy[bool] = st.booleans()) 
     )
     plan = Plateau(config)
     dials = Dials(plan.first(draw(PROBABLE), draw(PROBABLE)), config.gate.tau_q, config.gate.tau_crit)
-    rounds: list[Summary] = []
+    rounds: list[ClosedRound] = []
     for t in range(1, draw(st.integers(1, 5)) + 1):
         rounds.append(
-            Summary(
+            closed_round(
                 round=t,
                 dials=dials,
                 q=None,
@@ -295,7 +297,7 @@ def histories(draw: st.DrawFn, guards: st.SearchStrategy[bool] = st.booleans()) 
 
 @THOROUGH
 @given(histories())
-def test_under_plateau_contentiousness_never_rises(history: tuple[Config, list[Summary]]) -> None:
+def test_under_plateau_contentiousness_never_rises(history: tuple[Config, list[ClosedRound]]) -> None:
     config, rounds = history
     levels = [s.dials.cl for s in rounds] + [Plateau(config).next(rounds).cl]
     assert levels == sorted(levels, reverse=True)
@@ -304,7 +306,7 @@ def test_under_plateau_contentiousness_never_rises(history: tuple[Config, list[S
 
 @THOROUGH
 @given(histories())
-def test_under_plateau_gates_never_loosen_nor_pass_tau_max(history: tuple[Config, list[Summary]]) -> None:
+def test_under_plateau_gates_never_loosen_nor_pass_tau_max(history: tuple[Config, list[ClosedRound]]) -> None:
     config, rounds = history
     after = Plateau(config).next(rounds)
     for gate in ("tau_q", "tau_crit"):
@@ -323,7 +325,7 @@ def test_a_guarded_gate_rises_only_where_half_of_the_recent_candidates_still_pas
     recent = [c for s in rounds[-3:] for c in s.candidates]
     gate = Thresholds(tau_q if config.gate.q_gate else None, tau_crit if config.crit.enabled else None)
     passing = [c for c in recent if passes(c, gate)]
-    assert rounds[-1].pi_i and rounds[-1].admitted
+    assert rounds[-1].signals.pi_i and rounds[-1].admitted
     assert 2 * len(passing) >= len(recent) > 0
     assert {c.agent for c in passing} == {c.agent for c in recent}
 

@@ -17,10 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maci.calibration.temperature import fit_temperature
 from maci.calibration.triage import learn_triage, trial
 from maci.config import Plateau, Regime, full_key
-from maci.controller.decisions import Finished, Gated, Initialized, Measured
+from maci.controller.decisions import Finished, Gated, Initialized
 from maci.controller.events import Event
+from maci.controller.history import Measured
 from maci.controller.inputs import Opened
 from maci.controller.reading import made_for
 from maci.errors import InputError
@@ -118,15 +120,6 @@ def binned_gaps(gap: Vector, place: NDArray[np.int64], bins: int) -> Vector:
     sums = np.bincount(flat, weights=gap.ravel(), minlength=rows * bins).reshape(rows, bins)
     total: Vector = np.abs(sums).sum(axis=1)
     return total
-
-
-def fit_temperature(beliefs: Sequence[Vector], gold: Sequence[int]) -> float:
-    """The T between 0.2 and 5 that gives the true outcomes the highest likelihood (Guo et al. 2017)."""
-
-    def loss(t: float) -> float:
-        return -float(np.mean([np.log(max(temper(p, t)[y], 1e-12)) for p, y in zip(beliefs, gold, strict=True)]))
-
-    return float(min(np.geomspace(0.2, 5, 81).tolist(), key=loss))
 
 
 def fit_bias(beliefs: Sequence[Vector], gold: Sequence[int]) -> Vector:

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from maci.config import LEARNED, Config, build
-from maci.controller.dials import Summary
 from maci.controller.events import Event
+from maci.controller.history import ClosedRound
 from maci.controller.policies.bandit import ACTIONS, Arms, Context, choose, estimates, feasible, reward
 from maci.controller.policies.learning import context, indices
 from maci.moderator.belief import Vector
@@ -69,7 +69,7 @@ def logged(events: Sequence[Event], debate: str) -> tuple[list[Logged], str]:
     return [row for i in range(1, len(history)) if (row := _row(history[: i + 1], config, debate)) is not None], ""
 
 
-def _row(history: Sequence[Summary], config: Config, debate: str) -> Logged | None:
+def _row(history: Sequence[ClosedRound], config: Config, debate: str) -> Logged | None:
     before, after = history[-2], history[-1]
     if config.dials.schedule == "plateau":
         action: int | None = 0
@@ -81,8 +81,8 @@ def _row(history: Sequence[Summary], config: Config, debate: str) -> Logged | No
         debate=debate,
         action=action,
         context=context(history[:-1], config),
-        gain=(before.gain, after.gain),
-        d=(before.d, after.d),
+        gain=(before.signals.gain, after.signals.gain),
+        d=(before.signals.d, after.signals.d),
         cost=after.cost.tokens,
         dearest=max(s.cost.tokens for s in history[:-1]),
         left=config.budget.tokens - before.spent.tokens,

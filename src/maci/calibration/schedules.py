@@ -10,9 +10,7 @@ nothing: SQLite, written ahead, one transaction for a debate.
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -28,6 +26,7 @@ from maci.controller.inputs import Opened
 from maci.controller.policies.bandit import ACTIONS, Arms, Context, Learned, Lesson
 from maci.controller.policies.learning import arms_of, lessons
 from maci.errors import EnvironmentError_, InputError
+from maci.paths import schedules_file
 from maci.record.replay import replay
 from maci.sqlite import LOCKED, Trouble, log_ahead, make_tables, trouble
 
@@ -95,19 +94,6 @@ CREATE TABLE IF NOT EXISTS lessons (
     reward REAL, cost REAL NOT NULL, growth REAL, PRIMARY KEY (task, debate, n)
 ) WITHOUT ROWID;
 """
-
-
-def default_path() -> Path:
-    """Where states are unless somebody says otherwise: ``$MACI_STATE``, else the user's folder for such things."""
-    if chosen := os.environ.get("MACI_STATE"):
-        return Path(chosen).expanduser() / "schedules.sqlite"
-    if sys.platform == "win32":
-        home = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        home = Path.home() / "Library" / "Application Support"
-    else:
-        home = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    return home / "maci" / "schedules.sqlite"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +174,7 @@ class Schedules:
     """The file of states."""
 
     def __init__(self, path: Path | None = None) -> None:
-        self.path = path or default_path()
+        self.path = path or schedules_file()
         self._db: sqlite3.Connection | None = None
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from maci.calibration.stats.logistic import fit_logistic
 from maci.cases.outcomes import canonical
 from maci.config import Triage
 from maci.controller.decisions import Finished, Initialized
@@ -27,7 +28,6 @@ from maci.controller.events import Event
 from maci.controller.inputs import Opened, TurnFailed, TurnTaken
 from maci.controller.state import first_agent
 from maci.controller.triage import BY_REGIME, Rates
-from maci.moderator.belief import Vector
 
 PRIOR = 5.0
 """Pseudo-cases by which rates are drawn to those assumed without a profile."""
@@ -124,32 +124,11 @@ def fit_chance(p: Sequence[float], right: Sequence[bool], penalty: float = 1.0) 
     clipped = np.clip(np.asarray(p, dtype=float), 1e-6, 1 - 1e-6)
     x = np.stack([np.ones(len(clipped)), np.log(clipped / (1 - clipped))], axis=1)
     y, centre = np.asarray(right, dtype=float), np.array([0.0, 1.0])
-    theta = _newton(x, y, centre, penalty)
+    theta = fit_logistic(x, y, centre, penalty)
     if theta[1] < 0:  # the constraint binds: the best flat one
-        shift = _newton(x[:, :1], y, centre[:1], penalty)
+        shift = fit_logistic(x[:, :1], y, centre[:1], penalty)
         return float(shift[0]), 0.0
     return float(theta[0]), float(theta[1])
-
-
-def _newton(x: Vector, y: Vector, centre: Vector, penalty: float) -> Vector:
-    """The minimum of the penalised logistic loss; strictly convex, so damped Newton steps reach it."""
-
-    def loss(theta: Vector) -> float:
-        z = x @ theta
-        return float(np.sum(np.logaddexp(0, z) - y * z) + penalty / 2 * np.sum((theta - centre) ** 2))
-
-    theta = centre.copy()
-    for _ in range(100):
-        chance = 1 / (1 + np.exp(-np.clip(x @ theta, -500, 500)))
-        slope = x.T @ (chance - y) + penalty * (theta - centre)
-        curve = (x * (chance * (1 - chance))[:, None]).T @ x + penalty * np.eye(len(theta))
-        step, size = np.linalg.solve(curve, slope), 1.0
-        while size > 1e-6 and loss(theta - size * step) > loss(theta):
-            size /= 2
-        theta = theta - size * step
-        if float(np.abs(slope).max()) < 1e-9:
-            break
-    return theta
 
 
 def learn_triage(trials: Sequence[Trial]) -> Lessons:

@@ -32,19 +32,18 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from maci.calibration.temperature import ENOUGH, Answers
 from maci.errors import InputError
 from maci.moderator.belief import Vector
 
 Opening = Mapping[str, Mapping[str, float] | None]
 """What each agent held at first; ``None``: it abstained."""
 
-ENOUGH = 20
-"""Cases an agent must have answered before anything is learnt of it."""
 _FOLDS = 5
 _PENALTIES = (100.0, 30.0, 10.0, 3.0)
 """λ, from the most equal weights to nearly free ones."""
 _TEMPERATURES = np.geomspace(0.2, 5, 41)
-_SMALL_DOUBTS = np.array([0.001, 0.01, 0.05])
+_SMALL_DOUBTS = (0.001, 0.01, 0.05)
 _DOUBTS = np.concatenate([np.geomspace(1e-4, 0.02, 20), np.linspace(0.025, 0.99, 194)])
 """Never 1: what an agent leads with stays its lead, so that a vote counts it."""
 _RIDGE = 0.04
@@ -151,6 +150,12 @@ class _Table:
         some = _Table(self.p[:, list(agents)], self.there, self.gold)
         return some.rows(np.asarray(some.said.any(axis=1), dtype=bool))
 
+    def mixed(self, own: _Own, omega: Vector) -> Answers:
+        """The mixture of those who answered."""
+        share = np.maximum(omega, _FLOOR) * self.said
+        share = share / np.maximum(share.sum(axis=1, keepdims=True), _FLOOR)
+        return Answers(np.einsum("nu,nuk->nk", share, own.settle(self)), self.there, self.gold)
+
     def at_gold(self, p: Vector) -> Vector:
         """(n, …): what the true outcome was given, of (n, K) or (n, U, K)."""
         found: Vector = np.take_along_axis(p, self.gold.reshape(-1, *[1] * (p.ndim - 1)), axis=-1)[..., 0]
@@ -206,21 +211,21 @@ class _Own:
 
 
 def _fit_own(table: _Table) -> _Own:
-    size = table.there.sum(axis=1)
     found = []
     for u in range(table.p.shape[1]):
         said = table.said[:, u]
-        p, k, y = table.p[said, u], size[said], table.gold[said]
-        found.append(_letters(p, k, y) if (p.max(axis=1, initial=0) > 1 - 1e-9).all() else _stated(p, k, y))
+        answers = Answers(table.p[said, u], table.there[said], table.gold[said])
+        found.append(_letters(answers) if (answers.p.max(axis=1, initial=0) > 1 - 1e-9).all() else _stated(answers))
     t, e = zip(*found, strict=True) if found else ((), ())
     return _Own(np.array(t), np.array(e))
 
 
-def _letters(p: Vector, size: NDArray[np.int64], gold: NDArray[np.int64]) -> tuple[float, float]:
+def _letters(answers: Answers) -> tuple[float, float]:
     """ε of an agent that names one outcome, by Σ ln(1 − ε + ε/K) over right and Σ ln(ε/K) over wrong answers; half of each is given."""
+    p, size = answers.p, answers.there.sum(axis=1)
     if not len(p):
         return 1.0, 0.0
-    right = p[np.arange(len(p)), gold] > 0.5
+    right = p[np.arange(len(p)), answers.gold] > 0.5
     e = _DOUBTS[:, None]
     gain = np.log(1 - e + e / size[right]).sum(axis=1) + np.log(e / size[~right]).sum(axis=1)
     mean = size.mean()
@@ -228,17 +233,12 @@ def _letters(p: Vector, size: NDArray[np.int64], gold: NDArray[np.int64]) -> tup
     return 1.0, float(_DOUBTS[int(gain.argmax())])
 
 
-def _stated(p: Vector, size: NDArray[np.int64], gold: NDArray[np.int64]) -> tuple[float, float]:
+def _stated(answers: Answers) -> tuple[float, float]:
     """T, and a small ε, of an agent that states probabilities; ln T is held to 0 by a normal prior of deviation 1."""
-    best = (-math.inf, 1.0, 0.0)
-    for t in _TEMPERATURES.tolist():
-        powered = p ** (1 / t)
-        at = powered[np.arange(len(p)), gold] / powered.sum(axis=1)
-        gain = np.log((1 - _SMALL_DOUBTS[:, None]) * at + _SMALL_DOUBTS[:, None] / size).sum(axis=1)
-        gain = gain - 0.5 * math.log(t) ** 2
-        i = int(gain.argmax())
-        best = max(best, (float(gain[i]), t, float(_SMALL_DOUBTS[i])))
-    return best[1], best[2]
+    held = 0.5 * np.log(_TEMPERATURES) ** 2
+    gains = np.array([answers.log_likelihood(_TEMPERATURES, doubt=e).sum(axis=1) - held for e in _SMALL_DOUBTS])
+    e, t = np.unravel_index(gains.argmax(), gains.shape)
+    return float(_TEMPERATURES[t]), _SMALL_DOUBTS[e]
 
 
 # --- how much each weighs -------------------------------------------------------------------------------------------------------
@@ -259,48 +259,17 @@ def _choose(table: _Table) -> tuple[Vector, str, dict[str, float]]:
         own = _fit_own(train)
         for name, way in ways.items():
             omega = way(train, own)
-            kappa, t = _fit_map(_pool(own.settle(train), omega, train.said), train)
-            losses[name][fold == f] = _loss(_pool(own.settle(rest), omega, rest.said), rest, kappa, t)
+            t, kappa = _fit_map(train.mixed(own, omega))
+            losses[name][fold == f] = -rest.mixed(own, omega).log_likelihood([t], kappa)[0]
     name = min((name for name in ways if name != "equal"), key=lambda name: losses[name].mean())
     omega = np.maximum(ways[name](table, _fit_own(table)), _FLOOR)
     omega = np.maximum(omega / omega.mean(), _LEAST)
     return omega / omega.mean(), name, {key: float(value.mean()) for key, value in losses.items()}
 
 
-def _pool(p: Vector, omega: Vector, said: NDArray[np.bool_]) -> Vector:
-    """(n, K): the mixture of those who answered."""
-    share = np.maximum(omega, _FLOOR) * said
-    share = share / np.maximum(share.sum(axis=1, keepdims=True), _FLOOR)
-    pooled: Vector = np.einsum("nu,nuk->nk", share, p)
-    return pooled
-
-
-def _loss(m: Vector, table: _Table, kappa: float, t: float) -> Vector:
-    """−ln q(gold) of each case, q ∝ ((1 − κ) m + κ/|𝒴|)^{1/T}."""
-    return _sharpened(_behind(m, table, kappa), table, t)
-
-
-def _behind(m: Vector, table: _Table, kappa: float) -> Vector:
-    """(n, K): the spread mixture's logarithms, less that of the leading outcome."""
-    logs = np.log(
-        np.maximum((1 - kappa) * m + kappa * table.flat, _FLOOR), where=table.there, out=np.full(m.shape, -np.inf)
-    )
-    behind: Vector = logs - logs.max(axis=1, keepdims=True)
-    return behind
-
-
-def _sharpened(behind: Vector, table: _Table, t: float) -> Vector:
-    lost: Vector = np.log(np.exp(behind / t).sum(axis=1)) - table.at_gold(behind) / t
-    return lost
-
-
-def _fit_map(m: Vector, table: _Table) -> tuple[float, float]:
-    """(κ, T) of the highest likelihood."""
-    found = []
-    for kappa in _KAPPAS:
-        behind = _behind(m, table, kappa)
-        found += [(float(_sharpened(behind, table, t).mean()), kappa, t) for t in _SHARPER.tolist()]
-    return min(found)[1:]
+def _fit_map(mixed: Answers) -> tuple[float, float]:
+    """(T, κ) of the highest likelihood."""
+    return mixed.best(_SHARPER, _KAPPAS, least=-math.inf)[1:]
 
 
 def _em(table: _Table, own: _Own) -> Vector:

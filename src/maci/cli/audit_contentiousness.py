@@ -6,28 +6,32 @@ import asyncio
 import hashlib
 import json as jsonlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from maci.calibration.stats.estimate import as_json
+from maci.cli.progress import Progress
 from maci.cli.seating import checked_house, seat_case
 from maci.controller.decisions import Finished
 from maci.controller.events import Event
 from maci.controller.inputs import Opened
 from maci.errors import CheckFailed, EnvironmentError_, InputError
+from maci.lab.audit.blind import write_blind
 from maci.lab.audit.contentiousness.patterns import patterns, table
-from maci.lab.audit.contentiousness.people import blind, guesses, read_guesses, write
+from maci.lab.audit.contentiousness.people import FIELDS, blind, guesses, read_guesses
 from maci.lab.audit.contentiousness.plan import Plan, Sitting, play, recorded, topics_of
-from maci.lab.audit.contentiousness.report import as_json, html, markdown, plain, said, text
+from maci.lab.audit.contentiousness.report import build_report, record
 from maci.lab.audit.contentiousness.sample import Spoken, held
 from maci.lab.audit.contentiousness.summaries import Summaries, summarise
 from maci.lab.audit.contentiousness.verdict import findings, judge
 from maci.record.transcript import read
+from maci.render.html import to_html
+from maci.render.markdown import to_markdown
+from maci.render.text import on_screen
 from maci.seating.seating import Choice
 from maci.seating.spec import JudgeSpec, PanelSpec, is_reader, judges_of, names
 from maci.seating.table import Table
@@ -99,15 +103,15 @@ def _report(options: Options, plan: Plan, panel: PanelSpec | str, folder: Path) 
     spoken = [turn for debate in debates if debate.whole for turn in debate.spoken if turn.sitting.words == "stance"]
     extra = _others(options, plan, panel, spoken)
     try:
-        for target, written in (("report.md", markdown), ("report.html", html)):
-            (options.out / target).write_text(written(found, verdict, name), encoding="utf-8")
+        for target, written in (("report.md", to_markdown), ("report.html", to_html)):
+            (options.out / target).write_text(written(build_report(found, verdict, name)), encoding="utf-8")
     except OSError as error:
         raise EnvironmentError_(f"cannot write to {options.out}: {error.strerror}; name another with --out") from error
     if options.json:
         page = str(options.out / "report.html")
-        typer.echo(jsonlib.dumps({**as_json(found, verdict), "panel": name, "page": page, **extra}, ensure_ascii=False))
+        typer.echo(jsonlib.dumps({**record(found, verdict), "panel": name, "page": page, **extra}, ensure_ascii=False))
     else:
-        typer.echo(text(found, verdict, name, full=not options.quiet))
+        typer.echo(on_screen(build_report(found, verdict, name, full=not options.quiet), plain=options.plain), nl=False)
         _print_others(extra)
         typer.echo(f"\nwritten: {options.out / 'report.html'}, report.md; debates in {folder}")
     if options.strict and not verdict.good:
@@ -122,14 +126,14 @@ def _others(options: Options, plan: Plan, panel: PanelSpec | str, spoken: Sequen
             "no debate went through all its rounds with a model's turn in it: there is nothing to guess or describe"
         )
     if options.export is not None:
-        write(blind(spoken, options.seed), options.export)
+        write_blind(blind(spoken, options.seed), FIELDS, options.export)
         extra["exported"] = {"path": str(options.export), "items": len(spoken), "guess": f"1 to {len(plan.levels)}"}
     if options.people is not None:
         given = read_guesses(options.people, len(plan.levels))
-        extra["people"] = plain(asdict(guesses(spoken, plan.levels, given, np.random.default_rng(options.seed))))
+        extra["people"] = as_json(guesses(spoken, plan.levels, given, np.random.default_rng(options.seed)))
     if options.summaries is not None:
         assert isinstance(panel, PanelSpec)
-        extra["self_summaries"] = plain(asdict(_summarised(options, plan, panel, spoken, options.summaries)))
+        extra["self_summaries"] = as_json(_summarised(options, plan, panel, spoken, options.summaries))
     return extra
 
 
@@ -157,8 +161,8 @@ def _print_others(extra: Mapping[str, Any]) -> None:
     if people := extra.get("people"):
         typer.echo(
             f"\nPeople: {people['n']} guesses ({people['empty']} left open, {people['unknown']} unknown); "
-            f"right {said(people['right'])}, "
-            f"by chance {people['chance']:.2f}; ρ with CL {said(people['rho'])}; AUC {said(people['auc'])}"
+            f"right {_said(people['right'])}, "
+            f"by chance {people['chance']:.2f}; ρ with CL {_said(people['rho'])}; AUC {_said(people['auc'])}"
         )
     if summed := extra.get("self_summaries"):
         rho = "undefined" if summed["rho"] is None else f"{summed['rho']:.2f}"
@@ -172,6 +176,10 @@ def _print_others(extra: Mapping[str, Any]) -> None:
             )
 
 
+def _said(found: Mapping[str, Any]) -> str:
+    return "undefined" if found["value"] is None else f"{found['value']:.2f} [{found['low']:.2f}, {found['high']:.2f}]"
+
+
 def _show_patterns(path: Path, *, json: bool) -> None:
     """The observable patterns of one debate, by round."""
     file = path / "transcript.jsonl" if path.is_dir() else path
@@ -183,7 +191,7 @@ def _show_patterns(path: Path, *, json: bool) -> None:
     if not found:
         raise InputError(f"{path}: no round was closed, there is nothing to see yet")
     if json:
-        typer.echo(jsonlib.dumps({"transcript": str(path), "rounds": [asdict(one) for one in found]}))
+        typer.echo(jsonlib.dumps({"transcript": str(path), "rounds": as_json(found)}))
         return
     rows = table(found)
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
@@ -260,7 +268,17 @@ def _hold(options: Options, plan: Plan, panel: PanelSpec | str, folder: Path) ->
         return seated.opened, seated.table
 
     sittings = plan.sittings
-    with _Progress(len(sittings), plain=options.plain, silent=options.json or options.quiet) as watch:
+    over: set[str] = set()
+    with Progress(plain=options.plain, silent=options.json or options.quiet) as progress:
+
+        def watch(sitting: Sitting, event: Event) -> None:
+            name = f"{sitting.topic}, seed {sitting.seed}, CL {sitting.level:g}"
+            name += ", placebo" if sitting.words == "placebo" else ""
+            line = ""
+            if isinstance(event, Finished):
+                over.add(name)
+                line = f"{len(over)}/{len(sittings)} {name}: {plural(event.rounds, 'round')}, {event.stop_reason}"
+            progress.at("debates", len(over), len(sittings), beside=name, line=line)
 
         async def hold() -> None:
             try:
@@ -272,9 +290,9 @@ def _hold(options: Options, plan: Plan, panel: PanelSpec | str, folder: Path) ->
         try:
             asyncio.run(hold())
         except KeyboardInterrupt:
-            watch.close()
+            progress.close()
             typer.echo(
-                f"\ninterrupted after {watch.done} of {len(sittings)} debates; nothing is lost: the same command goes on",
+                f"\ninterrupted after {len(over)} of {len(sittings)} debates; nothing is lost: the same command goes on",
                 err=True,
             )
             raise typer.Exit(130) from None
@@ -285,40 +303,3 @@ def _hold(options: Options, plan: Plan, panel: PanelSpec | str, folder: Path) ->
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
     error = group.exceptions[0]
     return _first(error) if isinstance(error, BaseExceptionGroup) else error
-
-
-class _Progress:
-    """A bar on a terminal, a line for each debate elsewhere."""
-
-    def __init__(self, total: int, *, plain: bool, silent: bool) -> None:
-        self.done, self._total, self._silent = 0, total, silent
-        screen = Console(stderr=True, highlight=False, no_color=plain)
-        self._live = screen.is_terminal and not plain and not silent
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        self._bar = Progress(*columns, console=screen, transient=True, disable=not self._live)
-        self._task = self._bar.add_task("debates", total=total)
-
-    def __enter__(self) -> _Progress:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Take the bar away."""
-        self._bar.stop()
-
-    def __call__(self, sitting: Sitting, event: Event) -> None:
-        """Count debates that are over."""
-        name = f"{sitting.topic}, seed {sitting.seed}, CL {sitting.level:g}"
-        name += ", placebo" if sitting.words == "placebo" else ""
-        if not isinstance(event, Finished):
-            self._bar.update(self._task, description=name)
-            return
-        self.done += 1
-        self._bar.update(self._task, completed=self.done)
-        if not self._live and not self._silent:
-            typer.echo(
-                f"{self.done}/{self._total} {name}: {plural(event.rounds, 'round')}, {event.stop_reason}", err=True
-            )

@@ -10,16 +10,16 @@ import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from maci import __version__
+from maci.calibration.stats.estimate import as_json
+from maci.cli.progress import Progress
 from maci.config import Budget
 from maci.controller.inputs import Seat
 from maci.errors import BudgetError, CheckFailed, EnvironmentError_, InputError
@@ -29,10 +29,12 @@ from maci.lab.audit.judges.asking import Asked, Bench, bench_of, settle
 from maci.lab.audit.judges.audit import Done, Plan, audit, planned, rated
 from maci.lab.audit.judges.human import Agreement, against_people
 from maci.lab.audit.judges.items import Batch, builtin, draw, gather
-from maci.lab.audit.judges.page import page, tables_page
 from maci.lab.audit.judges.probes import PROBES, panel_mean
 from maci.llm.budget import Ledger
 from maci.llm.usage import Bound
+from maci.render.html import to_html
+from maci.render.markdown import to_markdown
+from maci.render.text import on_screen
 from maci.seating.seating import Choice, check_models, open_house
 from maci.seating.spec import is_reader
 from maci.story.words import plural
@@ -76,44 +78,11 @@ class Options:
     quiet: bool = False
 
 
-class _Screen:
-    """Progress on standard error: a bar on a terminal, else a line now and then."""
-
-    def __init__(self, options: Options) -> None:
-        self._silent = options.json or options.quiet
-        console = Console(stderr=True, highlight=False, no_color=options.plain)
-        self._live = console.is_terminal and not options.plain and not self._silent
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        self._bar = Progress(*columns, console=console, transient=True, disable=not self._live)
-        self._bar.start()
-        self._tasks: dict[str, Any] = {}
-        self._tenth: dict[str, int] = {}
-
-    def told(self, what: str, done: int, of: int) -> None:
-        """So much of it is done."""
-        if self._live:
-            if what not in self._tasks:
-                self._tasks[what] = self._bar.add_task(what, total=of)
-            self._bar.update(self._tasks[what], completed=done)
-        elif not self._silent and of and (10 * done // of) > self._tenth.get(what, 0) and done < of and of >= 100:
-            self._tenth[what] = 10 * done // of
-            typer.echo(f"{what}: {done:,} of {of:,}", err=True)
-
-    def say(self, text: str) -> None:
-        """A line."""
-        if not self._silent:
-            self._bar.console.print(text, highlight=False, markup=False)
-
-    def close(self) -> None:
-        """Take it away."""
-        self._bar.stop()
-
-
 def run(options: Options) -> None:
     """Audit; exits 0 once run, 1 with --strict where the verdict is bad."""
     _check(options)
     bench = settle(options.choice)
-    screen = _Screen(options)
+    screen = Progress(plain=options.plain, silent=options.json or options.quiet)
     try:
         if options.against is not None:
             _compare(options, bench, screen)
@@ -148,14 +117,14 @@ def _probes(options: Options) -> tuple[str, ...]:
     return chosen
 
 
-def _batches(options: Options, bench: Bench, screen: _Screen) -> list[Batch]:
+def _batches(options: Options, bench: Bench, screen: Progress) -> list[Batch]:
     encoder = load_encoder(bench.config.evidence.encoder, offline=options.choice.offline)
     if options.arguments:
         found = gather(options.arguments, encoder)
     else:
         debates = max(2, math.ceil(options.n / 3))
         what = "debates of the readers"
-        found = builtin(debates, encoder, seed=options.choice.seed, told=lambda done, of: screen.told(what, done, of))
+        found = builtin(debates, encoder, seed=options.choice.seed, told=lambda done, of: screen.at(what, done, of))
     return draw(found, options.n, options.choice.seed)
 
 
@@ -167,7 +136,7 @@ def _ledger(options: Options, bench: Bench) -> Ledger:
     return Ledger(tokens, budget.usd)
 
 
-def _audit(options: Options, bench: Bench, screen: _Screen) -> None:
+def _audit(options: Options, bench: Bench, screen: Progress) -> None:
     plan = Plan(
         probes=_probes(options), probed=options.probed, repeats=options.repeats, seed=options.choice.seed,
         resamples=options.resamples,
@@ -208,9 +177,9 @@ def _audit(options: Options, bench: Bench, screen: _Screen) -> None:
     _finish(done, people, options)
 
 
-def _telling(screen: _Screen, what: str) -> Any:
+def _telling(screen: Progress, what: str) -> Any:
     def told(asked: Asked, of: int) -> None:
-        screen.told(what, len(asked.answers), of)
+        screen.at(what, len(asked.answers), of)
 
     return told
 
@@ -264,10 +233,10 @@ def _finish(done: Done, people: Any, options: Options) -> None:
             against_people(name, row, mean, sampling) for name, row in (rows if len(judges) > 1 else rows[:1])
         )
         extra = [report.people_table(agreements, human.human_alpha(people, sampling), len(people))]
-    about = f"maci {__version__}, seed {found.seed}, {found.resamples:,} resamples"
+    made = report.build_report(found, ratings.plain, extra)
     files = {
-        "audit.html": page(found, ratings.plain, extra, about=about),
-        "audit.md": report.markdown(found, extra),
+        "audit.html": to_html(made),
+        "audit.md": to_markdown(made),
         "audit.json": jsonlib.dumps(_as_json(found, agreements), ensure_ascii=False, indent=1) + "\n",
     }
     _write(options.out, files)
@@ -276,8 +245,7 @@ def _finish(done: Done, people: Any, options: Options) -> None:
         typer.echo(jsonlib.dumps({**_as_json(found, agreements), "out": str(options.out)}, ensure_ascii=False))
     else:
         if not options.quiet:
-            typer.echo(report.text(found, extra))
-            typer.echo("")
+            typer.echo(on_screen(report.build_report(found, ratings.plain, extra, full=False), plain=options.plain))
         typer.echo(f"{found.verdict}; written: {options.out / 'audit.html'}, audit.md, audit.json, scores.csv")
     if options.strict and found.verdict == "bad":
         bad = [f"{f.judge or 'panel'}: {f.check}" for f in found.findings if f.level == "bad"]
@@ -287,10 +255,10 @@ def _finish(done: Done, people: Any, options: Options) -> None:
 
 
 def _as_json(found: Any, people: Sequence[Agreement]) -> dict[str, Any]:
-    return {**asdict(found), "people": [asdict(each) for each in people] or None}
+    return {**as_json(found), "people": as_json(people) or None}
 
 
-def _compare(options: Options, bench: Bench, screen: _Screen) -> None:
+def _compare(options: Options, bench: Bench, screen: Progress) -> None:
     """Against people's choices on a public set."""
     chosen = convarg.pairs(options.data, options.per_topic)
     readers = [seat for seat in bench.judges if is_reader(seat.model)]
@@ -320,28 +288,22 @@ def _compare(options: Options, bench: Bench, screen: _Screen) -> None:
         raise BudgetError("no score fits the ceiling: raise --budget-tokens or --budget-usd")
     if readers:
         found = replace(found, notes=(*found.notes, _WHY))
-    tables = report.compared(found)
-    title = "Judges against people"
+    made = report.compared(found, f"maci {__version__}, seed {options.choice.seed}")
     _write(
         options.out,
         {
-            "human.html": tables_page(title, tables, about=f"maci {__version__}, seed {options.choice.seed}"),
-            "human.md": f"# {title}\n\n"
-            + report.markdown_tables(tables)
-            + "".join(f"\n{note}\n" for note in found.notes),
-            "human.json": jsonlib.dumps(asdict(found), ensure_ascii=False, indent=1) + "\n",
+            "human.html": to_html(made),
+            "human.md": to_markdown(made),
+            "human.json": jsonlib.dumps(as_json(found), ensure_ascii=False, indent=1) + "\n",
         },
     )
     if options.json:
-        typer.echo(jsonlib.dumps({**asdict(found), "out": str(options.out)}, ensure_ascii=False))
+        typer.echo(jsonlib.dumps({**as_json(found), "out": str(options.out)}, ensure_ascii=False))
         return
     if not options.quiet:
-        typer.echo(report.plain_tables(tables))
-        for note in found.notes:
-            typer.echo(f"\n{note}")
-        typer.echo("")
+        typer.echo(on_screen(made, plain=options.plain))
     typer.echo(f"written: {options.out / 'human.html'}, human.md, human.json")
-    behind = [v.judge for v in found.judges if v.less_length.high is not None and v.less_length.high < 0]
+    behind = [v.judge for v in found.judges if v.less_length.high < 0]
     if options.strict and behind:
         raise CheckFailed(f"the longer argument is the better guess than {', '.join(behind)}")
 

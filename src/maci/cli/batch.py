@@ -5,33 +5,28 @@ from __future__ import annotations
 import asyncio
 import json as jsonlib
 import shlex
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from maci.cli.batch_results import in_words, path_of, row, write
 from maci.cli.calibrate import read_cases
 from maci.cli.learned import begin, keep
-from maci.cli.lines import Out
+from maci.cli.progress import Progress
 from maci.cli.seating import seating_of
 from maci.cli.writable import check_folder
 from maci.controller.inputs import Opened
 from maci.debating.batch import Batch, Done, Entry, entries
 from maci.errors import BudgetError, EnvironmentError_, InputError
 from maci.llm.usage import dollars
+from maci.paths import run_dir
 from maci.record.result import AskResult, Result, last_plan
 from maci.seating.seating import Choice, Seating, unpriced
 from maci.story.words import plural
-
-_EVERY = 30.0
-"""Seconds between two lines where there is no terminal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +50,11 @@ def run(options: Options) -> None:
     cases = list(read_cases(options.cases))
     if not cases:
         raise InputError(f"{options.cases} holds no case: write one JSON object a line, with `question` and `outcomes`")
-    out = options.out or Path("maci-runs") / f"{datetime.now().astimezone():%Y%m%d-%H%M%S-%f}-batch"
+    out = options.out or run_dir("batch")
     check_folder(out)
     todo = entries(cases, out)
     told: dict[int, Done] = {}
-    view = _View(len(todo), silent=options.quiet or options.json, plain=options.plain)
+    view = Progress(plain=options.plain, silent=options.quiet or options.json)
     batch, broken = None, ""
     try:
         batch = asyncio.run(_play(options, seating_of(options.choice), todo, told, view))
@@ -80,7 +75,9 @@ def run(options: Options) -> None:
     _conclude(rows, batch, out, options)
 
 
-async def _play(options: Options, seating: Seating, todo: Sequence[Entry], told: dict[int, Done], view: _View) -> Batch:
+async def _play(
+    options: Options, seating: Seating, todo: Sequence[Entry], told: dict[int, Done], view: Progress
+) -> Batch:
     batch = Batch(
         todo, lambda case: begin(seating.seat(case), None),
         tokens=options.tokens, usd=options.usd, jobs=options.jobs, retry_failed=options.retry_failed,
@@ -91,7 +88,7 @@ async def _play(options: Options, seating: Seating, todo: Sequence[Entry], told:
         async with aclosing(batch.run()) as results:  # type: ignore[type-var]
             async for done in results:
                 told[done.entry.number] = done
-                view.told(done, batch)
+                _count(view, told, len(todo), batch)
                 while options.json and printed < len(todo) and (next_ := told.get(todo[printed].number)) is not None:
                     typer.echo(jsonlib.dumps(_full(next_), ensure_ascii=False))
                     printed += 1
@@ -99,6 +96,14 @@ async def _play(options: Options, seating: Seating, todo: Sequence[Entry], told:
         if seating.house is not None:
             await seating.house.aclose()
     return batch
+
+
+def _count(view: Progress, told: Mapping[int, Done], total: int, batch: Batch) -> None:
+    """Another case."""
+    failed = sum(done.status == "failed" for done in told.values())
+    words = plural(batch.spent.tokens, "token") + (f", {dollars(batch.spent.usd)}" if batch.spent.usd else "")
+    kept = sum(done.kept for done in told.values())
+    view.at("cases", len(told), total, kept=kept, beside=words + (f", {failed} failed" if failed else ""))
 
 
 def _full(done: Done) -> dict[str, Any]:
@@ -146,49 +151,3 @@ def _conclude(rows: Sequence[Mapping[str, Any]], batch: Batch, out: Path, option
             f"the budget ended before {plural(len(by['budget']) + len(by['waiting']), 'case')} had an answer: raise --budget-tokens or "
             f"--budget-usd; with --out {shlex.quote(str(out))} --retry-failed what is answered is kept"
         )
-
-
-class _View:
-    """How far it is, on standard error: a bar on a terminal, a line now and then elsewhere."""
-
-    def __init__(self, total: int, *, silent: bool, plain: bool) -> None:
-        self._console = Out(stderr=True, highlight=False, no_color=plain)
-        self._total, self._silent, self._done, self._kept, self._failed = total, silent, 0, 0, 0
-        self._began = self._said = time.monotonic()
-        self._bar: Progress | None = None
-        if not silent and not plain and self._console.is_terminal:
-            columns = (
-                TextColumn("cases"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TimeRemainingColumn(),
-                TextColumn("{task.description}"),
-            )
-            self._bar = Progress(*columns, console=self._console, transient=True)
-            self._bar.add_task("", total=total)
-            self._bar.start()
-
-    def told(self, done: Done, batch: Batch) -> None:
-        """Another case."""
-        self._done += 1
-        self._kept += done.kept
-        self._failed += done.status == "failed"
-        if self._silent:
-            return
-        words = plural(batch.spent.tokens, "token") + (f", {dollars(batch.spent.usd)}" if batch.spent.usd else "")
-        words += f", {self._failed} failed" if self._failed else ""
-        if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], completed=self._done, description=words)
-            return
-        now, tenth = time.monotonic(), max(1, self._total // 10)
-        if (self._done % tenth and now - self._said < _EVERY) or (done.kept and self._done < self._total):
-            return
-        self._said, new = now, self._done - self._kept
-        left = (now - self._began) / max(1, new) * (self._total - self._done)
-        eta = f" · about {left:.0f} s left" if new and self._done < self._total else ""
-        self._console.print(f"{self._done}/{self._total}{eta} · {words}", markup=False, soft_wrap=True)
-
-    def close(self) -> None:
-        """Leave nothing half drawn."""
-        if self._bar is not None:
-            self._bar.stop()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json as jsonlib
 import math
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -13,11 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import typer
-from rich.progress import track
 
 from maci.calibration.profile import ENOUGH, Calibration, Outcome, calibrate, conformalise, observe, to_toml
 from maci.cases.case import Case, parse_case
-from maci.cli.lines import Out
+from maci.cli.progress import Progress
 from maci.cli.seating import seating_of
 from maci.cli.writable import check_file
 from maci.config import Config, build, parameters
@@ -28,8 +26,6 @@ from maci.seating.seating import Choice
 
 _UNPLANNED = ("plan.enabled=false", "plan.acquire=0")
 """Only the answers are looked at."""
-_EVERY = 30.0
-"""Seconds between two lines where there is no terminal."""
 
 
 def read_cases(path: Path) -> Iterator[Case]:
@@ -78,7 +74,7 @@ def run(
     failed: list[tuple[str, str]] = []
 
     def teach(some: list[Case]) -> None:
-        for case in _track(some, "debating the development cases", silent=json or quiet):
+        for case in progress.each(some, "development cases debated"):
             why = "no answer, or nobody named the `gold`"
             try:
                 outcome = observe(asyncio.run(play(case, config)))
@@ -89,6 +85,7 @@ def run(
             else:
                 found.append(outcome)
 
+    progress = Progress(silent=json or quiet)
     try:
         teach(teaching)
         if held and len(found) < ENOUGH:  # too many failed: those held out are needed
@@ -104,7 +101,7 @@ def run(
             own = {row.key: row.value for row in parameters(config) if row.value != row.default}
             applied = build(config.profile, {**learnt.settings, **own})
             tried: list[list[Event]] = []
-            for case in _track(held, "debating those held out, for prediction sets", silent=json or quiet):
+            for case in progress.each(held, "held-out cases debated"):
                 with suppress(EvidenceError):
                     tried.append(asyncio.run(play(case, applied)))
             learnt = conformalise(learnt, found, tried)
@@ -115,6 +112,8 @@ def run(
         raise EnvironmentError_(
             "nobody reads the output any more; nothing was kept: the same command starts anew"
         ) from error
+    finally:
+        progress.close()
     _write(out, to_toml(learnt, cases.name))
     if json:
         _print_json(learnt, failed, out)
@@ -153,20 +152,6 @@ def _print_json(learnt: Calibration, failed: Sequence[tuple[str, str]], out: Pat
         "ece_before": learnt.ece_before, "ece_after": learnt.ece_after, "settings": dict(learnt.settings), "out": str(out),
     }  # fmt: skip
     typer.echo(jsonlib.dumps(found))
-
-
-def _track(cases: Sequence[Case], doing: str, *, silent: bool) -> Iterator[Case]:
-    """Each case; how far it is on standard error: a bar on a terminal, a line now and then elsewhere."""
-    screen, total = Out(stderr=True, highlight=False), len(cases)
-    if silent or screen.is_terminal:
-        yield from track(cases, doing, console=screen, disable=silent, transient=True)
-        return
-    said, tenth = time.monotonic(), max(1, total // 10)
-    for done, case in enumerate(cases, 1):
-        yield case
-        if done % tenth == 0 or time.monotonic() - said >= _EVERY:
-            said = time.monotonic()
-            screen.print(f"{doing}: {done}/{total}", markup=False, soft_wrap=True)
 
 
 def _write(out: Path, text: str) -> None:

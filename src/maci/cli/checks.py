@@ -18,10 +18,11 @@ from maci import __version__
 from maci.errors import BadRequest, MaciError, WrongKey, install
 from maci.llm.keys import SERVICES, is_loopback, key_help
 from maci.llm.local.registry import WEIGHTS
-from maci.llm.local.weights import cache_dir, status
+from maci.llm.local.weights import status
 from maci.llm.model import Message, Reply, Request, Schema
 from maci.llm.usage import Usage
-from maci.seating.file import find, panel_files
+from maci.paths import cache_dir, panel_files
+from maci.seating.file import find
 from maci.seating.models import Models
 from maci.seating.seating import key_for
 from maci.seating.spec import ModelSpec, PanelSpec

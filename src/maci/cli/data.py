@@ -11,8 +11,9 @@ from typing import Any
 import typer
 
 from maci.errors import CheckFailed, InputError
-from maci.lab.datasets import SETS, DataSet, Item, data_folder, find, load
+from maci.lab.datasets import SETS, DataSet, Item, find, load
 from maci.lab.datasets.dataset import FileState
+from maci.paths import data_dir
 
 _SHORT, _LONG = 200, 600
 """Characters of an example: of a text that belongs to somebody else, and of one that may be shown."""
@@ -21,7 +22,7 @@ _SHORT, _LONG = 200, 600
 def _folder(given: Path | None) -> Path | None:
     """The folder of the data sets; none where nobody named one, which a list can live with."""
     try:
-        return data_folder(given)
+        return data_dir(given)
     except InputError:
         if given is not None:
             raise
@@ -100,7 +101,7 @@ def showing(name: str, *, data: Path | None, json: bool, plain: bool) -> None:
 
 def verifying(name: str | None, *, data: Path | None, json: bool) -> None:
     """Compare the SHA-256 of every file that is here; a file that differs can still be loaded."""
-    folder = data_folder(data)
+    folder = data_dir(data)
     entries = [find(name)] if name else list(SETS.values())
     states = {entry.name: entry.state(folder) for entry in entries}
     if name and not any(state.here for state in states[name]):

@@ -24,6 +24,7 @@ from maci.controller.events import Event
 from maci.controller.inputs import Opened
 from maci.debating.loop import debate
 from maci.errors import BudgetError, EnvironmentError_, InputError
+from maci.paths import run_dir, slug
 from maci.record.result import AskResult, Result, last_plan
 from maci.record.transcript import Transcript
 from maci.seating.seating import Choice, Seated, unpriced
@@ -203,8 +204,7 @@ def _case(options: Options) -> Case:
 def _folder(options: Options, case: Case) -> Path:
     if options.out is not None:
         return options.out
-    name = re.sub(r"[^a-z0-9]+", "-", (case.id or case.question).casefold())[:40].strip("-") or "case"
-    return Path("maci-runs") / f"{datetime.now().astimezone():%Y%m%d-%H%M%S-%f}-{name}"
+    return run_dir(slug(case.id or case.question))
 
 
 def _reopen(options: Options) -> tuple[Transcript, Sequence[Event], Opened]:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import sys
-from datetime import datetime
-from pathlib import Path
 
 import typer
 
 from maci.cli.commands.debate import debate
 from maci.cli.commands.reading import replay
 from maci.errors import MaciError, exit_code
+from maci.paths import run_dir
 
 MACI = ".venv/bin/maci"
 
 
 def main() -> None:
     """Debate, then recompute everything from the transcript."""
-    out = Path("maci-runs") / f"demo-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
+    out = run_dir("demo")
     typer.echo(f"$ {MACI} debate dengue\n")
     debate(case="dengue", panel="readers", out=out)
     typer.echo(f"\n$ {MACI} replay {out}")

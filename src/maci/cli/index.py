@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from maci.cli.progress import Progress
 from maci.evidence.corpus import Corpus, update_index
 from maci.evidence.encode import load_encoder
 from maci.evidence.retrieve import Retriever
@@ -17,24 +16,12 @@ from maci.evidence.retrieve import Retriever
 
 def run(paths: Sequence[Path], *, out: Path, encoder: str, json: bool, plain: bool, quiet: bool) -> None:
     """Index files into spans, and embed them."""
-    screen = Console(stderr=True, no_color=plain or None)
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=screen,
-        disable=json or quiet or plain or not screen.is_terminal,
-        transient=True,
-    )
-    with bar:
-        reading = bar.add_task("reading files", total=None)
+    with Progress(plain=plain, silent=json or quiet) as progress:
         report = update_index(
-            paths, out, progress=lambda source, done, total: bar.update(reading, completed=done, total=total)
+            paths, out, progress=lambda source, done, total: progress.at("files read", done, total, line="")
         )
-        embedding = bar.add_task("embedding spans", total=report.spans)
         retriever = Retriever.for_corpus(Corpus.open(out), load_encoder(encoder))
-        retriever.warm(lambda done, total: bar.update(embedding, completed=done, total=total))
+        retriever.warm(lambda done, total: progress.at("spans embedded", done, total, line=""))
     if json:
         skipped = [{"path": str(item.path), "reason": item.reason} for item in report.skipped]
         counts = {name: getattr(report, name) for name in ("added", "changed", "unchanged", "removed", "spans")}

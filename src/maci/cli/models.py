@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
+from maci.cli.progress import Progress
 from maci.llm.local.registry import WEIGHTS
 from maci.llm.local.weights import pull, remove, status, verify
 
@@ -53,24 +52,8 @@ def pulling(name: str, *, offline: bool, json: bool, quiet: bool) -> None:
 
 def fetch(name: str, *, offline: bool, quiet: bool) -> Mapping[str, Path]:
     """The files of weights, pulled with a progress bar where they are not here."""
-    screen = Console(stderr=True)
-    bar = Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-        console=screen,
-        disable=quiet or not screen.is_terminal,
-        transient=True,
-    )
-    task = bar.add_task(name, total=None)
-
-    def progress(what: str, done: int, total: int) -> None:
-        bar.update(task, description=what, completed=done, total=total or None)
-
-    with bar:
-        return pull(name, offline=offline, progress=progress)
+    with Progress(silent=quiet, bytes=True) as progress:
+        return pull(name, offline=offline, progress=lambda what, done, total: progress.at(what, done, total, line=""))
 
 
 def verifying(name: str, *, json: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as jsonlib
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import typer
 
 from maci.cli.show import locate
 from maci.errors import EnvironmentError_, InputError, MaciError, TranscriptError
+from maci.paths import slug
 from maci.record.transcript import Recording, read
 from maci.seating.seating import unpriced
 from maci.story import Story
@@ -84,7 +84,7 @@ def _several(
             failed[str(path)] = str(error)
             entries.append(Entry(name=name, error=str(error)))
             continue
-        link = f"{name}/report.{format}" if out is None else f"{index.stem}-{number}-{_slug(name)}.{format}"
+        link = f"{name}/report.{format}" if out is None else f"{index.stem}-{number}-{slug(name, 'debate')}.{format}"
         if out is not None or format == "html":
             written.append(_write(index.parent / link, page))
         entries.append(Entry(name=name, link=_quoted(link), story=story))
@@ -94,10 +94,6 @@ def _several(
         typer.echo(page, nl=False)
         return written, failed
     return [_write(index, page), *written], failed
-
-
-def _slug(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", name.casefold()).strip("-")[:40] or "debate"
 
 
 def _quoted(link: str) -> str:

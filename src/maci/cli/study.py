@@ -107,7 +107,7 @@ def _with_budget(spec: StudySpec, options: Options) -> StudySpec:
 
 def _study(spec: StudySpec, options: Options, *, ready: bool = True) -> Study:
     """The study with its panel; names, keys and weights of models are looked at before anything is sent, if it is to be ``ready``."""
-    from maci.llm.cache import default_path
+    from maci.paths import replies_file
 
     panel = resolve(spec)
     if panel is not None and ready:
@@ -118,7 +118,7 @@ def _study(spec: StudySpec, options: Options, *, ready: bool = True) -> Study:
         spec=spec,
         panel=panel,
         folder=None if options.data is None else options.data.resolve(),
-        cache=None if options.no_cache else (options.cache or default_path()).resolve(),
+        cache=None if options.no_cache else (options.cache or replies_file()).resolve(),
         offline=options.offline,
     )
 

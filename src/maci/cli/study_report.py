@@ -60,7 +60,7 @@ def reporting(
 
 
 def _on_screen(found: Report, plain: bool, full: bool) -> str:
-    from maci.lab.study.report.terminal import to_text
+    from maci.lab.study.report.render import on_terminal
 
     screen = sys.stdout.isatty()
-    return to_text(found, width=Console().width if screen else 120, plain=plain or not screen, full=full)
+    return on_terminal(found, width=Console().width if screen else 120, plain=plain or not screen, full=full)

@@ -9,8 +9,9 @@ from typing import assert_never
 from maci.agents.argument import Argument
 from maci.cli.remarks import Remarks
 from maci.controller.caution import Watched
-from maci.controller.decisions import Dialled, Finished, Gained, Gated, Initialized, Measured, Planned, Weighed
+from maci.controller.decisions import Dialled, Finished, Gained, Gated, Initialized, Planned, Weighed
 from maci.controller.events import Event
+from maci.controller.history import Measured
 from maci.controller.inputs import (
     Acquired,
     Exhausted,

@@ -13,18 +13,9 @@ from maci.cli.explain import explained
 from maci.cli.lines import Lines
 from maci.cli.told import Told
 from maci.controller.caution import Watched
-from maci.controller.decisions import (
-    Admission,
-    Dialled,
-    Finished,
-    Gained,
-    Gated,
-    Initialized,
-    Measured,
-    Planned,
-    Weighed,
-)
+from maci.controller.decisions import Admission, Dialled, Finished, Gained, Gated, Initialized, Planned, Weighed
 from maci.controller.events import Event
+from maci.controller.history import Measured
 from maci.controller.inputs import (
     Acquired,
     Exhausted,

@@ -40,8 +40,7 @@ def conclude(
     state: State, reason: StopReason, detail: str, decisions: tuple[Decision, ...] = ()
 ) -> tuple[State, tuple[Decision, ...]]:
     """End the debate; where a plan is wanted, only once it is made."""
-    plans = state.opened.format >= 4 and state.config.plan.enabled and state.mixture is not None
-    if reason == "error" or not plans:
+    if reason == "error" or not state.config.plan.enabled or state.mixture is None:
         return finish(state, reason, detail, decisions)
     return forfeit(state).but(closing=Closing(reason, detail)), decisions
 

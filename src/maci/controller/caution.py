@@ -38,7 +38,7 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """What may be harm in a round; not recorded before format 4."""
+    """What may be harm in a round."""
 
     type: Literal["watched"] = "watched"
     round: int

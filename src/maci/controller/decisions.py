@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from maci.acquisition.plan import Item
 from maci.acquisition.utilities import Favoured
 from maci.controller.caution import Dissent, Harm, PredictionSet, RolledBack, Watched
 from maci.controller.dials import Dials
+from maci.controller.history import Measured
 from maci.controller.policies.bandit import Choice
 from maci.controller.stop import StopReason
 from maci.controller.triage import Regime, Triaged
-from maci.moderator.analysis import Analysis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +34,14 @@ class Initialized:
     regime: Regime
     correct: bool | None
     notes: tuple[str, ...]
+    crit: ClassVar[None] = None
+    """No judge scores an opening."""
+    gain: ClassVar[None] = None
+    """Nothing comes before it."""
+
+
+Signals = Initialized | Measured
+"""The signals of a closed round, of the openings or of a later one: Q, D, O, CRIT and Î under one name everywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,30 +103,6 @@ class Weighed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """The four signals, gain, ratios and flags of a round."""
-
-    type: Literal["measured"] = "measured"
-    round: int
-    q: float | None
-    d: float | None
-    o: float | None
-    crit: float | None
-    crit_variance: float | None
-    entropy: float
-    """H(p⁽ᵗ⁾) in bits."""
-    gain: float
-    """Î⁽ᵗ⁾"""
-    shift: float
-    """TV(p⁽ᵗ⁾, p⁽ᵗ⁻¹⁾)"""
-    r_i: float
-    r_d: float | None
-    pi_i: bool
-    pi_d: bool
-    analysis: Analysis
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Dialled:
     """The dials of the next round."""
 
@@ -127,12 +111,12 @@ class Dialled:
     dials: Dials
     by_hand: bool
     choice: Choice | None = None
-    """How a schedule that learns came to them; not recorded before format 3."""
+    """How a schedule that learns came to them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """What to find out next, where the debate ends or pauses (format 4)."""
+    """What to find out next, where the debate ends or pauses."""
 
     type: Literal["planned"] = "planned"
     round: int
@@ -154,7 +138,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gained:
-    """What was found out, in bits: expected and come true (format 4)."""
+    """What was found out, in bits: expected and come true."""
 
     type: Literal["gained"] = "gained"
     round: int
@@ -217,9 +201,9 @@ class Finished:
     usd: float
     warnings: tuple[str, ...]
     spent: Spent | None = None
-    """Where the tokens went; not recorded before format 2."""
+    """Where the tokens went."""
     harm: Harm | None = None
-    """What was watched; this and the rest is not recorded before format 4."""
+    """What was watched."""
     rolled_back: RolledBack | None = None
     """The debate's own answer, where ``answer`` is that of round 0."""
     dissent: Dissent | None = None
@@ -230,7 +214,7 @@ class Finished:
     favoured: Favoured | None = None
     """What the utilities say to do, where some were given."""
     calibrated: bool | None = None
-    """Whether a calibration knows answers that come about like this one; not recorded before format 5."""
+    """Whether a calibration knows answers that come about like this one; ``None`` without an answer."""
 
 
 Decision = Initialized | Triaged | Gated | Weighed | Measured | Watched | Dialled | Planned | Gained | Finished

@@ -18,10 +18,9 @@ from maci.agents.argument import Argument
 from maci.controller.caution import Harm, PredictionSet, RolledBack
 from maci.controller.decisions import Decision, Finished, Minority, Spent
 from maci.controller.inputs import Acquired
-from maci.controller.reading import BY_STAGE, calibrated, is_calibrated, is_debated, widen
+from maci.controller.reading import calibrated, is_calibrated, widen
 from maci.controller.state import State, as_mapping, place
 from maci.controller.stop import StopReason
-from maci.controller.watch import FORMAT as WATCHED
 from maci.controller.watch import dissent, harm, support
 from maci.controller.watch import warnings as harm_warnings
 from maci.errors import BeliefError
@@ -91,7 +90,7 @@ def abstention(state: State, answer: str, p: Mapping[str, float], *, known: bool
     if asked.need_evidence and state.history and not support(state.memory.grounds.values(), answer):
         return f"no admitted evidence speaks for {answer}"
     if asked.min_q is not None:
-        q = state.history[-1].q if state.history else None
+        q = state.history[-1].signals.q if state.history else None
         if q is None or q < asked.min_q:
             return f"evidence quality Q is {'undefined' if q is None else f'{q:.2f}'}, below {asked.min_q:.2f}"
     return None
@@ -131,7 +130,6 @@ def finish(
     """The result, from the last closed round; calls still under way count in full."""
     state = forfeit(state)
     given = None if state.mixture is None else _given(state, reason)
-    watched = state.opened.format >= WATCHED
     result = Finished(
         stop_reason=reason,
         detail=detail,
@@ -144,16 +142,14 @@ def finish(
         tokens=state.usage.tokens,
         usd=state.usage.usd,
         warnings=(*state.warnings, *complaints(state.acquired), *(() if given is None else given.warnings)),
-        spent=_spent(state) if state.opened.format >= 2 else None,
+        spent=_spent(state),
         harm=None if given is None else given.harm,
         rolled_back=None if given is None else given.rolled_back,
-        dissent=dissent(state, given.answer, given.distribution, reason) if given and watched else None,
-        abstained=abstention(state, given.answer, given.distribution, known=given.calibrated)
-        if given and watched
-        else None,
+        dissent=dissent(state, given.answer, given.distribution, reason) if given else None,
+        abstained=abstention(state, given.answer, given.distribution, known=given.calibrated) if given else None,
         prediction_set=given.prediction_set if given else None,
         favoured=_favoured(state, given) if given else None,
-        calibrated=given.calibrated if given and state.opened.format >= BY_STAGE else None,
+        calibrated=given.calibrated if given else None,
     )
     return replace(state, finished=result), (*decisions, result)
 
@@ -176,7 +172,7 @@ class _Given:
 def _given(state: State, reason: StopReason) -> _Given:
     """The debate's answer, or round 0's where `harm.rollback` prefers it."""
     assert state.mixture is not None
-    labels, debated = state.labels[: len(state.mixture)], is_debated(state)
+    labels, debated = state.labels[: len(state.mixture)], bool(state.history)
     own = labels[int(state.mixture.argmax())]
     found = harm(state, own)
     said = [] if found is None else harm_warnings(state, found)
@@ -188,7 +184,7 @@ def _given(state: State, reason: StopReason) -> _Given:
             support=found.support,
             opening_support=found.opening_support,
         )
-        mixture, debated = before, state.opened.format < BY_STAGE
+        mixture, debated = before, False
         said.append(
             f"rolled back to the round-0 vote: the debate moved to {own} with less admitted evidence for it "
             f"(S {found.support:.2f}) than for {found.opening_answer} (S {found.opening_support:.2f})"
@@ -200,7 +196,7 @@ def _given(state: State, reason: StopReason) -> _Given:
     fitting = [entry.id for entry in state.record if speaks_for(entry.argument, answer, state)]
     rationale = tuple(sorted(fitting, key=lambda i: state.merit[i], reverse=True))
     distribution = as_mapping(labels, calibrated(state, mixture, debated=debated))
-    held, note = predicted(state, distribution, debated=debated) if state.opened.format >= WATCHED else (None, "")
+    held, note = predicted(state, distribution, debated=debated)
     said += [note] if note else []
     if state.config.triage.enabled and not state.config.triage.learned_from:
         said.append(UNTAUGHT)
@@ -269,7 +265,7 @@ def _cautions(state: State, reason: StopReason, mixture: Vector, answer: str, ra
     if len(state.beliefs) == 1 < len(state.agents) and state.stage != "single":
         (speaker,) = state.beliefs
         said.append(f"caution: only {speaker} ever spoke; this is its own belief, and no debate took place")
-    if state.history and state.slots and all(each.crit is None for each in state.history):
+    if state.history and state.slots and all(each.signals.crit is None for each in state.history):
         said.append("caution: no judge ever scored an argument")
     if state.history and not rationale:
         said.append(f"caution: no admitted argument speaks for {answer}")
@@ -302,7 +298,7 @@ def speaks_for(argument: Argument, outcome: str, state: State) -> bool:
 
 def in_words(reason: StopReason, state: State) -> str:
     """The figures behind a stop, in words."""
-    now, stop = state.history[-1], state.config.stop
+    now, stop = state.history[-1].signals, state.config.stop
     d = "undefined" if now.d is None else f"{now.d:.3f}"
     o = "undefined" if now.o is None else f"{now.o:.2f}"
     match reason:

@@ -1,6 +1,6 @@
 """Events: the recorded inputs and the decisions between them, as one tagged union with a JSON form.
 
-The JSON Schema of the union is published (`maci show --schema`). A newer format is refused, never guessed at.
+The JSON Schema of the union is published (`maci show --schema`). Any other format is refused, never guessed at.
 """
 
 from __future__ import annotations
@@ -17,11 +17,7 @@ from maci.controller.inputs import Input
 from maci.errors import InputError
 
 FORMAT = 5
-"""Version of the transcript format that is written; every version since 1 is read.
-
-2 added `sent` and `lost`, 3 what learned schedules start from and choose, 4 what is watched for harm and what is acquired,
-5 dials that are held by hand; answers are calibrated for what they come from, and support counts no text of another outcome.
-"""
+"""Version of the transcript format, the only one that is read."""
 
 Event = Input | Decision
 """Readers of events match every kind and end in ``assert_never``, so that mypy names those who forget a new one."""

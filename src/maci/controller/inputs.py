@@ -76,13 +76,13 @@ class Opened:
     learned: Learned | None = None
     """What a schedule that learns starts from; nothing where this is missing."""
     source: str = ""
-    """Who answers what the plan asks, if anybody does; not recorded before format 4."""
+    """Who answers what the plan asks, if anybody does."""
     answers: tuple[str, ...] = ()
     """The kinds of items it can answer; all where none is named."""
     sure: bool = False
     """It answers whatever it is asked, be it that something is not there."""
     stakes: Stakes | None = None
-    """Utilities of what could be done, where some were given: what is asked is then chosen by value, not by bits (format 4)."""
+    """Utilities of what could be done, where some were given: what is asked is then chosen by value, not by bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +202,7 @@ class Intervened:
     tau_crit: float | None = None
     by: str = ""
     pause: bool | None = None
-    """Yes: no new call is sent and no time of the budget passes until somebody says no. Not recorded before format 4."""
+    """Yes: no new call is sent and no time of the budget passes until somebody says no."""
     hold: bool = False
     """The dials stay as they were set until somebody sets them again or gives them back; else they are set for one round."""
     release: bool = False
@@ -228,7 +228,7 @@ class Exhausted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surveyed:
-    """What could be found out, looked for at the end of a debate or where it pauses (format 4)."""
+    """What could be found out, looked for at the end of a debate or where it pauses."""
 
     type: Literal["surveyed"] = "surveyed"
     round: int
@@ -245,7 +245,7 @@ Verdict = Literal["present", "absent", "told", "unknown", "off_question", "faile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acquired:
-    """What a source answered (format 4)."""
+    """What a source answered."""
 
     type: Literal["acquired"] = "acquired"
     round: int

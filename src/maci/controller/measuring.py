@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.controller.decisions import Admission, Measured
-from maci.controller.dials import Summary
+from maci.controller.decisions import Admission
+from maci.controller.history import ClosedRound, Measured
 from maci.controller.reading import cited, gold_index, widen
 from maci.controller.state import State
 from maci.llm.usage import Bound
@@ -43,8 +43,7 @@ def measure(
         d=d,
         shift=total_variation(mixed, previous),
     )
-    progress = (*after.progress, step)
-    flag = flags(progress, config.plateau, config.stop.d_max)
+    flag = flags([*(each.progress for each in after.history), step], config.plateau, config.stop.d_max)
     o = overlap(cited(before, [(a.agent, a.citations) for a in admissions]))
     measured = Measured(
         round=after.round,
@@ -72,34 +71,19 @@ def measure(
             metric=after.metric,
         ),
     )
-    summary = _summary(after, before, measured, candidates, sum(a.admitted for a in admissions), table)
-    return after.but(history=(*after.history, summary), progress=progress), measured
-
-
-def _summary(
-    after: State, before: State, measured: Measured, candidates: tuple[Candidate, ...], admitted: int, table: Vector
-) -> Summary:
-    """What later rounds' dials and stop rules look back on."""
     tops = table.argmax(axis=1)
-    return Summary(
-        round=after.round,
+    closed = ClosedRound(
+        signals=measured,
+        progress=step,
         dials=after.dials,
-        q=measured.q,
-        d=measured.d,
-        o=measured.o,
-        crit=measured.crit,
-        crit_variance=measured.crit_variance,
-        admitted=admitted,
+        admitted=sum(a.admitted for a in admissions),
         candidates=candidates,
-        pi_i=measured.pi_i,
-        pi_d=measured.pi_d,
         same_top=bool((tops == tops[0]).all()),
-        gain=measured.gain,
-        d_before=before.d,
         cost=Bound(after.usage.tokens - after.spent.tokens, after.usage.usd - after.spent.usd),
         spent=Bound(after.usage.tokens, after.usage.usd),
         choice=after.choice,
     )
+    return after.but(history=(*after.history, closed)), measured
 
 
 def theta(state: State) -> NDArray[np.float32]:

@@ -16,7 +16,6 @@ from maci.controller.reading import Reading, cited, correct, spread
 from maci.controller.rounds import by_hand, next_round
 from maci.controller.state import State, as_mapping, check_citations
 from maci.controller.triage import regime
-from maci.controller.watch import FORMAT as WATCHED
 from maci.controller.watch import remember_opening
 from maci.evidence.source import CASE
 from maci.moderator.signals import evidence_qualities, evidence_quality, overlap
@@ -34,9 +33,8 @@ def close_opening(state: State) -> tuple[State, tuple[Decision, ...]]:
     vectors = [state.vectors[i] for i in _found(state)]
     said = [(agent, check_citations(argument, state)) for agent, argument in state.arguments.values()]
     q0, sources = opening_quality(state)
-    d0, o0 = spread(reading.beliefs, state), overlap(cited(state, said))
-    if state.opened.format >= 4 and len(reading.beliefs) < 2:
-        o0 = None  # one agent shares nothing with nobody
+    d0 = spread(reading.beliefs, state)
+    o0 = overlap(cited(state, said)) if len(reading.beliefs) > 1 else None  # one agent alone shares nothing
     cosines = [q for q in evidence_qualities([[v] for v in vectors], target) if q is not None]
     tau_q, note = first_tau_q(cosines, state.config)
     notes = (*reading.notes, *([note] if note else []))
@@ -66,9 +64,7 @@ def close_opening(state: State) -> tuple[State, tuple[Decision, ...]]:
         dials=dials,
         warnings=(*state.warnings, *notes, *reading.abstentions(0)),
     )
-    if state.opened.format >= WATCHED:
-        opened = opened.but(memory=remember_opening(opened, said, o0))
-    return next_round(opened, dials), (decision,)
+    return next_round(opened.but(memory=remember_opening(opened, said, o0)), dials), (decision,)
 
 
 def opening_quality(state: State) -> tuple[float | None, int]:

@@ -169,15 +169,6 @@ def cited(state: State, said: Iterable[tuple[str, tuple[CheckedCitation, ...]]])
     return list(sets.values())
 
 
-BY_STAGE = 5
-"""The first transcript format whose answers are calibrated for what they come from."""
-
-
-def is_debated(state: State) -> bool:
-    """Whether a round stands behind the mixture."""
-    return bool(state.history) or state.opened.format < BY_STAGE
-
-
 def is_calibrated(state: State, *, debated: bool) -> bool:
     """Whether a calibration knows such answers."""
     return bool(state.config.calibration.made_for if debated else state.config.triage.learned_from)
@@ -187,7 +178,7 @@ def calibrated(state: State, mixture: Vector | None = None, *, debated: bool | N
     """The mixture of the state, or another, as it is reported; ``debated`` where it is not the state's own."""
     p = state.mixture if mixture is None else mixture
     assert p is not None
-    if is_debated(state) if debated is None else debated:
+    if bool(state.history) if debated is None else debated:
         return temper(p, state.config.calibration.temperature)
     known = state.config.triage
     if not known.learned_from:

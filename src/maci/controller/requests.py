@@ -111,7 +111,7 @@ def turn_request(state: State, agent: str) -> TurnRequest:
             if other != agent
         },
         heard=heard,
-        asks=state.round > 0 and state.opened.format >= 4 and state.config.plan.enabled,
+        asks=state.round > 0 and state.config.plan.enabled,
         seed=call_seed(state.opened.seed, state.round, agent),
     )
 

@@ -21,7 +21,8 @@ from maci.cases.outcomes import canonical, unnamed
 from maci.config import Config
 from maci.controller.caution import Memory
 from maci.controller.decisions import CheckedCitation, Finished, Planned
-from maci.controller.dials import Dials, Summary
+from maci.controller.dials import Dials
+from maci.controller.history import ClosedRound
 from maci.controller.inputs import Acquired, Intervened, Opened
 from maci.controller.policies.bandit import Choice
 from maci.controller.stop import StopReason
@@ -29,7 +30,6 @@ from maci.controller.triage import Stage
 from maci.evidence.span import Span, quote_score
 from maci.llm.usage import Bound, Usage
 from maci.moderator.belief import Vector
-from maci.moderator.plateau import Progress
 
 Scores = Mapping[str, Mapping[str, CritScore | None]]
 
@@ -105,8 +105,7 @@ class State:
     merit: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Admitted argument → (CRIT, q), 0 where a gate is off and nothing was measured; orders the rationale."""
     admitted_spans: frozenset[str] = frozenset()
-    history: tuple[Summary, ...] = ()
-    progress: tuple[Progress, ...] = ()
+    history: tuple[ClosedRound, ...] = ()
     usage: Usage = field(default_factory=Usage)
     judging: Usage = field(default_factory=Usage)
     """The judges' part of ``usage``."""
@@ -117,7 +116,7 @@ class State:
     in_flight: Mapping[tuple[str, str, str], Usage] = field(default_factory=dict)
     """Calls that were sent and have not come back, with the most they can cost."""
     memory: Memory = field(default_factory=Memory)
-    """What the harm monitor and the minority report rest on; nothing before format 4."""
+    """What the harm monitor and the minority report rest on."""
     requests: tuple[Asked, ...] = ()
     """What agents would like to know."""
     closing: Closing | None = None

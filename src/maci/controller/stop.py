@@ -7,10 +7,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Literal
 
 from maci.config import Config
-from maci.controller.dials import Summary
+from maci.controller.history import ClosedRound
 from maci.moderator.gate import reaches
 
 StopReason = Literal[
@@ -27,53 +28,54 @@ StopReason = Literal[
 ]
 
 
-def stop_reason(history: Sequence[Summary], config: Config, segment: int = 0) -> StopReason | None:
+def stop_reason(history: Sequence[ClosedRound], config: Config, segment: int = 0) -> StopReason | None:
     """The reason to stop after the last closed round, or ``None`` to go on.
 
     ``segment``: rounds before the debate last went on with something new; conditions that must hold for a while are met by what
     came since, and so many rounds are allowed anew.
     """
-    stop, now = config.stop, history[-1]
+    stop, now, dials = config.stop, history[-1].signals, history[-1].dials
     history = history[segment:]
     if now.round >= stop.min_rounds:
         if stop.consensus and _consensus(history, config):
             return "consensus"
-        agreed = _grounded(now, config) and now.d is not None and now.d <= stop.d_max
+        agreed = _grounded(history[-1], config) and now.d is not None and now.d <= stop.d_max
         if agreed and _stalled(history, stop.tau_stop):
             return "plateau"
         settled = now.pi_i and now.pi_d and _crit_settled(history, config)
         if stop.crit_stable and settled and (agreed or not stop.crit_agreement):
             return "crit_stable"
-        if stop.impasse and _stalled(history, stop.tau_stop) and now.dials.cl <= stop.impasse_cl:
+        if stop.impasse and _stalled(history, stop.tau_stop) and dials.cl <= stop.impasse_cl:
             return "impasse"
         if _stalemate(history, config):
             return "stalemate"
     return "max_rounds" if now.round - segment >= stop.max_rounds else None
 
 
-def _grounded(now: Summary, config: Config) -> bool:
+def _grounded(last: ClosedRound, config: Config) -> bool:
     """The Q and O clauses: something good enough was admitted, and it is shared. Undefined is no."""
-    q_ok = now.q is not None and reaches(now.q, now.dials.tau_q if config.gate.q_gate else None)
+    now = last.signals
+    q_ok = now.q is not None and reaches(now.q, last.dials.tau_q if config.gate.q_gate else None)
     return q_ok and now.o is not None and now.o >= config.stop.tau_o
 
 
-def _consensus(history: Sequence[Summary], config: Config) -> bool:
-    stop, now = config.stop, history[-1]
-    if now.round < 2 or now.d is None or not now.same_top or not _grounded(now, config):
+def _consensus(history: Sequence[ClosedRound], config: Config) -> bool:
+    stop, now = config.stop, history[-1].signals
+    if now.round < 2 or now.d is None or not history[-1].same_top or not _grounded(history[-1], config):
         return False
-    before = history[-2].d if len(history) > 1 else None
+    before = history[-2].signals.d if len(history) > 1 else None
     return now.d <= stop.d_once or (now.d <= stop.d_twice and before is not None and before <= stop.d_twice)
 
 
-def _stalled(history: Sequence[Summary], rounds: int) -> bool:
-    return len(history) >= rounds and all(s.pi_i and s.pi_d for s in history[-rounds:])
+def _stalled(history: Sequence[ClosedRound], rounds: int) -> bool:
+    return len(history) >= rounds and all(s.signals.pi_i and s.signals.pi_d for s in history[-rounds:])
 
 
-def _crit_settled(history: Sequence[Summary], config: Config) -> bool:
+def _crit_settled(history: Sequence[ClosedRound], config: Config) -> bool:
     stop = config.stop
     if len(history) < stop.tau_stop + 1:
         return False
-    for before, now in zip(history[-stop.tau_stop - 1 : -1], history[-stop.tau_stop :], strict=True):
+    for before, now in pairwise(each.signals for each in history[-stop.tau_stop - 1 :]):
         if now.crit is None or before.crit is None or now.crit_variance is None:
             return False
         if now.crit_variance >= stop.epsilon_v or abs(now.crit - before.crit) >= stop.delta_v:
@@ -81,9 +83,9 @@ def _crit_settled(history: Sequence[Summary], config: Config) -> bool:
     return True
 
 
-def _stalemate(history: Sequence[Summary], config: Config) -> bool:
+def _stalemate(history: Sequence[ClosedRound], config: Config) -> bool:
     last = history[-config.stop.tau_stop :]
     if len(last) < config.stop.tau_stop:
         return False
-    weak = all(s.crit is not None and s.crit < config.gate.tau_crit for s in last)
+    weak = all(s.signals.crit is not None and s.signals.crit < config.gate.tau_crit for s in last)
     return weak or all(s.admitted == 0 for s in last)

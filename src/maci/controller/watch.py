@@ -26,7 +26,8 @@ import numpy as np
 
 from maci.agents.argument import Argument
 from maci.controller.caution import Dissent, Flip, Ground, Harm, Held, Memory, Move, Repeat, Said, Watched
-from maci.controller.decisions import Admission, CheckedCitation, Measured
+from maci.controller.decisions import Admission, CheckedCitation
+from maci.controller.history import Measured
 from maci.controller.reading import gold_index, widen
 from maci.controller.state import State, as_mapping, place
 from maci.controller.stop import StopReason
@@ -34,12 +35,8 @@ from maci.errors import BeliefError
 from maci.moderator.belief import Vector, total_variation
 from maci.moderator.harm import collapsed, conformed, hollow, lead, same_words, stubborn, words
 
-_MOST = 4
-"""Spans that are named in a sentence, before format 5."""
-QUOTED = 5
-"""The first transcript format in which they are quoted."""
-_WORDS = 90
-"""Letters of such a quotation."""
+_QUOTED = 90
+"""Letters of a span that is quoted in a sentence."""
 
 
 def support(grounds: Iterable[Ground], outcome: str) -> float:
@@ -99,16 +96,11 @@ def dissent(state: State, answer: str, p: Mapping[str, float], reason: StopReaso
 
 def _decides(answer: str, outcome: str, spans: tuple[str, ...], for_answer: set[str], state: State) -> tuple[str, ...]:
     """What evidence would decide between the two."""
-    quoted = state.opened.format >= QUOTED
     said = []
     if alone := [span for span in spans if span not in for_answer]:
         said.append(f"Whether {answer} also explains {_list(alone, state)}: no admitted argument for it does.")
     if both := [span for span in spans if span in for_answer]:
-        said.append(
-            f"Which of the two is favoured by {_list(both, state)}: both sides cite it."
-            if quoted
-            else f"For which of the two {_list(both, state)} speaks: both sides cite it."
-        )
+        said.append(f"Which of the two is favoured by {_list(both, state)}: both sides cite it.")
     if not spans:
         said.append(f"Any evidence for {outcome}: no admitted argument cites some.")
     if not for_answer:
@@ -118,18 +110,9 @@ def _decides(answer: str, outcome: str, spans: tuple[str, ...], for_answer: set[
 
 
 def _list(spans: list[str], state: State) -> str:
-    if state.opened.format < QUOTED:
-        more = f" and {len(spans) - _MOST} more" if len(spans) > _MOST else ""
-        return ", ".join(spans[:_MOST]) + more
     more = f" and {len(spans) - 1} more" if len(spans) > 1 else ""
-    text = shorten(state.spans[spans[0]].text, _WORDS, placeholder=" …") if spans[0] in state.spans else ""
+    text = shorten(state.spans[spans[0]].text, _QUOTED, placeholder=" …") if spans[0] in state.spans else ""
     return (f"“{text}” ({spans[0]})" if text else spans[0]) + more
-
-
-FORMAT = 4
-"""The first transcript format that holds what is watched."""
-CONTRAST = 5
-"""The first in which a text about one outcome supports no other."""
 
 
 def spoken_for(argument: Argument, labels: tuple[str, ...], state: State) -> str | None:
@@ -162,8 +145,6 @@ def watch(
     before: State, after: State, admissions: tuple[Admission, ...], measured: Measured
 ) -> tuple[State, tuple[Watched, ...]]:
     """The round just measured, watched; and the state that remembers it."""
-    if before.opened.format < FORMAT:
-        return after, ()
     memory, labels, t = before.memory, after.labels, after.round
     said = [_said(a, before, labels) for a in admissions]
     grounds = {
@@ -181,10 +162,9 @@ def watch(
 
 def _ground(said: Said, t: int, crit: float | None, state: State, labels: tuple[str, ...]) -> Ground:
     """An admitted argument as support."""
-    outcome, backing = None if said.against else said.outcome, said.spans
-    if state.opened.format >= CONTRAST:
-        about = {span: _among(state.spans[span].label, labels, state) for span in said.spans if span in state.spans}
-        backing = frozenset(span for span in said.spans if about.get(span) in (None, outcome))
+    outcome = None if said.against else said.outcome
+    about = {span: _among(state.spans[span].label, labels, state) for span in said.spans if span in state.spans}
+    backing = frozenset(span for span in said.spans if about.get(span) in (None, outcome))
     return Ground(agent=said.agent, round=t, outcome=outcome, spans=said.spans, backing=backing, crit=crit)
 
 
@@ -213,7 +193,7 @@ def _watched(
     went = {} if told else conformed(were, are, shown)
     new = len(after.admitted_spans) - len(before.admitted_spans) + told
     lately = memory.watched[-1].new_spans if memory.watched else 0
-    last = before.history[-1] if before.history else None
+    last = before.history[-1].signals if before.history else None
     gold = gold_index(after, labels)
     right = None if gold is None else {a: (were.get(a) == gold, are[a] == gold) for a in are if a in were}
     assert before.mixture is not None and after.mixture is not None
@@ -288,7 +268,7 @@ def _flip(before: Vector, after: Vector, gold: int) -> Flip:
 def harm(state: State, answer: str) -> Harm | None:
     """All rounds together, once the debate's answer is known; ``None`` where nothing was watched."""
     memory, rule = state.memory, state.config.harm
-    if state.opened.format < FORMAT or not rule.enabled or not memory.opening:
+    if not rule.enabled or not memory.opening:
         return None
     assert state.mixture is not None
     rounds, history = memory.watched, state.history
@@ -296,8 +276,8 @@ def harm(state: State, answer: str) -> Harm | None:
     opening = max(memory.opening, key=lambda y: memory.opening[y])
     gold = gold_index(state, state.labels)
     known = gold is not None
-    first, last = (history[0], history[-1]) if history else (None, None)
-    start_d = None if first is None else first.d_before
+    first, last = (history[0].signals, history[-1].signals) if history else (None, None)
+    start_d = history[0].progress.d_before if history else None
     grounds = memory.grounds.values()
     return Harm(
         moves=sum(w.moved for w in rounds),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import re
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,6 +24,7 @@ from maci.debating.loop import debate
 from maci.errors import InputError, MaciError
 from maci.llm.budget import Ledger
 from maci.llm.usage import Bound, Usage
+from maci.paths import slug
 from maci.record.replay import replay
 from maci.record.transcript import Transcript, read
 from maci.seating.seating import Seated
@@ -87,8 +87,7 @@ def entries(cases: Sequence[Case], out: Path) -> tuple[Entry, ...]:
     writer = TypeAdapter(Case)
     for number, case in enumerate(cases, 1):
         digest = hashlib.sha256(writer.dump_json(case)).hexdigest()[:8]
-        plain = re.sub(r"[^a-z0-9]+", "-", (case.id or case.question).casefold())[:40].strip("-") or "case"
-        name = f"{plain}-{digest}"
+        name = f"{slug(case.id or case.question)}-{digest}"
         seen[name] = seen.get(name, 0) + 1
         found.append(Entry(number, case, out / (name if seen[name] == 1 else f"{name}-{seen[name]}")))
     return tuple(found)

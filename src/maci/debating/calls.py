@@ -105,7 +105,7 @@ class Calls:
             raise ConfigError(
                 f"the debate was opened with the encoder {state.opened.encoder!r}, this is {table.encoder.name!r}"
             )
-        if state.config.plan.acquire and table.source is None and state.opened.format >= 4:
+        if state.config.plan.acquire and table.source is None:
             raise ConfigError(
                 f"plan.acquire is {state.config.plan.acquire}, and there is nobody to ask: name a --source, or give the Table one"
             )

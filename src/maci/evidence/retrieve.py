@@ -23,8 +23,8 @@ from maci.evidence.encode import Encoder
 from maci.evidence.encoders.cache import CachedEncoder
 from maci.evidence.lexical import Lexical, normal_text
 from maci.evidence.span import Span, estimate_tokens
+from maci.paths import EMBEDDINGS
 
-EMBEDDINGS = "embeddings.sqlite"
 """Where an index folder keeps its embeddings."""
 
 _CORE = 0.9

@@ -16,15 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from maci.llm.local.weights import cache_dir
 from maci.llm.model import Reply, Request, Token
 from maci.llm.tokens import schema_json
 from maci.llm.usage import Usage
-
-
-def default_path() -> Path:
-    """Where the cache is unless somebody says otherwise."""
-    return cache_dir() / "replies.sqlite"
 
 
 def request_key(identity: Mapping[str, Any] | str, request: Request) -> bytes:

@@ -1,6 +1,7 @@
 """A model that says what it was told to say, for tests and examples.
 
 >>> import asyncio
+>>> from maci.llm.model import Message
 >>> model = FakeModel(replies=["Dengue."])
 >>> request = Request(messages=(Message("user", "What is it?"),), max_tokens=10)
 >>> asyncio.run(model.complete(request)).text

@@ -19,7 +19,6 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from typing import NoReturn
 from urllib.parse import urlsplit
 
 from maci.errors import ConfigError, WrongKey
+from maci.paths import keys_file
 
 
 class Key:
@@ -163,19 +163,6 @@ def is_loopback(url: str) -> bool:
     """
     host = urlsplit(url).hostname or ""
     return host in ("localhost", "::1") or host.startswith("127.") or host.endswith(".localhost")
-
-
-def keys_file(environ: Mapping[str, str] = os.environ) -> Path:
-    """The file keys may be in."""
-    if chosen := environ.get("MACI_KEYS"):
-        return Path(chosen).expanduser()
-    if sys.platform == "win32":
-        home = Path(environ.get("APPDATA") or Path.home() / "AppData" / "Roaming")
-    elif sys.platform == "darwin":
-        home = Path.home() / "Library" / "Application Support"
-    else:
-        home = Path(environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-    return home / "maci" / "keys.toml"
 
 
 def _read(environ: Mapping[str, str]) -> tuple[Path, Mapping[str, str]]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -176,14 +176,12 @@ class House:
                 parallel=options.parallel,
                 extra=options.extra,
             )
-        from maci.llm.providers import Anthropic, Gemini, LiteLLM, OpenAI
+        from maci.llm.providers import OWN_API, OpenAI
 
         key = None
         if prefix != "litellm" or key_env:  # litellm looks for keys itself
             key = find_key(prefix, base_url, key_env=key_env, environ=self._environ, who=f"{prefix}/{model}")
-        special: dict[str, Callable[..., Provider]] = {"anthropic": Anthropic, "gemini": Gemini, "litellm": LiteLLM}
-        kind = special.get(prefix, OpenAI)
-        return kind(
+        return OWN_API.get(prefix, OpenAI)(
             model=model,
             http=self._http(seconds),
             base_url=base_url,

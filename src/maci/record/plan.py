@@ -228,7 +228,7 @@ def utilities_for(state: State, stakes: Stakes | None, where: str = "utilities")
 
 
 def _surveyor(state: State) -> Surveyor:
-    """For a debate of an older format: what its own spans show."""
+    """For a debate that looked for nothing: what its own spans show."""
     encoder = load_encoder()
     spans = [span for span in state.spans.values() if span.label or span.source]
     aliases = state.opened.case.outcomes.aliases

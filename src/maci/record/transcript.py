@@ -74,10 +74,10 @@ def _check_format(rest: bytes, path: Path) -> None:
         version = first["format"]
     except (ValueError, KeyError, TypeError) as error:
         raise TranscriptError(f"{path} is not a transcript: line 1 does not open a debate") from error
-    if version not in range(1, FORMAT + 1):
-        raise TranscriptError(
-            f"{path} has format {version}; this version of maci reads formats up to {FORMAT}: upgrade maci"
-        )
+    if version != FORMAT:
+        old = isinstance(version, int) and version < FORMAT
+        step = "it was written before 1.0; run the debate again" if old else "upgrade maci"
+        raise TranscriptError(f"{path} has format {version}, and this version of maci reads format {FORMAT}: {step}")
 
 
 def read(path: str | Path) -> Recording:

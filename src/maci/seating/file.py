@@ -8,9 +8,7 @@ docs/schemas. Keys are never in it.
 from __future__ import annotations
 
 import difflib
-import os
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,9 +20,8 @@ from maci.cases.case import read_data
 from maci.config import build
 from maci.errors import ConfigError
 from maci.llm.keys import SERVICES, host_of
+from maci.paths import PANELS, config_dir, panel_files
 from maci.seating.spec import AgentSpec, JudgeSpec, ModelSpec, PanelSpec, agents_of, judges_of
-
-NAME = "maci-panels.yaml"
 
 
 def _seat(value: Any) -> Any:
@@ -80,33 +77,13 @@ class Found:
         return {name: spec for name, (spec, _) in self.models.items()}
 
 
-def config_dir() -> Path:
-    """Where the user's own settings are."""
-    if sys.platform == "win32":
-        return Path(os.environ.get("APPDATA") or Path.home() / "AppData" / "Roaming") / "maci"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "maci"
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "maci"
-
-
-def panel_files() -> Iterator[Path]:
-    """The panels files there are, the one that counts most first."""
-    if chosen := os.environ.get("MACI_PANELS"):
-        path = Path(chosen).expanduser()
-        if not path.is_file():
-            raise ConfigError(f"MACI_PANELS is {chosen}, and there is no such file: correct it or unset it")
-        yield path
-        return
-    yield from (path for path in (Path(NAME), config_dir() / "panels.yaml") if path.is_file())
-
-
 def find() -> Found:
     """All named panels and models of the panels files."""
     panels: dict[str, tuple[NamedPanel, Path]] = {}
     models: dict[str, tuple[ModelSpec, Path]] = {}
     for path in panel_files():
         file = load_panels(path)
-        if path == Path(NAME):
+        if path == Path(PANELS):
             _check_keys(file, path)
         panels = {**{name: (panel, path) for name, panel in file.panels.items()}, **panels}
         models = {**{name: (model, path) for name, model in file.models.items()}, **models}

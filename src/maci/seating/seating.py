@@ -103,12 +103,13 @@ def key_for(name: str, given: ModelOptions) -> Key | None:
 
 def open_house(spec: PanelSpec, choice: Choice) -> House:
     """The models of a panel; closed by whoever opened it."""
-    from maci.llm.cache import ResponseCache, default_path
+    from maci.llm.cache import ResponseCache
     from maci.llm.models import House
+    from maci.paths import replies_file
 
     if choice.offline:
         os.environ["MACI_OFFLINE"] = "1"  # what local models look at
-    cache = None if choice.no_cache else ResponseCache(choice.cache or default_path())
+    cache = None if choice.no_cache else ResponseCache(choice.cache or replies_file())
     return House(cache=cache, options=spec.models)
 
 

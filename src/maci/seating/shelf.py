@@ -23,10 +23,10 @@ from maci.evidence.encode import Encoder
 from maci.evidence.encoders.adapted import AdaptedEncoder
 from maci.evidence.encoders.cache import CachedEncoder
 from maci.evidence.knowledge import builtin_spans, builtin_tone, conditions
-from maci.evidence.retrieve import EMBEDDINGS, Retriever
+from maci.evidence.retrieve import Retriever
 from maci.evidence.source import CaseEvidence, Retrieval, document_spans
 from maci.evidence.span import Span
-from maci.llm.local.weights import cache_dir
+from maci.paths import EMBEDDINGS, embeddings_file
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
@@ -92,7 +92,7 @@ def remembering(encoder: Encoder, corpus: Path | None) -> Encoder:
     """The encoder with its embeddings kept on disk, where computing them again would be felt."""
     if corpus is not None:
         return CachedEncoder(encoder, corpus / EMBEDDINGS)
-    return encoder if encoder.name.startswith("wordllama") else CachedEncoder(encoder, cache_dir() / EMBEDDINGS)
+    return encoder if encoder.name.startswith("wordllama") else CachedEncoder(encoder, embeddings_file())
 
 
 def names_for(labels: Sequence[str]) -> Mapping[str, str]:

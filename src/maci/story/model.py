@@ -9,8 +9,9 @@ from typing import Literal
 from maci.agents.argument import Argument
 from maci.agents.judges.crit import CritScore
 from maci.controller.caution import Watched
-from maci.controller.decisions import Admission, Measured
+from maci.controller.decisions import Admission
 from maci.controller.dials import Dials
+from maci.controller.history import Measured
 from maci.controller.inputs import Intervened
 from maci.controller.policies.bandit import Choice
 from maci.controller.triage import Regime, Triaged
@@ -121,7 +122,7 @@ class Round:
     gain: float | None = None
     measured: Measured | None = None
     watched: Watched | None = None
-    """What may be harm; not recorded before format 4."""
+    """What may be harm; ``None`` where `harm.enabled` is off."""
     triaged: tuple[Triaged, ...] = ()
     """What triage decided in it, in order."""
     regime: Regime | None = None

@@ -11,19 +11,10 @@ from functools import reduce
 from typing import Self, assert_never
 
 from maci.controller.caution import Watched
-from maci.controller.decisions import (
-    Decision,
-    Dialled,
-    Finished,
-    Gained,
-    Gated,
-    Initialized,
-    Measured,
-    Planned,
-    Weighed,
-)
+from maci.controller.decisions import Decision, Dialled, Finished, Gained, Gated, Initialized, Planned, Weighed
 from maci.controller.dials import Dials
 from maci.controller.events import Event
+from maci.controller.history import Measured
 from maci.controller.inputs import (
     Acquired,
     Exhausted,

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -21,6 +19,7 @@ from maci.controller.decisions import Finished
 from maci.controller.events import Event
 from maci.controller.inputs import Intervened, Opened
 from maci.errors import EnvironmentError_, InputError
+from maci.paths import run_dir, slug
 from maci.record.transcript import Transcript, read
 from maci.seating.seating import Choice, Seated, reseat, seat_case
 from maci.story import Story
@@ -153,8 +152,7 @@ class Desk:
 
     async def start(self, case: Case, choice: Choice) -> Run:
         """Begin a debate; raises what stands in the way, and then leaves nothing behind."""
-        name = re.sub(r"[^a-z0-9]+", "-", (case.id or case.question).casefold())[:40].strip("-") or "case"
-        id = f"{datetime.now().astimezone():%Y%m%d-%H%M%S-%f}-{name}"
+        id = run_dir(slug(case.id or case.question)).name
 
         def prepare() -> Prepared:
             seated = seat_case(case, choice)

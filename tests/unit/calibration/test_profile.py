@@ -16,11 +16,11 @@ from maci.calibration.profile import (
     conformalise,
     ece,
     fit_bias,
-    fit_temperature,
     nonconformity_of,
     observe,
     to_toml,
 )
+from maci.calibration.temperature import fit_temperature
 from maci.cases.case import builtin_cases
 from maci.cli.app import app
 from maci.cli.calibrate import run
@@ -218,7 +218,7 @@ def test_the_file_goes_into_a_folder_that_is_made_and_lines_say_how_far_it_is(tm
     dev, out = dev_file(tmp_path / "dev.jsonl", 20), tmp_path / "new" / "folder" / "c.toml"
     done = CliRunner().invoke(app, ["calibrate", str(dev), "--out", str(out)])
     assert done.exit_code == 0 and out.exists()
-    assert "debating the development cases: 20/20" in done.stderr
+    assert "18/20 development cases debated · about " in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 from helpers import judge, open_debate, script, seat, settings, turn
-from maci.calibration.schedules import Report, Schedules, default_path, report, summed, terms
+from maci.calibration.schedules import Report, Schedules, report, summed, terms
 from maci.controller.policies.bandit import Arms, Context, Lesson
 from maci.debating.loop import debate
 from maci.errors import EnvironmentError_, InputError
+from maci.paths import schedules_file
 
 TERMS = "w"
 
@@ -147,14 +148,16 @@ def test_a_damaged_or_newer_file_is_refused(tmp_path: Path) -> None:
 
 def test_the_place_can_be_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MACI_STATE", str(tmp_path))
-    assert default_path() == tmp_path / "schedules.sqlite"
+    assert schedules_file() == tmp_path / "schedules.sqlite"
 
 
 ENTERING = """
 import sys
 from pathlib import Path
 from maci.controller.policies.bandit import Context, Lesson
+from maci.paths import schedules_file
 from maci.calibration.schedules import Report
+from maci.paths import schedules_file
 from maci.calibration.schedules import Schedules
 seen = Context(d=0.5, d_change=None, q=0.7, q_change=0.1, gain=0.2, gain_change=-0.1, budget=0.9)
 sys.stdin.readline()

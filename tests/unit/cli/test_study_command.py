@@ -48,7 +48,7 @@ def test_a_run_says_what_it_did_and_where_it_is(maci, study):
     )
     assert "tiny: 24 answers" in ran.err
     # a line for every tenth of the answers but the last: there is no terminal here
-    assert [line.partition("/")[0] for line in ran.err.splitlines() if "/24 · " in line] == [
+    assert [line.partition("/")[0] for line in ran.err.splitlines() if "/24 answers · " in line] == [
         str(math.ceil(2.4 * tenth)) for tenth in range(1, 10)
     ]
     assert Path("studies-out/tiny/results.sqlite").is_file()

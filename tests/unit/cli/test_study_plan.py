@@ -66,7 +66,7 @@ def test_models_are_rehearsed_by_stand_ins_and_never_asked(tmp_path, monkeypatch
     assert sum(house.calls for house in opened) == 0 and plan.models == ("openai/one", "anthropic/two", "gemini/three")
     average, maci = plan.parts
     assert (average.calls, average.judge_calls, average.note) == (2, 0, "")
-    assert maci.debating == 2 * 3 and maci.judge_calls > 0 and maci.tokens > average.tokens  # openings and two rounds
+    assert maci.calls == 2 * 3 and maci.judge_calls > 0 and maci.tokens > average.tokens  # openings and two rounds
     show(study, tmp_path / "out", None, json=False)
     said = capsys.readouterr().out
     assert "nothing was sent or written" in said and "1,000 tokens, may end it early" in said and "stand-ins" in said

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from helpers import LABELS, arg, make_case, open_debate, play, seat, settings, turn
+from helpers import arg, make_case, open_debate, play, seat, settings, turn
 from maci.acquisition.plan import Candidate
 from maci.acquisition.residual import Residual, Survey
 from maci.acquisition.sources.external import Called
@@ -21,7 +21,8 @@ from maci.agents.fake import FunctionAgent
 from maci.cases.outcomes import OutcomeSpace
 from maci.controller.acquiring import plan_for
 from maci.controller.caution import Watched
-from maci.controller.decisions import Finished, Gained, Measured, Planned, Weighed
+from maci.controller.decisions import Finished, Gained, Planned, Weighed
+from maci.controller.history import Measured
 from maci.controller.inputs import Acquired, Intervened, Surveyed, TurnTaken
 from maci.debating.loop import debate
 from maci.errors import ConfigError
@@ -325,20 +326,6 @@ def test_a_decided_case_has_nothing_to_ask():
     (planned,) = of(events, Planned)
     assert planned.items == ()
     assert "all but certain" in planned.notes[0]
-
-
-def test_older_formats_end_without_a_plan():
-    from helpers import open_debate
-    from maci.debating.loop import debate
-
-    set_ = table(lambda item: True)
-
-    async def go() -> list:
-        return [event async for event in debate(open_debate(set_, format=3), set_)]
-
-    events = asyncio.run(go())
-    assert of(events, Surveyed) == of(events, Planned) == []
-    assert events[-1].answer == LABELS[0]
 
 
 def test_the_dispersion_gate_does_not_take_back_what_a_finding_moved():

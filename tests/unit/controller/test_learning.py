@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from helpers import judge, of, open_debate, play, result, script, seat, settings, turn
-from maci.controller.decisions import Dialled, Measured
-from maci.controller.dials import Dials, Summary
+from helpers import closed_round, judge, of, open_debate, play, result, script, seat, settings, turn
+from maci.controller.decisions import Dialled
+from maci.controller.dials import Dials
+from maci.controller.history import ClosedRound, Measured
 from maci.controller.inputs import Intervened
 from maci.controller.policies import learning
 from maci.controller.policies.bandit import ACTIONS, Arms, Choice, Context, Learned, Lesson, Steps
@@ -23,11 +24,13 @@ UCB = settings("schedule=ucb", "budget.tokens=10000")
 SEEN = Context(d=0.5, d_change=None, q=0.7, q_change=None, gain=0.1, gain_change=None, budget=0.9)
 
 
-def closed(t: int, *, d=0.5, q=0.7, gain=0.1, cost=1000, spent=None, choice=None, pi_i=True, pi_d=True) -> Summary:
-    return Summary(
+def closed(
+    t: int, *, d=0.5, d_before=0.6, q=0.7, gain=0.1, cost=1000, spent=None, choice=None, pi_i=True, pi_d=True
+) -> ClosedRound:
+    return closed_round(
         round=t, dials=Dials(0.8, 0.5, 0.3), q=q, d=d, o=0.5, crit=0.8, crit_variance=0.0, admitted=2,
         candidates=(Candidate("1A1", "a", 0.9, 0.9), Candidate("1B1", "b", 0.9, 0.9)), pi_i=pi_i, pi_d=pi_d,
-        same_top=False, gain=gain, d_before=0.6, cost=Bound(cost), spent=Bound(cost * t if spent is None else spent),
+        same_top=False, gain=gain, d_before=d_before, cost=Bound(cost), spent=Bound(cost * t if spent is None else spent),
         choice=choice,
     )  # fmt: skip
 
@@ -124,7 +127,7 @@ def test_linucb_sees_the_context_and_ucb_does_not() -> None:
     exploit = settings("schedule=linucb", "exploration=0", "ridge=0.001")
 
     def best(d: float, config=exploit) -> int | None:
-        return decide([closed(1), replace(closed(2, d=d, q=0.7, gain=0.1), d_before=d)], config, learned).action
+        return decide([closed(1), closed(2, d=d, d_before=d, q=0.7, gain=0.1)], config, learned).action
 
     assert (best(0.9), best(0.1)) == (4, 2)
     plain = settings("schedule=ucb", "exploration=0")

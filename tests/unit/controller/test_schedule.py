@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from helpers import settings
-from maci.controller.dials import Dials, Summary, first_cl, first_tau_q
+from helpers import closed_round, settings
+from maci.controller.dials import Dials, first_cl, first_tau_q
+from maci.controller.history import ClosedRound
 from maci.controller.policies.base import next_gates, scheduler
 from maci.controller.triage import regime
 from maci.moderator.gate import Candidate
@@ -11,8 +12,8 @@ from maci.moderator.gate import Candidate
 
 def after(
     dials: Dials, *, pi_i: bool = False, pi_d: bool = False, admitted: int = 2, scores: tuple[float, ...] = (0.9, 0.9)
-) -> Summary:
-    return Summary(
+) -> ClosedRound:
+    return closed_round(
         round=1,
         dials=dials,
         q=0.7,

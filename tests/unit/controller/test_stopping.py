@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from helpers import settings
-from maci.controller.dials import Dials, Summary
+from helpers import closed_round, settings
+from maci.controller.dials import Dials
+from maci.controller.history import ClosedRound
 from maci.controller.stop import stop_reason
 
 
-def at(round: int, **changes: object) -> Summary:
+def at(round: int, **changes: object) -> ClosedRound:
     """A round that gives no reason to stop."""
-    plain = Summary(
-        round=round,
-        dials=Dials(0.8, 0.5, 0.3),
-        q=0.7,
-        d=0.25,
-        o=0.6,
-        crit=0.7,
-        crit_variance=0.05,
-        admitted=2,
-        candidates=(),
-        pi_i=False,
-        pi_d=False,
-        same_top=True,
-    )
-    return replace(plain, **changes)
+    plain: dict[str, Any] = {
+        "round": round,
+        "dials": Dials(0.8, 0.5, 0.3),
+        "q": 0.7,
+        "d": 0.25,
+        "o": 0.6,
+        "crit": 0.7,
+        "crit_variance": 0.05,
+        "admitted": 2,
+        "candidates": (),
+        "pi_i": False,
+        "pi_d": False,
+        "same_top": True,
+    }
+    return closed_round(**{**plain, **changes})
 
 
-def why(*rounds: Summary, sets: tuple[str, ...] = ()) -> str | None:
+def why(*rounds: ClosedRound, sets: tuple[str, ...] = ()) -> str | None:
     return stop_reason(rounds, settings(*sets))
 
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
-import pytest
-
-from helpers import arg, make_case, of, open_debate, play, result, script, seat, settings, turn
+from helpers import arg, make_case, of, play, result, script, seat, settings, turn
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Turn
 from maci.agents.fake import FunctionAgent
 from maci.controller.caution import Held, Move, Repeat, Watched
-from maci.debating.loop import debate
 from maci.record.replay import replay
 
 ROUNDS = ("min_rounds=3", "max_rounds=3", "tau_q=0")
@@ -185,23 +181,6 @@ def test_watching_can_be_switched_off_and_the_minority_report_stays() -> None:
     events = play(seat([honest("x"), honest("y", CHIK, "chikungunya", "e2")]), settings(*ROUNDS, "harm.enabled=false"))
     assert not of(Watched, events) and result(events).harm is None
     assert result(events).dissent is not None
-
-
-@pytest.mark.parametrize("version", [1, 2, 3])
-def test_older_formats_are_not_watched_and_replay_as_they_were(version) -> None:
-    import asyncio
-
-    table = seat([honest("x"), honest("y"), sycophant("z")])
-    opened = replace(open_debate(table, settings(*ROUNDS, "risk=0.01")), format=version)
-
-    async def go() -> list:
-        return [event async for event in debate(opened, table)]
-
-    events = asyncio.run(go())
-    end = result(events)
-    assert not of(Watched, events)
-    assert (end.harm, end.dissent, end.abstained, end.prediction_set, end.rolled_back) == (None,) * 5
-    assert replay(events).complete
 
 
 def test_what_is_watched_replays() -> None:

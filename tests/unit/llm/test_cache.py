@@ -14,9 +14,10 @@ import pytest
 
 from maci.errors import EnvironmentError_
 from maci.llm import _disk
-from maci.llm.cache import ResponseCache, default_path, request_key
+from maci.llm.cache import ResponseCache, request_key
 from maci.llm.model import Message, Reply, Request, Schema, Token
 from maci.llm.usage import Usage
+from maci.paths import replies_file
 
 REQUEST = Request(
     messages=(Message("system", "You debate."), Message("user", "What is it?")),
@@ -216,7 +217,7 @@ def test_a_closed_cache_says_so(tmp_path):
 
 def test_the_default_place_follows_maci_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("MACI_CACHE", str(tmp_path))
-    assert default_path() == tmp_path / "replies.sqlite"
+    assert replies_file() == tmp_path / "replies.sqlite"
 
 
 WRITER = """

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from helpers import arg, judge, of, play, result, script, seat, settings, turn
-from maci.controller.decisions import Dialled, Finished, Gated, Measured, Planned, Weighed
+from maci.controller.decisions import Dialled, Finished, Gated, Planned, Weighed
+from maci.controller.history import Measured
 from maci.controller.inputs import Exhausted, Scored, TurnTaken
 from maci.errors import ConfigError, ReplayMismatch
 from maci.record.replay import difference, replay, replay_with
@@ -163,7 +164,7 @@ def test_a_budget_stop_of_the_record_ends_other_rules_too() -> None:
 
 
 def test_where_a_record_asked_something_rules_are_compared_up_to_there() -> None:
-    recording = read(Path(__file__).parents[2] / "transcripts" / "format-4.jsonl")
+    recording = read(Path(__file__).parents[2] / "transcripts" / "format-5.jsonl")
     events, rules = recording.events, recording.opened.config
     same = otherwise(events, rules)
     first = next(event for event in events if isinstance(event, Planned) and event.acquire)

@@ -72,8 +72,13 @@ def test_an_existing_transcript_is_never_overwritten(path: Path) -> None:
         (forge([{"type": "failed", "error": "x"}]), "line 1 does not open a debate"),
         (
             forge([{"type": "opened", "format": FORMAT + 1}]),
-            f"has format {FORMAT + 1}; this version of maci reads formats up to {FORMAT}",
+            f"has format {FORMAT + 1}, and this version of maci reads format {FORMAT}: upgrade maci",
         ),
+        (
+            forge([{"type": "opened", "format": FORMAT - 1}]),
+            f"has format {FORMAT - 1}, and this version of maci reads format {FORMAT}: it was written before 1.0; run the debate again",
+        ),
+        (forge([{"type": "opened", "format": "x"}]), "has format x"),
         (forge([{"type": "opened", "format": FORMAT}]), "line 1: not an event of this format"),
     ],
 )

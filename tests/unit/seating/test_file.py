@@ -9,8 +9,9 @@ import pytest
 
 from maci.errors import CaseError, ConfigError
 from maci.llm.keys import SERVICES
+from maci.paths import config_dir
 from maci.seating import choose
-from maci.seating.file import config_dir, find, load_panels
+from maci.seating.file import find, load_panels
 from maci.seating.spec import PanelSpec
 
 FILE = """

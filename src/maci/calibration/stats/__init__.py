@@ -1,6 +1,6 @@
 """Intervals and tests for studies: NumPy and the standard library, no global state, nothing undefined that reads as a number.
 
-An estimate is an :class:`Interval`, a test a :class:`Significance`. What a bootstrap estimates is a :data:`Statistic`: a function of
+An estimate is an :class:`Estimate`, a test a :class:`Significance`. What a bootstrap estimates is a :data:`Statistic`: a function of
 rows of case numbers, so that a mean, a ratio of sums and a calibration error are resampled in the same way.
 
 | symbol | here |
@@ -15,7 +15,7 @@ A case that was answered under several seeds gives several rows that are not ind
 case; then cases are resampled, left out and flipped whole.
 """
 
-from maci.calibration.stats.interval import Interval, wilson
+from maci.calibration.stats.estimate import Estimate, wilson
 from maci.calibration.stats.resampling import (
     RESAMPLES,
     Statistic,
@@ -32,7 +32,7 @@ __all__ = [
     "FDR",
     "RESAMPLES",
     "Draws",
-    "Interval",
+    "Estimate",
     "Significance",
     "Statistic",
     "Summed",

@@ -9,11 +9,11 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from maci.calibration.stats.interval import (
+from maci.calibration.stats.estimate import (
     NORMAL,
+    Estimate,
     Groups,
     Indices,
-    Interval,
     checked,
     difference_of,
     undefined,
@@ -75,7 +75,7 @@ def bootstrap(
     method: Literal["bca", "percentile"] = "bca",
     resamples: int = RESAMPLES,
     level: float = 0.95,
-) -> Interval:
+) -> Estimate:
     """A bootstrap interval of any statistic of n cases.
 
     ``percentile``: the α/2 and 1 − α/2 quantiles of θ̂*. ``bca``: the quantiles at Φ(z₀ + (z₀+z)/(1 − a(z₀+z))), z = Φ⁻¹(α/2) and
@@ -98,10 +98,10 @@ def bootstrap(
         raise InputError(f"resamples is {resamples}: an interval needs at least 2, {RESAMPLES} is usual")
     checked(level)
     if n == 0:
-        return undefined(0, "no cases")
+        return undefined("no cases")
     value = float(statistic(np.arange(n)[None])[0])
     if not math.isfinite(value):
-        return undefined(n, "the statistic is undefined")
+        return undefined("the statistic is undefined", n)
     units = units_of(groups, n)
     size = n if units is None else len(units)
     drawn = _resampled(statistic, n, units, rng, resamples)
@@ -111,7 +111,7 @@ def bootstrap(
 
 def interval_from(
     value: float, drawn: Vector, jackknife: Callable[[], Vector] | None, *, n: int, clusters: int, level: float = 0.95
-) -> Interval:
+) -> Estimate:
     """The interval of θ̂ from its resamples: BCa with a ``jackknife``, which gives all θ̂₍₋ᵢ₎; percentile without.
 
     >>> print(interval_from(2.0, np.arange(5.0), None, n=9, clusters=3))
@@ -122,7 +122,7 @@ def interval_from(
     gone = len(drawn) - len(known)
     left_out = f"; {gone} of {len(drawn)} resamples undefined" if gone else ""
     if len(known) < 2 or np.ptp(known) <= 1e-12 * max(1.0, abs(value)):
-        return Interval(value, value, value, n, f"point: no resample differs{left_out}")
+        return Estimate(value, value, value, n, f"point: no resample differs{left_out}")
     how, ends = "percentile", (alpha, 1 - alpha)
     if jackknife is not None:
         below = float(np.mean(known < value) + np.mean(known <= value)) / 2
@@ -135,7 +135,7 @@ def interval_from(
             how, ends = "BCa", _bca(below, left, alpha)
     low, high = np.quantile(known, ends)
     together = "" if clusters == n else f", {clusters} clusters"
-    return Interval(value, float(low), float(high), n, f"{how}{together}{left_out}")
+    return Estimate(value, float(low), float(high), n, f"{how}{together}{left_out}")
 
 
 def bootstrap_mean(
@@ -145,7 +145,7 @@ def bootstrap_mean(
     groups: Groups | None = None,
     resamples: int = RESAMPLES,
     level: float = 0.95,
-) -> Interval:
+) -> Estimate:
     """The BCa interval of a mean. Where all values are equal: Wilson for a proportion (``values`` of type bool), else the point.
 
     Under ``groups`` that Wilson interval counts groups, not rows, since rows of one case repeat one another.
@@ -160,7 +160,7 @@ def bootstrap_mean(
         size = n if units is None else len(units)
         found = wilson(size if x.all() else 0, size, level)
         how = "Wilson: all equal" + (f", {size} clusters" if size != n else "")
-        return Interval(found.value, found.low, found.high, n, how)
+        return Estimate(found.value, found.low, found.high, n, how)
     return bootstrap(mean_of(x), n, rng, groups=groups, resamples=resamples, level=level)
 
 
@@ -173,7 +173,7 @@ def paired_difference(
     method: Literal["bca", "percentile"] = "percentile",
     resamples: int = RESAMPLES,
     level: float = 0.95,
-) -> Interval:
+) -> Estimate:
     """The interval of mean(a − b) over the same cases: θ̂ = Σ (aᵢ − bᵢ) / n, pairs resampled together; percentile by default.
 
     Efron & Tibshirani (1993), 13.3. For other statistics bootstrap their difference: ``lambda i: f(i) - g(i)``.

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from maci.calibration.stats.interval import Groups, Indices, difference_of, per_group
+from maci.calibration.stats.estimate import Groups, Indices, difference_of, per_group
 from maci.errors import InputError
 from maci.moderator.belief import Vector
 

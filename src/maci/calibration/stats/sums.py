@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maci.calibration.stats import resampling
-from maci.calibration.stats.interval import Interval, undefined
+from maci.calibration.stats.estimate import Estimate, undefined
 from maci.calibration.stats.resampling import RESAMPLES, interval_from
 from maci.moderator.belief import Vector
 
@@ -138,7 +138,7 @@ def bootstrap_all(
     rows: int | None = None,
     method: Literal["bca", "percentile"] = "bca",
     level: float = 0.95,
-) -> list[Interval]:
+) -> list[Estimate]:
     """:func:`bootstrap_sums` of several statistics of the same cases, from one product."""
     sums = draws.sums(np.hstack([one.cases for one in statistics])) if statistics else np.empty((0, 0))
     found, first = [], 0
@@ -156,7 +156,7 @@ def bootstrap_sums(
     rows: int | None = None,
     method: Literal["bca", "percentile"] = "bca",
     level: float = 0.95,
-) -> Interval:
+) -> Estimate:
     """What :func:`~maci.calibration.stats.resampling.bootstrap` finds, for a function of sums; ``rows`` the cases stand for.
 
     >>> print(bootstrap_sums(mean_sums(np.arange(20.0)), Draws()))
@@ -165,14 +165,14 @@ def bootstrap_sums(
     return bootstrap_all([statistic], draws, rows=rows, method=method, level=level)[0]
 
 
-def _interval(statistic: Summed, sums: Vector, rows: int | None, method: str, level: float) -> Interval:
+def _interval(statistic: Summed, sums: Vector, rows: int | None, method: str, level: float) -> Estimate:
     size = len(statistic.cases)
     n = size if rows is None else rows
     if size == 0:
-        return undefined(0, "no cases")
+        return undefined("no cases")
     value = statistic.value
     if not math.isfinite(value):
-        return undefined(n, "the statistic is undefined")
+        return undefined("the statistic is undefined", n)
     drawn = statistic.of(sums)
     drawn[np.abs(drawn - value) <= 1e-12 * max(1.0, abs(value))] = (
         value  # what was summed in another order is no less a tie

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from maci.cli.options import Json, Quiet
+from maci.paths import RUNS
 
 
 def serve(
@@ -17,7 +18,7 @@ def serve(
     port: Annotated[int, typer.Option(help="Port; 0 takes a free one.", min=0, max=65535)] = 8642,
     dir: Annotated[
         Path, typer.Option("--dir", help="Folder of the debates, one folder each.", file_okay=False, metavar="RUNS")
-    ] = Path("maci-runs"),
+    ] = RUNS,
     studies: Annotated[Path, typer.Option(help="Folder of studies' results.", file_okay=False, metavar="DIR")] = Path(
         "studies-out"
     ),

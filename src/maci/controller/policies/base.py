@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from maci.config import LEARNED, Config
-from maci.controller.dials import Dials, Summary, first_cl
+from maci.controller.dials import Dials, first_cl
+from maci.controller.history import ClosedRound
 from maci.controller.policies.bandit import Choice, Learned, Steps
 from maci.controller.policies.learning import decide
 from maci.moderator.gate import Thresholds, rises
@@ -29,20 +30,20 @@ class Scheduler(Protocol):
     def first(self, q0: float | None, d0: float | None) -> float:
         """CL⁽¹⁾ from the opening."""
 
-    def next(self, history: Sequence[Summary]) -> Dials:
+    def next(self, history: Sequence[ClosedRound]) -> Dials:
         """The dials of the next round, from all closed rounds."""
 
 
-def next_gates(history: Sequence[Summary], config: Config, gamma: float | None = None) -> tuple[float, float]:
+def next_gates(history: Sequence[ClosedRound], config: Config, gamma: float | None = None) -> tuple[float, float]:
     """τ_Q and τ_CRIT of the next round: up by γ while information gain has stalled, unless that would starve the debate."""
     gate, last = config.gate, history[-1]
     gamma = gate.gamma if gamma is None else gamma
     held = (last.dials.tau_q, last.dials.tau_crit)
-    if not last.pi_i:
+    if not last.signals.pi_i:
         return held
     raised_q, raised_crit = (max(tau, min(tau + gamma, gate.tau_max)) for tau in held)
     if gate.guard:
-        recent = [candidate for summary in history[-gate.guard_rounds :] for candidate in summary.candidates]
+        recent = [candidate for each in history[-gate.guard_rounds :] for candidate in each.candidates]
         with_crit = gate.crit_gate and config.crit.enabled
         wanted = Thresholds(raised_q if gate.q_gate else None, raised_crit if with_crit else None)
         if not rises(recent, last.admitted, wanted, share=gate.guard_share):
@@ -61,16 +62,16 @@ class Plateau:
         dials = self.config.dials
         return min(dials.cl_max, max(dials.cl_min, first_cl(q0, d0, dials)))
 
-    def next(self, history: Sequence[Summary]) -> Dials:
+    def next(self, history: Sequence[ClosedRound]) -> Dials:
         """CL − α_I π_I − α_D π_D."""
         dials = self.config.dials
         cl = _fallen(history[-1], dials.alpha_i, dials.alpha_d, self.config)
         return Dials(cl, *next_gates(history, self.config))
 
 
-def _fallen(last: Summary, alpha_i: float, alpha_d: float, config: Config) -> float:
+def _fallen(last: ClosedRound, alpha_i: float, alpha_d: float, config: Config) -> float:
     """CL after a round, within its range."""
-    fallen = round(last.dials.cl - alpha_i * last.pi_i - alpha_d * last.pi_d, 12)
+    fallen = round(last.dials.cl - alpha_i * last.signals.pi_i - alpha_d * last.signals.pi_d, 12)
     fallen = min(fallen, last.dials.cl)  # rounding lifts nothing
     return min(config.dials.cl_max, max(config.dials.cl_min, fallen))
 
@@ -86,17 +87,17 @@ class Learning:
         """CL⁽¹⁾ as the plateau's: the first action comes after a round."""
         return Plateau(self.config).first(q0, d0)
 
-    def choose(self, history: Sequence[Summary]) -> Choice:
+    def choose(self, history: Sequence[ClosedRound]) -> Choice:
         """The action after the last round, with all that decided it; none where nothing fits the budget."""
         return decide(history, self.config, self.learned)
 
-    def follow(self, history: Sequence[Summary], choice: Choice) -> Dials:
+    def follow(self, history: Sequence[ClosedRound], choice: Choice) -> Dials:
         """The dials an action leads to."""
         steps: Steps = choice.steps
         cl = _fallen(history[-1], steps.alpha, steps.alpha, self.config)
         return Dials(cl, *next_gates(history, self.config, steps.gamma))
 
-    def next(self, history: Sequence[Summary]) -> Dials:
+    def next(self, history: Sequence[ClosedRound]) -> Dials:
         """The dials of the chosen action."""
         return self.follow(history, self.choose(history))
 
@@ -111,7 +112,7 @@ class Ladder:
         """The top rung."""
         return LADDER[0]
 
-    def next(self, history: Sequence[Summary]) -> Dials:
+    def next(self, history: Sequence[ClosedRound]) -> Dials:
         """The next lower rung."""
         cl = next((rung for rung in LADDER if rung < history[-1].dials.cl), LADDER[-1])
         return Dials(cl, *next_gates(history, self.config))
@@ -127,7 +128,7 @@ class Fixed:
         """The configured level."""
         return self.config.dials.cl_fixed
 
-    def next(self, history: Sequence[Summary]) -> Dials:
+    def next(self, history: Sequence[ClosedRound]) -> Dials:
         """The same level again."""
         return Dials(history[-1].dials.cl, *next_gates(history, self.config))
 

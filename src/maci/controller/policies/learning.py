@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from maci.config import Config
-from maci.controller.dials import Summary
+from maci.controller.history import ClosedRound
 from maci.controller.policies.bandit import (
     ACTIONS,
     Arm,
@@ -40,16 +40,17 @@ def _arms(records: tuple[Arm, ...]) -> Arms:
     return Arms.of(records)
 
 
-def context(history: Sequence[Summary], config: Config) -> Context:
+def context(history: Sequence[ClosedRound], config: Config) -> Context:
     """What is known after the last round. Q₀ measures what was retrieved, not what was admitted, so ΔQ begins with round 2."""
-    now, before = history[-1], history[-2] if len(history) > 1 else None
+    now, spent = history[-1].signals, history[-1].spent
+    before = history[-2].signals if len(history) > 1 else None
     budget = config.budget
-    shares = [1 - now.spent.tokens / budget.tokens if budget.tokens else 0.0]
+    shares = [1 - spent.tokens / budget.tokens if budget.tokens else 0.0]
     if budget.usd is not None:
-        shares.append(1 - now.spent.usd / budget.usd if budget.usd else 0.0)
+        shares.append(1 - spent.usd / budget.usd if budget.usd else 0.0)
     return Context(
         d=now.d,
-        d_change=_change(now.d_before, now.d),
+        d_change=_change(history[-1].progress.d_before, now.d),
         q=now.q,
         q_change=None if before is None else _change(before.q, now.q),
         gain=now.gain,
@@ -62,7 +63,7 @@ def _change(before: float | None, now: float | None) -> float | None:
     return None if before is None or now is None else now - before
 
 
-def lessons(history: Sequence[Summary], config: Config, known: Arms) -> tuple[Lesson, ...]:
+def lessons(history: Sequence[ClosedRound], config: Config, known: Arms) -> tuple[Lesson, ...]:
     """What the actions of a debate taught, in order. C_max is the calibration's, else the dearest round seen until then."""
     own, found = config.bandit, []
     for i, after in enumerate(history):
@@ -73,8 +74,8 @@ def lessons(history: Sequence[Summary], config: Config, known: Arms) -> tuple[Le
         dearest = max(s.cost.tokens for s in history[:i])
         c_max = config.regime.c_max or max(float(known.dearest.max()), dearest, cost)
         earned = reward(
-            (before.gain, after.gain),
-            (before.d, after.d),
+            (before.signals.gain, after.signals.gain),
+            (before.signals.d, after.signals.d),
             cost,
             c_max,
             w_gain=own.w_gain,
@@ -94,7 +95,7 @@ def indices(arms: Arms, seen: Context, config: Config) -> Vector:
     return ucb(arms.reward, arms.pulls, arms.t, exploration=own.exploration)
 
 
-def decide(history: Sequence[Summary], config: Config, learned: Learned | None) -> Choice:
+def decide(history: Sequence[ClosedRound], config: Config, learned: Learned | None) -> Choice:
     """The action after the last round: the best index among those whose round fits the budget."""
     own, budget, now = config.bandit, config.budget, history[-1]
     known = arms_of(learned)

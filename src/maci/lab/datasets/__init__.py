@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from maci.lab.datasets.dataset import DataFile, DataSet, Item, Option, Recorded, RecordedTurn, Task
-from maci.lab.datasets.files import data_folder
 from maci.lab.datasets.own import load_own
 from maci.lab.datasets.registry import SETS, find, load
 
@@ -16,7 +15,6 @@ __all__ = [
     "Recorded",
     "RecordedTurn",
     "Task",
-    "data_folder",
     "find",
     "load",
     "load_own",

@@ -10,22 +10,11 @@ import gzip
 import hashlib
 import io
 import json
-import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import IO, Any, Literal
 
 from maci.errors import InputError
-
-
-def data_folder(given: Path | None = None) -> Path:
-    """The folder of the data sets: the one given, or MACI_DATA."""
-    folder = given or (Path(os.environ["MACI_DATA"]) if os.environ.get("MACI_DATA") else None)
-    if folder is None or not folder.is_dir():
-        raise InputError(
-            f"no data sets at {folder or 'MACI_DATA (not set)'}: name their folder with --data DIR or MACI_DATA"
-        )
-    return folder
 
 
 def is_dev(key: str) -> bool:

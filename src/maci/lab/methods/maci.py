@@ -17,8 +17,9 @@ from typing import Any, TypeAlias, assert_never
 from maci.cases.case import Case
 from maci.config import Config, build, parameters, unplanned
 from maci.controller.caution import Watched
-from maci.controller.decisions import Dialled, Finished, Gained, Gated, Initialized, Measured, Planned, Weighed
+from maci.controller.decisions import Dialled, Finished, Gained, Gated, Initialized, Planned, Weighed
 from maci.controller.events import Event
+from maci.controller.history import Measured
 from maci.controller.inputs import (
     Acquired,
     Exhausted,

@@ -30,16 +30,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maci.calibration.profile import binned_gaps, equal_width
-from maci.calibration.stats import RESAMPLES, Interval, Statistic, bootstrap, bootstrap_mean, mean_of, wilson
+from maci.calibration.stats import RESAMPLES, Estimate, Statistic, bootstrap, bootstrap_mean, mean_of, wilson
 from maci.calibration.stats.sums import Summed
+from maci.calibration.temperature import FLOOR
 from maci.errors import BeliefError, InputError
 from maci.moderator.belief import Vector, read
 
 BINS = 15
 """Of both calibration errors."""
-FLOOR = 1e-12
-"""The least probability NLL sees, as in fitting a temperature: a gold outcome given 0 costs 27.6 nats, not infinity."""
-
 _MEANS = {
     "acc1": "correct",
     "acc3": "top3",
@@ -262,7 +260,7 @@ def measure(
     groups: Sequence[Hashable] | None = None,
     resamples: int = RESAMPLES,
     level: float = 0.95,
-) -> Interval:
+) -> Estimate:
     """The metric of a set with its BCa interval (Efron 1987); Wilson where all cases are right, or all wrong.
 
     ``n`` counts the cases that have the metric. A case answered under several seeds is one of ``groups``.
@@ -289,7 +287,7 @@ def compare(
     method: Literal["bca", "percentile"] = "percentile",
     resamples: int = RESAMPLES,
     level: float = 0.95,
-) -> Interval:
+) -> Estimate:
     """metric(a) − metric(b) on the cases that have both, with the interval of the paired difference: cases are drawn for both at once.
 
     Efron & Tibshirani (1993), *An Introduction to the Bootstrap*, 13.3.
@@ -341,7 +339,7 @@ class Bin:
     n: int
     confidence: float
     """Mean of the top outcome's probability."""
-    accuracy: Interval
+    accuracy: Estimate
     """Wilson."""
 
 

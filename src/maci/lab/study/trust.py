@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maci.calibration.stats import Statistic
+from maci.calibration.temperature import Softening, fit_softening
 from maci.errors import InputError
-from maci.lab.study.calibration import Calibration, fit
 from maci.lab.study.rows import Row
 from maci.moderator.belief import Vector
 from maci.moderator.conformal import Score, nonconformity, prediction_set, quantile, smallest
@@ -37,7 +37,7 @@ from maci.moderator.conformal import Score, nonconformity, prediction_set, quant
 class Sets:
     """What makes the sets of one method on one data set under one seed."""
 
-    calibration: Calibration
+    calibration: Softening
     score: Score
     scores: Vector
     """Nonconformity of the true outcomes; infinite where it was not named."""
@@ -60,7 +60,7 @@ def learn(rows: Iterable[Row]) -> Sets:
         if row.part == "dev" and row.status == "done" and row.belief is not None and row.gold is not None:
             halves[_side(row.item)].append(row)
     first, second = halves
-    calibration = fit([row.belief or {} for row in first], [row.gold or "" for row in first])
+    calibration = fit_softening([row.belief or {} for row in first], [row.gold or "" for row in first])
     named = [row for row in first if row.gold in (row.belief or {})]
     p = [_vector(calibration.apply(row.belief or {})) for row in named]
     gold = [list(row.belief or {}).index(row.gold or "") for row in named]

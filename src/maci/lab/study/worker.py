@@ -15,7 +15,7 @@ from maci.config import Budget, Config, unplanned
 from maci.errors import BudgetError, ConfigError, InputError, MissingExtra, said
 from maci.evidence.encode import Encoder, load_encoder
 from maci.lab.datasets import Item, Task, find, load, load_own
-from maci.lab.datasets.files import data_folder, digest
+from maci.lab.datasets.files import digest
 from maci.lab.methods import registry
 from maci.lab.methods.maci import changed
 from maci.lab.methods.method import Answer, Bench, Method, Setting, Unfit
@@ -28,6 +28,7 @@ from maci.lab.study.spec import Data
 from maci.lab.study.study import Study, fingerprint
 from maci.lab.study.tables import evidence_of, unread
 from maci.llm.prices import FREE, no_price
+from maci.paths import data_dir
 from maci.seating.models import Models
 from maci.seating.shelf import remembering
 from maci.seating.tables import Tables
@@ -134,7 +135,7 @@ class Worker:
             return {entry.file.name: digest(entry.file)}
         assert entry.set is not None
         found = find(entry.set)
-        states = found.state(data_folder(self.study.folder), found.needed(found.choose(entry.options)))
+        states = found.state(data_dir(self.study.folder), found.needed(found.choose(entry.options)))
         return {state.file.path: state.sha256 for state in states}
 
     def _group(self, data: str, seed: int) -> _Group:

@@ -17,16 +17,19 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.calibration.stats import Interval, bootstrap_mean, wilson
+from maci.calibration.stats import Estimate, bootstrap_mean, wilson
 from maci.config import build
-from maci.controller.dials import Dials, Summary
+from maci.controller.dials import Dials
+from maci.controller.history import ClosedRound, Measured
 from maci.controller.policies import bandit
 from maci.controller.policies.bandit import ACTIONS, Arms, Choice, Context, Learned
 from maci.controller.policies.learning import decide, lessons
 from maci.lab.theory.termination import slope
 from maci.lab.theory.verdict import Size, Verdict
 from maci.llm.usage import Bound
+from maci.moderator.analysis import Analysis
 from maci.moderator.belief import Vector
+from maci.moderator.plateau import Progress
 from maci.render.charts import Chart, Series
 
 K = len(ACTIONS)
@@ -209,7 +212,7 @@ def context_matters(size: Size, rng: np.random.Generator) -> list[Verdict]:
     ]
 
 
-def _signed(found: Interval) -> str:
+def _signed(found: Estimate) -> str:
     return f"{found.value:+.3f} ({found.low:+.3f} to {found.high:+.3f})"
 
 
@@ -270,13 +273,19 @@ def _spend(rng: np.random.Generator, known: Arms, tally: _Tally, manner: Manner,
     return known
 
 
-def _round(rng: np.random.Generator, choice: Choice | None, cost: int, spent: int, number: int) -> Summary:
+_UNKNOWN = Analysis(None, None, None, None, 0.0, 0.0, None, None)
+
+
+def _round(rng: np.random.Generator, choice: Choice | None, cost: int, spent: int, number: int) -> ClosedRound:
     """A closed round that cost so much; its signals are any."""
     d_before, d, gain = rng.random(3).tolist()
-    return Summary(
-        round=number, dials=Dials(0.9, 0.5, 0.3), q=0.6, d=d, o=0.5, crit=0.5, crit_variance=0.0, admitted=1, candidates=(),
-        pi_i=False, pi_d=False, same_top=False, gain=gain, d_before=d_before, cost=Bound(cost), spent=Bound(spent + cost),
-        choice=choice,
+    signals = Measured(
+        round=number, q=0.6, d=d, o=0.5, crit=0.5, crit_variance=0.0, entropy=0.0, gain=gain, shift=0.0, r_i=0.0, r_d=0.0,
+        pi_i=False, pi_d=False, analysis=_UNKNOWN,
+    )  # fmt: skip
+    return ClosedRound(
+        signals=signals, progress=Progress(gain, 1.0, d_before, d, 0.0), dials=Dials(0.9, 0.5, 0.3), admitted=1, candidates=(),
+        same_top=False, cost=Bound(cost), spent=Bound(spent + cost), choice=choice,
     )  # fmt: skip
 
 

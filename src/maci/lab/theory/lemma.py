@@ -333,7 +333,7 @@ def gate_in_debates(size: Size, rng: np.random.Generator) -> list[Verdict]:
                 ("default, nothing new cited", stale, ours),
                 ("default, something new cited", fresh, ours),
             ):
-                progress = play(course, config).progress
+                progress = [each.progress for each in play(course, config).history]
                 assert len(progress) == rounds
                 seen = progress[1:] if course is stale else progress  # in round 1 every citation is new
                 rises[name] += sum((step.d or 0.0) > (step.d_before or 0.0) + 1e-9 for step in seen)

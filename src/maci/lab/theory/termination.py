@@ -249,7 +249,7 @@ def _rules() -> Mapping[str, Config]:
 def _said(state: State) -> str:
     """How a debate ended, in a few words."""
     assert state.finished is not None
-    d = state.history[-1].d
+    d = state.history[-1].signals.d
     return f"{state.finished.stop_reason} in round {len(state.history)} at D {'undefined' if d is None else f'{d:.2g}'}"
 
 
@@ -267,7 +267,7 @@ def relative_alone(_size: Size, _rng: np.random.Generator) -> list[Verdict]:
     small = [_rounds(geometric(0.9), build("paper", {**_LONG, "plateau.eta": eta})) for eta in etas]
     loose = [_rounds(geometric(0.9), build("paper", {**_LONG, "plateau.epsilon_d": e})) for e in (0.02, 0.05, 0.08)]
     slower = all(2 * ours <= theirs for ours, theirs in zip(took["default"], took["relative"], strict=True))
-    late = [state.history[-1].d or 0.0 for state in ended["relative"]]
+    late = [state.history[-1].signals.d or 0.0 for state in ended["relative"]]
     return [
         Verdict(
             id="relative-test",
@@ -341,7 +341,7 @@ def disjoint(size: Size, _rng: np.random.Generator) -> list[Verdict]:
     shared = play(geometric(0.5), build("default", {**bare, "stop.max_rounds": limits[-1]}))
     ours = play(course, build("default", _LONG))
     for_ever = all(
-        _reason(state) == "max_rounds" and len(state.history) == limit and state.history[-1].o == 0
+        _reason(state) == "max_rounds" and len(state.history) == limit and state.history[-1].signals.o == 0
         for states in (blocked, literal)
         for state, limit in zip(states, limits, strict=True)
     )

@@ -16,7 +16,8 @@ from maci.agents.argument import Argument, Turn
 from maci.agents.judges.crit import CritScore
 from maci.cases.case import Case
 from maci.cases.outcomes import OutcomeSpace
-from maci.config import Config
+from maci.config import Config, unplanned
+from maci.controller.events import FORMAT
 from maci.controller.fold import start, step
 from maci.controller.inputs import Opened, Retrieved, Scored, Seat, TurnTaken, pack
 from maci.controller.requests import wants
@@ -50,9 +51,9 @@ def play(trajectory: Trajectory, config: Config) -> State:
     vectors = {i: pack(np.array([q, sqrt(1 - q * q)], np.float32)) for i, q in trajectory.quality.items()}
     state = start(
         Opened(
-            format=1,
+            format=FORMAT,
             case=Case(question="?", outcomes=OutcomeSpace(labels=labels)),
-            config=config,
+            config=unplanned(config),
             agents=tuple(Seat(name, "scripted") for name in names),
             judges=(Seat("judge", "judge"),),
             encoder="trajectory",

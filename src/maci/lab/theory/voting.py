@@ -27,7 +27,7 @@ from math import comb, log
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.calibration.stats import Interval, wilson
+from maci.calibration.stats import Estimate, wilson
 from maci.config import Regime
 from maci.lab.theory.verdict import Size, Verdict
 from maci.render.charts import Chart, Series
@@ -155,7 +155,7 @@ class _Curves:
     """… those who shared all they saw."""
     agreement: list[float]
     """Pairs that agree."""
-    majority: list[Interval]
+    majority: list[Estimate]
     """How often more than half agree."""
 
     @property

@@ -17,7 +17,6 @@ import hashlib
 import os
 import secrets
 import shutil
-import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
@@ -27,6 +26,7 @@ from pathlib import Path
 
 from maci.errors import InputError, ModelError
 from maci.llm.local.registry import WEIGHTS, Member, Weight, WeightFile, download
+from maci.paths import weights_dir
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, bytes done and bytes in all (0: not known): of all files together while they are fetched, of
@@ -46,17 +46,6 @@ class Status:
     files: Mapping[str, Path]
     """Where each file is, or would be."""
     missing: tuple[str, ...]
-
-
-def cache_dir() -> Path:
-    """Where MACI keeps what it can fetch or compute again: ``$MACI_CACHE``, else the cache folder."""
-    if chosen := os.environ.get("MACI_CACHE"):
-        return Path(chosen).expanduser()
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "maci" / "Cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "maci"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "maci"
 
 
 def is_offline() -> bool:
@@ -130,7 +119,7 @@ def _weight(name: str | Weight) -> Weight:
 
 
 def _home(weight: Weight) -> Path:
-    return cache_dir() / "weights" / weight.name
+    return weights_dir(weight.name)
 
 
 def _whole(path: Path, file: WeightFile) -> bool:

@@ -6,10 +6,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from maci.llm.model import Provider
 from maci.llm.providers._api import Http
 from maci.llm.providers.anthropic import Anthropic
 from maci.llm.providers.gemini import Gemini
 from maci.llm.providers.litellm import LiteLLM
 from maci.llm.providers.openai import OpenAI
 
-__all__ = ["Anthropic", "Gemini", "Http", "LiteLLM", "OpenAI"]
+__all__ = ["OWN_API", "Anthropic", "Gemini", "Http", "LiteLLM", "OpenAI"]
+
+OWN_API: Mapping[str, Callable[..., Provider]] = MappingProxyType(
+    {
+        "anthropic": Anthropic,
+        "gemini": Gemini,
+        "litellm": LiteLLM,
+    }
+)
+"""Providers with an API of their own, by the name before the slash; every other service speaks OpenAI's."""

@@ -7,18 +7,9 @@ from textwrap import shorten
 from typing import assert_never
 
 from maci.controller.caution import Watched
-from maci.controller.decisions import (
-    Decision,
-    Dialled,
-    Finished,
-    Gained,
-    Gated,
-    Initialized,
-    Measured,
-    Planned,
-    Weighed,
-)
+from maci.controller.decisions import Decision, Dialled, Finished, Gained, Gated, Initialized, Planned, Weighed
 from maci.controller.events import Event
+from maci.controller.history import Measured
 from maci.controller.inputs import (
     Acquired,
     Exhausted,

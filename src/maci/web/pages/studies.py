@@ -11,8 +11,8 @@ from fastapi.responses import HTMLResponse
 
 from maci.errors import MaciError
 from maci.lab.study.report import Settings, build_report, gather
-from maci.lab.study.report.html import to_html
 from maci.lab.study.store import FILE, SqliteStore
+from maci.render.html import to_html
 from maci.render.markup import policy
 from maci.web.desk import NotHere
 from maci.web.pages.layout import studies_page

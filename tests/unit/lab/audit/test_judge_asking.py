@@ -64,7 +64,7 @@ def test_plain_scores_come_before_everything_else():
     kinds = [ask.probe for ask in done.asks]
     assert kinds[:18] == ["plain"] * 18 and "plain" not in kinds[18:]
     assert "batch" not in kinds  # every argument is a call of its own: there is no order to turn
-    assert done.audit.judges[0].position.value is None and "call of its own" in done.audit.judges[0].position.how
+    assert not done.audit.judges[0].position.defined and "call of its own" in done.audit.judges[0].position.how
 
 
 def test_a_wrong_key_ends_the_audit_at_once():

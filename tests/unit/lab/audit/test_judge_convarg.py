@@ -46,7 +46,7 @@ def test_a_judge_that_knows_beats_length_and_one_that_does_not_is_named():
 def test_reader_judges_are_given_the_argument_as_their_evidence():
     found = asyncio.run(compare(made(4, 3), resamples=50))
     assert [versus.judge for versus in found.judges] == ["letters", "words", "phrases", "mean of the judges"]
-    assert found.abstained == 0 and all(versus.accuracy.value is not None for versus in found.judges)
+    assert found.abstained == 0 and all(versus.accuracy.defined for versus in found.judges)
 
 
 def test_folds_are_scikit_learn_s_logistic_regression():
@@ -70,4 +70,4 @@ def test_pair_accuracy_is_the_share_over_all_pairs_with_groups_resampled():
     assert found.value == pytest.approx(3.5 / 5) and found.n == 5 and "3 groups" in found.how
     # group b alone is all right, group a or c alone is half: the interval's ends
     assert found.low == pytest.approx(0.5, abs=0.05) and found.high == pytest.approx(1.0, abs=0.1)
-    assert pair_accuracy([], []).value is None
+    assert not pair_accuracy([], []).defined

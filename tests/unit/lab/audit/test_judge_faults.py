@@ -71,7 +71,7 @@ def test_a_judge_that_always_says_the_same_is_named():
 
     found = played(judges=[Flat("flat", "x"), PlantedJudge("b", "y"), PlantedJudge("c", "z")])
     flat = found.judges[0]
-    assert flat.constant and flat.with_rest.value is None and "same score" in flat.with_rest.how
+    assert flat.constant and not flat.with_rest.defined and "same score" in flat.with_rest.how
     assert flat.spread.value == pytest.approx(0, abs=1e-12)
     assert {("with the others", "flat"), ("spread", "flat")} <= {
         (f.check, f.judge) for f in found.findings if f.level == "bad"
@@ -94,8 +94,8 @@ def test_abstentions_are_counted_and_never_become_numbers():
 
 def test_one_judge_alone_is_audited_as_far_as_one_can_be():
     found = played(judges=[PlantedJudge("only", "x", FAULTS["identity"])])
-    assert found.alpha.value is None and "one judge" in found.alpha.how
-    assert found.swap_forgiven.value is None and found.swaps == ()
+    assert not found.alpha.defined and "one judge" in found.alpha.how
+    assert not found.swap_forgiven.defined and found.swaps == ()
     assert ("identity", "only") in {(f.check, f.judge) for f in found.findings if f.level == "bad"}
 
 
@@ -118,7 +118,7 @@ def test_a_judge_that_compares_is_shown_pairs_both_ways():
     assert ("pairs", "leaning") in {(f.check, f.judge) for f in found.findings if f.level == "bad"}
     assert ("pairs", "fair") not in {(f.check, f.judge) for f in found.findings if f.level == "bad"}
     nobody = asyncio.run(presented_both_ways(fair, pairs_of([], 5)))
-    assert nobody.bias.value is None
+    assert not nobody.bias.defined
 
 
 def test_the_same_seed_gives_the_same_audit():

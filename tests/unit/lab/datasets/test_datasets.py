@@ -10,9 +10,10 @@ import pytest
 
 from dataset_files import VOTES, put, put_lines, put_rows, write_all
 from maci.errors import InputError
-from maci.lab.datasets import SETS, Task, data_folder, find, load
+from maci.lab.datasets import SETS, Task, find, load
 from maci.lab.datasets.files import is_dev, json_lines, plain, table
 from maci.lab.datasets.news import _positions
+from maci.paths import data_dir
 
 FEW = {
     name: {"per_label": 2}
@@ -140,7 +141,7 @@ def test_a_folder_or_file_that_is_missing_says_what_to_do(tmp_path: Path, monkey
     with pytest.raises(InputError, match=r"gsm8k needs gsm8k/test\.jsonl, gsm8k/example.*`maci data show gsm8k`"):
         load("gsm8k", tmp_path)
     monkeypatch.setenv("MACI_DATA", str(tmp_path))
-    assert data_folder() == tmp_path
+    assert data_dir() == tmp_path
 
 
 def test_files_that_only_an_option_needs_may_be_missing_without_it(tmp_path: Path) -> None:

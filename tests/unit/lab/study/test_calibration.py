@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from maci.calibration.temperature import ENOUGH, Softening, fit_softening
 from maci.errors import InputError
-from maci.lab.study.calibration import ENOUGH, Calibration, Learner, calibrations, fit
 from maci.lab.study.metrics import score
+from maci.lab.study.report.arena import Learner, calibrations
 from maci.lab.study.rows import Row
 
 LABELS = "abcdef"
@@ -25,22 +26,22 @@ def drawn(n: int, sharp: float, seed: int = 3):
     return [dict(zip(LABELS, row, strict=True)) for row in stated.tolist()], gold
 
 
-def nll(beliefs, gold, calibration: Calibration) -> float:
+def nll(beliefs, gold, calibration: Softening) -> float:
     return float(np.mean([score(calibration.apply(p), y).nll for p, y in zip(beliefs, gold, strict=True)]))
 
 
 @pytest.mark.parametrize("sharp", [0.5, 1.0, 2.5])
 def test_a_known_temperature_is_found(sharp):
     beliefs, gold = drawn(3000, sharp)
-    assert fit(beliefs, gold).temperature == pytest.approx(sharp, rel=0.12)
+    assert fit_softening(beliefs, gold).temperature == pytest.approx(sharp, rel=0.12)
 
 
 def test_no_better_point_is_found_by_a_general_optimiser():
     beliefs, gold = drawn(400, 2.0)
-    found = fit(beliefs, gold)
+    found = fit_softening(beliefs, gold)
 
     def loss(x):
-        return nll(beliefs, gold, Calibration(temperature=math.exp(x[0]), epsilon=1 / (1 + math.exp(-x[1])) / 2))
+        return nll(beliefs, gold, Softening(temperature=math.exp(x[0]), epsilon=1 / (1 + math.exp(-x[1])) / 2))
 
     best = min(minimize(loss, start, method="Nelder-Mead").fun for start in ([0.0, -3.0], [0.7, -8.0]))
     assert nll(beliefs, gold, found) <= best + 1e-4
@@ -50,26 +51,26 @@ def test_a_share_for_outcomes_of_probability_zero_is_learnt():
     # a vote of 1 for "a" that is right three times in four: p' of the gold must be 0.75 and 0.25
     beliefs = [{"a": 1.0, "b": 0.0}] * 40
     gold = ["a"] * 30 + ["b"] * 10
-    found = fit(beliefs, gold)
+    found = fit_softening(beliefs, gold)
     assert found.apply(beliefs[0])["a"] == pytest.approx(0.75, abs=0.005)
 
 
 def test_applied_by_hand():
     # ε = 0.2 over two outcomes: 0.8 · 0.9 + 0.1 = 0.82 and 0.18; T = 0.5 squares them
-    found = Calibration(temperature=0.5, epsilon=0.2).apply({"a": 0.9, "b": 0.1})
+    found = Softening(temperature=0.5, epsilon=0.2).apply({"a": 0.9, "b": 0.1})
     assert found["a"] == pytest.approx(0.82**2 / (0.82**2 + 0.18**2))
     assert sum(found.values()) == pytest.approx(1)
 
 
 def test_a_well_calibrated_set_is_left_nearly_alone():
     beliefs, gold = drawn(3000, 1.0)
-    found = fit(beliefs, gold)
-    assert nll(beliefs, gold, found) == pytest.approx(nll(beliefs, gold, Calibration()), abs=0.002)
+    found = fit_softening(beliefs, gold)
+    assert nll(beliefs, gold, found) == pytest.approx(nll(beliefs, gold, Softening()), abs=0.002)
 
 
 def test_too_few_dev_answers_give_the_identity_and_say_so():
     beliefs, gold = drawn(ENOUGH - 1, 3.0)
-    found = fit(beliefs, gold)
+    found = fit_softening(beliefs, gold)
     assert (found.temperature, found.epsilon) == (1.0, 0.0)
     assert "19 dev answers name the truth, 20 are needed" in found.note
     assert found.apply(beliefs[0]) == beliefs[0]
@@ -77,12 +78,14 @@ def test_too_few_dev_answers_give_the_identity_and_say_so():
 
 def test_answers_that_never_named_the_truth_teach_nothing():
     beliefs, gold = drawn(60, 2.0)
-    assert fit(beliefs + [{"a": 0.5, "b": 0.5}] * 30, gold + ["elsewhere"] * 30) == fit(beliefs, gold)
+    assert fit_softening(beliefs + [{"a": 0.5, "b": 0.5}] * 30, gold + ["elsewhere"] * 30) == fit_softening(
+        beliefs, gold
+    )
 
 
 def test_one_gold_for_each_belief():
     with pytest.raises(InputError, match="beliefs has 1 entries and gold 0"):
-        fit([{"a": 1.0}], [])
+        fit_softening([{"a": 1.0}], [])
 
 
 def rows(part: str, beliefs, gold, **changes) -> list[Row]:

@@ -11,9 +11,9 @@ from sklearn.metrics import brier_score_loss, log_loss, top_k_accuracy_score
 
 from maci.calibration.profile import ece
 from maci.calibration.stats import wilson
+from maci.calibration.temperature import FLOOR
 from maci.errors import BeliefError, InputError
-from maci.lab.study.flips import flips, per_round
-from maci.lab.study.metrics import BINS, FLOOR, METRICS, compare, ece_of, measure, per_case, reliability, score, value
+from maci.lab.study.metrics import BINS, METRICS, compare, ece_of, measure, per_case, reliability, score, value
 from maci.lab.study.report.strata import agreement, strata
 
 LABELS = ("a", "b", "c", "d", "e")
@@ -256,24 +256,6 @@ def test_the_bars_of_a_reliability_diagram_add_up_to_the_calibration_error(score
     empty = bars[0]  # five outcomes: the top one has at least 0.2
     assert empty.n == 0 and math.isnan(empty.confidence) and math.isnan(empty.accuracy.value)
     assert [b.n for b in reliability([])] == [0] * BINS
-
-
-def test_flips_by_hand():
-    right, wrong, unknown = score({"a": 1.0}, "a"), score({"b": 1.0}, "a"), score({"a": 1.0}, None)
-    found = flips([right, right, right, wrong, wrong, unknown], [wrong, right, right, right, wrong, right])
-    assert (found.correct_to_wrong, found.wrong_to_correct, found.stayed_correct, found.stayed_wrong) == (1, 1, 2, 1)
-    assert found.n == 5
-    assert found.harmed == wilson(1, 3) and found.mended == wilson(1, 2)
-    assert math.isnan(flips([], []).harmed.value)
-    with pytest.raises(InputError, match="same cases"):
-        flips([right], [])
-
-
-def test_a_debate_that_has_ended_keeps_its_last_answer():
-    a, b = {"a": 0.9, "b": 0.1}, {"a": 0.1, "b": 0.9}
-    found = per_round([[a, b], [a], [b, b, a], [], [a, a, a]], ["a", "a", "a", "a", None])
-    assert [(round(x.value * 3), x.n) for x in found] == [(2, 3), (1, 3), (2, 3)]
-    assert per_round([], []) == ()
 
 
 def test_strata_are_thirds_or_given():

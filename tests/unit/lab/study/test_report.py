@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from maci.calibration.temperature import Softening
 from maci.errors import CheckFailed, InputError
-from maci.lab.study.calibration import IDENTITY, Calibration
 from maci.lab.study.learning import Lesson
 from maci.lab.study.metrics import measure
 from maci.lab.study.report import Settings, build_report
@@ -19,10 +19,10 @@ from maci.lab.study.report.arena import arenas, scored
 from maci.lab.study.report.compare import adjusted, compare_all, in_words
 from maci.lab.study.report.estimates import Estimates
 from maci.lab.study.report.gather import join
-from maci.lab.study.report.model import Cell, Report, Table, show
 from maci.lab.study.rows import Row
 from maci.lab.study.store import Meta, Method
 from maci.llm.usage import Usage
+from maci.render.report import Cell, Report, Table, show
 from report_helpers import answers, belief, meta_of, row, study
 
 FAST = Settings(resamples=200)
@@ -103,17 +103,17 @@ def test_dev_is_calibrated_on_and_never_scored():
     for found in (report, other):
         [line] = table(found, "calibrations").lines
         t, e = line.cells[3].value, line.cells[4].value
-        assert Calibration(temperature=t, epsilon=e).apply(belief("a"))["a"] == pytest.approx(2 / 3, abs=0.005)
+        assert Softening(temperature=t, epsilon=e).apply(belief("a"))["a"] == pytest.approx(2 / 3, abs=0.005)
     assert cell(table(other, "main"), "maci", "ece").value == pytest.approx(2 / 3, abs=0.005)
 
 
 def test_calibration_moves_probabilities_but_no_ranks():
     one = row("maci", "x", "b", belief={"a": 0.0, "b": 1.0, "c": 0.0, "d": 0.0})
-    soft = scored(one, Calibration(epsilon=0.4))
+    soft = scored(one, Softening(epsilon=0.4))
     assert (soft.correct, soft.top3, soft.reciprocal_rank) == (False, False, 0.0)
     assert soft.p_gold == pytest.approx(0.1)
     assert soft.confidence == pytest.approx(0.7)
-    assert scored(one, IDENTITY).p_gold == 0
+    assert scored(one, Softening()).p_gold == 0
 
 
 # who is compared
@@ -547,7 +547,7 @@ def test_the_ece_of_a_calibrated_method_is_estimated_without_its_answers():
     chance = np.random.default_rng(0)
     confidence = chance.uniform(0.4, 1, 200)
     rows = [row("maci", f"c{i}", "a", belief=belief("a", float(c))) for i, c in enumerate(confidence)]
-    own = [scored(r, IDENTITY) for r in rows]
+    own = [scored(r, Softening()) for r in rows]
     found = Estimates().calibrated_ece(own, list(range(200)))
     flipped = [dataclasses.replace(s, correct=False) for s in own]
     assert found == Estimates().calibrated_ece(flipped, list(range(200)))
@@ -568,7 +568,7 @@ def calibrated() -> list[Row]:
 
 
 def test_an_interval_of_the_calibration_error_has_its_value_in_it():
-    drawn = measure("ece", [scored(r, IDENTITY) for r in calibrated()], np.random.default_rng(0), resamples=200)
+    drawn = measure("ece", [scored(r, Softening()) for r in calibrated()], np.random.default_rng(0), resamples=200)
     assert drawn.value == pytest.approx(0, abs=1e-12)
     assert drawn.low > 1e-6  # so it would be shown without its value
     report = build_report(study(calibrated() + answers("average", "+-"), ["maci", "average"]), FAST)

@@ -14,18 +14,18 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner
 
-from maci.calibration.stats import Interval
+from maci.calibration.stats import Estimate
+from maci.calibration.stats.estimate import estimate
 from maci.cli.app import app
 from maci.lab.study.learning import Lesson
 from maci.lab.study.report import FORMATS, Settings, build_report, render
 from maci.lab.study.report.gather import join
-from maci.lab.study.report.latex import escape
-from maci.lab.study.report.model import Cell, estimate, number, show
-from maci.lab.study.report.render import CSV_COLUMNS
-from maci.lab.study.report.terminal import to_text
+from maci.lab.study.report.render import CSV_COLUMNS, on_terminal
 from maci.lab.study.store import Method, SqliteStore
 from maci.llm.usage import Usage
 from maci.render.charts import Chart, Point, Series
+from maci.render.latex import escape
+from maci.render.report import Cell, number, show
 from maci.render.svg import draw
 from page_helpers import Reader
 from report_helpers import answers, belief, meta_of, study
@@ -82,11 +82,11 @@ def test_every_figure_is_in_the_text(report, format):
 @pytest.mark.parametrize(
     ("cell", "written"),
     [
-        (estimate(Interval(0.8123, 0.79, 0.83, 900, ""), "share"), "81.2 [79.0, 83.0]"),
-        (estimate(Interval(0.8123, 0.6, 0.95, 20, ""), "share"), "81 [60, 95]"),
-        (estimate(Interval(-0.0312, -0.05, 0.0004, 9, ""), "points"), "−3.1 [−5.0, 0.0]"),
-        (estimate(Interval(0.5, 0.5, 0.5, 3, ""), "number"), "0.500 [0.500, 0.500]"),
-        (estimate(Interval(float("nan"), float("nan"), float("nan"), 0, "")), "–"),
+        (estimate(Estimate(0.8123, 0.79, 0.83, 900, ""), "share"), "81.2 [79.0, 83.0]"),
+        (estimate(Estimate(0.8123, 0.6, 0.95, 20, ""), "share"), "81 [60, 95]"),
+        (estimate(Estimate(-0.0312, -0.05, 0.0004, 9, ""), "points"), "−3.1 [−5.0, 0.0]"),
+        (estimate(Estimate(0.5, 0.5, 0.5, 3, ""), "number"), "0.500 [0.500, 0.500]"),
+        (estimate(Estimate(float("nan"), float("nan"), float("nan"), 0, "")), "–"),
         (number(float("nan")), "–"),
         (number(18_400, "tokens"), "18.4k"),
         (number(0.0004, "p"), "< 0.001"),
@@ -260,14 +260,14 @@ def test_json_has_every_table_and_every_point(report):
 def test_text_fits_the_width_and_plain_has_no_colour(report):
     for width in (80, 120):
         for full in (False, True):
-            written = to_text(report, width=width, full=full)
+            written = on_terminal(report, width=width, full=full)
             assert max(map(len, written.splitlines())) <= width
             assert "\x1b" not in written and "─" not in written
-    assert "\x1b[" in to_text(report, width=120, plain=False)
+    assert "\x1b[" in on_terminal(report, width=120, plain=False)
 
 
 def test_text_begins_with_what_one_reads_first(report):
-    short, full = (to_text(report, full=full) for full in (False, True))
+    short, full = (on_terminal(report, full=full) for full in (False, True))
     for title in (
         "Main results",
         "Differences",
@@ -284,7 +284,7 @@ def test_text_begins_with_what_one_reads_first(report):
 
 
 def test_parts_of_a_table_stand_apart(report):
-    lines = to_text(report, width=80, full=True).splitlines()
+    lines = on_terminal(report, width=80, full=True).splitlines()
     heads = [i for i, line in enumerate(lines) if line.startswith("Method ")]
     assert len(heads) > 5
     titles = {t.title for t in (*report.sections[0].tables, *report.tables)}

@@ -9,11 +9,11 @@ from scipy import stats
 
 from maci.lab.study.report import Settings, build_report
 from maci.lab.study.report.crit import alpha_sums, correlation_sums, winner
-from maci.lab.study.report.model import Report, Table, show
 from maci.lab.study.report.ordered import nearest
 from maci.lab.study.report.variants import gaps
 from maci.lab.study.rows import Round, Row
 from maci.lab.study.store import Method
+from maci.render.report import Report, Table, show
 from report_helpers import answers, belief, row, study
 
 SCALE = {"-1": -1.0, "0": 0.0, "+1": 1.0}

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from maci.lab.theory.page import page, plots
+from maci.lab.theory.report import build_report, plots
 from maci.lab.theory.verdict import Verdict
 from maci.render.charts import Chart, Series
+from maci.render.html import to_html
 
 CHART = Chart(
     title="Rounds <&>", x="1/ε", y="rounds", log_x=True, log_y=True,
@@ -27,7 +28,7 @@ def verdict(*, passed: bool = True, **changes) -> Verdict:
 
 
 def test_the_page_needs_nothing_else_and_escapes_what_it_shows() -> None:
-    text = page([verdict(), verdict(id="b", kind="negative")], about="seed 0")
+    text = to_html(build_report([verdict(), verdict(id="b", kind="negative")], about="seed 0"))
     assert not re.search(r"https?:(?!//www\.w3\.org/2000/svg)|<link|<img|url\(|@import|src=", text)
     assert "x &lt; y" in text and "x < y" not in text
     assert text.count("<svg") == 2 and "prefers-color-scheme: dark" in text
@@ -35,7 +36,11 @@ def test_the_page_needs_nothing_else_and_escapes_what_it_shows() -> None:
 
 
 def test_the_page_says_what_fails() -> None:
-    text = page([verdict(), verdict(id="b", passed=False), verdict(id="c", passed=False, kind="negative")], about="")
+    text = to_html(
+        build_report(
+            [verdict(), verdict(id="b", passed=False), verdict(id="c", passed=False, kind="negative")], about=""
+        )
+    )
     assert "2 of 3 claims fail" in text
     assert ">fail<" in text and ">not shown<" in text
 

@@ -189,15 +189,6 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
         weights.status("gpt")
 
 
-def test_cache_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("MACI_CACHE", str(tmp_path))
-    assert weights.cache_dir() == tmp_path
-    monkeypatch.delenv("MACI_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    if sys.platform not in ("win32", "darwin"):
-        assert weights.cache_dir() == tmp_path / "maci"
-
-
 @pytest.mark.parametrize("weight", WEIGHTS.values(), ids=lambda weight: weight.name)
 def test_every_entry_is_pinned(weight: Weight) -> None:
     assert WEIGHTS[weight.name] is weight

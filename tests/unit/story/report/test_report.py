@@ -6,8 +6,6 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from helpers import arg, judge, make_case, play, result, script, seat, settings, turn
 from maci.agents.argument import Argument, Turn
 from maci.agents.judges.crit import CritScore, JudgeAbstained
@@ -28,7 +26,7 @@ from maci.story.report.parts import anchors, argument
 from maci.story.report.sources import Provenance
 from page_helpers import check_page
 
-FROZEN = sorted((Path(__file__).parents[3] / "transcripts").glob("format-*.jsonl"))
+FROZEN = Path(__file__).parents[3] / "transcripts" / "format-5.jsonl"
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)> \u202eevil\u202c \x1b]0;x\x07 | # [x](javascript:y) `z` </style>'
 
 
@@ -43,10 +41,9 @@ def debate(*sets: str, judges=None, **more):
     return play(seat([first, second], judges), settings("max_rounds=2", *sets), **more)
 
 
-@pytest.mark.parametrize("path", FROZEN, ids=lambda path: path.stem)
-def test_every_format_becomes_a_page_and_a_note(path):
-    recording = read(path)
-    story, source = Story.of(recording.events), Provenance(transcript=path.name, hashes=recording.hashes, compared=3)
+def test_a_recorded_debate_becomes_a_page_and_a_note():
+    recording = read(FROZEN)
+    story, source = Story.of(recording.events), Provenance(transcript=FROZEN.name, hashes=recording.hashes, compared=3)
     page = check_page(to_html(story, source))
     answer = result(recording.events).answer
     for text in (page.text, to_markdown(story, source)):
@@ -250,7 +247,7 @@ def test_a_prediction_set_is_shown_with_its_coverage():
 
 
 def test_the_minority_report_has_its_best_argument_and_what_would_decide():
-    story = Story.of(read(FROZEN[-1]).events)
+    story = Story.of(read(FROZEN).events)
     found = story.result.dissent
     text = check_page(to_html(story)).text
     assert found is not None
@@ -291,7 +288,7 @@ def test_what_was_found_out_on_the_way_is_told_with_what_it_brought():
 
 
 def test_what_was_asked_keeps_its_words_when_the_plan_has_gone_on():
-    recording = read(FROZEN[-1])
+    recording = read(FROZEN)
     story = Story.of(recording.events)
     asked = [
         item

@@ -7,18 +7,16 @@ from the debates when the file comes back.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from maci.calibration.stats import RESAMPLES, Interval, bootstrap, bootstrap_mean
-from maci.errors import EnvironmentError_, InputError
+from maci.calibration.stats import RESAMPLES, Estimate, bootstrap, bootstrap_mean
+from maci.errors import InputError
+from maci.lab.audit.blind import read_blind
 from maci.lab.audit.contentiousness.ranking import macro_auc, resampled, spearman_of
 from maci.lab.audit.contentiousness.sample import Spoken
 
@@ -34,12 +32,12 @@ class Guesses:
     unknown: int
     """Rows that are no turn of these debates."""
     empty: int
-    right: Interval
+    right: Estimate
     """Share of turns whose level was guessed."""
     chance: float
-    rho: Interval
+    rho: Estimate
     """Spearman's ρ of guess and level."""
-    auc: Interval
+    auc: Estimate
     """Macro AUC: the nearer a guess is to a level, the higher that level scores; ½ is guessing."""
 
 
@@ -55,57 +53,15 @@ def blind(turns: Sequence[Spoken], seed: int = 0) -> list[dict[str, str]]:
     return [{"item": _id(turns[i]), "text": turns[i].text, "guess": ""} for i in order]
 
 
-def write(rows: Sequence[Mapping[str, str]], path: Path) -> None:
-    """As CSV, or as JSON Lines where the name says so."""
-    if path.suffix == ".jsonl":
-        body = "".join(json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows)
-    else:
-        sheet = io.StringIO()
-        writer = csv.DictWriter(sheet, FIELDS)
-        writer.writeheader()
-        writer.writerows({**row, "text": _plain(row["text"])} for row in rows)
-        body = sheet.getvalue()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(body, encoding="utf-8", newline="")
-    except OSError as error:
-        raise EnvironmentError_(f"cannot write {path}: {error.strerror}; name another file with --export") from error
-
-
-def _plain(text: str) -> str:
-    """Text that no spreadsheet takes for a formula."""
-    return f"'{text}" if text[:1] in {"=", "+", "-", "@"} else text
-
-
 def read_guesses(path: Path, levels: int) -> dict[str, int | None]:
     """Item → guess from 1 to ``levels``; ``None`` where it was left open."""
-    try:
-        body = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {path}: {error}") from error
-    try:
-        lines = [line for line in body.splitlines() if line.strip()]
-        rows = (
-            [json.loads(line) for line in lines] if path.suffix == ".jsonl" else list(csv.DictReader(io.StringIO(body)))
-        )
-    except (ValueError, csv.Error) as error:
-        raise InputError(f"{path} is not what --export wrote, filled in: {error}") from error
     found: dict[str, int | None] = {}
-    for number, row in enumerate(rows, 1):
-        if not isinstance(row, dict) or not {"item", "guess"} <= row.keys():
-            raise InputError(
-                f"{path}, row {number}: it has no `item` and `guess`: fill in the file that --export wrote"
-            )
-        said = str(row["guess"] if row["guess"] is not None else "").strip()
+    for where, item, said, _ in read_blind(path, "item", "guess"):
         if said and (not said.isdigit() or not 1 <= int(said) <= levels):
-            raise InputError(
-                f"{path}, row {number}: guess is {said!r}: write a whole number from 1 to {levels}, or nothing"
-            )
-        if row["item"] in found:
-            raise InputError(
-                f"{path}, row {number}: the item {row['item']} stands there twice: one file for each person"
-            )
-        found[row["item"]] = int(said) if said else None
+            raise InputError(f"{where}: guess is {said!r}: write a whole number from 1 to {levels}, or nothing")
+        if item in found:
+            raise InputError(f"{where}: the item {item} stands there twice: one file for each person")
+        found[item] = int(said) if said else None
     return found
 
 

@@ -10,7 +10,6 @@ The debates are held: each on disk as it goes, none held twice, whatever breaks 
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -23,6 +22,7 @@ from maci.controller.events import Event
 from maci.controller.inputs import Opened
 from maci.debating.loop import debate
 from maci.errors import EnvironmentError_, InputError
+from maci.paths import slug
 from maci.record.transcript import Transcript, read
 from maci.seating.table import Table
 
@@ -118,10 +118,12 @@ def topics_of(names: Sequence[str]) -> dict[str, Case]:
     built_in = builtin_cases()
     for name in names or TOPICS:
         case = built_in[name] if name in built_in else load_case(name)
-        slug = re.sub(r"[^a-z0-9]+", "-", (case.id or case.title or case.question).casefold())[:40].strip("-") or "case"
-        if slug in found:
-            raise InputError(f"--topics: {name} is called {slug} like one before it: give each case an `id` of its own")
-        found[slug] = case
+        folder = slug(case.id or case.title or case.question)
+        if folder in found:
+            raise InputError(
+                f"--topics: {name} is called {folder} like one before it: give each case an `id` of its own"
+            )
+        found[folder] = case
     return found
 
 

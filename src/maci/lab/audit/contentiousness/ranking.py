@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from maci.calibration.stats import Statistic
 from maci.calibration.stats.correlation import spearman
-from maci.calibration.stats.interval import Indices, units_of
+from maci.calibration.stats.estimate import Indices, units_of
 from maci.errors import InputError
 from maci.moderator.belief import Vector
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from maci.controller.decisions import Finished, Measured
+from maci.controller.decisions import Finished
 from maci.controller.events import Event
+from maci.controller.history import Measured
 from maci.controller.inputs import Opened, TurnFailed, TurnTaken
 from maci.lab.audit.contentiousness.plan import Sitting
 from maci.lab.audit.contentiousness.style import Style, spoken, style

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from maci.calibration.stats import RESAMPLES, Interval, bootstrap_mean
+from maci.calibration.stats import RESAMPLES, Estimate, bootstrap_mean
 from maci.lab.audit.contentiousness.ranking import permuted, spearman_of, spearman_within
 from maci.lab.audit.contentiousness.sample import Held
 from maci.moderator.belief import Vector
@@ -37,13 +37,13 @@ class Trend:
     name: str
     rho: float
     """Spearman's, over all debates; nan where the signal never varies."""
-    within: Interval
+    within: Estimate
     """The mean of ρ over topics × seeds, 0 in those where the signal never varies."""
     p: float | None
     """Chance of a ``within`` at least as far from 0 if levels were exchanged within topics × seeds."""
-    step: Interval
+    step: Estimate
     """Mean difference, highest level − lowest, of the same topic and seed."""
-    means: tuple[Interval, ...]
+    means: tuple[Estimate, ...]
     """At each level, from high to low."""
     peak: float | None
     """The level with the highest mean; ``None`` where all are equal."""
@@ -92,7 +92,7 @@ def _mean(values: Vector) -> float:
     return float(values.mean()) if len(values) else math.nan
 
 
-def _interval(values: ArrayLike, rng: np.random.Generator, resamples: int) -> Interval:
+def _interval(values: ArrayLike, rng: np.random.Generator, resamples: int) -> Estimate:
     """A mean over topics × seeds; of one there is no interval."""
     found = bootstrap_mean(values, rng, resamples=resamples)
     return replace(found, low=math.nan, high=math.nan, how="one debate per level") if found.n == 1 else found

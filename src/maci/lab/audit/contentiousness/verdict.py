@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from maci.calibration.stats import RESAMPLES, Interval
+from maci.calibration.stats import RESAMPLES, Estimate
 from maci.lab.audit.contentiousness.sample import Held
 from maci.lab.audit.contentiousness.trends import Trend, trends
 from maci.lab.audit.contentiousness.wording import Wording, beyond, measure
@@ -48,7 +48,7 @@ class Findings:
     """Whether a language model debated; else there is no wording to measure."""
     wording: Wording | None
     placebo: Wording | None
-    beyond: Interval | None
+    beyond: Estimate | None
     """AUC less the placebo's."""
     trends: Mapping[str, Trend]
     placebo_trends: Mapping[str, Trend]
@@ -114,11 +114,11 @@ class Verdict:
         return self.overall != "does not move" and not wrong
 
 
-def figure(interval: Interval | None, digits: int = 2) -> str:
+def figure(interval: Estimate | None, digits: int = 2) -> str:
     """A number with its interval as a person reads it.
 
     >>> nan = float("nan")
-    >>> figure(Interval(0.512, 0.4, 0.6, 10, "percentile")), figure(None), figure(Interval(1.0, nan, nan, 1, "one debate"))
+    >>> figure(Estimate(0.512, 0.4, 0.6, 10, "percentile")), figure(None), figure(Estimate(1.0, nan, nan, 1, "one debate"))
     ('0.51 [0.40, 0.60]', 'undefined', '1.00')
     """
     if interval is None or isnan(interval.value):

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.calibration.stats import RESAMPLES, Interval, bootstrap, ratio_of
+from maci.calibration.stats import RESAMPLES, Estimate, bootstrap, ratio_of
 from maci.lab.audit.contentiousness.ranking import Weighted, difference, macro_auc, permuted, resampled
 from maci.lab.audit.contentiousness.sample import Spoken
 from maci.lab.audit.contentiousness.style import ngrams
@@ -161,7 +161,7 @@ class Confusion:
 
     counts: tuple[tuple[int, ...], ...]
     """Row: the level; column: the guess."""
-    adjacent: Interval
+    adjacent: Estimate
     """Of the wrong guesses, the share that is one level off."""
     chance: float
     """What that share would be if wrong guesses were drawn evenly."""
@@ -171,14 +171,14 @@ class Confusion:
 class Wording:
     """How well levels are told apart."""
 
-    auc: Interval
+    auc: Estimate
     p: float | None
     """Chance of an AUC at least as far from ½ if levels were exchanged between debates of one topic and seed."""
     levels: tuple[float, ...]
     turns: int
     topics: int
     folds: int
-    alone: dict[str, Interval]
+    alone: dict[str, Estimate]
     """AUC of each named feature without the others, and of the n-grams without the named ones."""
     means: dict[str, tuple[float, ...]]
     """Feature → its mean at each level."""
@@ -216,7 +216,7 @@ def measure(
     if guessed is None:
         return None
 
-    def auc(found: Guessed) -> Interval:
+    def auc(found: Guessed) -> Estimate:
         return _interval(found.auc, found.blocks, rng, resamples)
 
     alone = {}
@@ -253,14 +253,14 @@ def _chance(guessed: Guessed, rng: np.random.Generator) -> float | None:
     return permuted(away, guessed.classes.astype(float), places, guessed.blocks, rng, PERMUTATIONS)
 
 
-def beyond(wording: Wording, placebo: Wording, rng: np.random.Generator, *, resamples: int = RESAMPLES) -> Interval:
+def beyond(wording: Wording, placebo: Wording, rng: np.random.Generator, *, resamples: int = RESAMPLES) -> Estimate:
     """How much better levels are told apart than under the placebo; topics × seeds of both are drawn together."""
     first, second = wording.guessed, placebo.guessed
     both = difference(first.auc, second.auc, len(first.turns))
     return _interval(both, [*first.blocks, *second.blocks], rng, resamples)
 
 
-def _interval(statistic: Weighted, blocks: list[tuple[str, int]], rng: np.random.Generator, resamples: int) -> Interval:
+def _interval(statistic: Weighted, blocks: list[tuple[str, int]], rng: np.random.Generator, resamples: int) -> Estimate:
     n = len(blocks)
     return bootstrap(resampled(statistic, n), n, rng, groups=blocks, method="percentile", resamples=resamples)
 

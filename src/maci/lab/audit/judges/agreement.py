@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from maci.calibration.stats import Statistic
 from maci.calibration.stats.correlation import FLAT, Rows, parts, pearson, spearman
 from maci.calibration.stats.correlation import alpha as alpha_from
-from maci.lab.audit.judges.estimate import Estimate, Indices, Sampling, undefined
+from maci.calibration.stats.estimate import Estimate, Indices
+from maci.calibration.stats.sampling import Sampling, missing
 from maci.moderator.belief import Vector
 
 
@@ -37,12 +38,12 @@ def alpha(scores: Rows, sampling: Sampling) -> Estimate:
     """Krippendorff's α with its interval."""
     rows = np.flatnonzero(np.isfinite(scores).sum(axis=0) >= 2)
     if len(scores) < 2:
-        return undefined("there is one judge, and nobody to agree with")
+        return missing("there is one judge, and nobody to agree with")
     if len(rows) < 2:
-        return undefined("fewer than two arguments have scores of two judges", len(rows))
+        return missing("fewer than two arguments have scores of two judges", len(rows))
     found = alpha_of(scores[:, rows])
     if np.isnan(found(np.arange(len(rows))[None])[0]):
-        return undefined(f"all scores are nearly the same (standard deviation below {FLAT:g})", len(rows))
+        return missing(f"all scores are nearly the same (standard deviation below {FLAT:g})", len(rows))
     return sampling.estimate(found, rows)
 
 
@@ -63,9 +64,9 @@ def pairwise(scores: Rows, sampling: Sampling, *, by_rank: bool) -> Estimate:
     pairs = list(combinations(range(len(scores)), 2))
     rows = np.flatnonzero(np.isfinite(scores).sum(axis=0) >= 2)
     if not pairs:
-        return undefined("there is one judge, and nobody to agree with")
+        return missing("there is one judge, and nobody to agree with")
     if len(rows) < 2:
-        return undefined("fewer than two arguments have scores of two judges", len(rows))
+        return missing("fewer than two arguments have scores of two judges", len(rows))
     x, correlation = scores[:, rows], spearman if by_rank else pearson
 
     def statistic(i: Indices) -> Vector:
@@ -99,11 +100,11 @@ def with_rest(scores: Rows, judge: int, sampling: Sampling) -> Estimate:
     own = scores[judge]
     rows = np.flatnonzero(np.isfinite(own) & np.isfinite(rest))
     if len(scores) < 2:
-        return undefined("there is one judge, and nobody to agree with")
+        return missing("there is one judge, and nobody to agree with")
     if len(rows) < 3:
-        return undefined("fewer than three arguments that others scored too", len(rows))
+        return missing("fewer than three arguments that others scored too", len(rows))
     if np.ptp(own[rows]) < 1e-9:
-        return undefined(f"it gave every argument the same score, {own[rows][0]:.2f}", len(rows))
+        return missing(f"it gave every argument the same score, {own[rows][0]:.2f}", len(rows))
     return sampling.estimate(lambda i: spearman(own[rows][i], rest[rows][i]), rows, fisher=True)
 
 
@@ -111,7 +112,7 @@ def spread(scores: Vector, sampling: Sampling) -> Estimate:
     """The standard deviation of a judge's scores: near 0, it hardly tells arguments apart."""
     rows = np.flatnonzero(np.isfinite(scores))
     if len(rows) < 2:
-        return undefined("fewer than two scores", len(rows))
+        return missing("fewer than two scores", len(rows))
     given = scores[rows]
 
     def deviation(i: Indices) -> Vector:

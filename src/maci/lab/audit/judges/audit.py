@@ -13,11 +13,12 @@ from maci import __version__
 from maci.agents.judges.crit import Judge
 from maci.agents.judges.panel import shuffled
 from maci.calibration.stats import RESAMPLES
+from maci.calibration.stats.estimate import Estimate
+from maci.calibration.stats.sampling import Sampling, share
 from maci.controller.inputs import Seat
 from maci.errors import InputError
 from maci.lab.audit.judges import agreement, bias
 from maci.lab.audit.judges.asking import Ask, Asked, ask_all, is_stateless
-from maci.lab.audit.judges.estimate import Estimate, Sampling, share
 from maci.lab.audit.judges.findings import Finding, Level, findings, verdict
 from maci.lab.audit.judges.items import Batch, Item
 from maci.lab.audit.judges.probes import PROBES, Ratings, Subject, again, panel_mean

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci.calibration.stats.correlation import Rows, partial
+from maci.calibration.stats.estimate import Estimate
+from maci.calibration.stats.sampling import Sampling, missing
 from maci.lab.audit.judges.agreement import others
-from maci.lab.audit.judges.estimate import Estimate, Sampling, undefined
 from maci.lab.audit.judges.probes import Ratings
 from maci.moderator.belief import Vector
 
@@ -33,11 +34,11 @@ def own_family(ratings: Ratings, judge: int, sampling: Sampling) -> Estimate:
     known = np.array([item.family != "" for item in ratings.items])
     rows = np.flatnonzero(np.isfinite(excess) & known)
     if not own.any():
-        return undefined(f"no argument is by an agent of its family ({family})")
+        return missing(f"no argument is by an agent of its family ({family})")
     if kin.all():
-        return undefined(f"all judges are of the family {family}: nobody to compare with")
+        return missing(f"all judges are of the family {family}: nobody to compare with")
     if own[rows].sum() < _ENOUGH or (~own[rows]).sum() < _ENOUGH:
-        return undefined(f"fewer than {_ENOUGH} arguments of its own family, or of others", len(rows))
+        return missing(f"fewer than {_ENOUGH} arguments of its own family, or of others", len(rows))
     x, mine = excess[rows], own[rows]
     return sampling.estimate(lambda i: _gap(x[i], mine[i]), rows)
 
@@ -58,14 +59,14 @@ def length(ratings: Ratings, judge: int, sampling: Sampling) -> Estimate:
     words = np.array([float(item.words) for item in ratings.items])
     rows = np.flatnonzero(np.isfinite(own) & np.isfinite(rest))
     if len(ratings.judges) < 2:
-        return undefined("there is no other judge to compare with")
+        return missing("there is no other judge to compare with")
     if len(rows) < 2 * _ENOUGH:
-        return undefined(f"fewer than {2 * _ENOUGH} arguments that others scored too", len(rows))
+        return missing(f"fewer than {2 * _ENOUGH} arguments that others scored too", len(rows))
     x, y, z = own[rows], words[rows], rest[rows]
     if np.ptp(y) == 0:
-        return undefined("all arguments are of one length", len(rows))
+        return missing("all arguments are of one length", len(rows))
     if not np.isfinite(partial(x[None], y[None], z[None])[0]):
-        return undefined("its scores do not vary, or follow the others' exactly", len(rows))
+        return missing("its scores do not vary, or follow the others' exactly", len(rows))
     return sampling.estimate(lambda i: partial(x[i], y[i], z[i]), rows, fisher=True)
 
 
@@ -73,7 +74,7 @@ def shift(plain: Vector, varied: Vector, sampling: Sampling) -> Estimate:
     """Mean of varied − plain over the arguments that have both."""
     change = varied - plain
     if not np.isfinite(change).any():
-        return undefined("no argument was asked both ways")
+        return missing("no argument was asked both ways")
     return sampling.mean(change)
 
 
@@ -85,7 +86,7 @@ def shift_by_family(ratings: Ratings, judge: int, probe: str, sampling: Sampling
         kept = np.where([item.family == family for item in ratings.items], change, np.nan)
         n = int(np.isfinite(kept).sum())
         found[family] = (
-            sampling.mean(kept) if n >= _ENOUGH else undefined(f"fewer than {_ENOUGH} arguments of this family", n)
+            sampling.mean(kept) if n >= _ENOUGH else missing(f"fewer than {_ENOUGH} arguments of this family", n)
         )
     return found
 
@@ -94,12 +95,12 @@ def position(ratings: Ratings, judge: int, sampling: Sampling) -> Estimate:
     """Early minus late: batches are asked in one order and then in the reverse, so that every argument is in both places."""
     back = ratings.variants.get("batch")
     if ratings.place is None or back is None or not np.isfinite(ratings.place[judge]).any():
-        return undefined("each argument is asked in a call of its own: no order can reach it")
+        return missing("each argument is asked in a call of its own: no order can reach it")
     place, change = ratings.place[judge], ratings.plain[judge] - back[judge]
     with np.errstate(invalid="ignore"):
         early = np.where(place < 0.5, change, np.where(place > 0.5, -change, np.nan))
     if not np.isfinite(early).any():
-        return undefined("no batch has two arguments")
+        return missing("no batch has two arguments")
     return sampling.mean(early)
 
 
@@ -119,7 +120,7 @@ def within(ratings: Ratings, judge: int, sampling: Sampling) -> Estimate:
     found = _variances(ratings, judge)
     rows = np.flatnonzero(np.isfinite(found))
     if not len(rows):
-        return undefined("no argument was asked twice")
+        return missing("no argument was asked twice")
     return sampling.estimate(lambda i: np.sqrt(found[rows][i].mean(axis=1)), rows)
 
 
@@ -128,9 +129,9 @@ def noise(ratings: Ratings, judge: int, sampling: Sampling) -> Estimate:
     found, plain = _variances(ratings, judge), ratings.plain[judge]
     rows = np.flatnonzero(np.isfinite(found) & np.isfinite(plain))
     if len(rows) < _ENOUGH:
-        return undefined(f"fewer than {_ENOUGH} arguments were asked twice", len(rows))
+        return missing(f"fewer than {_ENOUGH} arguments were asked twice", len(rows))
     if np.ptp(plain[rows]) < 1e-9:
-        return undefined(f"it gave every argument the same score, {plain[rows][0]:.2f}", len(rows))
+        return missing(f"it gave every argument the same score, {plain[rows][0]:.2f}", len(rows))
     inner, x = found[rows], plain[rows]
 
     def statistic(i: NDArray[np.int64]) -> Vector:

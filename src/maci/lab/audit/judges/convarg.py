@@ -21,11 +21,13 @@ from maci.agents.argument import Argument
 from maci.agents.judges.crit import Judge, ScoreRequest
 from maci.agents.judges.reader import ReaderJudge, reader_judges
 from maci.calibration.stats.correlation import Rows
+from maci.calibration.stats.estimate import Estimate, Indices
+from maci.calibration.stats.logistic import fit_logistic
+from maci.calibration.stats.sampling import share
 from maci.controller.requests import call_seed
 from maci.errors import InputError
 from maci.evidence.span import Span
 from maci.lab.audit.judges.asking import Ask, Asked, ask_all
-from maci.lab.audit.judges.estimate import Estimate, Indices, share
 from maci.lab.audit.judges.human import hit, hits_by_group, pair_accuracy
 from maci.lab.datasets import load
 from maci.llm.budget import Ledger
@@ -128,13 +130,7 @@ def folds(features: Rows, wins: Vector, groups: Sequence[str]) -> Vector:
         x, y = features[~inside], wins[~inside]
         size = x.std(axis=0)
         size[size == 0] = 1.0
-        w = np.zeros(x.shape[1])
-        for _ in range(25):
-            p = 1 / (1 + np.exp(-np.clip(x / size @ w, -30, 30)))
-            slope = (x / size).T @ (y - p) / len(y) - 1e-3 * w
-            bend = (x / size).T @ ((p * (1 - p))[:, None] * (x / size)) / len(y) + 1e-3 * np.eye(len(w))
-            w = w + np.linalg.solve(bend, slope)
-        found[inside] = features[inside] / size @ w
+        found[inside] = features[inside] / size @ fit_logistic(x / size, y, np.zeros(x.shape[1]), 1e-3 * len(y))
     return found
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from maci.calibration.stats.correlation import FLAT
+from maci.calibration.stats.estimate import Estimate
 from maci.lab.audit.judges.agreement import scores_needed
-from maci.lab.audit.judges.estimate import Estimate
 from maci.story.words import plural
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def withheld(audit: Audit) -> str:
     """Why there can be no verdict; empty where there can."""
     if audit.arguments < ENOUGH:
         return f"Too few to say: {plural(audit.arguments, 'argument')}; a verdict needs at least {ENOUGH}."
-    spreads = [f.spread.value for f in audit.judges if f.spread.value is not None]
+    spreads = [f.spread.value for f in audit.judges if f.spread.defined]
     if spreads and max(spreads) < FLAT:
         return (
             f"Nothing to say: every judge gives all {audit.arguments} arguments nearly the same score (standard deviation below "
@@ -88,7 +88,7 @@ def verdict(found: Sequence[Finding]) -> Level:
 def _low(x: Estimate, key: str) -> Level:
     """Bad where small."""
     watch, bad = LIMITS[key]
-    if x.value is None:
+    if not x.defined:
         return "unknown"
     return "bad" if x.value < bad else "watch" if x.value < watch else "good"
 
@@ -96,14 +96,14 @@ def _low(x: Estimate, key: str) -> Level:
 def _high(x: Estimate, key: str) -> Level:
     """Bad where large, and surely above the lesser limit."""
     watch, bad = LIMITS[key]
-    if x.value is None or x.low is None:
+    if not x.defined:
         return "unknown"
     return "bad" if x.value > bad and x.low > watch else "watch" if x.value > watch else "good"
 
 
 def _effect(x: Estimate, key: str = "effect") -> Level:
     watch, bad = LIMITS[key]
-    if x.value is None:
+    if not x.defined:
         return "unknown"
     if not x.clear or abs(x.value) < watch:
         return "good"
@@ -111,20 +111,16 @@ def _effect(x: Estimate, key: str = "effect") -> Level:
 
 
 def _say(x: Estimate, *, percent: bool = False, sign: bool = False) -> str:
-    if x.value is None:
+    if not x.defined:
         return f"not known: {x.how}"
     times, unit, plus, digits = (100, " %", "", 1) if percent else (1, "", "+" if sign else "", 3)
-    ends = (
-        ""
-        if x.low is None or x.high is None
-        else f" [{times * x.low:{plus}.{digits}f}, {times * x.high:{plus}.{digits}f}]"
-    )
-    return f"{times * x.value:{plus}.{digits}f}{unit}{ends}"
+    value, low, high = (f"{times * y:{plus}.{digits}f}" for y in (x.value, x.low, x.high))
+    return f"{value}{unit} [{low}, {high}]"
 
 
 def _panel(audit: Audit) -> Iterator[Finding]:
     level = _low(audit.alpha, "alpha")
-    needed = scores_needed(audit.pearson.value) if audit.pearson.value is not None else None
+    needed = scores_needed(audit.pearson.value) if audit.pearson.defined else None
     worst = _worst(audit)
     advice = ""
     if level in ("watch", "bad"):
@@ -133,7 +129,7 @@ def _panel(audit: Audit) -> Iterator[Finding]:
             advice += (
                 f"; raise K: {needed} scores of such judges make a mean of reliability 0.8 (--set crit.k={needed})"
             )
-        if audit.alpha_levelled.value is not None and audit.alpha_levelled.value >= LIMITS["alpha"][0]:
+        if audit.alpha_levelled.defined and audit.alpha_levelled.value >= LIMITS["alpha"][0]:
             levelled = f"α {audit.alpha_levelled.value:.2f} once each is set to the same mean"
             advice += f"; judges differ in level more than in order ({levelled})"
         if worst is not None:
@@ -158,7 +154,7 @@ def _panel(audit: Audit) -> Iterator[Finding]:
 
 def _worst(audit: Audit) -> tuple[str, float] | None:
     """The judge without whom α is highest, where that is a gain of 0.05 or more."""
-    if audit.alpha.value is None:
+    if not audit.alpha.defined:
         return None
     without = [(f.name, f.alpha_without) for f in audit.judges if f.alpha_without is not None]
     best = max(without, key=lambda entry: entry[1], default=None)
@@ -186,9 +182,9 @@ def _judge(f: JudgeFigures) -> Iterator[Finding]:
         f"shuffle per judge (debates do), or swap {f.name} for a judge that is asked one argument at a time",
     )  # fmt: skip
     if f.pairs is not None:
-        seen: Level = "bad" if f.pairs.bias.clear and abs(f.pairs.bias.value or 0.0) >= _PAIRS else "good"
+        seen: Level = "bad" if f.pairs.bias.clear and abs(f.pairs.bias.value) >= _PAIRS else "good"
         yield _made(
-            "pairs", f.name, "unknown" if f.pairs.bias.value is None else seen, f.pairs.bias,
+            "pairs", f.name, "unknown" if not f.pairs.bias.defined else seen, f.pairs.bias,
             f"what is shown first is preferred by {_say(f.pairs.bias, sign=True)}",
             "ask every pair both ways and count only preferences that stay",
         )  # fmt: skip
@@ -209,7 +205,7 @@ def _judge(f: JudgeFigures) -> Iterator[Finding]:
         f"raise K with more samples of {f.name}, lower crit.judge_temperature, or swap it",
     )  # fmt: skip
     watch, bad = LIMITS["abstained"]
-    share = f.abstained.value or 0.0
+    share = f.abstained.value
     level: Level = "bad" if share > bad else "watch" if share > watch else "good"
     yield _made(
         "abstentions", f.name, level, f.abstained, f"abstained from {_say(f.abstained, percent=True)} of arguments",
@@ -223,7 +219,7 @@ def _length(f: JudgeFigures) -> Finding:
         _effect(f.length, "length"),
         f"rank correlation with length at equal scores of the others: {_say(f.length, sign=True)}",
     )
-    if level in ("watch", "bad") and f.padded.value is not None and _effect(f.padded) == "good":
+    if level in ("watch", "bad") and f.padded.defined and _effect(f.padded) == "good":
         level, says = "watch", f"{says}; but padding does not move it, so length stands for something else here"
         return _made(
             "length", f.name, level, f.length, says, "compare arguments of one kind before drawing conclusions"
@@ -234,8 +230,8 @@ def _length(f: JudgeFigures) -> Finding:
 
 def _identity(f: JudgeFigures) -> Iterator[Finding]:
     """Signed with its author: by family, for a judge may lift one and lower another."""
-    by = {family: x for family, x in f.signed_by_family.items() if x.value is not None}
-    worst = max(by, key=lambda family: (_ORDER[_effect(by[family])], abs(by[family].value or 0.0)), default=None)
+    by = {family: x for family, x in f.signed_by_family.items() if x.defined}
+    worst = max(by, key=lambda family: (_ORDER[_effect(by[family])], abs(by[family].value)), default=None)
     x = f.signed if worst is None or _ORDER[_effect(f.signed)] >= _ORDER[_effect(by[worst])] else by[worst]
     whose = "" if x is f.signed else f" of {worst}"
     yield _made(

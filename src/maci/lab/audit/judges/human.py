@@ -13,22 +13,20 @@ argument's id, so that the same command with ``--import`` knows them again.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
-import json
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from maci.calibration.stats.correlation import Rows, auc, spearman
-from maci.errors import EnvironmentError_, InputError
+from maci.calibration.stats.estimate import Estimate, Indices
+from maci.calibration.stats.sampling import Sampling, missing
+from maci.errors import InputError
+from maci.lab.audit.blind import read_blind, write_blind
 from maci.lab.audit.judges.agreement import alpha
-from maci.lab.audit.judges.estimate import Estimate, Indices, Sampling, undefined
 from maci.lab.audit.judges.items import Item
 from maci.moderator.belief import Vector
 from maci.story.words import plural
@@ -68,7 +66,7 @@ def pair_accuracy(
     """The share of hits over all pairs; groups (topic sides, cases) are resampled."""
     by = list(hits_by_group(hits, groups).values())
     if not by:
-        return undefined("no pair to compare", 0, "pairs")
+        return missing("no pair to compare", 0, "pairs")
     above, below = np.array([a for a, _ in by]), np.array([float(b) for _, b in by])
 
     def statistic(i: Indices) -> Vector:
@@ -85,7 +83,7 @@ def against_people(judge: str, scores: Vector, people: Vector, sampling: Samplin
     rows = np.flatnonzero(np.isfinite(scores) & np.isfinite(people))
     x, y = scores[rows], people[rows]
     if len(rows) < 3:
-        nothing = undefined("fewer than three arguments that both scored", len(rows))
+        nothing = missing("fewer than three arguments that both scored", len(rows))
         return Agreement(judge=judge, rho=nothing, pairs=nothing, auc=nothing)
     middle = np.median(y)
     upper = np.where(y == middle, np.nan, (y > middle).astype(float))
@@ -99,7 +97,7 @@ def against_people(judge: str, scores: Vector, people: Vector, sampling: Samplin
     flat = np.ptp(x) < 1e-9 or np.ptp(y) < 1e-9
     return Agreement(
         judge=judge,
-        rho=undefined("the judge, or people, gave the same score throughout", len(rows))
+        rho=missing("the judge, or people, gave the same score throughout", len(rows))
         if flat
         else sampling.estimate(lambda i: spearman(x[i], y[i]), rows, fisher=True),
         pairs=pair_accuracy(hits, groups, seed=sampling.seed, resamples=sampling.resamples),
@@ -138,42 +136,9 @@ def blind(items: Sequence[Item]) -> list[dict[str, str]]:
 
 def exported(items: Sequence[Item], to: Path) -> None:
     """Write them, as CSV or JSONL by the file's name."""
-    rows = blind(items)
-    if to.suffix == ".jsonl":
-        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    elif to.suffix == ".csv":
-        buffer = io.StringIO()
-        writer = csv.DictWriter(buffer, COLUMNS)
-        writer.writeheader()
-        writer.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
-        text = buffer.getvalue()
-    else:
+    if to.suffix not in (".csv", ".jsonl"):
         raise InputError(f"--export {to}: name a file that ends in .csv or .jsonl")
-    try:
-        to.parent.mkdir(parents=True, exist_ok=True)
-        to.write_text(text, encoding="utf-8", newline="")
-    except OSError as error:
-        raise EnvironmentError_(f"cannot write {to}: {error.strerror}; name another file with --export") from error
-
-
-def _cell(text: str) -> str:
-    """A text that no spreadsheet takes for a formula."""
-    return f"'{text}" if text[:1] in "=+-@\t" and text[:1] else text
-
-
-def _rows(file: Path) -> list[dict[str, Any]]:
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {file}: {error}") from error
-    try:
-        if file.suffix == ".jsonl":
-            return [json.loads(line) for line in text.splitlines() if line.strip()]
-    except ValueError as error:
-        raise InputError(f"{file}: not JSON: {error}") from error
-    head = text.partition("\n")[0]
-    separator = ";" if head.count(";") > head.count(",") else ","  # some spreadsheets write semicolons
-    return list(csv.DictReader(io.StringIO(text, newline=""), delimiter=separator))
+    write_blind(blind(items), COLUMNS, to)
 
 
 def imported(file: Path, items: Sequence[Item]) -> Rows:
@@ -181,23 +146,17 @@ def imported(file: Path, items: Sequence[Item]) -> Rows:
     place = {code(item): i for i, item in enumerate(items)}
     raters: dict[str, np.typing.NDArray[np.float64]] = {}
     unknown = empty = 0
-    for number, row in enumerate(_rows(file), 2):
-        where = f"{file}, row {number}"
-        if not isinstance(row, dict) or "code" not in row or "score" not in row:
-            raise InputError(
-                f"{where}: needs the columns code and score, separated by commas or semicolons; start from a file that --export wrote"
-            )
-        given = str(row["score"] if row["score"] is not None else "").strip()
+    for where, name, given, row in read_blind(file, "code", "score"):
         if not given:
             empty += 1
             continue
         try:
             value = float(given)
-        except ValueError as error:
-            raise InputError(f"{where}: score is {given!r}, must be a number") from error
+        except ValueError:
+            value = math.nan
         if not math.isfinite(value):
             raise InputError(f"{where}: score is {given!r}, must be a number")
-        if (i := place.get(str(row["code"]).strip())) is None:
+        if (i := place.get(name)) is None:
             unknown += 1
             continue
         own = raters.setdefault(str(row.get("rater") or "").strip(), np.full(len(items), np.nan))
@@ -219,5 +178,5 @@ def human_alpha(people: Rows, sampling: Sampling) -> Estimate:
     return (
         alpha(people, sampling)
         if len(people) > 1
-        else undefined("one person only: fill in `rater` to tell several apart")
+        else missing("one person only: fill in `rater` to tell several apart")
     )

@@ -22,7 +22,8 @@ import numpy as np
 from maci.agents.judges.crit import JudgeAbstained, ScoreRequest
 from maci.calibration.stats import bootstrap_mean
 from maci.calibration.stats.correlation import spearman
-from maci.lab.audit.judges.estimate import Estimate, Sampling, share, undefined
+from maci.calibration.stats.estimate import Estimate
+from maci.calibration.stats.sampling import Sampling, missing, share
 from maci.lab.audit.judges.items import Batch, Item
 from maci.lab.audit.judges.probes import Ratings
 from maci.llm.usage import Usage
@@ -70,7 +71,7 @@ async def presented_both_ways(
         same.append((p > 0.5) == (q < 0.5) and p != 0.5 and q != 0.5)
         cases.append(one.case)
     if not bias:
-        nothing = undefined("no pair was compared both ways", 0, "pairs")
+        nothing = missing("no pair was compared both ways", 0, "pairs")
         return Pairs(bias=nothing, consistent=nothing)
     found = Sampling(tuple(cases), seed, resamples).mean(np.array(bias), "pairs")
     return Pairs(bias=found, consistent=share(sum(same), len(same), "pairs"))
@@ -151,9 +152,9 @@ def swap_rate(ratings: Ratings, sampling: Sampling, *, counted: bool, band: floa
         for debate, both in flips(held[a], held[b]).items():
             per.setdefault(debate, []).append(both[counted])
     if len(held) < 2:
-        return undefined("there is one judge, and no other to put in its place", 0, "debates")
+        return missing("there is one judge, and no other to put in its place", 0, "debates")
     if not per:
-        return undefined("no debate has scored arguments of two agents", 0, "debates")
+        return missing("no debate has scored arguments of two agents", 0, "debates")
     rates = np.array([sum(given) / len(given) for given in per.values()])
     if rates.max() == 0 or rates.min() == 1:
         return share(round(rates.sum()), len(rates), "debates")
@@ -186,7 +187,7 @@ def order_swap(forward: Vector, back: Vector, sampling: Sampling) -> OrderSwap:
     """How much an order matters, for one judge or for the panel's mean."""
     rows = np.flatnonzero(np.isfinite(forward) & np.isfinite(back))
     if not len(rows):
-        nothing = undefined("no argument was scored in both orders")
+        nothing = missing("no argument was scored in both orders")
         return OrderSwap(mean=nothing, close=nothing, rho=nothing)
     gap: Vector = np.abs(forward - back).round(12)  # less is rounding
     x, y = forward[rows], back[rows]
@@ -196,7 +197,7 @@ def order_swap(forward: Vector, back: Vector, sampling: Sampling) -> OrderSwap:
         if same
         else sampling.estimate(lambda i: spearman(x[i], y[i]), rows, fisher=True)
         if len(rows) >= 3
-        else undefined("fewer than three arguments", len(rows))
+        else missing("fewer than three arguments", len(rows))
     )
     return OrderSwap(
         mean=sampling.mean(gap), close=share(int((gap[rows] < CLOSE - 1e-12).sum()), len(rows), "arguments"), rho=rho

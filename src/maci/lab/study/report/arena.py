@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
 
+from maci.calibration.temperature import Softening, fit_softening
 from maci.lab.methods.registry import entries
-from maci.lab.study.calibration import IDENTITY, Calibration, Learner, calibrations
 from maci.lab.study.metrics import Scored, score
 from maci.lab.study.report.gather import Gathered
 from maci.lab.study.rows import Row
@@ -27,6 +27,14 @@ NEWS = frozenset({"budak2016", "budak_allsides_text"})
 USUAL = ("single", "average", "majority_vote")
 """What debate is usually compared with; a report names those that were not run."""
 _ABLATIONS = frozenset(entry.name for entry in entries() if entry.ablation)
+
+
+class Learner(NamedTuple):
+    """Whose calibration."""
+
+    data: str
+    seed: int
+    method: str
 
 
 class Case(NamedTuple):
@@ -62,6 +70,24 @@ class Answered:
         return self.row.usage.tokens + self.row.judge_usage.tokens
 
 
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """Some answers of a method, in the order of their cases."""
+
+    places: tuple[Place, ...]
+    answers: tuple[Answered, ...]
+
+    @property
+    def cases(self) -> list[Case]:
+        """The case of each."""
+        return [place.case for place in self.places]
+
+    @property
+    def scored(self) -> list[Scored]:
+        """What each scored."""
+        return [answer.scored for answer in self.answers]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entrant:
     """A method with its answers."""
@@ -75,6 +101,11 @@ class Entrant:
     """Test answers that failed or ran out of budget."""
     chosen: tuple[str, ...] = ()
     """Best on dev: who was chosen, for each data set and seed."""
+
+    def picked(self, keep: Callable[[Answered], bool] = lambda answer: True) -> Picked:
+        """Its answers, or some of them."""
+        places = tuple(place for place in sorted(self.answers) if keep(self.answers[place]))
+        return Picked(places, tuple(self.answers[place] for place in places))
 
     @property
     def best(self) -> bool:
@@ -126,7 +157,7 @@ class Arena:
         return len({place.case for place in self.places})
 
 
-def scored(row: Row, calibration: Calibration) -> Scored:
+def scored(row: Row, calibration: Softening) -> Scored:
     """An answer beside the truth: accuracy and ranks of the belief as given, probabilities of the calibrated one.
 
     ε of the calibration would give a gold outcome of probability 0 a rank that the method never gave it. The same goes for
@@ -134,7 +165,7 @@ def scored(row: Row, calibration: Calibration) -> Scored:
     """
     assert row.belief is not None
     plain = score(row.belief, row.gold, row.positions, row.raters)
-    if row.gold is None or (calibration.temperature == 1 and calibration.epsilon == 0):
+    if row.gold is None or calibration.plain:
         return plain
     soft = calibration.apply(row.belief)
     there = score(soft, row.gold)
@@ -153,7 +184,20 @@ def _answered(row: Row) -> bool:
     return row.status == "done" and row.belief is not None
 
 
-def arenas(study: Gathered, reference: str) -> tuple[tuple[Arena, ...], dict[Learner, Calibration]]:
+def calibrations(rows: Iterable[Row]) -> dict[Learner, Softening]:
+    """The one calibration that every method gets on each data set and under each seed, from its own answered ``dev`` rows.
+
+    The ``test`` part is never looked at.
+    """
+    taught: dict[Learner, list[tuple[Mapping[str, float], str]]] = {}
+    for row in rows:
+        lessons = taught.setdefault(Learner(row.data, row.seed, row.method), [])
+        if row.part == "dev" and row.status == "done" and row.belief is not None and row.gold is not None:
+            lessons.append((row.belief, row.gold))
+    return {who: fit_softening([p for p, _ in some], [y for _, y in some]) for who, some in taught.items()}
+
+
+def arenas(study: Gathered, reference: str) -> tuple[tuple[Arena, ...], dict[Learner, Softening]]:
     """An arena for each data set, one for all of them where there are several, and what was learnt on dev."""
     learnt = calibrations(study.rows.values())
     single = [_one(study, data, reference, learnt) for data in study.meta.methods]
@@ -163,7 +207,7 @@ def arenas(study: Gathered, reference: str) -> tuple[tuple[Arena, ...], dict[Lea
     return tuple(there), learnt
 
 
-def _one(study: Gathered, data: str, reference: str, learnt: Mapping[Learner, Calibration]) -> Arena | None:
+def _one(study: Gathered, data: str, reference: str, learnt: Mapping[Learner, Softening]) -> Arena | None:
     rows: dict[str, list[Row]] = {}
     for row in study.rows.values():
         if row.data == data:
@@ -196,7 +240,7 @@ def _experiment(study: Gathered, data: str) -> Literal["G1", "G2", ""]:
     return "G1" if name in CLINICAL else "G2" if name in NEWS else ""
 
 
-def _entrant(method: Method, rows: Iterable[Row], learnt: Mapping[Learner, Calibration]) -> Entrant:
+def _entrant(method: Method, rows: Iterable[Row], learnt: Mapping[Learner, Softening]) -> Entrant:
     answers, unscored = {}, 0
     for row in rows:
         if row.part != "test":
@@ -204,7 +248,7 @@ def _entrant(method: Method, rows: Iterable[Row], learnt: Mapping[Learner, Calib
         if not _answered(row):
             unscored += 1
             continue
-        calibration = learnt.get(Learner(row.data, row.seed, row.method), IDENTITY)
+        calibration = learnt.get(Learner(row.data, row.seed, row.method), Softening())
         answers[Place(row.data, row.seed, row.item)] = Answered(row, scored(row, calibration))
     return Entrant(name=method.name, use=method.use, answers=answers, member=method.each, unscored=unscored)
 
@@ -213,7 +257,7 @@ def _best(
     family: Sequence[Method],
     rows: Mapping[str, Sequence[Row]],
     entrants: Sequence[Entrant],
-    learnt: Mapping[Learner, Calibration],
+    learnt: Mapping[Learner, Softening],
 ) -> Entrant | None:
     """For each seed the agent with the highest accuracy on the dev items that all of them answered; of equals the least NLL."""
     by_name = {e.name: e for e in entrants}
@@ -224,7 +268,7 @@ def _best(
     for seed in seeds:
         dev = {
             method.name: {
-                row.item: scored(row, learnt.get(Learner(row.data, seed, row.method), IDENTITY))
+                row.item: scored(row, learnt.get(Learner(row.data, seed, row.method), Softening()))
                 for row in rows.get(method.name, ())
                 if row.seed == seed and row.part == "dev" and _answered(row) and row.gold is not None
             }

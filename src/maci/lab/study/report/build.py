@@ -1,4 +1,4 @@
-"""Rows → :class:`~maci.lab.study.report.model.Report`: the one place where a report's figures are computed.
+"""Rows → :class:`~maci.render.report.Report`: the one place where a report's figures are computed.
 
 The same rows give the same report to the last byte. Only ``test`` answers are scored; ``dev`` is for calibration and for choosing
 the best agent. Failed answers are listed and counted, never scored; what is planned and not there is said.
@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from maci.calibration.stats import RESAMPLES
+from maci.calibration.temperature import Softening
 from maci.errors import InputError
-from maci.lab.study.calibration import Calibration, Learner
-from maci.lab.study.report.arena import BEST, WITHOUT_DEBATE, Arena, arenas
+from maci.lab.study.report.arena import BEST, WITHOUT_DEBATE, Arena, Learner, arenas
 from maci.lab.study.report.compare import Comparison, adjusted, compare_all, in_words, worth_it
 from maci.lab.study.report.compute import compute_table, difference_table
 from maci.lab.study.report.course import flip_table, lessons_table, round_table, signal_tables, trend_table
@@ -22,13 +22,14 @@ from maci.lab.study.report.estimates import Estimates
 from maci.lab.study.report.gather import Gathered
 from maci.lab.study.report.harm import harm_table, hollow_table, rollback_table, seat_table
 from maci.lab.study.report.main import main_table, overview
-from maci.lab.study.report.model import Column, Line, Report, Section, Table, count, number, text
 from maci.lab.study.report.ordered import article_table, distance_table, ordered_table, ordered_words
-from maci.lab.study.report.parts import GLOSSARY, ablation_table, members_table
+from maci.lab.study.report.parts import GLOSSARY, ablation_table, members_table, table
 from maci.lab.study.report.selective import conformal_table, reliability_table, selective_table
 from maci.lab.study.report.strata import agreement_table, group_table, quality_table
 from maci.lab.study.report.variants import free_table, mitigation_table, variant_table
 from maci.render.charts import Chart
+from maci.render.report import Column, Line, Report, Section, Table, columns, count, number, text
+from maci.story.words import plural
 
 REFERENCE = "maci"
 
@@ -51,7 +52,7 @@ def build_report(
     estimates = Estimates(seed=own.seed, resamples=_resamples(studies, own))
     notes: list[str] = []
     fought: list[tuple[Gathered, Arena, list[Comparison]]] = []
-    learnt: dict[str, Mapping[Learner, Calibration]] = {}
+    learnt: dict[str, Mapping[Learner, Softening]] = {}
     references: dict[str, str] = {}
     for study in studies:
         watch(f"{study.label}: calibration")
@@ -81,12 +82,11 @@ def build_report(
             f"{unlearnt} of {sum(map(len, learnt.values()))} calibrations could not be learnt, for want of dev answers: their "
             "probabilities are as given. The table of calibrations says which."
         )
-    missing = [_missing(study) for study in studies]
     tables = [
         overview(sections),
         free_table([(study, arena) for study, arena, _ in fought], estimates),
-        *(table for some in missing for table in some),
-        *_failures(studies),
+        *map(_missing, studies),
+        *(one for study in studies for one in _failures(study)),
         lessons_table(studies),
         _calibrations(studies, learnt),
     ]
@@ -96,7 +96,7 @@ def build_report(
         facts=_facts(studies, estimates),
         notes=tuple(notes),
         sections=tuple(sections),
-        tables=tuple(table for table in tables if table is not None),
+        tables=tuple(one for one in tables if one is not None and one.lines),
         glossary=GLOSSARY,
     )
 
@@ -133,53 +133,44 @@ def _reference(study: Gathered, own: Settings, notes: list[str]) -> str:
 
 def _section(study: Gathered, arena: Arena, found: Sequence[Comparison], estimates: Estimates, tests: int) -> Section:
     """One arena's tables and charts; of several data sets together only what can be pooled."""
-    whole = len(arena.data) > 1
-    main, scatter = main_table(arena, estimates)
-    verdicts = [in_words(c) for c in found]
-    tables: list[Table | None] = [main]
-    charts: list[Chart] = [scatter]
-    differences, forest = difference_table(arena, found, tests)
-    charts.append(forest)
-    tables += [differences, compute_table(arena, found, estimates), ablation_table(arena, found, main)]
-    if not whole:
-        ordered = ordered_table(arena, estimates)
-        if ordered is not None:
-            verdicts.append(ordered_words(ordered, arena.reference))
-        tables += [members_table(arena, found, main), variant_table(study, arena, found, estimates), ordered]
-        tables += [distance_table(arena, estimates), article_table(arena), mitigation_table(study, arena, estimates)]
-        tables += [quality_table(arena, estimates), agreement_table(arena), group_table(arena, estimates)]
-    rounds = round_table(arena, estimates)
-    if rounds is not None:
-        tables.append(rounds[0])
-        charts.append(rounds[1])
-    tables += [flip_table(arena, estimates), harm_table(arena, estimates), hollow_table(arena, estimates)]
-    tables += [seat_table(arena, estimates), rollback_table(arena, estimates)]
-    if not whole:
-        signals, drawn = signal_tables(arena, estimates)
-        tables += signals
-        charts += drawn
-        tables += [trend_table(arena, estimates), crit_table(arena, estimates)]
-    reliability, diagram = reliability_table(arena)
-    tables.append(reliability)
-    charts.append(diagram)
-    selective = selective_table(arena, estimates)
-    if selective is not None:
-        tables.append(selective[0])
-        charts.append(selective[1])
-    if not whole:
-        tables.append(conformal_table(study, arena, estimates))
-    seeds = sorted({place.seed for place in arena.places})
-    notes = [f"{arena.cases} test cases under {len(seeds)} seed{'s' if len(seeds) > 1 else ''}."]
+    parts = [part for part in _parts(study, arena, found, estimates, tests) if part is not None]
+    tables = tuple(part for part in parts if isinstance(part, Table) and part.lines)
+    charts = tuple(part for part in parts if isinstance(part, Chart) and any(s.points for s in part.series))
+    ordered = [ordered_words(one, arena.reference) for one in tables if one.key == "ordered"]
+    seeds = plural(len({place.seed for place in arena.places}), "seed")
+    notes = [f"{arena.cases} test cases under {seeds}."]
     notes += [note for data in arena.data for note in study.meta.notes.get(data, ())]
-    notes += [] if whole else _left_out(arena, [table.key for table in tables if table is not None])
+    notes += [] if len(arena.data) > 1 else _left_out(arena, [one.key for one in tables])
+    verdicts = (*map(in_words, found), *ordered)
     return Section(
-        key=arena.key,
-        title=arena.title,
-        verdicts=tuple(verdicts),
-        notes=tuple(notes),
-        tables=tuple(table for table in tables if table is not None),
-        charts=tuple(chart for chart in charts if any(series.points for series in chart.series)),
+        key=arena.key, title=arena.title, verdicts=verdicts, notes=tuple(notes), tables=tables, charts=charts
     )
+
+
+def _parts(
+    study: Gathered, arena: Arena, found: Sequence[Comparison], estimates: Estimates, tests: int
+) -> Iterator[Table | Chart | None]:
+    """Tables and charts in the order they are read; what has no lines or points is left out."""
+    alone = len(arena.data) == 1
+    main, scatter = main_table(arena, estimates)
+    yield from (main, scatter)
+    yield from difference_table(arena, found, tests)
+    yield from (compute_table(arena, found, estimates), ablation_table(arena, found, main))
+    if alone:
+        yield from (members_table(arena, found, main), variant_table(study, arena, found, estimates))
+        yield from (ordered_table(arena, estimates), distance_table(arena, estimates), article_table(arena))
+        yield from (mitigation_table(study, arena, estimates), quality_table(arena, estimates))
+        yield from (agreement_table(arena), group_table(arena, estimates))
+    yield from round_table(arena, estimates) or ()
+    for one in (flip_table, harm_table, hollow_table, seat_table, rollback_table):
+        yield one(arena, estimates)
+    if alone:
+        yield from signal_tables(arena, estimates)
+        yield from (trend_table(arena, estimates), crit_table(arena, estimates))
+    yield from reliability_table(arena)
+    yield from selective_table(arena, estimates) or ()
+    if alone:
+        yield conformal_table(study, arena, estimates)
 
 
 def _left_out(arena: Arena, there: Sequence[str]) -> list[str]:
@@ -262,84 +253,50 @@ def _facts(studies: Sequence[Gathered], estimates: Estimates) -> tuple[tuple[str
     return tuple(found)
 
 
-def _missing(study: Gathered) -> list[Table]:
+def _missing(study: Gathered) -> Table:
     """What was planned and is not there, by data set and method."""
-    gone = Counter((key.data, key.method) for key in study.missing)
-    if not gone:
-        return []
-    planned = Counter((key.data, key.method) for key in study.planned)
-    columns = (Column(key="missing", title="missing"), Column(key="planned", title="planned"))
-    lines = tuple(
+    gone, planned = (Counter((key.data, key.method) for key in keys) for keys in (study.missing, study.planned))
+    lines = [
         Line(name=f"{data}: {method}", cells=(count(n), count(planned[data, method])))
         for (data, method), n in gone.items()
-    )
-    notes = ("The same `maci study run` goes on with these. A report of a part says only what that part says.",)
+    ]
+    note = "The same `maci study run` goes on with these. A report of a part says only what that part says."
     title = f"{study.label}: answers that are missing"
-    return [Table(key="missing", title=title, first="Data and method", columns=columns, lines=lines, notes=notes)]
+    return table("missing", title, columns("missing", "planned"), lines, note, first="Data and method")
 
 
-def _failures(studies: Sequence[Gathered]) -> list[Table]:
+def _failures(study: Gathered) -> Iterator[Table]:
     """Counts by method, then every one."""
-    tables = []
-    for study in studies:
-        failed = [row for row in study.rows.values() if row.status != "done" or row.belief is None]
-        if not failed:
-            continue
-        by = Counter((row.data, row.method, row.status) for row in failed)
-        tables.append(
-            Table(
-                key="failure_counts",
-                title=f"{study.label}: answers that failed, counted",
-                columns=(
-                    Column(key="data", title="data"),
-                    Column(key="status", title="how"),
-                    Column(key="failed", title="answers"),
-                ),
-                lines=tuple(
-                    Line(name=method, cells=(text(data), text(status), count(n)))
-                    for (data, method, status), n in by.items()
-                ),
-                notes=("Not scored and not replaced. `maci study run … --retry-failed` tries them again.",),
-            )
-        )
-        tables.append(
-            Table(
-                key="failures",
-                title=f"{study.label}: answers that failed",
-                first="Case",
-                columns=tuple(Column(key=k, title=k) for k in ("data", "seed", "part", "method", "how", "reason")),
-                lines=tuple(
-                    Line(
-                        name=row.item,
-                        cells=tuple(map(text, (row.data, str(row.seed), row.part, row.method, row.status, row.reason))),
-                    )
-                    for row in failed
-                ),
-            )
-        )
-    return tables
+    failed = [row for row in study.rows.values() if row.status != "done" or row.belief is None]
+    by = Counter((row.data, row.method, row.status) for row in failed)
+    yield table(
+        "failure_counts",
+        f"{study.label}: answers that failed, counted",
+        (
+            Column(key="data", title="data"),
+            Column(key="status", title="how"),
+            Column(key="failed", title="answers"),
+        ),
+        [Line(name=method, cells=(text(data), text(status), count(n))) for (data, method, status), n in by.items()],
+        "Not scored and not replaced. `maci study run … --retry-failed` tries them again.",
+    )
+    said = [(row.data, str(row.seed), row.part, row.method, row.status, row.reason) for row in failed]
+    lines = [Line(name=row.item, cells=tuple(map(text, words))) for row, words in zip(failed, said, strict=True)]
+    heads = columns("data", "seed", "part", "method", "how", "reason")
+    yield table("failures", f"{study.label}: answers that failed", heads, lines, first="Case", folded=True)
 
 
-def _calibrations(studies: Sequence[Gathered], learnt: Mapping[str, Mapping[Learner, Calibration]]) -> Table | None:
+def _calibrations(studies: Sequence[Gathered], learnt: Mapping[str, Mapping[Learner, Softening]]) -> Table:
     """T and ε of every method, data set and seed."""
     lines = []
     for study in studies:
         order = {m.name: i for some in study.meta.methods.values() for i, m in enumerate(some)}
         some = learnt[study.label]
         for who in sorted(some, key=lambda w: (w.data, order.get(w.method, len(order)), w.seed)):
-            c = some[who]
-            cells = (
-                text(f"{study.label}: {who.data}" if len(studies) > 1 else who.data),
-                text(str(who.seed)),
-                count(c.n),
-                number(c.temperature),
-                number(c.epsilon),
-                text(c.note),
-            )
-            lines.append(Line(name=who.method, cells=cells))
-    if not lines:
-        return None
-    columns = (
+            c, data = some[who], f"{study.label}: {who.data}" if len(studies) > 1 else who.data
+            figures = (count(c.n), number(c.temperature), number(c.epsilon))
+            lines.append(Line(name=who.method, cells=(text(data), text(str(who.seed)), *figures, text(c.note))))
+    heads = (
         Column(key="data", title="data"),
         Column(key="seed", title="seed"),
         Column(key="dev", title="dev answers"),
@@ -347,9 +304,5 @@ def _calibrations(studies: Sequence[Gathered], learnt: Mapping[str, Mapping[Lear
         Column(key="epsilon", title="ε"),
         Column(key="note", title="note"),
     )
-    notes = (
-        "p′ ∝ ((1 − ε) p + ε/|𝒴|)^(1/T), the T and ε of the highest likelihood on dev; the same procedure for every method.",
-    )
-    return Table(
-        key="calibrations", title="Calibration learnt on dev", columns=columns, lines=tuple(lines), notes=notes
-    )
+    note = "p′ ∝ ((1 − ε) p + ε/|𝒴|)^(1/T), the T and ε of the highest likelihood on dev; the same procedure for every method."
+    return table("calibrations", "Calibration learnt on dev", heads, lines, note, folded=True)

@@ -8,11 +8,12 @@ from typing import Literal
 
 import numpy as np
 
-from maci.calibration.stats import FDR, Interval, Significance, benjamini_hochberg, mcnemar, wilcoxon
+from maci.calibration.stats import FDR, Estimate, Significance, benjamini_hochberg, mcnemar, wilcoxon
+from maci.calibration.stats.estimate import estimate
 from maci.lab.study.metrics import Scored, per_case
 from maci.lab.study.report.arena import USUAL, Arena, Entrant, Place
 from maci.lab.study.report.estimates import Estimates
-from maci.lab.study.report.model import Cell, estimate, number, show, show_value
+from maci.render.report import Cell, number, show, show_value
 
 FEW = 30
 """Below so many cases a difference is not looked for in the headline."""
@@ -37,10 +38,10 @@ class Comparison:
     member: bool
     """One of several of which the best on dev is compared too."""
     cases: int
-    accuracy: Interval
+    accuracy: Estimate
     """Difference of Acc@1."""
-    brier: Interval
-    ece: Interval
+    brier: Estimate
+    ece: Estimate
     mcnemar: Significance
     """On right and wrong, by case."""
     wilcoxon: Significance
@@ -61,14 +62,14 @@ class Comparison:
         """Beat or lost only where the interval leaves out 0 and the adjusted p is below q."""
         if not self.cases:
             return "cannot be compared with"
-        if self.p < FDR and _clear(self.accuracy):
+        if self.p < FDR and self.accuracy.clear:
             return "beat" if self.accuracy.value > 0 else "lost to"
         return "cannot be told from"
 
     @property
     def probabilities(self) -> Literal["better", "worse", ""]:
         """Of the reference, by Brier and the same rule; empty where no difference is shown."""
-        if self.p_brier < FDR and _clear(self.brier):
+        if self.p_brier < FDR and self.brier.clear:
             return "better" if self.brier.value < 0 else "worse"
         return ""
 
@@ -86,10 +87,6 @@ class Comparison:
     def few(self) -> bool:
         """Too few cases to tell much."""
         return self.cases < FEW or self.half > WIDE
-
-
-def _clear(found: Interval) -> bool:
-    return found.low > 0 or found.high < 0
 
 
 def compare_all(arena: Arena, estimates: Estimates) -> list[Comparison]:
@@ -161,9 +158,9 @@ def in_words(c: Comparison) -> str:
 
 def _half_shown(c: Comparison) -> str:
     """Where interval and test disagree."""
-    if _clear(c.accuracy) and not c.p < FDR:
+    if c.accuracy.clear and not c.p < FDR:
         return f" The interval leaves out 0, but p, adjusted for all tests of the study, is not below {FDR:g}."
-    if c.p < FDR and not _clear(c.accuracy):
+    if c.p < FDR and not c.accuracy.clear:
         return f" p is below {FDR:g}, but the interval does not leave out 0."
     return ""
 

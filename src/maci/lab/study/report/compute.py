@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from maci.calibration.stats import FDR
+from maci.calibration.stats.estimate import estimate
 from maci.lab.study.report.arena import Arena, Entrant
 from maci.lab.study.report.compare import Comparison
 from maci.lab.study.report.estimates import ALIKE, Estimates
-from maci.lab.study.report.model import Column, Line, Table, count, estimate, number, text
-from maci.lab.study.report.parts import answers_of, line_of, widened
+from maci.lab.study.report.parts import by_method, table, widened
 from maci.render.charts import Chart, Point, Series
+from maci.render.report import Cell, Column, Line, Table, count, number, text
 
 
 def compute_table(arena: Arena, found: Sequence[Comparison], estimates: Estimates) -> Table:
@@ -43,39 +44,33 @@ def compute_table(arena: Arena, found: Sequence[Comparison], estimates: Estimate
     home = means[arena.reference]
     nearest = _nearest(arena, means)
     by = {c.other: c for c in found}
-    lines = []
-    for entrant in arena.entrants:
-        answers, cases = answers_of(entrant)
-        mean = means[entrant.name]
-        right = [float(a.scored.correct is True) for a in answers if a.scored.correct is not None]
-        tokens = [a.tokens / 1000 for a in answers if a.scored.correct is not None]
-        by_case = [c for a, c in zip(answers, cases, strict=True) if a.scored.correct is not None]
+
+    def cells(entrant: Entrant) -> list[Cell]:
+        mean, some = means[entrant.name], entrant.picked(lambda a: a.scored.correct is not None)
+        right = [float(s.correct is True) for s in some.scored]
+        per_token = estimates.ratio(right, [a.tokens / 1000 for a in some.answers], some.cases)
         close = nearest.get(entrant.name, "")
         at = by[entrant.name].accuracy if close == "nearest" and entrant.name in by else None
-        lines.append(
-            line_of(
-                arena,
-                entrant,
-                (
-                    number(mean, "tokens", len(answers)),
-                    number(mean / home if mean is not None and home else None, "ratio"),
-                    estimate(estimates.share(right, by_case), "share"),
-                    estimate(estimates.ratio(right, tokens, by_case)),
-                    text(close),
-                    text("") if at is None else estimate(at, "points"),
-                ),
-            )
-        )
+        return [
+            number(mean, "tokens", len(entrant.answers)),
+            number(mean / home if mean is not None and home else None, "ratio"),
+            estimate(estimates.share(right, some.cases), "share"),
+            estimate(per_token),
+            text(close),
+            text("") if at is None else estimate(at, "points"),
+        ]
+
     notes = [
         "A vote of fewer voters cannot be worked out from kept answers: run the method at several sizes (n, rounds) to compare it at "
         "equal compute.",
     ]
-    chosen = [name for name, close in nearest.items() if close == "nearest"]
-    if chosen:
-        notes.append(f"Nearest to {arena.reference} in tokens among sizes of the same method: {', '.join(chosen)}.")
-    else:
-        notes.append("No method was run at several sizes, so equal compute is by right answers per 1k tokens only.")
-    return Table(key="compute", title="At equal compute", columns=columns, lines=tuple(lines), notes=tuple(notes))
+    chosen = ", ".join(name for name, close in nearest.items() if close == "nearest")
+    notes.append(
+        f"Nearest to {arena.reference} in tokens among sizes of the same method: {chosen}."
+        if chosen
+        else "No method was run at several sizes, so equal compute is by right answers per 1k tokens only."
+    )
+    return table("compute", "At equal compute", columns, by_method(arena, cells), *notes)
 
 
 def _mean_tokens(entrant: Entrant) -> float | None:
@@ -168,17 +163,14 @@ def difference_table(arena: Arena, found: Sequence[Comparison], tests: int) -> t
             for name, clear in (("beat or lost", True), ("no difference shown", False))
         ),
     )
-    return Table(
-        key="differences", title="Differences", first="against", columns=columns, lines=lines, notes=notes
-    ), chart
+    return table("differences", "Differences", columns, lines, *notes, first="against"), chart
 
 
 def _alike(found: Sequence[Comparison]) -> tuple[str, ...]:
     """The footnote to differences that resampling cannot tell the uncertainty of."""
-    names = [c.other for c in found if c.accuracy.how == ALIKE]
-    if not names:
-        return ()
-    return (
-        f"Δ Acc@1 against {', '.join(names)} was the same in every case: its interval is what other cases might differ by (Wilson's "
-        "bound on the share of such cases).",
+    names = ", ".join(c.other for c in found if c.accuracy.how == ALIKE)
+    note = (
+        f"Δ Acc@1 against {names} was the same in every case: its interval is what other cases might differ by (Wilson's "
+        "bound on the share of such cases)."
     )
+    return (note,) if names else ()

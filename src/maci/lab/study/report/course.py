@@ -8,23 +8,24 @@ What dev taught about the agents before anything was compared: a line for each a
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from maci.calibration.stats import Interval, bootstrap_sums
-from maci.calibration.stats.interval import numbered
+from maci.calibration.stats import Estimate, bootstrap_sums
+from maci.calibration.stats.estimate import estimate, numbered
 from maci.calibration.stats.significance import mean_ranks
 from maci.lab.study.learning import TAUGHT, Lesson
 from maci.lab.study.metrics import leads
 from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Arena, Case, Entrant
 from maci.lab.study.report.crit import pearson_sums
-from maci.lab.study.report.estimates import Estimates
+from maci.lab.study.report.estimates import Estimates, point
 from maci.lab.study.report.gather import Gathered
-from maci.lab.study.report.model import Cell, Column, Line, Table, count, estimate, number, text
+from maci.lab.study.report.parts import by_method, line_of, table
 from maci.lab.study.rows import Round
 from maci.render.charts import Chart, Point, Series
+from maci.render.report import Cell, Column, Line, Table, count, number, text
 
 SIGNALS = (
     ("q", "Q", "evidence quality"),
@@ -43,48 +44,31 @@ def debaters(arena: Arena) -> list[Entrant]:
 
 def round_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart] | None:
     """Accuracy after each round; a debate that has ended keeps its last answer, so n is the same in every round."""
-    lines, series, longest = [], [], 0
+    found: dict[str, list[Estimate]] = {}
     for entrant in debaters(arena):
-        places = [p for p in sorted(entrant.answers) if entrant.answers[p].row.course]
-        rows = [entrant.answers[p].row for p in places]
-        known = [
-            ([leads(step.belief, row.gold) for step in row.course], p.case)
-            for row, p in zip(rows, places, strict=True)
-            if row.gold is not None
-        ]
-        rounds = max((len(right) for right, _ in known), default=0)
-        if not rounds:
-            continue
-        longest = max(longest, rounds)
-        cases = [case for _, case in known]
-        after = [[float(right[min(t, len(right) - 1)]) for right, _ in known] for t in range(rounds)]
-        found = estimates.shares(after, cases)
-        home = entrant.name == arena.reference
-        lines.append((entrant.name, [estimate(x, "share") for x in found], home))
-        points = tuple(Point(x=float(t), y=x.value, low=x.low, high=x.high, n=x.n) for t, x in enumerate(found))
-        series.append(Series(name=entrant.name, points=points, reference=home))
-    if not lines:
+        some = entrant.picked(lambda a: bool(a.row.course) and a.row.gold is not None)
+        right = [[float(leads(step.belief, a.row.gold)) for step in a.row.course] for a in some.answers]
+        after = [[x[min(t, len(x) - 1)] for x in right] for t in range(max(map(len, right), default=0))]
+        if after:
+            found[entrant.name] = estimates.shares(after, some.cases)
+    if not found:
         return None
-    columns = tuple(
-        Column(key=f"acc1:round {t}", title="opening" if t == 0 else f"round {t}", better="more")
-        for t in range(longest)
-    )
-    table = Table(
-        key="rounds",
-        title="Accuracy after each round",
-        columns=columns,
-        lines=tuple(
-            Line(
-                name=name,
-                cells=(*cells, *(Cell(value="ended") for _ in range(longest - len(cells)))),
-                source="reference" if home else "ours",
-            )
-            for name, cells, home in lines
-        ),
-        notes=(
-            "Acc@1 % of the mixture after each round, not calibrated; a debate that has ended keeps its last answer, so every round "
-            "rests on the same cases.",
-        ),
+    longest = max(map(len, found.values()))
+
+    def cells(entrant: Entrant) -> list[Cell] | None:
+        own = [estimate(x, "share") for x in found.get(entrant.name, ())]
+        return [*own, *(text("ended") for _ in range(longest - len(own)))] if own else None
+
+    rounds = table(
+        "rounds",
+        "Accuracy after each round",
+        [
+            Column(key=f"acc1:round {t}", title="opening" if t == 0 else f"round {t}", better="more")
+            for t in range(longest)
+        ],
+        by_method(arena, cells),
+        "Acc@1 % of the mixture after each round, not calibrated; a debate that has ended keeps its last answer, so every round "
+        "rests on the same cases.",
     )
     chart = Chart(
         key="rounds",
@@ -93,43 +77,28 @@ def round_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart] | Non
         about="Share of right answers of each debate's mixture, from the openings (round 0) to its last round.",
         x="round",
         y="Acc@1 %",
-        series=tuple(series),
+        series=tuple(
+            Series(name=name, points=tuple(map(point, range(longest), some)), reference=name == arena.reference)
+            for name, some in found.items()
+        ),
     )
-    return table, chart
+    return rounds, chart
 
 
 def flip_table(arena: Arena, estimates: Estimates) -> Table | None:
     """From the openings' mixture to the end: what debate mends, and what it spoils."""
-    lines = []
-    for entrant in debaters(arena):
-        places = [
-            p
-            for p in sorted(entrant.answers)
-            if entrant.answers[p].row.course and entrant.answers[p].row.gold is not None
+
+    def cells(entrant: Entrant) -> list[Cell] | None:
+        some = entrant.picked(lambda a: bool(a.row.course) and a.row.gold is not None)
+        pairs = [
+            (leads(a.row.course[0].belief, a.row.gold), a.scored.correct is True, case)
+            for a, case in zip(some.answers, some.cases, strict=True)
         ]
-        if not places:
-            continue
-        rows = [entrant.answers[p].row for p in places]
-        after = [entrant.answers[p].scored.correct is True for p in places]
-        before = [leads(row.course[0].belief, row.gold) for row in rows]
-        pairs = [(b, a, p.case) for b, a, p in zip(before, after, places, strict=True)]
-        spoiled = [(float(not now), case) for was, now, case in pairs if was]
-        mended = [(float(now), case) for was, now, case in pairs if not was]
-        lines.append(
-            Line(
-                name=entrant.name,
-                source="reference" if entrant.name == arena.reference else "ours",
-                cells=(
-                    count(len(pairs)),
-                    count(sum(was and not now for was, now, _ in pairs)),
-                    count(sum(now and not was for was, now, _ in pairs)),
-                    estimate(estimates.share([x for x, _ in spoiled], [case for _, case in spoiled]), "share"),
-                    estimate(estimates.share([x for x, _ in mended], [case for _, case in mended]), "share"),
-                ),
-            )
-        )
-    if not lines:
-        return None
+        sides = [[(was != now, case) for was, now, case in pairs if was is right] for right in (True, False)]
+        moved = [count(sum(flipped for flipped, _ in side)) for side in sides]
+        shares = [estimate(estimates.share_of(side), "share") for side in sides]
+        return [count(len(pairs)), *moved, *shares] if pairs else None
+
     columns = (
         Column(key="n", title="n"),
         Column(key="correct_to_wrong", title="correct → wrong"),
@@ -147,62 +116,48 @@ def flip_table(arena: Arena, estimates: Estimates) -> Table | None:
             about="of the answers wrong at the opening, those right at the end",
         ),
     )
-    return Table(key="flips", title="From opening to end", columns=columns, lines=tuple(lines))
+    return table("flips", "From opening to end", columns, by_method(arena, cells, debaters(arena)))
 
 
-def signal_tables(arena: Arena, estimates: Estimates) -> tuple[list[Table], list[Chart]]:
+def signal_tables(arena: Arena, estimates: Estimates) -> Iterator[Table | Chart]:
     """Mean signals by round, of the reference and of other debates that measure them; ablations aside."""
-    tables, charts = [], []
-    for entrant in debaters(arena):
-        if entrant.ablation and entrant.name != arena.reference:
-            continue
-        found = _signals(entrant, estimates)
-        if found is not None:
-            tables.append(found[0])
-            if entrant.name == arena.reference:
-                charts.append(found[1])
-    return tables, charts
+    shown = [e for e in debaters(arena) if not e.ablation or e.name == arena.reference]
+    for entrant in shown:
+        signals = _signals(entrant, estimates)
+        if signals is not None:
+            yield from signals if entrant.name == arena.reference else signals[:1]
 
 
 def _signals(entrant: Entrant, estimates: Estimates) -> tuple[Table, Chart] | None:
-    places = sorted(entrant.answers)
-    longest = max(len(entrant.answers[p].row.course) for p in places)
     lines, marks = [], {key: list[Point]() for key, _, _ in SIGNALS}
-    for t in range(longest):
-        there = [p for p in places if len(entrant.answers[p].row.course) > t]
-        steps = [entrant.answers[p].row.course[t] for p in there]
-        cells = [count(len(there))]
+    for t in range(max(len(a.row.course) for a in entrant.answers.values())):
+        some = entrant.picked(lambda a, t=t: len(a.row.course) > t)  # type: ignore[misc]
+        steps = [a.row.course[t] for a in some.answers]
         values = [[math.nan if (x := getattr(step, key)) is None else x for step in steps] for key, _, _ in SIGNALS]
-        means = estimates.means(values, [p.case for p in there])
+        means = estimates.means(values, some.cases)
         for (key, _, _), mean in zip(SIGNALS, means, strict=True):
-            cells.append(estimate(mean))
-            if mean.n:
-                marks[key].append(Point(x=float(t), y=mean.value, low=mean.low, high=mean.high, n=mean.n))
-        lines.append(Line(name="opening" if t == 0 else str(t), cells=tuple(cells)))
+            marks[key] += [point(t, mean)] if mean.n else []
+        cells = (count(len(steps)), *map(estimate, means))
+        lines.append(Line(name="opening" if t == 0 else str(t), cells=cells))
     if not any(some for key, some in marks.items() if key != "cl"):  # a fixed dial is no signal
         return None
     columns = (
         Column(key="n", title="debates", about="that reached this round"),
         *(Column(key=key, title=title, about=about) for key, title, about in SIGNALS),
     )
-    table = Table(
-        key=f"signals:{entrant.name}",
-        title=f"Signals of {entrant.name}",
-        first="Round",
-        columns=columns,
-        lines=tuple(lines),
-        notes=("Means over the debates that reached the round: the hard cases are those that go on.",),
-    )
+    key, title = f"signals:{entrant.name}", f"Signals of {entrant.name}"
+    note = "Means over the debates that reached the round: the hard cases are those that go on."
+    signals = table(key, title, columns, lines, note, first="Round")
     chart = Chart(
-        key=f"signals:{entrant.name}",
+        key=key,
         kind="lines",
-        title=f"Signals of {entrant.name}",
+        title=title,
         about="Mean of each signal by round, over the debates that reached it.",
         x="round",
         y="mean",
         series=tuple(Series(name=title, points=tuple(marks[key])) for key, title, _ in SIGNALS if marks[key]),
     )
-    return table, chart
+    return signals, chart
 
 
 PEAK = 3
@@ -217,26 +172,19 @@ def trend_table(arena: Arena, estimates: Estimates) -> Table | None:
     lines: list[Line] = []
     seen: list[tuple[float, list[Case], list[list[float]]]] = []
     for entrant in sorted((e for e in arena.entrants if e.name in held), key=lambda e: -held[e.name]):
-        places = [p for p in sorted(entrant.answers) if len(entrant.answers[p].row.course) > 1]
-        values = [[] for _ in range(3)]  # type: list[list[float]]
-        for p in places:
-            for column, value in zip(values, _trend(entrant.answers[p].row.course[1:]), strict=True):
-                column.append(value)
-        cases = [p.case for p in places]
-        cl = held[entrant.name]
-        seen.append((cl, cases, values))
-        cells = [number(cl, "mean"), *(estimate(x) for x in estimates.means(values, cases))]
-        home = entrant.name == arena.reference
-        lines.append(Line(name=entrant.name, cells=tuple(cells), source="reference" if home else "ours"))
+        some, cl = entrant.picked(lambda a: len(a.row.course) > 1), held[entrant.name]
+        trends = [_trend(a.row.course[1:]) for a in some.answers]
+        values = [[trend[i] for trend in trends] for i in range(3)]
+        seen.append((cl, some.cases, values))
+        lines.append(line_of(arena, entrant, [number(cl, "mean"), *map(estimate, estimates.means(values, some.cases))]))
         if round(cl, 2) in paper.TRENDS:
             figures = (number(cl, "mean"), *(text(x) for x in paper.TRENDS[round(cl, 2)]))
             lines.append(Line(name="paper", cells=figures, source="paper"))
     lines.append(_correlations(seen, estimates))
     printed = any(line.source == "paper" for line in lines)
     if printed:
-        lines.append(
-            Line(name="paper: Spearman with CL", cells=tuple(map(text, ("", "0.82", "", "−0.71"))), source="paper")
-        )
+        cells = tuple(map(text, ("", "0.82", "", "−0.71")))
+        lines.append(Line(name="paper: Spearman with CL", cells=cells, source="paper"))
     columns = (
         Column(key="cl", title="CL", about="held in every round"),
         Column(key="d:round 1", title="D, round 1", about="disagreement after the first round"),
@@ -249,7 +197,7 @@ def trend_table(arena: Arena, estimates: Estimates) -> Table | None:
         "Methods whose stop rule ended debates early differ in length too: hold stop.min_rounds = stop.max_rounds to compare levels.",
         *((paper.NOTE,) if printed else ()),
     )
-    return Table(key="trends", title="Contentiousness and signals", columns=columns, lines=tuple(lines), notes=notes)
+    return table("trends", "Contentiousness and signals", columns, lines, *notes)
 
 
 def _level(entrant: Entrant) -> float | None:
@@ -274,7 +222,7 @@ def _correlations(seen: Sequence[tuple[float, list[Case], list[list[float]]]], e
             continue
         x, y = (mean_ranks(np.array([row[i] for row in known], dtype=float))[0] for i in (0, 1))
         place, size = numbered([case for _, _, case in known])
-        found: Interval = bootstrap_sums(pearson_sums(x, y, place, size), estimates.draws, rows=len(known))
+        found: Estimate = bootstrap_sums(pearson_sums(x, y, place, size), estimates.draws, rows=len(known))
         cells.append(estimate(found, "signed"))
     return Line(name="Spearman with CL", cells=tuple(cells))
 
@@ -304,16 +252,16 @@ def lessons_table(studies: Sequence[Gathered]) -> Table | None:
         for data, by_seed in study.meta.learnt.items()
         for seed, lesson in sorted(by_seed.items())
     ]
-    lines = tuple(line for data, seed, lesson in found for line in _lines(data, seed, lesson))
-    if not lines:
+    if not found:
         return None
+    lines = [line for data, seed, lesson in found for line in _lines(data, seed, lesson)]
     calls, tokens = (sum(x) for x in zip(*((a.calls, a.usage.tokens) for _, _, a in found), strict=True))
     notes = (
         "Temperature T, doubt ε and weight of each agent, learnt from its openings to the dev cases, the same for every method. This "
         "is before, and apart from, the calibration of each method's answers.",
         f"Learning took {calls:,} calls and {tokens:,} tokens, which are no method's and in no other table.",
     )
-    return Table(key=KEY, title="Agents, as dev taught", first="Agent", columns=_COLUMNS, lines=lines, notes=notes)
+    return table(KEY, "Agents, as dev taught", _COLUMNS, lines, *notes, first="Agent", folded=True)
 
 
 def _lines(data: str, seed: int, lesson: Lesson) -> list[Line]:

@@ -15,17 +15,18 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.calibration.stats import Interval, bootstrap_sums, wilson
+from maci.calibration.stats import bootstrap_sums, wilson
 from maci.calibration.stats.correlation import alpha, parts
-from maci.calibration.stats.interval import numbered
+from maci.calibration.stats.estimate import estimate, numbered, undefined
 from maci.calibration.stats.significance import mean_ranks
 from maci.calibration.stats.sums import Summed
 from maci.lab.study.report import paper
-from maci.lab.study.report.arena import Arena, Case, Entrant
+from maci.lab.study.report.arena import Arena, Entrant
 from maci.lab.study.report.estimates import Estimates
-from maci.lab.study.report.model import Cell, Column, Line, Table, count, estimate
+from maci.lab.study.report.parts import by_method, table
 from maci.lab.study.rows import Row
 from maci.moderator.belief import Vector
+from maci.render.report import Cell, Column, Line, Table, count
 
 Scores = Sequence[Mapping[str, float]]
 """Of each argument what each judge gave it; who abstained is left out."""
@@ -91,14 +92,8 @@ BAND = 0.02
 
 def crit_table(arena: Arena, estimates: Estimates) -> Table | None:
     """α, mean correlations, and winners that another judge would change; ``None`` where no row has scores of two judges."""
-    lines = []
-    for entrant in arena.entrants:
-        if entrant.ablation and entrant.name != arena.reference:
-            continue
-        found = _line(entrant, estimates)
-        if found is not None:
-            home = entrant.name == arena.reference
-            lines.append(Line(name=entrant.name, cells=found, source="reference" if home else "ours"))
+    shown = [e for e in arena.entrants if not e.ablation or e.name == arena.reference]
+    lines = by_method(arena, lambda e: _cells(e, estimates), shown)
     if not lines:
         return None
     columns = (
@@ -119,45 +114,47 @@ def crit_table(arena: Arena, estimates: Estimates) -> Table | None:
             about="a win against a tie is a flip too",
         ),
     )
-    printed = [Cell(value=150, kind="count")]
-    for i, (value, low, high) in enumerate(paper.CRIT):
-        printed.append(Cell(value=value, low=low, high=high, kind="number" if i < 3 else "share"))
-    cells = tuple(printed)
-    lines.append(Line(name="paper: 3 LLM judges", cells=cells, source="paper"))
+    printed = [
+        Cell(value=value, low=low, high=high, kind="number" if i < 3 else "share")
+        for i, (value, low, high) in enumerate(paper.CRIT)
+    ]
+    lines.append(Line(name="paper: 3 LLM judges", cells=(count(150), *printed), source="paper"))
     notes = (
         "From the scores of the debates, cases resampled whole; the winner is the agent with the higher mean score over the debate, "
         "judge by judge. Flips are Wilson intervals over debates and pairs of judges, which are not independent.",
         "Whether the order, the length or the author of an argument moves a score needs asking again: `maci audit judges`.",
         paper.NOTE,
     )
-    title = "CRIT reliability"
-    return Table(key="crit", title=title, columns=columns, lines=tuple(lines), notes=notes)
+    return table("crit", "CRIT reliability", columns, lines, *notes)
 
 
-def _line(entrant: Entrant, estimates: Estimates) -> tuple[Cell, ...] | None:
-    scores: list[dict[str, float]] = []
-    cases: list[Case] = []
-    for place in sorted(entrant.answers):
-        some = [dict(x) for step in entrant.answers[place].row.course for one in step.scores.values() for x in one]
-        scores += [x for x in some if len(x) > 1]
-        cases += [place.case for x in some if len(x) > 1]
-    if not scores:
+def _cells(entrant: Entrant, estimates: Estimates) -> list[Cell] | None:
+    some = entrant.picked()
+    found = [
+        (dict(given), place.case)
+        for place, answer in zip(some.places, some.answers, strict=True)
+        for step in answer.row.course
+        for arguments in step.scores.values()
+        for given in arguments
+        if len(given) > 1
+    ]
+    if not found:
         return None
-    case, size = numbered(cases)
-    found = [count(len(scores))]
-    for statistic in (
+    scores = [given for given, _ in found]
+    case, size = numbered([where for _, where in found])
+    statistics = (
         alpha_sums(scores, case, size),
         correlation_sums(scores, case, size, by_rank=False),
         correlation_sums(scores, case, size, by_rank=True),
-    ):
-        undefined = Interval(float("nan"), float("nan"), float("nan"), len(scores), "no two judges")
-        got = undefined if statistic is None else bootstrap_sums(statistic, estimates.draws, rows=len(scores))
-        found.append(estimate(got))
-    rows = [entrant.answers[p].row for p in sorted(entrant.answers)]
-    for ties in (False, True):
-        flipped, n = _flips(rows, ties=ties)
-        found.append(estimate(wilson(flipped, n), "share"))
-    return tuple(found)
+    )
+    agreed = [
+        undefined("no two judges", len(scores))
+        if one is None
+        else bootstrap_sums(one, estimates.draws, rows=len(scores))
+        for one in statistics
+    ]
+    flips = [wilson(*_flips([a.row for a in some.answers], ties=ties)) for ties in (False, True)]
+    return [count(len(scores)), *map(estimate, agreed), *(estimate(share, "share") for share in flips)]
 
 
 def winner(row: Row, judge: str) -> str | None:

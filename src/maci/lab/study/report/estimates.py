@@ -11,11 +11,12 @@ from typing import Literal
 import numpy as np
 
 from maci.calibration.profile import equal_width
-from maci.calibration.stats import RESAMPLES, Draws, Interval, Summed, bootstrap_mean, bootstrap_sums, wilson
-from maci.calibration.stats.interval import numbered
+from maci.calibration.stats import RESAMPLES, Draws, Estimate, Summed, bootstrap_mean, bootstrap_sums, wilson
+from maci.calibration.stats.estimate import numbered, undefined
 from maci.calibration.stats.sums import bootstrap_all, ratio_sums
 from maci.lab.study.metrics import BINS, Scored, compare, ece_sums, measure, per_case
 from maci.moderator.belief import Vector
+from maci.render.charts import Point
 
 WIDENED = "widened to its value"
 """In ``how``, where the interval that was drawn left out its own value."""
@@ -29,33 +30,38 @@ _PERFECT = 1000
 """Draws for the calibration error of a calibrated method."""
 
 
-def covering(found: Interval) -> Interval:
+def covering(found: Estimate) -> Estimate:
     """An interval that has its value in it. A calibration error is too high by nature, and that of a resample, which has cases twice,
     even more so: all resamples may lie above the value, and no choice of their quantiles would reach it.
 
-    >>> print(covering(Interval(0.02, 0.03, 0.06, 50, "BCa")))
+    >>> print(covering(Estimate(0.02, 0.03, 0.06, 50, "BCa")))
     0.02 [0.02, 0.06], n = 50, BCa, widened to its value
     """
     if math.isnan(found.value) or found.low <= found.value <= found.high:
         return found
     low, high = min(found.low, found.value), max(found.high, found.value)
-    return Interval(found.value, low, high, found.n, f"{found.how}, {WIDENED}")
+    return Estimate(found.value, low, high, found.n, f"{found.how}, {WIDENED}")
 
 
-def bounded(found: Interval, cases: int, reach: float) -> Interval:
+def bounded(found: Estimate, cases: int, reach: float) -> Estimate:
     """A difference that was the same in every resample is not known exactly: of other cases some may differ.
 
     Their share u is at most what Wilson's interval gives for 0 in ``cases``, and each lies between −reach and +reach:
     (1 − u) d ± u · reach.
 
-    >>> print(bounded(Interval(0.0, 0.0, 0.0, 10, "percentile"), 10, 1.0))
+    >>> print(bounded(Estimate(0.0, 0.0, 0.0, 10, "percentile"), 10, 1.0))
     0 [-0.2775, 0.2775], n = 10, alike in all cases, bounded by Wilson
     """
     if not cases or math.isnan(found.value) or found.high - found.low > 1e-12:
         return found
     u = wilson(0, cases).high
     middle = (1 - u) * found.value
-    return Interval(found.value, middle - u * reach, middle + u * reach, found.n, ALIKE)
+    return Estimate(found.value, middle - u * reach, middle + u * reach, found.n, ALIKE)
+
+
+def point(x: float, found: Estimate) -> Point:
+    """A mark at ``x`` with its interval."""
+    return Point(x=float(x), y=found.value, low=found.low, high=found.high, n=found.n)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +86,7 @@ class Estimates:
         below: Sequence[float] | Vector,
         cases: Sequence[Hashable],
         method: Literal["bca", "percentile"] = "bca",
-    ) -> Interval:
+    ) -> Estimate:
         """Σ above / Σ below, cases resampled. Sums within a case are taken first: the same statistic, and much less to draw.
 
         >>> print(Estimates(resamples=100).ratio([1, 0, 2], [1, 1, 1], "aab"))
@@ -91,13 +97,13 @@ class Estimates:
         y = np.bincount(place, weights=np.asarray(below, dtype=float), minlength=size)
         return bootstrap_sums(ratio_sums(x, y), self.draws, rows=len(place), method=method)
 
-    def mean(self, values: Sequence[float] | Vector, cases: Sequence[Hashable]) -> Interval:
+    def mean(self, values: Sequence[float] | Vector, cases: Sequence[Hashable]) -> Estimate:
         """The mean of the values that are defined."""
         x = np.asarray(values, dtype=float)
         keep = np.flatnonzero(~np.isnan(x))
         return self.ratio(x[keep], np.ones(len(keep)), [cases[i] for i in keep.tolist()])
 
-    def means(self, columns: Sequence[Sequence[float] | Vector], cases: Sequence[Hashable]) -> list[Interval]:
+    def means(self, columns: Sequence[Sequence[float] | Vector], cases: Sequence[Hashable]) -> list[Estimate]:
         """The means of several values of the same answers; those that are defined throughout are drawn at once.
 
         >>> [x.value for x in Estimates(resamples=100).means([[1, 0, 2], [1, math.nan, 2]], "aab")]
@@ -111,14 +117,14 @@ class Estimates:
         drawn = dict(zip(whole, bootstrap_all(sums, self.draws, rows=len(place)), strict=True))
         return [drawn[i] if i in drawn else self.mean(x, cases) for i, x in enumerate(given)]
 
-    def shares(self, columns: Sequence[Sequence[float] | Vector], cases: Sequence[Hashable]) -> list[Interval]:
+    def shares(self, columns: Sequence[Sequence[float] | Vector], cases: Sequence[Hashable]) -> list[Estimate]:
         """Several proportions of the same answers."""
         given = [np.asarray(column, dtype=float) for column in columns]
         mixed = [i for i, x in enumerate(given) if len(x) and not np.isnan(x).any() and 0 < x.mean() < 1]
         drawn = dict(zip(mixed, self.means([given[i] for i in mixed], cases), strict=True))
         return [drawn[i] if i in drawn else self.share(x, cases) for i, x in enumerate(given)]
 
-    def share(self, right: Sequence[float] | Vector, cases: Sequence[Hashable]) -> Interval:
+    def share(self, right: Sequence[float] | Vector, cases: Sequence[Hashable]) -> Estimate:
         """A proportion: like :meth:`mean`, Wilson where all are equal."""
         x = np.asarray(right, dtype=float)
         keep = np.flatnonzero(~np.isnan(x))
@@ -127,13 +133,17 @@ class Estimates:
             return bootstrap_mean(kept.astype(bool), self.rng(), groups=by)
         return self.mean(kept, by)
 
-    def metrics(self, metrics: Sequence[str], scored: Sequence[Scored], cases: Sequence[Hashable]) -> list[Interval]:
+    def share_of(self, found: Sequence[tuple[bool | float, Hashable]]) -> Estimate:
+        """A proportion of (right, case) pairs."""
+        return self.share([float(right) for right, _ in found], [case for _, case in found])
+
+    def metrics(self, metrics: Sequence[str], scored: Sequence[Scored], cases: Sequence[Hashable]) -> list[Estimate]:
         """Several metrics of the same answers."""
         plain = [m for m in metrics if m not in ("acc1", "acc3", "ece", "ece_adaptive")]
         found = dict(zip(plain, self.means([per_case(m, scored) for m in plain], cases), strict=True))
         return [found[m] if m in found else self.metric(m, scored, cases) for m in metrics]
 
-    def metric(self, metric: str, scored: Sequence[Scored], cases: Sequence[Hashable]) -> Interval:
+    def metric(self, metric: str, scored: Sequence[Scored], cases: Sequence[Hashable]) -> Estimate:
         """A metric of :mod:`maci.lab.study.metrics`."""
         if metric == "ece":
             known = [i for i, s in enumerate(scored) if s.correct is not None]
@@ -146,7 +156,7 @@ class Estimates:
             return self.share(values, cases)
         return self.mean(values, cases)
 
-    def difference(self, metric: str, a: Sequence[Scored], b: Sequence[Scored], cases: Sequence[Hashable]) -> Interval:
+    def difference(self, metric: str, a: Sequence[Scored], b: Sequence[Scored], cases: Sequence[Hashable]) -> Estimate:
         """metric(a) − metric(b) over the same answers, drawn together; percentile. Never without width: see :func:`bounded`."""
         if metric == "ece":
             known = [i for i, (x, y) in enumerate(zip(a, b, strict=True)) if None not in (x.correct, y.correct)]
@@ -159,13 +169,13 @@ class Estimates:
         reach = _REACH.get(metric)
         return found if reach is None else bounded(found, len(set(cases)), reach)
 
-    def mean_difference(self, d: Vector, cases: Sequence[Hashable]) -> Interval:
+    def mean_difference(self, d: Vector, cases: Sequence[Hashable]) -> Estimate:
         """The mean of paired differences, percentile; undefined ones are left out."""
         keep = np.flatnonzero(~np.isnan(d))
         by = [cases[i] for i in keep.tolist()]
         return self.ratio(d[keep], np.ones(len(keep)), by, method="percentile")
 
-    def calibrated_ece(self, scored: Sequence[Scored], cases: Sequence[Hashable]) -> Interval:
+    def calibrated_ece(self, scored: Sequence[Scored], cases: Sequence[Hashable]) -> Estimate:
         """The ECE that a perfectly calibrated method with these confidences would show: its mean and 95 % range.
 
         Right answers are drawn with their confidence as chance, one draw for all answers to a case (Bröcker & Smith 2007,
@@ -173,7 +183,7 @@ class Estimates:
         """
         known = [i for i, s in enumerate(scored) if s.correct is not None]
         if not known:
-            return Interval(math.nan, math.nan, math.nan, 0, "no cases")
+            return undefined("no cases")
         confidence = np.array([scored[i].confidence for i in known])
         place, size = numbered([cases[i] for i in known])
         right = self.rng().random((_PERFECT, size))[:, place] < confidence
@@ -181,7 +191,7 @@ class Estimates:
         inside[np.arange(len(known)), equal_width(confidence, BINS)] = 1.0
         drawn = np.abs((confidence - right) @ inside).sum(axis=1) / len(known)
         low, high = np.quantile(drawn, [0.025, 0.975]).tolist()
-        return Interval(float(drawn.mean()), low, high, len(known), "consistency resampling")
+        return Estimate(float(drawn.mean()), low, high, len(known), "consistency resampling")
 
 
 def _errors(of: Sequence[Sequence[Scored]], cases: Sequence[Hashable]) -> tuple[list[Summed], int]:

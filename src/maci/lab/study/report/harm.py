@@ -8,12 +8,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from maci.calibration.stats import Interval
-from maci.lab.study.report.arena import Answered, Arena, Entrant, Place
+from maci.calibration.stats import Estimate
+from maci.calibration.stats.estimate import estimate
+from maci.lab.study.report.arena import Answered, Arena, Entrant
 from maci.lab.study.report.course import debaters
 from maci.lab.study.report.estimates import Estimates, bounded
-from maci.lab.study.report.model import Cell, Column, Line, Table, count, estimate
+from maci.lab.study.report.parts import by_method, table
 from maci.moderator.harm import majority
+from maci.render.report import Cell, Column, Table, count
 
 _TIE = 1e-9
 
@@ -30,46 +32,31 @@ def _leads(answer: Answered) -> list[dict[str, str | None]]:
     return [{agent: _lead(p) for agent, p in step.beliefs.items()} for step in answer.row.course]
 
 
-def _line(entrant: Entrant, arena: Arena, cells: Sequence[Cell]) -> Line:
-    return Line(
-        name=entrant.name, source="reference" if entrant.name == arena.reference else "ours", cells=tuple(cells)
-    )
-
-
 def harm_table(arena: Arena, estimates: Estimates) -> Table | None:
     """Moves of the agents' leads: to the majority, without evidence, from right to wrong and back."""
-    lines = []
-    for entrant in debaters(arena):
-        places = [place for place in sorted(entrant.answers) if len(entrant.answers[place].row.course) > 1]
-        moves, along, blind, watched = [], [], [], []
-        spoiled: list[tuple[float, Place]] = []
-        mended: list[tuple[float, Place]] = []
-        for place in places:
-            answer = entrant.answers[place]
-            n, went = _moves(answer)
-            moves.append(float(n))
-            along.append(float(went))
-            if answer.row.harm is not None:
-                watched.append((answer.row.harm.conformed, answer.row.harm.moves, place))
-            for was, now in _flips(answer):
-                (spoiled if was else mended).append((float(was != now), place))
-        cases = [p.case for p in places]
-        blind = [x for x, _, _ in watched]
-        cells = [
-            count(len(places)),
-            estimate(estimates.mean(moves, cases), "mean"),
-            estimate(_rate(along, moves, cases, estimates), "share"),
-            estimate(_rate(blind, [n for _, n, _ in watched], [p.case for _, _, p in watched], estimates), "share")
+
+    def cells(entrant: Entrant) -> list[Cell]:
+        some = entrant.picked(lambda a: len(a.row.course) > 1)
+        counted = [_moves(a) for a in some.answers]
+        moves, along = ([float(pair[i]) for pair in counted] for i in (0, 1))
+        watched = [(h, case) for a, case in zip(some.answers, some.cases, strict=True) if (h := a.row.harm) is not None]
+        where = [case for _, case in watched]
+        blind = (
+            _rate([h.conformed for h, _ in watched], [h.moves for h, _ in watched], where, estimates)
             if watched
-            else Cell(kind="share"),
-            count(int(sum(x for x, _ in spoiled))),
-            count(int(sum(x for x, _ in mended))),
-            estimate(estimates.share([x for x, _ in spoiled], [p.case for _, p in spoiled]), "share"),
-            estimate(estimates.share([x for x, _ in mended], [p.case for _, p in mended]), "share"),
+            else None
+        )
+        flips = [(*pair, case) for a, case in zip(some.answers, some.cases, strict=True) for pair in _flips(a)]
+        spoiled, mended = ([(was != now, case) for was, now, case in flips if was is right] for right in (True, False))
+        return [
+            count(len(some.places)),
+            estimate(estimates.mean(moves, some.cases), "mean"),
+            estimate(_rate(along, moves, some.cases, estimates), "share"),
+            estimate(blind, "share"),
+            *(count(sum(moved for moved, _ in side)) for side in (spoiled, mended)),
+            *(estimate(estimates.share_of(side), "share") for side in (spoiled, mended)),
         ]
-        lines.append(_line(entrant, arena, cells))
-    if not lines:
-        return None
+
     columns = (
         Column(key="n", title="debates", about="that had a round after the openings"),
         Column(key="moves", title="moves", about="changes of an agent's leading outcome, for each debate"),
@@ -85,18 +72,12 @@ def harm_table(arena: Arena, estimates: Estimates) -> Table | None:
         Column(key="agents_harmed_share", title="harmed %", better="less", about="of the turns after a right one"),
         Column(key="agents_mended_share", title="mended %", better="more", about="of the turns after a wrong one"),
     )
-    return Table(
-        key="harm",
-        title="Harm: what debate does to the agents",
-        columns=columns,
-        lines=tuple(lines),
-        notes=(
-            "Every agent's leading outcome from round to round; intervals by case. The answer itself: `From opening to end`.",
-        ),
-    )
+    note = "Every agent's leading outcome from round to round; intervals by case. The answer itself: `From opening to end`."
+    lines = by_method(arena, cells, debaters(arena))
+    return table("harm", "Harm: what debate does to the agents", columns, lines, note)
 
 
-def _rate(above: Sequence[float], below: Sequence[float], cases: Sequence[Hashable], estimates: Estimates) -> Interval:
+def _rate(above: Sequence[float], below: Sequence[float], cases: Sequence[Hashable], estimates: Estimates) -> Estimate:
     """Σ above / Σ below, undefined where nothing moved."""
     keep = [i for i, n in enumerate(below) if n]
     return estimates.ratio([above[i] for i in keep], [below[i] for i in keep], [cases[i] for i in keep])
@@ -130,29 +111,18 @@ def _flips(answer: Answered) -> list[tuple[bool, bool]]:
 
 def hollow_table(arena: Arena, estimates: Estimates) -> Table | None:
     """Of the debates that came to agree: how many consensuses are hollow, and which of them are right."""
-    lines = []
-    for entrant in debaters(arena):
-        agreed = []
-        for place in sorted(entrant.answers):
-            answer = entrant.answers[place]
-            rounds = _leads(answer)
-            if answer.row.harm is None or answer.row.gold is None or not rounds:
-                continue
-            if len(set(rounds[0].values())) > 1 and len(set(rounds[-1].values())) == 1:
-                agreed.append((answer.row.harm.hollow, float(answer.scored.correct is True), place.case))
-        if not agreed:
-            continue
-        parts = {hollow: [(right, case) for is_, right, case in agreed if is_ is hollow] for hollow in (True, False)}
-        shares = [
-            estimate(estimates.share([x for x, _ in parts[hollow]], [c for _, c in parts[hollow]]), "share")
-            for hollow in (True, False)
+
+    def cells(entrant: Entrant) -> list[Cell] | None:
+        some = entrant.picked(lambda a: a.row.harm is not None and a.row.gold is not None and _came_to_agree(a))
+        agreed = [
+            (a.row.harm is not None and a.row.harm.hollow, a.scored.correct is True, case)
+            for a, case in zip(some.answers, some.cases, strict=True)
         ]
-        rate = estimates.share([float(h) for h, _, _ in agreed], [c for _, _, c in agreed])
-        lines.append(
-            _line(entrant, arena, [count(len(agreed)), estimate(rate, "share"), count(len(parts[True])), *shares])
-        )
-    if not lines:
-        return None
+        parts = [[(right, case) for is_, right, case in agreed if is_ is hollow] for hollow in (True, False)]
+        shares = [estimate(estimates.share_of(part), "share") for part in parts]
+        rate = estimate(estimates.share_of([(hollow, case) for hollow, _, case in agreed]), "share")
+        return [count(len(agreed)), rate, count(len(parts[0])), *shares] if agreed else None
+
     columns = (
         Column(
             key="agreed",
@@ -164,70 +134,59 @@ def hollow_table(arena: Arena, estimates: Estimates) -> Table | None:
         Column(key="acc1:hollow", title="right if hollow %", better="more"),
         Column(key="acc1:solid", title="right if solid %", better="more"),
     )
-    return Table(key="hollow", title="Harm: hollow consensus", columns=columns, lines=tuple(lines))
+    return table("hollow", "Harm: hollow consensus", columns, by_method(arena, cells, debaters(arena)))
+
+
+def _came_to_agree(answer: Answered) -> bool:
+    rounds = _leads(answer)
+    return bool(rounds) and len(set(rounds[0].values())) > 1 and len(set(rounds[-1].values())) == 1
 
 
 def seat_table(arena: Arena, estimates: Estimates) -> Table | None:
     """Whose opening becomes the answer, by seat."""
-    lines = []
-    for entrant in debaters(arena):
-        found = []
-        for place in sorted(entrant.answers):
-            answer = entrant.answers[place]
-            opening = [y for y in _leads(answer)[0].values() if y is not None] if answer.row.course else []
-            if len(set(opening)) > 1 and answer.scored.answer in opening:
-                wins = [float(y == answer.scored.answer) for y in opening]
-                found.append(((wins[0], wins[-1], math.fsum(wins) / len(wins)), place.case))
+
+    def cells(entrant: Entrant) -> list[Cell] | None:
+        found = [
+            ([float(y == answer.scored.answer) for y in opening], place.case)
+            for place, answer in sorted(entrant.answers.items(), key=lambda pair: pair[0])
+            if answer.row.course
+            and len(set(opening := [y for y in _leads(answer)[0].values() if y is not None])) > 1
+            and answer.scored.answer in opening
+        ]
         if not found:
-            continue
-        cases = [case for _, case in found]
-        shares = [estimate(estimates.share([wins[i] for wins, _ in found], cases), "share") for i in (0, 1)]
-        mean = estimate(estimates.mean([wins[2] for wins, _ in found], cases), "share")
-        lines.append(_line(entrant, arena, [count(len(found)), *shares, mean]))
-    if not lines:
-        return None
+            return None
+        ends = [estimate(estimates.share_of([(wins[i], case) for wins, case in found]), "share") for i in (0, -1)]
+        mean = estimates.mean([math.fsum(wins) / len(wins) for wins, _ in found], [case for _, case in found])
+        return [count(len(found)), *ends, estimate(mean, "share")]
+
     columns = (
         Column(key="n", title="debates", about="whose openings differ and whose answer is one of them"),
         Column(key="first_seat", title="first seat's %", about="share whose answer is what the first seat opened with"),
         Column(key="last_seat", title="last seat's %"),
         Column(key="any_seat", title="mean seat %", about="what a seat wins by chance"),
     )
-    return Table(
-        key="seats",
-        title="Harm: whose opening wins",
-        columns=columns,
-        lines=tuple(lines),
-        notes=(
-            "Seats are held by different agents, so a row alone says who is right more often. What order does is the difference "
-            "between `sequential` and `maci`, which have the same seats.",
-        ),
+    note = (
+        "Seats are held by different agents, so a row alone says who is right more often. What order does is the difference "
+        "between `sequential` and `maci`, which have the same seats."
     )
+    return table("seats", "Harm: whose opening wins", columns, by_method(arena, cells, debaters(arena)), note)
 
 
 def rollback_table(arena: Arena, estimates: Estimates) -> Table | None:
     """What falling back to the round-0 vote would have gained, for debates that did not."""
-    lines = []
-    for entrant in debaters(arena):
-        places = [
-            p
-            for p in sorted(entrant.answers)
-            if entrant.answers[p].row.harm is not None
-            and entrant.answers[p].row.gold is not None
-            and entrant.use != "maci_rollback"
-        ]
-        if not places:
-            continue
-        cases = [p.case for p in places]
-        cells = [count(len(places)), count(sum(_left(entrant.answers[p]) for p in places))]
+
+    def cells(entrant: Entrant) -> list[Cell] | None:
+        some = entrant.picked(lambda a: a.row.harm is not None and a.row.gold is not None)
+        if entrant.use == "maci_rollback" or not some.places:
+            return None
+        found = [count(len(some.places)), count(sum(map(_left, some.answers)))]
         for equal in (False, True):
-            gains = [_gain(entrant.answers[p], equal) for p in places]
-            back = [g for g in gains if g is not None]
-            cells.append(count(len(back)))
-            change = estimates.mean_difference(np.array([g or 0.0 for g in gains]), cases)
-            cells.append(estimate(bounded(change, len(set(cases)), 1.0), "points"))
-        lines.append(_line(entrant, arena, cells))
-    if not lines:
-        return None
+            gains = [_gain(answer, equal) for answer in some.answers]
+            change = estimates.mean_difference(np.array([g or 0.0 for g in gains]), some.cases)
+            gain = estimate(bounded(change, len(set(some.cases)), 1.0), "points")
+            found += [count(sum(g is not None for g in gains)), gain]
+        return found
+
     columns = (
         Column(key="n", title="debates"),
         Column(key="left", title="left round 0", about="answers that are not the round-0 vote"),
@@ -241,15 +200,9 @@ def rollback_table(arena: Arena, estimates: Estimates) -> Table | None:
         Column(key="unearned", title="no better", about="with no more admitted evidence than the round-0 vote"),
         Column(key="unearned_gain", title="gain", better="more"),
     )
-    return Table(
-        key="rollback",
-        title="Harm: falling back to the round-0 vote",
-        columns=columns,
-        lines=tuple(lines),
-        notes=(
-            "`harm.rollback` = worse or unearned. Admitted evidence: distinct spans cited for an outcome, each at its best CRIT.",
-        ),
-    )
+    note = "`harm.rollback` = worse or unearned. Admitted evidence: distinct spans cited for an outcome, each at its best CRIT."
+    lines = by_method(arena, cells, debaters(arena))
+    return table("rollback", "Harm: falling back to the round-0 vote", columns, lines, note)
 
 
 def _left(answer: Answered) -> bool:

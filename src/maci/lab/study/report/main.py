@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from maci.calibration.stats.estimate import estimate
 from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Answered, Arena
-from maci.lab.study.report.estimates import Estimates
-from maci.lab.study.report.model import Cell, Column, Kind, Line, Section, Table, count, estimate, number
-from maci.lab.study.report.parts import answers_of, line_of, printed_line, widened
-from maci.render.charts import Chart, Point, Series
+from maci.lab.study.report.estimates import Estimates, point
+from maci.lab.study.report.parts import line_of, printed_line, table, widened
+from maci.render.charts import Chart, Series
+from maci.render.report import Cell, Column, Kind, Line, Section, Table, count, number
 
 _QUALITY: tuple[tuple[str, str, str, Kind], ...] = (
     ("acc1", "Acc@1 %", "more", "share"),
@@ -93,30 +95,23 @@ def main_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart]:
     kinds: dict[str, Kind] = {**{key: kind for key, _, _, kind in _QUALITY}, **{key: kind for key, _, kind in _COST}}
     lines, points = [], []
     printed = _printed(arena)
+    measured = [key for key, _, _, _ in _QUALITY if key != "ece_calibrated"]
+    drawn = ("tokens", "calls", "rounds")
     for entrant in arena.entrants:
-        answers, cases = answers_of(entrant)
-        scored = [a.scored for a in answers]
-        cells = [count(len(answers))]
-        measured = [key for key, _, _, _ in _QUALITY if key != "ece_calibrated"]
-        found = dict(zip(measured, estimates.metrics(measured, scored, cases), strict=True))
-        found["ece_calibrated"] = estimates.calibrated_ece(scored, cases)
-        cells += [estimate(found[key], kind) for key, _, _, kind in _QUALITY]
-        spent = [_spent(a) for a in answers]
+        some = entrant.picked()
+        found = dict(zip(measured, estimates.metrics(measured, some.scored, some.cases), strict=True))
+        found["ece_calibrated"] = estimates.calibrated_ece(some.scored, some.cases)
+        spent = [_spent(a) for a in some.answers]
         costs = {key: [s[key] for s in spent] for key, _, _ in _COST}
-        drawn = ("tokens", "calls", "rounds")
-        means = dict(zip(drawn, estimates.means([costs[key] for key in drawn], cases), strict=True))
-        for key, _, kind in _COST:
-            values = costs[key]
-            plain = number(sum(values) / len(values) if values else None, kind, len(values))
-            cells.append(estimate(means[key], kind) if key in means else plain)
-        cells.append(count(entrant.unscored))
-        lines.append(line_of(arena, entrant, cells))
-        accuracy, tokens = cells[1], cells[1 + len(_QUALITY)]
-        if isinstance(accuracy.value, float) and isinstance(tokens.value, float) and tokens.value > 0:
-            point = Point(
-                x=tokens.value, y=accuracy.value, low=accuracy.low, high=accuracy.high, n=accuracy.n, label=entrant.name
-            )
-            points.append(Series(name=entrant.name, points=(point,), reference=entrant.name == arena.reference))
+        found |= dict(zip(drawn, estimates.means([costs[key] for key in drawn], some.cases), strict=True))
+        plain = {key: number(sum(x) / len(x) if x else None, kinds[key], len(x)) for key, x in costs.items()}
+        keys = [key for key, *_ in (*_QUALITY, *_COST)]
+        cells = [estimate(found[key], kinds[key]) if key in found else plain[key] for key in keys]
+        lines.append(line_of(arena, entrant, [count(len(spent)), *cells, count(entrant.unscored)]))
+        accuracy, tokens = found["acc1"], found["tokens"]
+        if accuracy.defined and tokens.value > 0:
+            mark = replace(point(tokens.value, accuracy), label=entrant.name)
+            points.append(Series(name=entrant.name, points=(mark,), reference=entrant.name == arena.reference))
         if entrant.name in printed:
             lines.append(printed_line(printed[entrant.name], columns, kinds))
     notes = [
@@ -146,9 +141,7 @@ def main_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart]:
         y="Acc@1 %",
         series=tuple(points),
     )
-    return Table(
-        key="main", title="Main results", columns=tuple(columns), lines=tuple(lines), notes=tuple(notes)
-    ), chart
+    return table("main", "Main results", columns, lines, *notes), chart
 
 
 def overview(sections: Sequence[Section]) -> Table | None:
@@ -172,4 +165,4 @@ def overview(sections: Sequence[Section]) -> Table | None:
         notes.append(
             "Constrained against free-text outcomes in the paper: 95–97 % against 73–78 % (other data, LLM agents)."
         )
-    return Table(key="overview", title="Accuracy by data set", columns=columns, lines=tuple(lines), notes=tuple(notes))
+    return table("overview", "Accuracy by data set", columns, lines, *notes)

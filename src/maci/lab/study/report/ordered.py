@@ -7,17 +7,19 @@ D and R are the raters, S the answer (its top outcome); each is put on the neare
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from maci.calibration.stats.estimate import estimate
 from maci.lab.study.metrics import Scored, score
 from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Arena, Entrant, Place
 from maci.lab.study.report.estimates import Estimates
-from maci.lab.study.report.model import Cell, Column, Kind, Line, Table, count, estimate, number, show, show_value, text
+from maci.lab.study.report.parts import by_method, line_of, printed_line, table
 from maci.lab.study.rows import Row
 from maci.moderator.belief import Vector
+from maci.render.report import Cell, Column, Line, Table, count, show, show_value, text
 
 NEUTRAL = "always neutral"
 
@@ -39,79 +41,63 @@ def ordered_table(arena: Arena, estimates: Estimates) -> Table | None:
     if not rows:
         return None
     raters = list(dict.fromkeys(name for place in sorted(rows) for name in rows[place].raters))
-    keys = ["mad", *(f"mad:{name}" for name in raters), *(["partisan_gap"] if len(raters) > 1 else [])]
-    columns = [
-        Column(
-            key="mad",
-            title="from centre",
-            about="mean |E − centre|; `neutral` always scores 0, so it is no merit by itself",
-        ),
-        *(
-            Column(key=f"mad:{name}", title=f"from {name}", better="less", about="mean |E − what the rater said|")
-            for name in raters
-        ),
-    ]
-    if len(raters) > 1:
-        columns.append(
-            Column(
-                key="partisan_gap",
-                title="partisan gap",
-                better="less",
-                about="largest less smallest distance to a rater",
-            )
-        )
-    if raters:
-        columns.append(
-            Column(
-                key="raters_difference",
-                title=f"raters: {arena.reference} less it",
-                about="difference of the mean distance to all raters; below 0 the reference is nearer to them",
-            )
-        )
-    columns.append(Column(key="acc1", title="Acc@1 %", better="more"))
-    neutral = {place: _neutral(row) for place, row in rows.items()}
+    gap = ["partisan_gap"] if len(raters) > 1 else []
+    keys = ["mad", *(f"mad:{name}" for name in raters), *gap]
+    columns = list(_columns(arena.reference, raters))
     ours = {p: a.scored for p, a in arena.home.answers.items() if p in rows}
 
-    def line(name: str, own: dict[Place, Scored], source: str) -> Line:
+    def cells(own: Mapping[Place, Scored], *, home: bool = False) -> tuple[Cell, ...]:
         places = sorted(own)
         scored, cases = [own[p] for p in places], [p.case for p in places]
-        cells = [estimate(estimates.metric(key, scored, cases)) for key in keys]
-        if raters:
-            shared = sorted(own.keys() & ours.keys())
-            if source == "reference" or not shared:
-                cells.append(text("") if source == "reference" else Cell(kind="signed"))
-            else:
-                d = _from_raters([ours[p] for p in shared]) - _from_raters([own[p] for p in shared])
-                found = estimates.mean_difference(d, [p.case for p in shared])
-                cells.append(estimate(found, "signed"))
-        cells.append(estimate(estimates.metric("acc1", scored, cases), "share"))
-        return Line(
-            name=name,
-            cells=tuple(cells),
-            source="reference" if source == "reference" else "baseline" if source == "baseline" else "ours",
-        )
+        found = [estimate(estimates.metric(key, scored, cases)) for key in keys]
+        shared = [p for p in places if p in ours]
+        if raters and (home or not shared):
+            found.append(text("") if home else Cell(kind="signed"))
+        elif raters:
+            d = _from_raters([ours[p] for p in shared]) - _from_raters([own[p] for p in shared])
+            found.append(estimate(estimates.mean_difference(d, [p.case for p in shared]), "signed"))
+        return (*found, estimate(estimates.metric("acc1", scored, cases), "share"))
 
     lines = []
     for entrant in arena.entrants:
         own = {p: a.scored for p, a in entrant.answers.items() if p in rows}
         if own:
-            lines.append(line(entrant.name, own, "reference" if entrant.name == arena.reference else "ours"))
-            if arena.paper == "G2" and (printed := _printed(entrant.use)) is not None:
-                lines.append(_paper(printed, columns))
-    lines.append(line(NEUTRAL, neutral, "baseline"))
+            lines.append(line_of(arena, entrant, cells(own, home=entrant.name == arena.reference)))
+            printed = paper.NEWS.get(entrant.use) or paper.NEWS_ABLATIONS.get(entrant.use)
+            if arena.paper == "G2" and printed is not None:
+                lines.append(printed_line(printed, columns, {}))
+    neutral = {place: _neutral(row) for place, row in rows.items()}
+    lines.append(Line(name=NEUTRAL, cells=cells(neutral), source="baseline"))
     lines += [x for x in _raters(rows, raters, columns, estimates) if arena.paper == "G2" or x.source != "paper"]
     notes = (
         "Of the answers as given, not calibrated: softening pulls every answer to the middle. Distances are in steps of the scale.",
         "Distance from the centre is no accuracy: read it only beside `always neutral`, which has distance 0 without reading anything.",
         *((paper.NOTE,) if arena.paper == "G2" else ()),
     )
-    return Table(key="ordered", title="Distances on the scale", columns=tuple(columns), lines=tuple(lines), notes=notes)
+    return table("ordered", "Distances on the scale", columns, lines, *notes)
 
 
-def ordered_words(table: Table, reference: str) -> str:
+def _columns(reference: str, raters: Sequence[str]) -> Iterator[Column]:
+    yield Column(
+        key="mad",
+        title="from centre",
+        about="mean |E − centre|; `neutral` always scores 0, so it is no merit by itself",
+    )
+    for name in raters:
+        yield Column(key=f"mad:{name}", title=f"from {name}", better="less", about="mean |E − what the rater said|")
+    if len(raters) > 1:
+        about = "largest less smallest distance to a rater"
+        yield Column(key="partisan_gap", title="partisan gap", better="less", about=about)
+    if raters:
+        about = "difference of the mean distance to all raters; below 0 the reference is nearer to them"
+        yield Column(key="raters_difference", title=f"raters: {reference} less it", about=about)
+    yield Column(key="acc1", title="Acc@1 %", better="more")
+
+
+def ordered_words(found: Table, reference: str) -> str:
     """What an answer that reads nothing would have scored."""
     cells = dict(
-        zip((c.key for c in table.columns), next(x for x in table.lines if x.name == NEUTRAL).cells, strict=True)
+        zip((c.key for c in found.columns), next(x for x in found.lines if x.name == NEUTRAL).cells, strict=True)
     )
     words = f"Answering neutral always has distance 0 from the centre and is right in {show_value(cells['acc1'])} % of these cases"
     gap = cells.get("raters_difference")
@@ -126,18 +112,6 @@ def ordered_words(table: Table, reference: str) -> str:
 def _from_raters(scored: Sequence[Scored]) -> Vector:
     found = [float(np.mean(list(s.from_raters.values()))) if s.from_raters else float("nan") for s in scored]
     return np.array(found, dtype=float)
-
-
-def _printed(use: str) -> paper.Printed | None:
-    return paper.NEWS.get(use) or paper.NEWS_ABLATIONS.get(use)
-
-
-def _paper(printed: paper.Printed, columns: Sequence[Column]) -> Line:
-    cells = []
-    for column in columns:
-        figure = printed.figures.get(column.key)
-        cells.append(number(figure if isinstance(figure, float) else None))
-    return Line(name=f"paper: {printed.name}", cells=tuple(cells), source="paper")
 
 
 def _raters(
@@ -162,7 +136,7 @@ def _raters(
         lines.append(Line(name=name, cells=tuple(cells), source="baseline"))
         side = "rater D" if "democrat" in who else "rater R" if "republican" in who else "raters" if who == name else ""
         if side in paper.NEWS:
-            lines.append(_paper(paper.NEWS[side], columns))
+            lines.append(printed_line(paper.NEWS[side], columns, {}))
     return lines
 
 
@@ -215,51 +189,39 @@ def distance_table(arena: Arena, estimates: Estimates) -> Table | None:
         ),
     )
     ours = arena.home.answers
-    lines = []
-    for entrant in arena.entrants:
-        places = [p for p in sorted(entrant.answers) if len(entrant.answers[p].row.raters) == 2]
-        if not places:
-            continue
-        cases = [p.case for p in places]
-        apart = [_apart(entrant.answers[p].row, entrant.answers[p].scored.answer) for p in places]
-        means = estimates.means([[x[i] for x in apart] for i in range(3)], cases)
-        between = estimates.share([float(dr == ds + sr) for dr, ds, sr in apart], cases)
-        home = entrant.name == arena.reference
-        both = [p for p in places if p in ours]
-        moved = [_steps(entrant.answers[p].scored.answer, ours[p].scored.answer, entrant.answers[p].row) for p in both]
-        gap = text("") if home else estimate(estimates.mean([float(x) for x in moved], [p.case for p in both]))
-        cells = (count(len(places)), *map(estimate, means), estimate(between, "share"), gap)
-        lines.append(Line(name=entrant.name, cells=cells, source="reference" if home else "ours"))
-    lines.append(_always_neutral(arena, estimates))
+
+    def cells(entrant: Entrant) -> list[Cell] | None:
+        some = entrant.picked(lambda a: len(a.row.raters) == 2)
+        if not some.places:
+            return None
+        both = [(p, a) for p, a in zip(some.places, some.answers, strict=True) if p in ours]
+        moved = [float(_steps(a.scored.answer, ours[p].scored.answer, a.row)) for p, a in both]
+        gap = estimate(estimates.mean(moved, [p.case for p, _ in both]))
+        apart = [_apart(a.row, a.scored.answer) for a in some.answers]
+        return [*_distances(apart, some.cases, estimates), text("") if entrant.name == arena.reference else gap]
+
+    rows = _usable(arena)
+    places = sorted(rows)
+    centre = [nearest((min(x) + max(x)) / 2, rows[p].positions) for p in places if (x := rows[p].positions.values())]
+    neutral = [_apart(rows[p], y) for p, y in zip(places, centre, strict=True)]
+    always = (*_distances(neutral, [p.case for p in places], estimates), text(""))
+    lines = [*by_method(arena, cells), Line(name=NEUTRAL, cells=always, source="baseline")]
     if arena.paper == "G2":
-        kinds: dict[str, Kind] = {"distance:n": "count"}
-        for one in paper.DISTANCES:
-            cells = tuple(number(_figure(one.figures.get(c.key)), kinds.get(c.key, "number")) for c in columns)
-            lines.append(Line(name=f"paper: {one.name}", cells=cells, source="paper"))
-    d, r = next(iter(_usable(arena).values())).raters
+        lines += [printed_line(one, columns, {"distance:n": "count"}) for one in paper.DISTANCES]
+    d, r = next(iter(rows.values())).raters
     notes = (
         f"D is {d}, R is {r}, S the answer's top outcome; steps of the scale. One-shot answers are those of `single`.",
         "An answer that is always neutral lies between any two raters on different sides; read the distances beside its line.",
         *((paper.DISTANCE_NOTE, paper.NOTE) if arena.paper == "G2" else ()),
     )
-    title = "Distances to the raters: DR, DS, SR"
-    return Table(key="distances", title=title, columns=columns, lines=tuple(lines), notes=notes)
+    return table("distances", "Distances to the raters: DR, DS, SR", columns, lines, *notes)
 
 
-def _figure(value: float | str | None) -> float | None:
-    return value if isinstance(value, float) else None
-
-
-def _always_neutral(arena: Arena, estimates: Estimates) -> Line:
-    rows = _usable(arena)
-    places = sorted(rows)
-    centre = [nearest((min(x) + max(x)) / 2, rows[p].positions) for p in places if (x := rows[p].positions.values())]
-    apart = [_apart(rows[p], y) for p, y in zip(places, centre, strict=True)]
-    cases = [p.case for p in places]
+def _distances(apart: Sequence[tuple[int, int, int]], cases: Sequence[Hashable], estimates: Estimates) -> list[Cell]:
+    """How many, mean DR, DS and SR, and how often the answer lies between the raters."""
     means = estimates.means([[x[i] for x in apart] for i in range(3)], cases)
     between = estimates.share([float(dr == ds + sr) for dr, ds, sr in apart], cases)
-    cells = (count(len(places)), *map(estimate, means), estimate(between, "share"), text(""))
-    return Line(name="always neutral", cells=cells, source="baseline")
+    return [count(len(apart)), *map(estimate, means), estimate(between, "share")]
 
 
 def article_table(arena: Arena) -> Table | None:
@@ -276,22 +238,20 @@ def article_table(arena: Arena) -> Table | None:
         *(Column(key=k, title=k) for k in ("DR", "DS", "SR")),
         Column(key="data", title="source"),
     )
-    lines, total = [], [0, 0, 0]
+    lines = []
+    total = [0, 0, 0]
     for place in places[:MOST]:
         row, answer = rows[place], arena.home.answers[place].scored.answer
         apart = _apart(row, answer)
         total = [x + y for x, y in zip(total, apart, strict=True)]
         raters = [text(nearest(x, row.positions)) for x in row.raters.values()]
-        cells = [*raters, text(answer), *_shots(shots, place), *map(count, apart), text(row.group)]
-        lines.append(Line(name=place.item, cells=tuple(cells)))
+        said = [text(e.answers[place].scored.answer) if place in e.answers else Cell() for e in shots]
+        cells = (*raters, text(answer), *said, *map(count, apart), text(row.group))
+        lines.append(Line(name=place.item, cells=cells))
     blank = [text("") for _ in range(3 + len(shots))]
     lines.append(Line(name="Total", cells=(*blank, *map(count, total), text("")), source="baseline"))
     title = f"Article by article, {len(places[:MOST])} of {len(places)}, seed {first}"
-    notes = (
-        f"S is {arena.reference}. Articles in the order of their ids, which are hashes of their texts: none was chosen.",
+    note = (
+        f"S is {arena.reference}. Articles in the order of their ids, which are hashes of their texts: none was chosen."
     )
-    return Table(key="articles", title=title, first="Article", columns=columns, lines=tuple(lines), notes=notes)
-
-
-def _shots(shots: Sequence[Entrant], place: Place) -> list[Cell]:
-    return [text(e.answers[place].scored.answer) if place in e.answers else Cell() for e in shots]
+    return table("articles", title, columns, lines, note, first="Article")

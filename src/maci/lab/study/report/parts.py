@@ -7,13 +7,14 @@ What parts are worth: of the controller (ablations) and of the panel (its member
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from maci.calibration.stats.estimate import estimate
 from maci.lab.study.report import paper
-from maci.lab.study.report.arena import Answered, Arena, Case, Entrant
+from maci.lab.study.report.arena import Arena, Entrant
 from maci.lab.study.report.compare import Comparison
 from maci.lab.study.report.estimates import WIDENED
-from maci.lab.study.report.model import Cell, Column, Kind, Line, Table, estimate, number, text
+from maci.render.report import Cell, Column, Kind, Line, Table, number, text
 
 GLOSSARY = (
     ("Acc@1, Acc@3", "share of cases whose true outcome leads, or is among the first three"),
@@ -41,16 +42,33 @@ GLOSSARY = (
 )
 
 
-def answers_of(entrant: Entrant) -> tuple[list[Answered], list[Case]]:
-    """Its answers and their cases."""
-    places = sorted(entrant.answers)
-    return [entrant.answers[p] for p in places], [p.case for p in places]
-
-
 def line_of(arena: Arena, entrant: Entrant, cells: Sequence[Cell]) -> Line:
     """A method's line; the reference's is marked."""
     home = entrant.name == arena.reference
     return Line(name=entrant.name, cells=tuple(cells), source="reference" if home else "ours")
+
+
+def by_method(
+    arena: Arena, cells: Callable[[Entrant], Sequence[Cell] | None], entrants: Sequence[Entrant] | None = None
+) -> list[Line]:
+    """A line for each method that has cells."""
+    chosen = arena.entrants if entrants is None else entrants
+    return [line_of(arena, e, found) for e in chosen if (found := cells(e)) is not None]
+
+
+def table(
+    key: str,
+    title: str,
+    columns: Sequence[Column],
+    lines: Sequence[Line],
+    *notes: str,
+    first: str = "Method",
+    folded: bool = False,
+) -> Table:
+    """A table; one without lines is left out of the report."""
+    return Table(
+        key=key, title=title, first=first, columns=tuple(columns), lines=tuple(lines), notes=notes, folded=folded
+    )
 
 
 def printed_line(printed: paper.Printed, columns: Sequence[Column], kinds: Mapping[str, Kind]) -> Line:
@@ -96,40 +114,26 @@ def ablation_table(arena: Arena, found: Sequence[Comparison], main: Table) -> Ta
     printed = {"G1": paper.ABLATIONS, "G2": paper.NEWS_ABLATIONS}.get(arena.paper, {})
     home = own[arena.reference]
     blank = text("")
-    lines = [
-        Line(
-            name=arena.reference,
-            cells=(home.cells[at["acc1"]], blank, blank, home.cells[at["ece"]], blank, blank),
-            source="reference",
-        )
-    ]
+    lines = [line_of(arena, arena.home, (home.cells[at["acc1"]], blank, blank, home.cells[at["ece"]], blank, blank))]
     for c in some:
-        rise = Cell(kind="signed", n=c.ece.n)
+        e, line = c.ece, own[c.other]
+        rise = Cell(kind="signed", n=e.n)
         if c.cases:
-            rise = Cell(value=-c.ece.value, low=-c.ece.high, high=-c.ece.low, n=c.ece.n, kind="signed", how=c.ece.how)
-        line = own[c.other]
-        verdict = {
-            "beat": "the part helps",
-            "lost to": "better without it",
-            "cannot be told from": "no difference shown",
-        }
-        lines.append(
-            Line(
-                name=c.other,
-                cells=(
-                    line.cells[at["acc1"]],
-                    estimate(c.accuracy, "points"),
-                    number(c.p, "p"),
-                    line.cells[at["ece"]],
-                    rise,
-                    text(verdict.get(c.verdict, c.verdict)),
-                ),
-            )
-        )
+            rise = Cell(value=-e.value, low=-e.high, high=-e.low, n=e.n, kind="signed", how=e.how)
+        said = text(_ABLATED.get(c.verdict, c.verdict))
+        drop = (estimate(c.accuracy, "points"), number(c.p, "p"))
+        lines.append(Line(name=c.other, cells=(line.cells[at["acc1"]], *drop, line.cells[at["ece"]], rise, said)))
         if uses[c.other] in printed:
             lines.append(printed_line(printed[uses[c.other]], columns, kinds))
     notes = (paper.NOTE,) if any(line.source == "paper" for line in lines) else ()
-    return Table(key="ablations", title="Ablations", first="Variant", columns=columns, lines=tuple(lines), notes=notes)
+    return table("ablations", "Ablations", columns, lines, *notes, first="Variant")
+
+
+_ABLATED = {
+    "beat": "the part helps",
+    "lost to": "better without it",
+    "cannot be told from": "no difference shown",
+}
 
 
 def members_table(arena: Arena, found: Sequence[Comparison], main: Table) -> Table | None:
@@ -160,4 +164,4 @@ def members_table(arena: Arena, found: Sequence[Comparison], main: Table) -> Tab
         *((paper.NOTE,) if printed else ()),
         "A pair is a panel of two: run one study for each pair and give all folders to see them side by side.",
     )
-    return Table(key="pairs", title="The panel and its members", columns=columns, lines=tuple(lines), notes=notes)
+    return table("pairs", "The panel and its members", columns, lines, *notes)

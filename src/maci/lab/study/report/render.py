@@ -1,59 +1,61 @@
-"""The report as Markdown.
-
-For other programs: CSV with one row per method and metric, JSON with everything.
-
-A report in one of its formats.
-"""
+"""A study's report in one of its formats: the house's renderers, CSV with one row per method and metric, JSON with everything."""
 
 from __future__ import annotations
 
 import csv
-import dataclasses
 import io
 import json
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from maci.calibration.stats.estimate import as_json
 from maci.errors import InputError
-from maci.lab.study.report.html import to_html
-from maci.lab.study.report.latex import to_latex
-from maci.lab.study.report.model import Line, Report, Section, Table, show
-from maci.lab.study.report.terminal import to_text
-from maci.render.markdown import escape
+from maci.render.html import to_html
+from maci.render.latex import to_latex
+from maci.render.markdown import to_markdown
+from maci.render.report import Line, Report, Section, Table
+from maci.render.text import to_text
+
+MORE = (
+    "More tables (equal compute, ablations, members, evidence quality, groups, rounds, flips, signals, contentiousness, raters and "
+    "articles, judges' agreement, reliability, calibration): --full, --format md, "
+    "or --format html --out report.html with charts."
+)
+_FIRST: Mapping[str, frozenset[str]] = {
+    "main": frozenset({"n", "acc1", "ece", "ece_calibrated", "brier", "tokens", "rounds", "unscored"}),
+    "differences": frozenset(
+        {"verdict", "cases", "acc1_difference", "p_mcnemar_adjusted", "brier_difference", "token_ratio"}
+    ),
+    **{key: frozenset() for key in ("overview", "free", "variants", "distances", "trends")},
+    **{key: frozenset() for key in ("missing", "failure_counts", "failures")},
+}
+"""Tables of the short form, with the columns that stay; all of them where none is named."""
 
 
-def to_markdown(report: Report) -> str:
-    """GitHub's dialect; the reference in bold, the paper's lines in italics."""
-    parts = [f"# {escape(report.title)}", *(f"**{escape(line)}**" for line in report.verdict[:1])]
-    parts.append("\n".join(f"- {escape(line)}" for line in report.verdict[1:]))
-    parts += [f"> {escape(note)}" for note in report.notes]
-    parts += [part for section in report.sections for part in _section(section)]
-    if report.tables:
-        parts.append("## All data sets")
-        parts += [part for table in report.tables for part in _table(table)]
-    parts.append("## What this rests on")
-    parts.append("\n".join(f"- {escape(name)}: {escape(what)}" for name, what in report.facts))
-    if report.glossary:
-        parts += ["## Signs", "\n".join(f"- {escape(sign)}: {escape(what)}" for sign, what in report.glossary)]
-    return "\n\n".join(part for part in parts if part) + "\n"
+def brief(report: Report) -> Report:
+    """What one reads first."""
+    sections = tuple(replace(s, verdicts=_beside(s), tables=_first(s.tables)) for s in report.sections)
+    return replace(report, sections=sections, tables=_first(report.tables))
 
 
-def _section(section: Section) -> list[str]:
-    parts = [f"## {escape(section.title)}", "\n".join(f"- {escape(note)}" for note in section.notes)]
-    parts.append("\n".join(f"- {escape(line)}" for line in section.verdicts))
-    return parts + [part for table in section.tables for part in _table(table)]
+def _first(tables: Sequence[Table]) -> tuple[Table, ...]:
+    kept = [(table, _FIRST[table.key]) for table in tables if table.key in _FIRST]
+    return tuple(
+        table.only([i for i, c in enumerate(table.columns) if c.key in named or not named]) for table, named in kept
+    )
 
 
-def _table(table: Table) -> list[str]:
-    arrows = {"more": " ↑", "less": " ↓", "": ""}
-    head = [table.first, *(column.title + arrows[column.better] for column in table.columns)]
-    lines = ["| " + " | ".join(map(escape, head)) + " |", "|---|" + "---:|" * len(table.columns)]
-    for line in table.lines:
-        mark = {"reference": "**", "paper": "*"}.get(line.source, "")
-        name = f"{mark}{escape(line.name)}{mark}"
-        lines.append("| " + " | ".join([name, *(escape(show(cell)) for cell in line.cells)]) + " |")
-    return [f"### {escape(table.title)}", "\n".join(lines), "\n".join(f"- {escape(note)}" for note in table.notes)]
+def _beside(section: Section) -> tuple[str, ...]:
+    """Sentences that the table of differences does not say: it has a line for each of the first."""
+    compared = next((len(t.lines) for t in section.tables if t.key == "differences"), 0)
+    return section.verdicts[compared:]
+
+
+def on_terminal(report: Report, *, width: int = 120, plain: bool = True, full: bool = False) -> str:
+    """What one reads first, or with ``full`` all tables, all columns, all sentences."""
+    last = "" if full or not report.sections else MORE
+    return to_text(report if full else brief(report), width=width, plain=plain, last=last)
 
 
 CSV_COLUMNS = ("section", "method", "metric", "value", "low", "high", "n")
@@ -123,21 +125,11 @@ def _plain(value: float | str | None) -> Any:
 
 def to_json(report: Report) -> str:
     """Every table with its cells, every chart with its points; undefined is null."""
-    return json.dumps(_clean(dataclasses.asdict(report)), ensure_ascii=False, indent=1) + "\n"
-
-
-def _clean(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _clean(x) for key, x in value.items()}
-    if isinstance(value, list | tuple):
-        return [_clean(x) for x in value]
-    if isinstance(value, float):
-        return None if not math.isfinite(value) else round(value, 12)
-    return value
+    return json.dumps(as_json(report, 12), ensure_ascii=False, indent=1) + "\n"
 
 
 _BY_NAME: Mapping[str, Callable[[Report], str]] = {
-    "text": to_text,
+    "text": on_terminal,
     "md": to_markdown,
     "latex": to_latex,
     "html": to_html,
@@ -151,4 +143,4 @@ def render(report: Report, format: str, *, full: bool = False) -> str:
     """The document, ending in a line break. Text is what one reads first, or with ``full`` everything, as all other formats."""
     if format not in _BY_NAME:
         raise InputError(f"--format {format}: choose one of {', '.join(FORMATS)}")
-    return to_text(report, full=full) if format == "text" else _BY_NAME[format](report)
+    return on_terminal(report, full=full) if format == "text" else _BY_NAME[format](report)

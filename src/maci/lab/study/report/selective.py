@@ -6,24 +6,25 @@ Answering only where one is sure, and prediction sets: what a user's risk level 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 
-from maci.calibration.stats import Interval, bootstrap
+from maci.calibration.stats import Estimate, bootstrap
+from maci.calibration.stats.estimate import estimate
 from maci.lab.study.metrics import reliability
-from maci.lab.study.report.arena import Arena, Entrant, Place
-from maci.lab.study.report.estimates import Estimates, covering
+from maci.lab.study.report.arena import Arena, Entrant, Learner, Picked
+from maci.lab.study.report.estimates import Estimates, covering, point
 from maci.lab.study.report.gather import Gathered
-from maci.lab.study.report.model import Cell, Column, Line, Table, count, estimate, number, text
-from maci.lab.study.report.parts import answers_of
+from maci.lab.study.report.parts import line_of, table
 from maci.lab.study.rows import Row
 from maci.lab.study.trust import Sets, aurc_of, chosen, curve, learn, usual_range
 from maci.moderator.belief import Vector
 from maci.render.charts import Chart, Point, Series
+from maci.render.report import Cell, Column, Line, Table, count, number, text
 
 
-def reliability_table(arena: Arena) -> tuple[Table | None, Chart]:
+def reliability_table(arena: Arena) -> tuple[Table, Chart]:
     """How often the reference was right when it was so sure; all methods in the chart."""
     columns = (
         Column(key="n", title="n"),
@@ -34,16 +35,13 @@ def reliability_table(arena: Arena) -> tuple[Table | None, Chart]:
             about="Wilson interval; answers to one case under several seeds are not independent",
         ),
     )
-    series, lines = [], []
+    series, lines = [], list[Line]()
     for entrant in arena.entrants:
-        answers, _ = answers_of(entrant)
-        bars = [b for b in reliability([a.scored for a in answers]) if b.n]
+        bars = [b for b in reliability(entrant.picked().scored) if b.n]
         if not bars:
             continue
         home = entrant.name == arena.reference
-        points = tuple(
-            Point(x=b.confidence, y=b.accuracy.value, low=b.accuracy.low, high=b.accuracy.high, n=b.n) for b in bars
-        )
+        points = tuple(point(b.confidence, b.accuracy) for b in bars)
         series.append(Series(name=entrant.name, points=points, reference=home))
         if home:
             lines = [
@@ -62,24 +60,19 @@ def reliability_table(arena: Arena) -> tuple[Table | None, Chart]:
         y="right",
         series=tuple(sorted(series, key=lambda s: not s.reference)),
     )
-    if not lines:
-        return None, chart
-    title = f"Reliability of {arena.reference}"
-    return Table(key="reliability", title=title, first="Confidence", columns=columns, lines=tuple(lines)), chart
+    return table("reliability", f"Reliability of {arena.reference}", columns, lines, first="Confidence"), chart
 
 
 COVERAGES = (1.0, 0.9, 0.75, 0.5, 0.25)
 """Of the table; the figure has more."""
 PROMISED = (0.8, 0.9, 0.95)
-_Learner = tuple[str, int, str]
-"""Data, seed, method."""
 _DRAWS = 1000
 """Resamples of an area: each has to be ranked anew."""
 _FINE = tuple(x / 20 for x in range(1, 21))
 
 
-def _known(entrant: Entrant) -> list[Place]:
-    return [p for p in sorted(entrant.answers) if entrant.answers[p].scored.correct is not None]
+def _known(entrant: Entrant) -> Picked:
+    return entrant.picked(lambda answer: answer.scored.correct is not None)
 
 
 def _shown(arena: Arena) -> list[Entrant]:
@@ -101,23 +94,18 @@ def selective_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart] |
     """Accuracy of the surest answers, by how many are given."""
     lines, series = [], []
     for entrant in _shown(arena):
-        places = _known(entrant)
-        if len(places) < 4:
+        some = _known(entrant)
+        if len(some.places) < 4:
             continue
-        sure = np.array([entrant.answers[p].scored.confidence for p in places])
-        right = np.array([entrant.answers[p].scored.correct is True for p in places], dtype=float)
-        cases = [p.case for p in places]
-        cells = [count(len(places))]
-        for coverage in COVERAGES:
-            w = chosen(sure, coverage)
-            cells.append(estimate(_accuracy(w, right, cases, estimates), "share"))
-        area = bootstrap(
-            aurc_of(sure, right), len(places), estimates.rng(), groups=cases, resamples=min(_DRAWS, estimates.resamples)
-        )
-        cells.append(estimate(covering(area)))
-        home = entrant.name == arena.reference
-        lines.append(Line(name=entrant.name, cells=tuple(cells), source="reference" if home else "ours"))
+        sure = np.array([s.confidence for s in some.scored])
+        right = np.array([s.correct is True for s in some.scored], dtype=float)
+        given = [_accuracy(chosen(sure, coverage), right, some.cases, estimates) for coverage in COVERAGES]
+        draws = min(_DRAWS, estimates.resamples)
+        area = bootstrap(aurc_of(sure, right), len(right), estimates.rng(), groups=some.cases, resamples=draws)
+        cells = [count(len(right)), *(estimate(x, "share") for x in given), estimate(covering(area))]
+        lines.append(line_of(arena, entrant, cells))
         points = zip(_FINE, curve(sure, right, _FINE), strict=True)
+        home = entrant.name == arena.reference
         series.append(Series(name=entrant.name, points=tuple(Point(x=100 * x, y=y) for x, y in points), reference=home))
     if not lines:
         return None
@@ -134,16 +122,10 @@ def selective_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart] |
         ),
         Column(key="aurc", title="AURC", better="less", about="mean share of errors over all coverages; 0 is best"),
     )
-    table = Table(
-        key="selective",
-        title="Answering only where one is sure",
-        columns=columns,
-        lines=tuple(lines),
-        notes=(
-            "Acc@1 % of the answers with the highest calibrated confidence. Where confidence says nothing, every column is the same "
-            "and AURC is the share of errors. `maci debate --risk` makes this choice for one case.",
-            *_missing(arena),
-        ),
+    notes = (
+        "Acc@1 % of the answers with the highest calibrated confidence. Where confidence says nothing, every column is the same "
+        "and AURC is the share of errors. `maci debate --risk` makes this choice for one case.",
+        *_missing(arena),
     )
     chart = Chart(
         key="selective",
@@ -154,10 +136,10 @@ def selective_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart] |
         y="Acc@1 %",
         series=tuple(series),
     )
-    return table, chart
+    return table("selective", "Answering only where one is sure", columns, lines, *notes), chart
 
 
-def _accuracy(w: Vector, right: Vector, cases: Sequence[Hashable], estimates: Estimates) -> Interval:
+def _accuracy(w: Vector, right: Vector, cases: Sequence[Hashable], estimates: Estimates) -> Estimate:
     """Of the chosen answers; Wilson where all are alike."""
     keep = np.flatnonzero(w > 0)
     hit, by = right[keep], [cases[i] for i in keep.tolist()]
@@ -170,11 +152,11 @@ def conformal_table(study: Gathered, arena: Arena, estimates: Estimates) -> Tabl
     """Whether prediction sets hold the truth as often as promised, and how large they are."""
     lines = []
     for entrant in _shown(arena):
-        places = _known(entrant)
-        learnt = {key: learn(rows) for key, rows in _dev(study, entrant, places).items()}
-        if not places or not learnt or not any(len(sets.scores) for sets in learnt.values()):
+        some = _known(entrant)
+        learnt = {key: learn(rows) for key, rows in _dev(study, some).items()}
+        if not some.places or not learnt or not any(len(sets.scores) for sets in learnt.values()):
             continue
-        lines += [_line(entrant, places, learnt, promised, arena, estimates) for promised in PROMISED]
+        lines += [line_of(arena, entrant, _cells(some, learnt, promised, estimates)) for promised in PROMISED]
     if not lines:
         return None
     columns = (
@@ -189,62 +171,40 @@ def conformal_table(study: Gathered, arena: Arena, estimates: Estimates) -> Tabl
         Column(key="cases", title="calibrated on", about="dev cases the thresholds rest on, of each seed"),
         Column(key="score", title="score", about="nonconformity, chosen on the other half of dev"),
     )
-    return Table(
-        key="conformal",
-        title="Prediction sets",
-        columns=columns,
-        lines=tuple(lines),
-        notes=(
-            "Half of dev teaches T, ε and the score, the other half the thresholds, test is only counted. With too few cases for a "
-            "coverage the set holds every outcome. The promise is about cases like those of dev.",
-            *_missing(arena),
-        ),
+    notes = (
+        "Half of dev teaches T, ε and the score, the other half the thresholds, test is only counted. With too few cases for a "
+        "coverage the set holds every outcome. The promise is about cases like those of dev.",
+        *_missing(arena),
     )
+    return table("conformal", "Prediction sets", columns, lines, *notes)
 
 
-def _dev(study: Gathered, entrant: Entrant, places: Sequence[Place]) -> dict[_Learner, list[Row]]:
-    """Dev rows of everybody whose test answers the entrant has."""
-    wanted = {(p.data, p.seed, entrant.answers[p].row.method) for p in places}
-    found: dict[_Learner, list[Row]] = {key: [] for key in sorted(wanted)}
+def _dev(study: Gathered, some: Picked) -> dict[Learner, list[Row]]:
+    """Dev rows of everybody whose test answers these are."""
+    wanted = {Learner(p.data, p.seed, a.row.method) for p, a in zip(some.places, some.answers, strict=True)}
+    found: dict[Learner, list[Row]] = {key: [] for key in sorted(wanted)}
     for row in study.rows.values():
-        if row.part == "dev" and (key := (row.data, row.seed, row.method)) in found:
+        if row.part == "dev" and (key := Learner(row.data, row.seed, row.method)) in found:
             found[key].append(row)
     return found
 
 
-def _line(
-    entrant: Entrant,
-    places: Sequence[Place],
-    learnt: dict[_Learner, Sets],
-    promised: float,
-    arena: Arena,
-    estimates: Estimates,
-) -> Line:
-    hits, sizes, tested = [], [], dict.fromkeys(learnt, 0)
-    for place in places:
-        row = entrant.answers[place].row
-        key = (place.data, place.seed, row.method)
-        held = learnt[key].of(row.belief or {}, promised)
-        hits.append(float(row.gold in held))
-        sizes.append(float(len(held)))
-        tested[key] += 1
-    cases = [p.case for p in places]
+def _cells(some: Picked, learnt: Mapping[Learner, Sets], promised: float, estimates: Estimates) -> list[Cell]:
+    whose = [Learner(p.data, p.seed, a.row.method) for p, a in zip(some.places, some.answers, strict=True)]
+    held = [learnt[key].of(a.row.belief or {}, promised) for key, a in zip(whose, some.answers, strict=True)]
+    hits = [float(a.row.gold in labels) for a, labels in zip(some.answers, held, strict=True)]
     calibrated = [len(sets.scores) for sets in learnt.values()]
-    low, high = usual_range(calibrated, list(tested.values()), promised, estimates.rng())
-    found = estimates.share(hits, cases)
+    low, high = usual_range(calibrated, [whose.count(key) for key in learnt], promised, estimates.rng())
+    found = estimates.share(hits, some.cases)
     enough = all(not math.isinf(sets.limit(promised)) for sets in learnt.values())
     kept = "too few cases" if not enough else "kept" if found.value >= low else "NOT kept"
-    return Line(
-        name=entrant.name,
-        source="reference" if entrant.name == arena.reference else "ours",
-        cells=(
-            number(promised, "share"),
-            estimate(found, "share"),
-            Cell(value=f"{100 * low:.1f} to {100 * high:.1f}"),
-            text(kept),
-            estimate(estimates.mean(sizes, cases), "mean"),
-            estimate(estimates.share([float(s == 1) for s in sizes], cases), "share"),
-            text(", ".join(map(str, calibrated))),
-            text(", ".join(sorted({sets.score for sets in learnt.values()}))),
-        ),
-    )
+    return [
+        number(promised, "share"),
+        estimate(found, "share"),
+        text(f"{100 * low:.1f} to {100 * high:.1f}"),
+        text(kept),
+        estimate(estimates.mean([float(len(labels)) for labels in held], some.cases), "mean"),
+        estimate(estimates.share([float(len(labels) == 1) for labels in held], some.cases), "share"),
+        text(", ".join(map(str, calibrated))),
+        text(", ".join(sorted({sets.score for sets in learnt.values()}))),
+    ]

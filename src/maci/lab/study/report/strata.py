@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
+from maci.calibration.stats.estimate import estimate
 from maci.errors import InputError
 from maci.lab.study.report import paper
-from maci.lab.study.report.arena import Arena, Place
+from maci.lab.study.report.arena import Arena, Case, Entrant, Place
 from maci.lab.study.report.estimates import Estimates
-from maci.lab.study.report.model import Cell, Column, Line, Table, estimate, number, text
-from maci.lab.study.report.parts import line_of
+from maci.lab.study.report.parts import by_method, line_of, table
+from maci.render.report import Cell, Column, Line, Table, number, text
 
 
 def strata(values: Sequence[float | None], edges: Sequence[float] | None = None) -> tuple[str | None, ...]:
@@ -100,15 +101,7 @@ def group_table(arena: Arena, estimates: Estimates) -> Table | None:
     names = own if len(own) <= MOST + 1 else [*own[:MOST], REST]
     named = {place: name if name in names else REST for place, name in group.items()}
     sizes = Counter(name for _, name in {(place.case, name) for place, name in named.items()})
-    lines = []
-    for entrant in arena.entrants:
-        cells = []
-        for name in names:
-            places = [p for p in sorted(entrant.answers) if named.get(p) == name]
-            right = [entrant.answers[p].scored.correct for p in places]
-            values = [math.nan if r is None else float(r) for r in right]
-            cells.append(estimate(estimates.share(values, [p.case for p in places]), "share"))
-        lines.append(line_of(arena, entrant, cells))
+    lines = by_method(arena, lambda e: _right_in(e, named, names, estimates))
     columns = tuple(
         Column(key=f"acc1:group {name}", title=f"{name} ({sizes[name]})", better="more", about=f"{sizes[name]} cases")
         for name in names
@@ -118,7 +111,17 @@ def group_table(arena: Arena, estimates: Estimates) -> Table | None:
     ]
     if REST in names:
         notes.append(f"{len(own)} groups in all; those beyond the {MOST} largest are taken together.")
-    return Table(key="groups", title="Accuracy by group", columns=columns, lines=tuple(lines), notes=tuple(notes))
+    return table("groups", "Accuracy by group", columns, lines, *notes)
+
+
+def _right_in(entrant: Entrant, part: Mapping[Place, str], names: Sequence[str], estimates: Estimates) -> list[Cell]:
+    """Acc@1 of a method in each part of the cases."""
+    right: dict[str, list[tuple[float, Case]]] = {name: [] for name in names}
+    for place in sorted(entrant.answers):
+        if place in part:
+            correct = entrant.answers[place].scored.correct
+            right[part[place]].append((math.nan if correct is None else float(correct), place.case))
+    return [estimate(estimates.share_of(right[name]), "share") for name in names]
 
 
 _NAMES = ("low", "middle", "high")
@@ -152,15 +155,7 @@ def quality_table(arena: Arena, estimates: Estimates) -> Table | None:
         return None
     lines = []
     for entrant in arena.entrants:
-        cells: list[Cell] = []
-        for name in _NAMES:
-            places = [p for p in sorted(entrant.answers) if third.get(p) == name]
-            right = [entrant.answers[p].scored.correct for p in places]
-            values = [math.nan if r is None else float(r) for r in right]
-            found = estimates.share(values, [p.case for p in places])
-            cells.append(estimate(found, "share"))
-        home = entrant.name == arena.reference
-        lines.append(Line(name=entrant.name, cells=tuple(cells), source="reference" if home else "ours"))
+        lines.append(line_of(arena, entrant, _right_in(entrant, third, _NAMES, estimates)))
         if arena.paper == "G1" and entrant.use == "majority_vote" and not any(line.source == "paper" for line in lines):
             figures = tuple(number(paper.VOTES[name][1], "share") for name in _NAMES)
             lines.append(Line(name="paper: Majority vote (20)", cells=figures, source="paper"))
@@ -169,9 +164,7 @@ def quality_table(arena: Arena, estimates: Estimates) -> Table | None:
     if any(line.source == "paper" for line in lines):
         notes[0] = f"{notes[0][:-1]}; the paper cuts at 0.3 and 0.7."
         notes.append(f"{paper.NOTE} It quotes these vote figures elsewhere as its own method's.")
-    return Table(
-        key="quality", title="Accuracy by evidence quality", columns=columns, lines=tuple(lines), notes=tuple(notes)
-    )
+    return table("quality", "Accuracy by evidence quality", columns, lines, *notes)
 
 
 def agreement_table(arena: Arena) -> Table | None:
@@ -184,15 +177,8 @@ def agreement_table(arena: Arena) -> Table | None:
     for entrant in voters:
         places = sorted(p for p in entrant.answers if p in third)
         found = agreement([entrant.answers[p].row.agreement for p in places], [third[p] for p in places])
-        cells = []
-        for name in _NAMES:
-            one = found.get(name)
-            if one is None or not one.n:
-                cells.append(Cell(kind="share", n=0))
-            else:
-                mean, low, high = one.mean / 100, one.lower / 100, one.upper / 100
-                cells.append(Cell(value=mean, low=low, high=high, n=one.n, kind="share", how="quartiles"))
-        lines.append(Line(name=entrant.name, cells=tuple(cells)))
+        ranges = (found.get(name) for name in _NAMES)
+        lines.append(Line(name=entrant.name, cells=tuple(map(_quartiles, ranges))))
     if arena.paper == "G1":
         figures = tuple(text(paper.VOTES[name][0]) for name in _NAMES)
         lines.append(Line(name="paper: Majority vote (20)", cells=figures, source="paper"))
@@ -201,6 +187,11 @@ def agreement_table(arena: Arena) -> Table | None:
         f"Mean share of votes for the leading outcome in %, in brackets its quartiles (no confidence interval); Q₀ cut at {cuts}.",
         *((paper.NOTE,) if arena.paper == "G1" else ()),
     )
-    return Table(
-        key="agreement", title="Vote agreement by evidence quality", columns=columns, lines=tuple(lines), notes=notes
-    )
+    return table("agreement", "Vote agreement by evidence quality", columns, lines, *notes)
+
+
+def _quartiles(one: Stratum | None) -> Cell:
+    if one is None or not one.n:
+        return Cell(kind="share", n=0)
+    mean, low, high = one.mean / 100, one.lower / 100, one.upper / 100
+    return Cell(value=mean, low=low, high=high, n=one.n, kind="share", how="quartiles")

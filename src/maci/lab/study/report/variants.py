@@ -14,16 +14,17 @@ from typing import Any
 
 import numpy as np
 
+from maci.calibration.stats.estimate import estimate
 from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Arena, Entrant
 from maci.lab.study.report.compare import Comparison
 from maci.lab.study.report.estimates import Estimates, bounded
 from maci.lab.study.report.gather import Gathered
-from maci.lab.study.report.model import Cell, Column, Line, Table, count, estimate, number, text
-from maci.lab.study.report.parts import answers_of, line_of
+from maci.lab.study.report.parts import by_method, table
 from maci.lab.study.rows import Round
 from maci.moderator.belief import Vector
 from maci.moderator.divergence import cross_entropy, shared_information, wasserstein
+from maci.render.report import Cell, Column, Line, Table, count, number, text
 
 
 def variant_table(study: Gathered, arena: Arena, found: Sequence[Comparison], estimates: Estimates) -> Table | None:
@@ -36,27 +37,18 @@ def variant_table(study: Gathered, arena: Arena, found: Sequence[Comparison], es
     if len(others) < 2 or not any(known[e.name][1] != home[1] for e in others):
         return None
     by = {c.other: c for c in found}
-    lines = []
-    for entrant in others:
-        answers, cases = answers_of(entrant)
-        scored = [a.scored for a in answers]
-        accuracy, ece = estimates.metrics(["acc1", "ece"], scored, cases)
-        q0, rounds = estimates.means(
-            [[math.nan if a.row.q0 is None else a.row.q0 for a in answers], [a.row.rounds for a in answers]], cases
-        )
-        c = by.get(entrant.name)
-        same = _same(arena.home, entrant)
-        cells = [
-            text(_changed(known[entrant.name][1], home[1]) or "as the reference"),
-            estimate(accuracy, "share"),
-            text("") if c is None else estimate(c.accuracy, "points"),
-            number(None if c is None else c.p, "p") if c is not None else text(""),
-            text("") if c is None else number(same, "share"),
-            estimate(ece),
-            estimate(q0),
-            estimate(rounds, "mean"),
-        ]
-        lines.append(line_of(arena, entrant, cells))
+
+    def cells(entrant: Entrant) -> list[Cell]:
+        some, c = entrant.picked(), by.get(entrant.name)
+        accuracy, ece = estimates.metrics(["acc1", "ece"], some.scored, some.cases)
+        q0s = [math.nan if a.row.q0 is None else a.row.q0 for a in some.answers]
+        q0, rounds = estimates.means([q0s, [a.row.rounds for a in some.answers]], some.cases)
+        beside = [text("")] * 3
+        if c is not None:
+            beside = [estimate(c.accuracy, "points"), number(c.p, "p"), number(_same(arena.home, entrant), "share")]
+        changed = text(_changed(known[entrant.name][1], home[1]) or "as the reference")
+        return [changed, estimate(accuracy, "share"), *beside, estimate(ece), estimate(q0), estimate(rounds, "mean")]
+
     columns = (
         Column(key="note", title="setting", about="what differs from the reference"),
         Column(key="acc1", title="Acc@1 %", better="more"),
@@ -67,12 +59,12 @@ def variant_table(study: Gathered, arena: Arena, found: Sequence[Comparison], es
         Column(key="q0", title="Q₀", about="on another encoder's scale where the encoder differs"),
         Column(key="rounds", title="Rounds"),
     )
-    notes = (
+    note = (
         "Robust is what shows no difference here and gives the same answers. An interval that reaches far says that these cases are "
-        "too few to tell, not that nothing hangs on the setting.",
+        "too few to tell, not that nothing hangs on the setting."
     )
     title = f"{arena.reference} under other settings"
-    return Table(key="variants", title=title, first="Variant", columns=columns, lines=tuple(lines), notes=notes)
+    return table("variants", title, columns, by_method(arena, cells, others), note, first="Variant")
 
 
 def _settings(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,8 +120,7 @@ def free_table(fought: Sequence[tuple[Gathered, Arena]], estimates: Estimates) -
         cells = tuple(text(x) for listed, _ in pairs for x in ((*paper.FREE, "") if listed.paper else ("", "", "")))
         lines.append(Line(name="paper: MACI", cells=cells, source="paper"))
         notes.append(paper.NOTE)
-    title = "Constrained and free-text outcomes"
-    return Table(key="free", title=title, columns=tuple(columns), lines=tuple(lines), notes=tuple(notes))
+    return table("free", "Constrained and free-text outcomes", columns, lines, *notes)
 
 
 def _twins(study: Gathered, listed: Arena, open_: Arena) -> bool:
@@ -145,21 +136,17 @@ def _twins(study: Gathered, listed: Arena, open_: Arena) -> bool:
 
 
 def _cells(name: str, listed: Arena, open_: Arena, estimates: Estimates) -> list[Cell]:
-    found = [next((e for e in arena.entrants if e.name == name), None) for arena in (listed, open_)]
     right: list[dict[tuple[int, str], float]] = []
-    cells: list[Cell] = []
-    for entrant in found:
-        own = {} if entrant is None else entrant.answers
-        known = {(p.seed, p.item): float(a.scored.correct) for p, a in own.items() if a.scored.correct is not None}
-        right.append(known)
-        cells.append(
-            estimate(estimates.share([known[k] for k in sorted(known)], [k[1] for k in sorted(known)]), "share")
+    for arena in (listed, open_):
+        own = next((e.answers for e in arena.entrants if e.name == name), {})
+        right.append(
+            {(p.seed, p.item): float(a.scored.correct) for p, a in own.items() if a.scored.correct is not None}
         )
+    shares = [estimates.share_of([(known[k], k[1]) for k in sorted(known)]) for known in right]
     shared = sorted(right[0].keys() & right[1].keys())
-    d = np.array([right[1][k] - right[0][k] for k in shared])
-    cases = [item for _, item in shared]
-    cells.append(estimate(bounded(estimates.mean_difference(d, cases), len(set(cases)), 1.0), "points"))
-    return cells
+    d, cases = np.array([right[1][k] - right[0][k] for k in shared]), [item for _, item in shared]
+    change = bounded(estimates.mean_difference(d, cases), len(set(cases)), 1.0)
+    return [*(estimate(share, "share") for share in shares), estimate(change, "points")]
 
 
 SMOOTHING = 1e-6
@@ -188,28 +175,20 @@ def _on(order: Sequence[str], belief: Mapping[str, float]) -> Vector:
 
 def mitigation_table(study: Gathered, arena: Arena, estimates: Estimates) -> Table | None:
     """How far apart agents were at the opening and at the end, of every debate on a scale."""
-    lines = []
-    for entrant in arena.entrants:
-        places, found = [], []
-        for place in sorted(entrant.answers):
-            row = entrant.answers[place].row
-            if row.positions and len(row.course) > 1:
-                ends = gaps(row.course[0], row.positions), gaps(row.course[-1], row.positions)
-                if ends[0] is not None and ends[1] is not None:
-                    places.append(place)
-                    found.append((*ends[0], *ends[1]))
-        if not found:
-            continue
-        cases, values = [p.case for p in places], np.array(found)
-        means = estimates.means([values[:, i] for i in (0, 3, 1, 4, 2, 5)], cases)
-        change = estimates.mean_difference(values[:, 3] - values[:, 0], cases)
-        narrowed = estimates.share((values[:, 3] < values[:, 0] - 1e-9).astype(float), cases)
-        cells = (count(len(places)), *map(estimate, means[:2]), estimate(change, "signed"), estimate(narrowed, "share"))
-        home = entrant.name == arena.reference
-        more = tuple(map(estimate, means[2:]))
-        lines.append(Line(name=entrant.name, cells=(*cells, *more), source="reference" if home else "ours"))
-    if not lines:
-        return None
+
+    def cells(entrant: Entrant) -> list[Cell] | None:
+        some = entrant.picked(lambda a: bool(a.row.positions) and len(a.row.course) > 1)
+        ends = [[gaps(a.row.course[t], a.row.positions) for t in (0, -1)] for a in some.answers]
+        known = [i for i, (first, last) in enumerate(ends) if first is not None and last is not None]
+        if not known:
+            return None
+        cases, values = [some.cases[i] for i in known], np.array([ends[i] for i in known], dtype=float)
+        means = estimates.means([values[:, end, i] for i in range(3) for end in (0, 1)], cases)
+        first, last = values[:, 0, 0], values[:, 1, 0]
+        change = estimate(estimates.mean_difference(last - first, cases), "signed")
+        narrowed = estimate(estimates.share((last < first - 1e-9).astype(float), cases), "share")
+        return [count(len(known)), *map(estimate, means[:2]), change, narrowed, *map(estimate, means[2:])]
+
     columns = (
         Column(key="gap:n", title="n"),
         Column(key="gap:opening", title="W̃₁ opening", about="distance of the agents' beliefs, mean over pairs"),
@@ -226,8 +205,7 @@ def mitigation_table(study: Gathered, arena: Arena, estimates: Estimates) -> Tab
         "Agents that come together need not be right: read it beside accuracy and the distances to the raters.",
         "The paper draws these three signals and prints no figures of them.",
     )
-    title = "Bias mitigation: agents brought together"
-    return Table(key="mitigation", title=title, columns=columns, lines=tuple(lines), notes=notes)
+    return table("mitigation", "Bias mitigation: agents brought together", columns, by_method(arena, cells), *notes)
 
 
 def framings(study: Gathered) -> tuple[str, ...]:

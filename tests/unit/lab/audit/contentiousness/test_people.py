@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from maci.errors import InputError
-from maci.lab.audit.contentiousness.people import blind, guesses, read_guesses, write
+from maci.lab.audit.blind import write_blind
+from maci.lab.audit.contentiousness.people import FIELDS, blind, guesses, read_guesses
 from maci.lab.audit.contentiousness.plan import LEVELS, Sitting
 from maci.lab.audit.contentiousness.sample import Spoken
 from maci.lab.audit.contentiousness.style import style
@@ -30,7 +31,7 @@ def turns() -> list[Spoken]:
 @pytest.mark.parametrize("name", ["items.csv", "items.jsonl"])
 def test_a_file_for_people_tells_nothing_but_the_text(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
-    write(blind(turns(), seed=1), path)
+    write_blind(blind(turns(), seed=1), FIELDS, path)
     body = path.read_text(encoding="utf-8")
     assert "0.9" not in body and "stance" not in body and "agent-x" not in body and "seed" not in body
     rows = (
@@ -43,7 +44,7 @@ def test_a_file_for_people_tells_nothing_but_the_text(tmp_path: Path, name: str)
 
 def fill(path: Path, guess: dict[str, str]) -> Path:
     rows = [{**row, "guess": guess.get(row["text"], "")} for row in blind(turns(), seed=1)]
-    write(rows, path)
+    write_blind(rows, FIELDS, path)
     return path
 
 

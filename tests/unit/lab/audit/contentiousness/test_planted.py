@@ -13,11 +13,14 @@ from fake_house import FakeHouse
 from maci.agents.contentiousness import STANCES, tone
 from maci.errors import InputError
 from maci.lab.audit.contentiousness.plan import Sitting, play, recorded
-from maci.lab.audit.contentiousness.report import as_json, html, markdown, text
+from maci.lab.audit.contentiousness.report import build_report, record
 from maci.lab.audit.contentiousness.sample import Held, held
 from maci.lab.audit.contentiousness.trends import trend
 from maci.lab.audit.contentiousness.verdict import Findings, findings, judge
 from maci.llm.model import Message, Request
+from maci.render.html import to_html
+from maci.render.markdown import to_markdown
+from maci.render.text import to_text
 
 
 @pytest.fixture(scope="module")
@@ -141,11 +144,11 @@ def test_the_planted_model_reads_the_tone_from_the_prompt() -> None:
 
 def test_reports_say_the_same_in_every_form(moved: Findings) -> None:
     verdict = judge(moved)
-    plain, page = as_json(moved, verdict), html(moved, verdict, "planted")
+    plain, made = record(moved, verdict), build_report(moved, verdict, "planted")
     assert plain["verdict"] == "moves" and plain["auc"]["auc"]["value"] == moved.wording.auc.value  # type: ignore[union-attr]
-    for written in (text(moved, verdict, "planted"), markdown(moved, verdict, "planted"), page):
-        assert verdict.says in written and "guessed 0.9" in written
-    assert page.count("<figure") == 3
+    for written in (to_text(made), to_markdown(made), to_html(made)):
+        assert verdict.says in " ".join(written.split()) and "guessed 0.9" in written
+    assert to_html(made).count("<figure") == 3
 
 
 def test_two_debates_a_level_are_too_few_to_show_anything(tmp_path: Path) -> None:
@@ -162,8 +165,8 @@ def test_one_debate_a_level_has_figures_and_no_interval(tmp_path: Path) -> None:
     assert trend.within.value == trend.rho == pytest.approx(1.0) and np.isnan(trend.within.low) and trend.p == 1.0
     assert verdict.aspects[1].answer == "no effect shown"
     assert "undefined with one debate per level" in verdict.aspects[1].why and "[" not in verdict.aspects[1].why
-    assert as_json(found, verdict)["trends"]["d"]["step"]["low"] is None and "nan" not in html(
-        found, verdict, "planted"
+    assert record(found, verdict)["trends"]["d"]["step"]["low"] is None and "nan" not in to_html(
+        build_report(found, verdict, "planted")
     )
 
 

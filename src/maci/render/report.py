@@ -1,21 +1,34 @@
-"""The report as data: sections of tables with typed cells and of charts with points. Nothing here or above computes a figure anew."""
+"""A report as data: prose, tables of typed cells, charts of points. Studies, audits and ``maci verify`` build one; :mod:`.text`,
+:mod:`.html`, :mod:`.markdown` and :mod:`.latex` set it in type, and none of them computes a figure.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from maci.calibration.stats import Interval
 from maci.render.charts import Chart
 
-Kind = Literal["text", "share", "points", "number", "signed", "tokens", "count", "mean", "usd", "seconds", "p", "ratio"]
-"""How a value is written: share as per cent, points as signed per cent, tokens in thousands, a count without digits, ratio with ×."""
+Tone = Literal["good", "warn", "bad", "soft", ""]
+"""How good what is said is, in colour."""
+Kind = Literal[
+    "text", "share", "percent", "points", "number", "signed", "tokens", "count", "mean", "usd", "seconds", "p", "ratio",
+    "good", "warn", "bad", "soft",
+]  # fmt: skip
+"""How a value is written: share and percent as per cent, the latter with its sign; points as signed per cent, tokens in thousands, a
+count without digits, ratio with ×. The last four are words with a tone."""
 
 DASH = "–"
-_SCALE = {"share": 100.0, "points": 100.0, "tokens": 1e-3}
+WORDY = 24
+"""Characters from which a word is a sentence."""
+LAYOUT = {"layout": True}
+"""Of fields that say how something is shown and not what it is: they are in no JSON."""
+_SCALE = {"share": 100.0, "percent": 100.0, "points": 100.0, "tokens": 1e-3}
 _DIGITS = {
     "share": 1,
+    "percent": 1,
     "points": 1,
     "number": 3,
     "signed": 3,
@@ -58,17 +71,6 @@ def count(value: int) -> Cell:
     return Cell(value=value, kind="count")
 
 
-def estimate(found: Interval, kind: Kind = "number") -> Cell:
-    """A figure with its interval.
-
-    >>> show(estimate(Interval(0.733, 0.681, 0.78, 300, "BCa"), "share"))
-    '73.3 [68.1, 78.0]'
-    """
-    if math.isnan(found.value):
-        return Cell(n=found.n, kind=kind, how=found.how)
-    return Cell(value=found.value, low=found.low, high=found.high, n=found.n, kind=kind, how=found.how)
-
-
 def show(cell: Cell) -> str:
     """The cell in words: value and interval, with as many digits as the interval's width warrants.
 
@@ -84,7 +86,7 @@ def show(cell: Cell) -> str:
     if cell.low == cell.high == cell.value and cell.kind in ("mean", "tokens"):  # the same in every case
         return show_value(cell)
     digits = _digits(cell)
-    low, high = (_write(x, cell.kind, digits) for x in (cell.low, cell.high))
+    low, high = (_write(x, cell.kind, digits).removesuffix(" %") for x in (cell.low, cell.high))
     return f"{_write(cell.value, cell.kind, digits)} [{low}, {high}]"
 
 
@@ -119,7 +121,7 @@ def _write(value: float, kind: Kind, digits: int) -> str:
     written = f"{scaled:+.{digits}f}" if kind in ("points", "signed") else f"{scaled:,.{digits}f}"
     if float(written.replace(",", "")) == 0:  # no minus sign before a zero
         written = written.lstrip("+-")
-    return f"{written.replace('-', '−')}{'k' if kind == 'tokens' else ' ×' if kind == 'ratio' else ''}"
+    return written.replace("-", "−") + {"tokens": "k", "ratio": " ×", "percent": " %"}.get(kind, "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +133,16 @@ class Column:
     title: str
     better: Literal["more", "less", ""] = ""
     about: str = ""
+
+    @property
+    def head(self) -> str:
+        """The title, with an arrow to the better side."""
+        return self.title + {"more": " ↑", "less": " ↓", "": ""}[self.better]
+
+
+def columns(*titles: str) -> tuple[Column, ...]:
+    """Columns that need no more than a title."""
+    return tuple(Column(key=title, title=title) for title in titles)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,11 +165,23 @@ class Table:
     columns: tuple[Column, ...]
     lines: tuple[Line, ...]
     notes: tuple[str, ...] = ()
+    folded: bool = field(default=False, metadata=LAYOUT)
+    """A list to look things up in: a page folds it, a terminal shows its beginning."""
+
+    def wordy(self, column: int) -> bool:
+        """Whether a column holds sentences rather than figures."""
+        values = (line.cells[column].value for line in self.lines)
+        return any(isinstance(value, str) and len(value) > WORDY for value in values)
+
+    def only(self, columns: Sequence[int]) -> Table:
+        """The same with some of its columns."""
+        lines = tuple(replace(line, cells=tuple(line.cells[i] for i in columns)) for line in self.lines)
+        return replace(self, columns=tuple(self.columns[i] for i in columns), lines=lines)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One data set of one study, or all of its data sets together."""
+    """A part with a heading: what is said first, then charts and tables."""
 
     key: str
     title: str
@@ -173,12 +197,14 @@ class Report:
 
     title: str
     verdict: tuple[str, ...]
-    """Was debate, or the reference that does without, worth it here? First the question, then the answers."""
+    """What it comes to: the question or the answer in bold, then the rest."""
     facts: tuple[tuple[str, str], ...] = ()
-    """What it rests on: studies, cases, versions."""
+    """What it rests on: data, versions, seeds."""
     notes: tuple[str, ...] = ()
     sections: tuple[Section, ...] = ()
-    tables: tuple[Table, ...] = field(default=())
+    tables: tuple[Table, ...] = ()
     """What concerns all sections: failures, what is missing, calibrations."""
     glossary: tuple[tuple[str, str], ...] = ()
     """What the signs mean."""
+    tone: Tone = field(default="", metadata=LAYOUT)
+    """Of the first sentence of the verdict."""

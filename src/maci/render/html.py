@@ -1,15 +1,13 @@
-"""The report as one HTML page that needs nothing else: no network, no script to be readable, light or dark, wide or narrow."""
+"""A report as one HTML page that needs nothing else: no network, no script to be readable, light or dark, wide or narrow."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from maci.lab.study.report.model import Cell, Line, Report, Section, Table, show, show_value
 from maci.render.markup import Markup, document, el, join
+from maci.render.report import WORDY, Cell, Line, Report, Section, Table, show, show_value
 from maci.render.svg import figure
 
-_FOLDED = ("failures", "calibrations", "lessons")
-_ARROWS = {"more": " ↑", "less": " ↓", "": ""}
 _MEANING = {"more": "more is better", "less": "less is better", "": ""}
 
 
@@ -27,7 +25,7 @@ def to_html(report: Report, *, back: Sequence[tuple[str, str]] = ()) -> str:
         el(
             "header",
             el("h1", report.title),
-            el("div", (el("p", line) for line in report.verdict), class_="verdict"),
+            el("div", _verdict(report), class_="verdict"),
             _notes(report.notes),
             el("nav", contents, aria_label="Sections"),
         ),
@@ -35,6 +33,11 @@ def to_html(report: Report, *, back: Sequence[tuple[str, str]] = ()) -> str:
         el("footer", _named(report.facts), _named(report.glossary)),
         back=back,
     )
+
+
+def _verdict(report: Report) -> list[Markup]:
+    first, *rest = report.verdict
+    return [el("p", el("span", first, class_=report.tone) if report.tone else first), *(el("p", line) for line in rest)]
 
 
 def _named(pairs: Sequence[tuple[str, str]]) -> Markup:
@@ -66,7 +69,7 @@ def _table(table: Table, id: str) -> Markup:
         [
             el(
                 "th",
-                column.title + _ARROWS[column.better],
+                column.head,
                 scope="col",
                 title="; ".join(x for x in (column.about, _MEANING[column.better]) if x),
             )
@@ -76,7 +79,7 @@ def _table(table: Table, id: str) -> Markup:
     body = el("thead", el("tr", head)), el("tbody", map(_line, table.lines))
     whole = el("table", body, aria_labelledby=id, class_="sortable")
     grid = join(el("div", whole, class_="scroll", role="region", tabindex=0, aria_labelledby=id), _notes(table.notes))
-    if table.key in _FOLDED:
+    if table.folded:
         return el("details", el("summary", f"{table.title} ({len(table.lines)})", id=id), grid, class_="box")
     return join(el("h3", table.title, id=id), grid)
 
@@ -87,7 +90,8 @@ def _line(line: Line) -> Markup:
 
 def _cell(cell: Cell) -> Markup:
     if isinstance(cell.value, str):
-        return el("td", cell.value, class_="words" if len(cell.value) > 24 else None)
+        said = el("span", cell.value, class_=cell.kind) if cell.kind != "text" else cell.value
+        return el("td", said, class_="words" if len(cell.value) > WORDY else None)
     about = "; ".join(x for x in ("" if cell.n is None else f"n = {cell.n}", cell.how) if x)
     first = show_value(cell)
     rest = show(cell)[len(first) :].strip()

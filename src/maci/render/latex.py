@@ -1,8 +1,8 @@
-"""The report as a LaTeX document with booktabs; pdfLaTeX, XeLaTeX and LuaLaTeX can set it."""
+"""A report as a LaTeX document with booktabs; pdfLaTeX, XeLaTeX and LuaLaTeX can set it."""
 
 from __future__ import annotations
 
-from maci.lab.study.report.model import Report, Table, show
+from maci.render.report import Report, Table, show
 
 _HEAD = r"""\documentclass[10pt]{article}
 \usepackage[T1]{fontenc}
@@ -107,40 +107,21 @@ def _list(lines: tuple[str, ...] | list[str]) -> str:
 
 
 def _table(table: Table) -> str:
-    wordy = any(column.key in ("reason", "note") for column in table.columns)
-    step = len(table.columns) if wordy else _PER_TABLE
+    step = len(table.columns) if any(map(table.wordy, range(len(table.columns)))) else _PER_TABLE
     cuts = range(0, max(1, len(table.columns)), step)
-    parts = [rf"\subsection*{{{escape(table.title)}}}", *(_tabular(table, first, step) for first in cuts)]
-    return "\n".join([*parts, _list(table.notes)])
+    tabulars = (_tabular(table.only(range(first, min(first + step, len(table.columns))))) for first in cuts)
+    return "\n".join([rf"\subsection*{{{escape(table.title)}}}", *tabulars, _list(table.notes)])
 
 
-def _tabular(table: Table, first: int, step: int) -> str:
-    columns = table.columns[first : first + step]
-    shape = "".join(r">{\raggedright\arraybackslash}p{70mm}" if c.key in ("reason", "note") else "r" for c in columns)
-    arrows = {"more": " ↑", "less": " ↓", "": ""}
-    head = " & ".join(escape(name) for name in (table.first, *(c.title + arrows[c.better] for c in columns)))
-    body = []
-    for line in table.lines:
-        name = escape(line.name)
-        name = (
-            rf"\textbf{{{name}}}"
-            if line.source == "reference"
-            else rf"\textit{{{name}}}"
-            if line.source == "paper"
-            else name
-        )
-        cells = [escape(show(cell)) for cell in line.cells[first : first + step]]
-        body.append(" & ".join([name, *cells]) + r" \\")
-    names = r">{\raggedright\arraybackslash}p{55mm}"
-    return "\n".join(
-        [
-            rf"\begin{{longtable}}{{{names}{shape}}}",
-            r"\toprule",
-            head + r" \\",
-            r"\midrule",
-            r"\endhead",
-            *body,
-            r"\bottomrule",
-            r"\end{longtable}",
-        ]
-    )
+def _tabular(table: Table) -> str:
+    wide = r">{\raggedright\arraybackslash}p{%dmm}"
+    shape = wide % 55 + "".join(wide % 70 if table.wordy(i) else "r" for i in range(len(table.columns)))
+    marks = {"reference": r"\textbf{%s}", "paper": r"\textit{%s}"}
+    rows = [
+        [marks.get(line.source, "%s") % escape(line.name), *(escape(show(c)) for c in line.cells)]
+        for line in table.lines
+    ]
+    head = [escape(name) for name in (table.first, *(column.head for column in table.columns))]
+    body = [" & ".join(cells) + r" \\" for cells in (head, *rows)]
+    top = [rf"\begin{{longtable}}{{{shape}}}", r"\toprule", body[0], r"\midrule", r"\endhead"]
+    return "\n".join([*top, *body[1:], r"\bottomrule", r"\end{longtable}"])

@@ -1,0 +1,154 @@
+r"""The one temperature fit: how far stated probabilities are softened so that they fit the truth.
+
+q ∝ ((1 − ε) p + ε/\|𝒴\|)^{1/T}: ε gives outcomes of probability 0 a share, T softens (> 1) or sharpens (< 1) the rest (Guo et al. 2017,
+*ICML*). Neither changes the order of outcomes, so accuracy and ranks stay as they were. What is known of an agent (its doubt δ) is
+spread afterwards: q′ = (1 − δ) q + δ/\|𝒴\|.
+
+| who | T | ε | δ |
+|---|---|---|---|
+| a profile's temperature | :func:`fit_temperature` | 0 | 0 |
+| a method of a study, on its own dev answers | :func:`fit_softening` | fitted | 0 |
+| an agent's openings (:mod:`maci.calibration.weights`) | fitted, held to 1 | 0 | fitted |
+| the mixture that weights are chosen by (the same) | fitted | fitted | 0 |
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maci.errors import InputError
+from maci.moderator.belief import Vector
+
+FLOOR = 1e-12
+"""The least probability a likelihood sees: a true outcome given 0 costs 27.6 nats, not infinity."""
+ENOUGH = 20
+"""Answers with a known truth below which nothing is fitted."""
+T_RANGE = (0.1, 10.0)
+E_RANGE = (1e-6, 0.5)
+"""ε is searched here and at 0."""
+_ZOOMS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Beliefs with known truths, as arrays: n answers of at most K outcomes."""
+
+    p: Vector
+    """(n, K)"""
+    there: NDArray[np.bool_]
+    """(n, K): which outcomes an answer has."""
+    gold: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, beliefs: Sequence[ArrayLike], gold: Sequence[int]) -> Answers:
+        """From one vector each, of any lengths."""
+        rows = [np.asarray(belief, dtype=float) for belief in beliefs]
+        p = np.zeros((len(rows), max(map(len, rows), default=0)))
+        there = np.zeros(p.shape, dtype=bool)
+        for i, row in enumerate(rows):
+            p[i, : len(row)], there[i, : len(row)] = row / row.sum(), True
+        return cls(p, there, np.array(gold, dtype=np.int64))
+
+    def log_likelihood(self, temperatures: ArrayLike, epsilon: float = 0.0, doubt: float = 0.0) -> Vector:
+        """(temperatures, n): ln q′(gold) of every answer at each T.
+
+        >>> Answers.of([[0.8, 0.2]], [1]).log_likelihood([1.0, 2.0]).round(3).tolist()
+        [[-1.609], [-1.099]]
+        """
+        inverse = 1 / np.asarray(temperatures, dtype=float)[:, None]
+        size = self.there.sum(axis=1)
+        mixed = np.where(self.there, (1 - epsilon) * self.p + epsilon / size[:, None], 0.0)
+        with np.errstate(divide="ignore"):
+            logs = np.log(mixed)
+            behind = logs - logs.max(axis=1, keepdims=True)
+            total = np.log(np.exp(behind * inverse[:, :, None]).sum(axis=2))
+            found: Vector = behind[np.arange(len(self.p)), self.gold] * inverse - total
+            return found if not doubt else np.log((1 - doubt) * np.exp(found) + doubt / size)
+
+    def best(
+        self, temperatures: Vector, epsilons: Sequence[float] | Vector, least: float = math.log(FLOOR)
+    ) -> tuple[float, float, float]:
+        """(mean loss, T, ε) of the highest likelihood on a grid; of equals the first. No answer costs more than −``least``."""
+        found = []
+        for epsilon in epsilons:
+            loss = -np.maximum(self.log_likelihood(temperatures, epsilon), least).mean(axis=1)
+            i = int(loss.argmin())
+            found.append((float(loss[i]), float(temperatures[i]), float(epsilon)))
+        return min(found)
+
+
+def fit_temperature(beliefs: Sequence[Vector], gold: Sequence[int]) -> float:
+    """The T between 0.2 and 5 that gives the true outcomes the highest likelihood."""
+    return Answers.of(beliefs, gold).best(np.geomspace(0.2, 5, 81), (0.0,))[1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Softening:
+    """T and ε, and what they rest on."""
+
+    temperature: float = 1.0
+    epsilon: float = 0.0
+    n: int = 0
+    """Answers learnt from."""
+    note: str = ""
+    """Why it is not to be trusted, where it is not."""
+
+    @property
+    def plain(self) -> bool:
+        """Whether it changes nothing."""
+        return self.temperature == 1 and self.epsilon == 0
+
+    def apply(self, belief: Mapping[str, float]) -> dict[str, float]:
+        """The calibrated belief; outcomes keep their order.
+
+        >>> Softening(temperature=0.5).apply({"a": 0.6, "b": 0.4})["a"].__round__(3)
+        0.692
+        """
+        if self.plain:
+            return dict(belief)
+        p = np.array(list(belief.values()), dtype=float)
+        mixed = (1 - self.epsilon) * p / p.sum() + self.epsilon / len(p)
+        with np.errstate(divide="ignore"):
+            logs = np.log(mixed) / self.temperature
+        weights = np.exp(logs - logs.max())
+        return dict(zip(belief, (weights / weights.sum()).tolist(), strict=True))
+
+
+def fit_softening(beliefs: Sequence[Mapping[str, float]], gold: Sequence[str]) -> Softening:
+    """T and ε of the highest likelihood: a grid over both, then finer grids about its best point.
+
+    A gold outcome that the belief does not name (an open space) has the same likelihood whatever they are, so such answers teach
+    nothing and are not counted. Fewer than 20 others: the identity, with a note.
+
+    >>> fit_softening([{"a": 0.9, "b": 0.1}] * 10, ["a"] * 10).note
+    'not calibrated: 10 dev answers name the truth, 20 are needed'
+    """
+    if len(beliefs) != len(gold):
+        raise InputError(f"beliefs has {len(beliefs)} entries and gold {len(gold)}: give one of each per answer")
+    named = [(p, y) for p, y in zip(beliefs, gold, strict=True) if y in p]
+    n = len(named)
+    if n < ENOUGH:
+        return Softening(n=n, note=f"not calibrated: {n} dev answers name the truth, {ENOUGH} are needed")
+    answers = Answers.of([list(p.values()) for p, _ in named], [list(p).index(y) for p, y in named])
+    (t0, t1), (e0, e1) = np.log(T_RANGE).tolist(), np.log(E_RANGE).tolist()
+    ts, es = np.linspace(t0, t1, 25), np.linspace(e0, e1, 14)
+    found = answers.best(np.exp(ts), [0.0, *np.exp(es)])
+    step_t, step_e = ts[1] - ts[0], es[1] - es[0]
+    for _ in range(_ZOOMS):
+        _, t, e = found
+        near_t = np.exp(np.clip(math.log(t) + step_t * np.linspace(-1, 1, 9), t0, t1))
+        near_e = np.exp(np.clip(math.log(e) + step_e * np.linspace(-1, 1, 9), e0, e1)) if e else np.zeros(1)
+        found = min(found, answers.best(near_t, near_e))
+        step_t, step_e = step_t / 4, step_e / 4
+    loss, t, e = found
+    if answers.best(np.ones(1), (0.0,))[0] <= loss:
+        return Softening(n=n)
+    ends = {"T": min(math.log(t) - t0, t1 - math.log(t)) < 1e-6, "ε": e > 0 and e1 - math.log(e) < 1e-6}
+    at_end = " and ".join(name for name, there in ends.items() if there)
+    note = f"{at_end} at the end of the range searched" if at_end else ""
+    return Softening(temperature=round(t, 6), epsilon=round(e, 9), n=n, note=note)

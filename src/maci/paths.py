@@ -1,0 +1,132 @@
+"""Where MACI's files are: the one place that knows folders and the names of files in them.
+
+| variable | names | otherwise |
+|---|---|---|
+| ``MACI_CACHE`` | what can be fetched or computed again: replies, embeddings, weights | ``maci`` in the user's cache folder |
+| ``MACI_STATE`` | what debates have taught: learned schedules | ``maci`` in the user's state folder |
+| ``MACI_KEYS`` | the file of API keys | ``keys.toml`` in the user's configuration folder |
+| ``MACI_PANELS`` | the only panels file to be read | ``maci-panels.yaml`` here, then ``panels.yaml`` in the configuration folder |
+| ``MACI_DATA`` | the public data sets | none: name them with ``--data`` |
+
+The user's folders are those of the platform: ``XDG_CACHE_HOME``, ``XDG_STATE_HOME`` and ``XDG_CONFIG_HOME`` (``~/.cache``,
+``~/.local/state``, ``~/.config``) on Linux, ``~/Library`` on macOS, ``LOCALAPPDATA`` and ``APPDATA`` on Windows. Settings of a debate
+have variables of their own (``maci.config``).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+
+from maci.errors import ConfigError, InputError
+
+RUNS = Path("maci-runs")
+"""Where debates are recorded unless ``--out`` says otherwise."""
+EMBEDDINGS = "embeddings.sqlite"
+"""Of a corpus, in its folder; of everything else, in the cache."""
+PANELS = "maci-panels.yaml"
+"""The panels file of a working directory."""
+
+
+def cache_dir() -> Path:
+    """What can be fetched or computed again."""
+    return _chosen("MACI_CACHE") or _home("cache")
+
+
+def state_dir() -> Path:
+    """What debates have taught."""
+    return _chosen("MACI_STATE") or _home("state")
+
+
+def config_dir(environ: Mapping[str, str] = os.environ) -> Path:
+    """The user's own settings."""
+    return _home("config", environ)
+
+
+def keys_file(environ: Mapping[str, str] = os.environ) -> Path:
+    """The file that may hold API keys."""
+    return _chosen("MACI_KEYS", environ) or config_dir(environ) / "keys.toml"
+
+
+def panel_files() -> Iterator[Path]:
+    """The panels files there are, the one that counts most first."""
+    if chosen := _chosen("MACI_PANELS"):
+        if not chosen.is_file():
+            raise ConfigError(f"MACI_PANELS is {chosen}, and there is no such file: correct it or unset it")
+        yield chosen
+        return
+    yield from (path for path in (Path(PANELS), config_dir() / "panels.yaml") if path.is_file())
+
+
+def data_dir(given: Path | None = None) -> Path:
+    """The folder of the data sets: the one given, or MACI_DATA."""
+    folder = given or _chosen("MACI_DATA")
+    if folder is None or not folder.is_dir():
+        raise InputError(
+            f"no data sets at {folder or 'MACI_DATA (not set)'}: name their folder with --data DIR or MACI_DATA"
+        )
+    return folder
+
+
+def replies_file() -> Path:
+    """Replies of models, kept."""
+    return cache_dir() / "replies.sqlite"
+
+
+def embeddings_file() -> Path:
+    """Embeddings that belong to no corpus."""
+    return cache_dir() / EMBEDDINGS
+
+
+def weights_dir(name: str) -> Path:
+    """The files of one weight."""
+    return cache_dir() / "weights" / name
+
+
+def schedules_file() -> Path:
+    """Learned schedules."""
+    return state_dir() / "schedules.sqlite"
+
+
+def run_dir(name: str) -> Path:
+    """A new folder for a run, named after when and what."""
+    return RUNS / f"{datetime.now().astimezone():%Y%m%d-%H%M%S-%f}-{name}"
+
+
+def slug(text: str, empty: str = "case") -> str:
+    """A text as part of a file name: letters and digits, at most 40 characters.
+
+    >>> slug("What is it, then? (Dengue)"), slug("???")
+    ('what-is-it-then-dengue', 'case')
+    """
+    return re.sub(r"[^a-z0-9]+", "-", text.casefold())[:40].strip("-") or empty
+
+
+def _chosen(variable: str, environ: Mapping[str, str] = os.environ) -> Path | None:
+    return Path(chosen).expanduser() if (chosen := environ.get(variable)) else None
+
+
+_HOMES = {
+    "cache": (("XDG_CACHE_HOME", ".cache"), "Library/Caches", ("LOCALAPPDATA", "AppData/Local"), "maci/Cache"),
+    "state": (
+        ("XDG_STATE_HOME", ".local/state"),
+        "Library/Application Support",
+        ("LOCALAPPDATA", "AppData/Local"),
+        "maci",
+    ),
+    "config": (("XDG_CONFIG_HOME", ".config"), "Library/Application Support", ("APPDATA", "AppData/Roaming"), "maci"),
+}
+"""What is kept → on Linux, on macOS, on Windows, and the name there."""
+
+
+def _home(kind: str, environ: Mapping[str, str] = os.environ) -> Path:
+    (variable, below), mac, (named, roaming), name = _HOMES[kind]
+    if sys.platform == "win32":
+        return Path(environ.get(named) or Path.home() / roaming) / name
+    if sys.platform == "darwin":
+        return Path.home() / mac / "maci"
+    return Path(environ.get(variable) or Path.home() / below) / "maci"
