@@ -16,6 +16,7 @@ from maci.errors import EnvironmentError_, InputError, MaciError
 from maci.render.markup import Markup
 from maci.story import Story
 from maci.web import exports, routes, steer, v1
+from maci.web.connections import Room
 from maci.web.desk import Desk, NotHere
 from maci.web.guard import Guard, TooMuch
 from maci.web.live import Asking
@@ -36,8 +37,8 @@ class _Pages:
         return panels(story, state, asking)
 
 
-def create_app(settings: Settings) -> Guard:
-    """The whole application of one server."""
+def create_app(settings: Settings, room: Room | None = None) -> Guard:
+    """The whole application of one server; ``room`` counts its connections."""
     desk = Desk(settings, _Pages())
 
     @asynccontextmanager
@@ -53,7 +54,7 @@ def create_app(settings: Settings) -> Guard:
     app.add_exception_handler(TooMuch, _went_wrong)
     app.add_exception_handler(HTTPException, _went_wrong)
     app.add_exception_handler(RequestValidationError, _went_wrong)
-    guard = Guard(app, settings)
+    guard = Guard(app, settings, room or Room(settings.limits))
     app.state.desk, app.state.guard = desk, guard
     return guard
 
