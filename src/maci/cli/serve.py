@@ -9,11 +9,21 @@ from pathlib import Path
 import typer
 
 from maci.errors import MissingExtra
+from maci.web.allowance import Ceilings
 from maci.web.server import Settings, address, is_loopback_host, serve, with_token
 
 
 def run(
-    *, host: str, port: int, runs: Path, studies: Path, token: str | None, browser: bool, json: bool, quiet: bool
+    *,
+    host: str,
+    port: int,
+    runs: Path,
+    studies: Path,
+    token: str | None,
+    ceilings: Ceilings,
+    browser: bool,
+    json: bool,
+    quiet: bool,
 ) -> None:
     """Serve the web app until it is interrupted."""
     try:
@@ -21,7 +31,7 @@ def run(
         import uvicorn  # noqa: F401
     except ImportError as error:
         raise MissingExtra(error.name or "fastapi", "web", "maci serve") from error
-    settings = with_token({"runs": runs, "studies": studies, "port": port}, host, token)
+    settings = with_token({"runs": runs, "studies": studies, "port": port, "ceilings": ceilings}, host, token)
 
     def ready(now: Settings) -> None:
         where = address(now)

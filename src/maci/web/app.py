@@ -16,6 +16,7 @@ from maci.errors import EnvironmentError_, InputError, MaciError
 from maci.render.markup import Markup
 from maci.story import Story
 from maci.web import exports, routes, steer, v1
+from maci.web.allowance import Spent
 from maci.web.connections import Room
 from maci.web.desk import Desk, NotHere
 from maci.web.guard import Guard, TooMuch
@@ -87,6 +88,8 @@ def _status(error: Exception) -> tuple[int, str]:
             return 422, "That cannot be done"
         case TooMuch():
             return 413, "Too much"
+        case Spent():
+            return 429, "Not today"
         case EnvironmentError_():
             return 503, "Not now"
         case HTTPException():

@@ -20,9 +20,11 @@ from maci.controller.events import Event
 from maci.controller.inputs import Intervened, Opened
 from maci.errors import EnvironmentError_, InputError
 from maci.paths import run_dir, slug
+from maci.llm.usage import Bound
 from maci.record.transcript import Transcript, read
-from maci.seating.seating import Choice, Seated, reseat, seat_case
+from maci.seating.seating import Choice, Seated, reseat, seat_case, unpriced
 from maci.story import Story
+from maci.web.allowance import Allowance, Claim, visitor_of
 from maci.web.history import History, Summary
 from maci.web.live import Asking, Broadcast, Live, Prepared
 from maci.web.server import Settings
@@ -114,7 +116,7 @@ class Desk:
 
     def __init__(self, settings: Settings, show: Show) -> None:
         self.settings, self.history = settings, History(settings.runs)
-        self._show = show
+        self._show, self._allowance = show, Allowance(settings.ceilings, settings.runs)
         self._running: dict[str, Run] = {}
         self._read: OrderedDict[tuple[str, int, int], Run] = OrderedDict()
         self._drawing: dict[str, asyncio.TimerHandle] = {}
@@ -150,17 +152,23 @@ class Desk:
 
     # --- starting and steering ----------------------------------------------------------------------------------------
 
-    async def start(self, case: Case, choice: Choice) -> Run:
-        """Begin a debate; raises what stands in the way, and then leaves nothing behind."""
+    async def start(self, case: Case, choice: Choice, visitor: str = "") -> Run:
+        """Begin a debate; raises what stands in the way, and then leaves nothing behind. ``visitor`` is the address of who pays."""
         id = run_dir(slug(case.id or case.question)).name
 
         def prepare() -> Prepared:
             seated = seat_case(case, choice)
-            return Prepared(seated, Transcript.create(self.history.path(id)))
+            claim = self._claim(id, seated, visitor)
+            try:
+                return Prepared(seated, Transcript.create(self.history.path(id)), claim=claim)
+            except BaseException:
+                if claim is not None:
+                    self._allowance.settle(claim)
+                raise
 
         return await self._begin(id, prepare)
 
-    async def resume(self, id: str) -> Run:
+    async def resume(self, id: str, visitor: str = "") -> Run:
         """Go on with a debate that broke off."""
         if id in self._running:
             raise InputError("this debate is under way already")
@@ -176,12 +184,26 @@ class Desk:
                 if not recording.opened.panel:
                     raise InputError("this debate was made in Python: go on with it from there, debate(…, recorded=…)")
                 seated: Seated = reseat(recording.opened, Choice(quiet=True))
+                claim = self._claim(id, seated, visitor)
             except BaseException:
                 transcript.close()
                 raise
-            return Prepared(seated, transcript, recording.events)
+            return Prepared(seated, transcript, recording.events, claim)
 
         return await self._begin(id, prepare)
+
+    def _claim(self, id: str, seated: Seated, visitor: str) -> Claim | None:
+        """What it may spend of the day; nothing where there is no ceiling, or no model."""
+        ceilings, opened = self.settings.ceilings, seated.opened
+        if not ceilings or opened.table is None:
+            return None
+        if ceilings.in_usd and (unknown := unpriced(opened)):
+            raise EnvironmentError_(
+                f"the price of {', '.join(unknown)} is not known, and this server has a ceiling in dollars: choose another model"
+            )
+        budget = opened.config.budget
+        places = self.settings.limits.debates - len(self._running) + 1
+        return self._allowance.claim(id, visitor_of(visitor), Bound(budget.tokens, budget.usd or 0.0), places=places)
 
     async def _begin(self, id: str, prepare: Callable[[], Prepared]) -> Run:
         if len(self._running) >= self.settings.limits.debates:
@@ -196,6 +218,7 @@ class Desk:
                 begun=lambda prepared: self._begun(run, prepared),
                 hear=lambda event: self._hear(run, event),
                 asked=lambda item: self._asked(run, item),
+                settle=self._allowance.settle,
                 over=lambda error: self._over(run, error),
             )
             await run.live.begin()

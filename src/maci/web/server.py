@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from maci.errors import EnvironmentError_, InputError, MissingExtra
+from maci.web.allowance import Ceilings
 
 _SHORTEST_TOKEN = 16
 _BACKLOG = 128
@@ -70,6 +71,7 @@ class Settings:
     token: str | None = None
     """Needed by every visitor if given; a server that others can reach has one."""
     limits: Limits = field(default_factory=Limits)
+    ceilings: Ceilings = field(default_factory=Ceilings)
 
     def __post_init__(self) -> None:
         if self.token is not None and len(self.token) < _SHORTEST_TOKEN:

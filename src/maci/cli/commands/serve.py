@@ -26,6 +26,18 @@ def serve(
         str | None,
         typer.Option(help="What visitors must know (default: none on this machine, else one is made and printed)."),
     ] = None,
+    budget_tokens: Annotated[
+        int | None, typer.Option(help="Most tokens a day, all visitors together.", min=1, rich_help_panel="Spending")
+    ] = None,
+    budget_usd: Annotated[
+        float | None, typer.Option(help="Most dollars a day, all visitors together.", min=0, rich_help_panel="Spending")
+    ] = None,
+    visitor_tokens: Annotated[
+        int | None, typer.Option(help="Most tokens a day for one visitor (address).", min=1, rich_help_panel="Spending")
+    ] = None,
+    visitor_usd: Annotated[
+        float | None, typer.Option(help="Most dollars a day for one visitor.", min=0, rich_help_panel="Spending")
+    ] = None,
     open_browser: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -35,5 +47,12 @@ def serve(
     The first line of output is where. Also serves the panels as models at /v1, as OpenAI's API does.
     """
     from maci.cli.serve import run
+    from maci.web.allowance import Ceilings
 
-    run(host=host, port=port, runs=dir, studies=studies, token=token, browser=open_browser, json=json, quiet=quiet)
+    ceilings = Ceilings(
+        tokens=budget_tokens, usd=budget_usd, visitor_tokens=visitor_tokens, visitor_usd=visitor_usd
+    )
+    run(
+        host=host, port=port, runs=dir, studies=studies, token=token, ceilings=ceilings, browser=open_browser, json=json,
+        quiet=quiet,
+    )  # fmt: skip
