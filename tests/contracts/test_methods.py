@@ -258,7 +258,7 @@ def test_batches_calibrations_and_reports_find_the_gold_outcome_under_that_spell
     events = asyncio.run(played(OPEN, Bench(panel=open_seats()), 0))
     seen = observe(events)
     assert seen is not None and seen.labels[seen.gold] == "heart attack"
-    assert nonconformity_of(events, "lac") == 0  # 1 - p of the truth
+    assert nonconformity_of(Story.of(events), "lac") == 0  # 1 - p of the truth
     done = Done(entry=Entry(1, OPEN, Path("1")), status="done", events=tuple(events))
     assert result_row(done)["correct"] is True
     story = Story.of(events)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from json import dumps
 from typing import Any
 
@@ -20,15 +21,14 @@ from numpy.typing import NDArray
 from maci.calibration.temperature import fit_temperature
 from maci.calibration.triage import learn_triage, trial
 from maci.config import Plateau, Regime, full_key
-from maci.controller.decisions import Finished, Gated, Initialized
 from maci.controller.events import Event
 from maci.controller.history import Measured
-from maci.controller.inputs import Opened
 from maci.controller.reading import made_for
 from maci.errors import InputError
 from maci.moderator.belief import Vector, temper
 from maci.moderator.conformal import COVERAGES, Score, nonconformity, quantile, smallest
 from maci.record.replay import replay_with
+from maci.story import Story
 
 ENOUGH = 20
 """Cases with a known answer that a calibration needs at least."""
@@ -39,51 +39,51 @@ SCALES = (1.0, 0.5, 1.5, 2.0)
 class Outcome:
     """What calibration looks at in one finished debate with a known answer."""
 
-    made_for: str
-    """The panel with its models, and the encoder."""
+    story: Story
+    events: tuple[Event, ...]
+    """The same, to be folded again under other rules."""
     p: Vector
     gold: int
     labels: tuple[str, ...]
     vote: Vector
     """Share of the openings that lead with each outcome."""
-    q0: float | None
-    d0: float | None
-    rounds: tuple[Measured, ...]
-    scores: tuple[tuple[float, float], ...]
-    """(q, CRIT) of every argument for which both are defined."""
     tokens: int
-    events: tuple[Event, ...]
+
+    @property
+    def made_for(self) -> str:
+        """The panel with its models, and the encoder."""
+        return made_for(self.story.opened)
+
+    @property
+    def rounds(self) -> tuple[Measured, ...]:
+        """The signals of the rounds after the openings."""
+        return tuple(r.signals for r in self.story.rounds if isinstance(r.signals, Measured))
+
+    @property
+    def scores(self) -> tuple[tuple[float, float], ...]:
+        """(q, CRIT) of every argument for which both are defined."""
+        gated = (item.admission for item in self.story.said.values() if item.admission is not None)
+        return tuple((a.q, a.crit) for a in gated if a.q is not None and a.crit is not None)
 
 
 def observe(events: Sequence[Event]) -> Outcome | None:
     """What one debate teaches; ``None`` without an answer, or where the gold outcome was never named."""
-    opened, result = events[0], events[-1]
-    if not isinstance(opened, Opened) or not isinstance(result, Finished) or result.answer is None:
+    story = Story.of(events)
+    if story.result is None or story.result.answer is None:
         return None
-    labels = list(result.raw)
-    gold = opened.case.gold_among(labels)
+    labels = tuple(story.result.raw)
+    gold = story.opened.case.gold_among(labels)
     if gold not in labels:
         return None
-    start = next(e for e in events if isinstance(e, Initialized))
-    tops = [max(p, key=lambda y: p[y]) for p in start.beliefs.values()]
+    tops = [max(p, key=lambda y: p[y]) for p in story.rounds[0].beliefs.values()]
     return Outcome(
-        made_for=made_for(opened),
-        p=np.array(list(result.raw.values())),
-        gold=labels.index(gold),
-        labels=tuple(labels),
-        vote=np.array([tops.count(label) / len(tops) for label in labels]),
-        q0=start.q,
-        d0=start.d,
-        rounds=tuple(e for e in events if isinstance(e, Measured)),
-        scores=tuple(
-            (a.q, a.crit)
-            for e in events
-            if isinstance(e, Gated)
-            for a in e.admissions
-            if a.q is not None and a.crit is not None
-        ),
-        tokens=result.tokens,
+        story=story,
         events=tuple(events),
+        p=np.array(list(story.result.raw.values())),
+        gold=labels.index(gold),
+        labels=labels,
+        vote=np.array([tops.count(label) / len(tops) for label in labels]),
+        tokens=story.result.tokens,
     )
 
 
@@ -170,13 +170,12 @@ def _plateau_scale(outcomes: Sequence[Outcome]) -> float:
     def merit(scale: float) -> tuple[float, float]:
         right, rounds = 0, 0
         for outcome in outcomes:
-            opened = outcome.events[0]
-            assert isinstance(opened, Opened)
-            plateau = opened.config.plateau
+            config = outcome.story.opened.config
+            plateau = config.plateau
             other = plateau.model_copy(
                 update={"epsilon_i": scale * plateau.epsilon_i, "epsilon_d": scale * plateau.epsilon_d}
             )
-            state = replay_with(outcome.events, opened.config.model_copy(update={"plateau": other})).state
+            state = replay_with(outcome.events, config.model_copy(update={"plateau": other})).state
             right += state.mixture is not None and int(state.mixture.argmax()) == outcome.gold
             rounds += len(state.history)
         return right / len(outcomes), -rounds / len(outcomes)
@@ -202,25 +201,21 @@ def calibrate(outcomes: Sequence[Outcome]) -> Calibration:
     beliefs, gold = [o.p for o in outcomes], [o.gold for o in outcomes]
     t = fit_temperature(beliefs, gold)
     q, crit = [q for o in outcomes for q, _ in o.scores], [c for o in outcomes for _, c in o.scores]
-    rounds = [m for o in outcomes for m in o.rounds]
+    openings, courses = [o.story.rounds[0] for o in outcomes], [o.rounds for o in outcomes]
+    q0, d0 = [r.signal("q") for r in openings], [r.signal("d") for r in openings]
     scale = _plateau_scale(outcomes)
-    overlaps = [
-        o.rounds[-1].o for o in outcomes if o.rounds and o.rounds[-1].o is not None and int(o.p.argmax()) == o.gold
-    ]
-    variances = [m.crit_variance for m in rounds]
-    drifts = [
-        abs(b.crit - a.crit)
-        for o in outcomes
-        for a, b in zip(o.rounds, o.rounds[1:], strict=False)
-        if a.crit and b.crit
-    ]
+    right = [int(o.p.argmax()) == o.gold for o in outcomes]
+    overlaps = [course[-1].o for course, known in zip(courses, right, strict=True) if course and known]
+    variances = [m.crit_variance for course in courses for m in course]
+    drifts = [abs(b.crit - a.crit) for course in courses for a, b in pairwise(course) if a.crit and b.crit]
+    costs = [o.tokens / max(1, len(o.rounds)) for o in outcomes]
     settings = {
         "calibration.made_for": outcomes[0].made_for,
         "calibration.temperature": t,
-        "dials.q_lo": _percentile([o.q0 for o in outcomes], 30, 0.5),
-        "dials.q_hi": _percentile([o.q0 for o in outcomes], 70, 0.7),
-        "dials.d_lo": _percentile([o.d0 for o in outcomes], 30, 0.3),
-        "dials.d_hi": _percentile([o.d0 for o in outcomes], 70, 0.5),
+        "dials.q_lo": _percentile(q0, 30, 0.5),
+        "dials.q_hi": _percentile(q0, 70, 0.7),
+        "dials.d_lo": _percentile(d0, 30, 0.3),
+        "dials.d_hi": _percentile(d0, 70, 0.5),
         "gate.tau_q": min(0.5, max(0.0, _percentile(q, 10, 0.5))),
         "gate.tau_crit": min(0.3, max(0.0, _percentile(crit, 10, 0.3))),
         "plateau.epsilon_i": scale * Plateau().epsilon_i,
@@ -231,9 +226,9 @@ def calibrate(outcomes: Sequence[Outcome]) -> Calibration:
         "regime.tau_y": Regime().tau_y,  # one task has one size of 𝒴: kept, so that a profile is complete
         "regime.ece_delta": Regime().ece_delta,
         "regime.vote_ece": ece([o.vote for o in outcomes], gold),
-        "regime.c_max": float(np.percentile([o.tokens / max(1, len(o.rounds)) for o in outcomes], 95)),
+        "regime.c_max": float(np.percentile(costs, 95)),
     }
-    escalation = learn_triage([seen for o in outcomes if (seen := trial(o.events, o.labels[o.gold])) is not None])
+    escalation = learn_triage([seen for o in outcomes if (seen := trial(o.story, o.labels[o.gold])) is not None])
     return Calibration(
         settings={
             **{key: round(value, 6) if isinstance(value, float) else value for key, value in settings.items()},
@@ -242,25 +237,25 @@ def calibrate(outcomes: Sequence[Outcome]) -> Calibration:
         n=len(outcomes),
         ece_before=ece(beliefs, gold),
         ece_after=ece([temper(p, t) for p in beliefs], gold),
-        accuracy=float(np.mean([int(p.argmax()) == y for p, y in zip(beliefs, gold, strict=True)])),
+        accuracy=float(np.mean(right)),
         triage=tuple(escalation.lines()),
     )
 
 
-def nonconformity_of(events: Sequence[Event], score: Score) -> float | None:
+def nonconformity_of(story: Story, score: Score) -> float | None:
     """How far from the reported p the truth was in one debate: infinite where nobody named it, ``None`` without an answer."""
-    opened, result = events[0], events[-1]
-    if not isinstance(opened, Opened) or not isinstance(result, Finished) or result.answer is None:
+    result = story.result
+    if result is None or result.answer is None:
         return None
     labels = list(result.distribution)
-    gold = opened.case.gold_among(labels)
+    gold = story.opened.case.gold_among(labels)
     if gold not in labels:
         return math.inf
     p = np.array(list(result.distribution.values()))
     return float(nonconformity(p, score)[labels.index(gold)])
 
 
-def conformalise(found: Calibration, fitted: Sequence[Outcome], held: Sequence[Sequence[Event]]) -> Calibration:
+def conformalise(found: Calibration, fitted: Sequence[Outcome], held: Sequence[Story]) -> Calibration:
     """The calibration with thresholds of prediction sets, from debates (``held``) of other cases under what was learnt.
 
     The score is the one whose sets are smaller on the cases fitted on. A coverage for which there are too few cases, or too many
@@ -268,7 +263,7 @@ def conformalise(found: Calibration, fitted: Sequence[Outcome], held: Sequence[S
     """
     t = float(found.settings["calibration.temperature"])
     score = smallest([temper(o.p, t) for o in fitted], [o.gold for o in fitted])
-    scores = [s for events in held if (s := nonconformity_of(events, score)) is not None]
+    scores = [s for story in held if (s := nonconformity_of(story, score)) is not None]
     limits = {c: q for c in COVERAGES if math.isfinite(q := quantile(scores, c))}
     rounded = {c: min(1.0, math.ceil(q * 1e6) / 1e6) for c, q in limits.items()}  # upwards: what was in stays in
     settings = {

@@ -23,11 +23,9 @@ import numpy as np
 from maci.calibration.stats.logistic import fit_logistic
 from maci.cases.outcomes import canonical
 from maci.config import Triage
-from maci.controller.decisions import Finished, Initialized
-from maci.controller.events import Event
-from maci.controller.inputs import Opened, TurnFailed, TurnTaken
 from maci.controller.state import first_agent
 from maci.controller.triage import BY_REGIME, Rates
+from maci.story import Story
 
 PRIOR = 5.0
 """Pseudo-cases by which rates are drawn to those assumed without a profile."""
@@ -51,19 +49,18 @@ class Trial:
     """Tokens after the openings."""
 
 
-def trial(events: Sequence[Event], gold: str) -> Trial | None:
+def trial(story: Story, gold: str) -> Trial | None:
     """What a whole debate teaches; ``None`` where it was none, or the first agent had no opening."""
-    opened, result = events[0], events[-1]
-    start = next((e for e in events if isinstance(e, Initialized)), None)
-    if not isinstance(opened, Opened) or not isinstance(result, Finished) or start is None or result.answer is None:
+    opened, result, start = story.opened, story.result, story.rounds[0]
+    if result is None or result.answer is None or not start.closed:
         return None
-    first = first_agent([seat.name for seat in opened.agents], opened.config)
+    first = first_agent(story.agents, opened.config)
     if first not in start.beliefs or result.stop_reason in {"error", "budget", "triage", "stopped_by_user"}:
         return None
     truth = canonical(gold, opened.case.outcomes, tuple(result.raw))
     alone, mixture = start.beliefs[first], start.mixture
     leads = {max(p, key=lambda y: p[y]) for p in start.beliefs.values()}
-    openings = start_tokens(events)
+    openings = start.usage.tokens
     return Trial(
         single_p=max(alone.values()),
         single_right=max(alone, key=lambda y: alone[y]) == truth,
@@ -74,12 +71,6 @@ def trial(events: Sequence[Event], gold: str) -> Trial | None:
         openings=openings,
         rounds=result.tokens - openings,
     )
-
-
-def start_tokens(events: Sequence[Event]) -> int:
-    """Tokens of the openings."""
-    taken = sum(e.turn.usage.tokens for e in events if isinstance(e, TurnTaken) and e.round == 0)
-    return taken + sum(e.usage.tokens for e in events if isinstance(e, TurnFailed) and e.round == 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from textwrap import shorten
 
 from maci.cli.lines import Lines
-from maci.cli.told import Told
+from maci.cli.remarks import Remarks
 from maci.controller.decisions import Finished
+from maci.story.story import Story
 from maci.story.words import cost, given, leads, minority, plural, shown
 
 _BAR, _SHORTEST_BAR = 30, 6
@@ -17,7 +19,15 @@ _BESIDE = 11
 
 
 def print_result(
-    lines: Lines, told: Told, result: Finished, transcript: Path, *, why: bool = True, priced: bool = True
+    lines: Lines,
+    story: Story,
+    result: Finished,
+    transcript: Path,
+    remarks: Remarks,
+    *,
+    full: bool = False,
+    why: bool = True,
+    priced: bool = True,
 ) -> None:
     """Print the result; without ``why``, somebody else says what went wrong.
 
@@ -25,33 +35,41 @@ def print_result(
     """
     say = lines.say
     say()
-    for identity in told.distinct(result.rationale):
-        argument = told.arguments[identity]
-        say(f"For {result.answer} ({identity}): {argument.claim} {' '.join(argument.reasons)}")
-        for citation in argument.citations[:1]:
-            say(f"    {told.quote(citation.span)}", "dim")
-    _dissent(lines, told, result)
+    for item in story.distinct(result.rationale):
+        say(f"For {result.answer} ({item.id}): {item.argument.claim} {' '.join(item.argument.reasons)}")
+        for citation in item.citations[:1]:
+            say(f"    {quoted(story, citation.span, full=full)}", "dim")
+    _dissent(lines, story, result, full=full)
     for warning in result.warnings:
-        say(f"Note: {told.remarks.once(warning)}", "yellow")
-    if told.plan is not None:
+        say(f"Note: {remarks.once(warning)}", "yellow")
+    if story.plan is not None:
         from maci.cli.plan import short
         from maci.record.plan import plan_of
 
-        for line in short(plan_of(told.plan)):
+        for line in short(plan_of(story.plan)):
             say(line)
     say(f"Transcript: {transcript}")
     say()
     if result.answer is None:
         say("No answer", "bold red")
     else:
-        _outcomes(lines, result.distribution, told.scale)
+        _outcomes(lines, result.distribution, story.scale)
         for line, style in given(result):
             say(line, style)
-        if told.gold is not None:
-            say(f"Known answer: {told.gold}" + ("" if told.gold == result.answer else ", so this is wrong"))
-    spent = cost(result, priced=priced, kept=(told.kept, told.replies))
+        if (gold := story.opened.case.gold) is not None:
+            say(f"Known answer: {gold}" + ("" if gold == result.answer else ", so this is wrong"))
+    spent = cost(result, priced=priced, kept=story.replies)
     detail = f"; {result.detail}" if why else ""
     say(f"Stopped after {plural(result.rounds, 'round')}, {spent}: {result.stop_reason}{detail}")
+
+
+def quoted(story: Story, span_id: str, *, full: bool) -> str:
+    """A span with its source and its text, or the beginning of it."""
+    span = story.spans.get(span_id)
+    if span is None:
+        return span_id
+    text = span.text if full else shorten(span.text, 96, placeholder=" …")
+    return f"[{span.source or 'evidence'}] “{text}” ({span_id})"
 
 
 def _outcomes(lines: Lines, p: Mapping[str, float], scale: tuple[str, ...]) -> None:
@@ -63,17 +81,16 @@ def _outcomes(lines: Lines, p: Mapping[str, float], scale: tuple[str, ...]) -> N
         lines.say(f"  {lines.bar(q, cells)}{q:5.2f}  {name}")
 
 
-def _dissent(lines: Lines, told: Told, result: Finished) -> None:
+def _dissent(lines: Lines, story: Story, result: Finished, *, full: bool) -> None:
     """The minority report: its best argument, evidence that the answer leaves open, and what would decide."""
     if (found := result.dissent) is not None:
         lines.say(minority(found), "yellow")
-        for identity in told.distinct(found.arguments)[:1]:
-            argument = told.arguments[identity]
-            lines.say(f"    {identity}: {argument.claim} {' '.join(argument.reasons)}")
+        for item in story.distinct(found.arguments, 1):
+            lines.say(f"    {item.id}: {item.argument.claim} {' '.join(item.argument.reasons)}")
         said = "left open by the answer: " if found.unanswered else ""
-        for span in (found.unanswered or found.spans)[: None if told.full else 1]:
-            lines.say(f"    {said}{told.quote(span)}", "dim")
-        for line in found.decides if told.full or result.stop_reason == "impasse" else found.decides[:1]:
+        for span in (found.unanswered or found.spans)[: None if full else 1]:
+            lines.say(f"    {said}{quoted(story, span, full=full)}", "dim")
+        for line in found.decides if full or result.stop_reason == "impasse" else found.decides[:1]:
             lines.say(f"    What would decide: {line}", "dim")
     for m in result.minority:
         if found is None or m.outcome != found.outcome:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from maci.llm.usage import dollars
 from maci.render.markup import clean
-from maci.story.model import Said
+from maci.story.model import SIGNALS, Said
 from maci.story.story import Story
 from maci.story.words import figure, leading, plural, shown
 
@@ -135,8 +135,8 @@ def _signals(story: Story, look: Look) -> list[Text]:
     if not rounds:
         return [Text("signals: after the openings", style="dim")]
     parts = []
-    for field, name in (("q", "Q"), ("d", "D"), ("o", "O"), ("crit", "CRIT")):
-        values = [getattr(r, field) for r in rounds]
+    for field, name, _ in SIGNALS:
+        values = [r.signal(field) for r in rounds]
         parts.append(
             Text(f"{name} ").append(f"{figure(values[-1], 2)} ").append(spark(values, blocks=look.blocks), style="cyan")
         )
@@ -157,7 +157,7 @@ def _beliefs(story: Story, look: Look) -> list[Text]:
     last = story.closed[-1] if story.closed else None
     now: dict[str, Mapping[str, float]] = dict(last.beliefs) if last else {}
     if not story.current.closed:
-        now |= {agent: belief for agent, belief in story.current.stated.items() if belief}
+        now |= {agent: turn.belief for agent, turn in story.current.turns.items() if turn.belief}
     rows = [(agent, now[agent]) for agent in story.agents if agent in now]
     if last:
         rows.append(("mixture", last.mixture))

@@ -4,7 +4,7 @@ A terminal that grows narrower breaks the lines that stand on it, so what was dr
 drawing the area is taken away with the rows that it takes *now*. Everything printed meanwhile goes through :meth:`Below.say`,
 under one lock: two threads never write at once.
 
-:class:`LiveArea` shows a debate: ``follow`` every event, ``close`` at the end, whatever happened.
+:class:`LiveArea` shows a debate: ``follow`` its story after every event, ``close`` at the end, whatever happened.
 """
 
 from __future__ import annotations
@@ -21,9 +21,6 @@ from rich.segment import ControlType, Segment
 from rich.text import Text
 
 from maci.cli.frame import Look, frame
-from maci.controller.decisions import Finished
-from maci.controller.events import Event
-from maci.controller.inputs import Opened
 from maci.story.story import Story
 
 if TYPE_CHECKING:
@@ -120,7 +117,7 @@ class Below:
 
 
 class LiveArea:
-    """Follows the events of a debate and draws where it is."""
+    """Follows the story of a debate and draws where it is."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = monotonic) -> None:
         self._console, self._clock = console, clock
@@ -131,21 +128,18 @@ class LiveArea:
         """When each round was closed that we saw."""
         self._closed = 0
 
-    def follow(self, event: Event) -> None:
-        """Take note of an event."""
-        if isinstance(event, Opened):
-            self._story, self._closed = Story(opened=event), 0
+    def follow(self, story: Story) -> None:
+        """Take note of what has happened."""
+        self._story, closed = story, len(story.closed)
+        if story.events == 1:
+            self._closed = 0
             self.begin()
-        elif self._story is not None:
-            self._story = self._story.follow(event)
-        if self._story is None:
-            return
-        if len(self._story.closed) > self._closed:
-            self._closed = len(self._story.closed)
+        elif closed > self._closed:
+            self._closed = closed
             self._rounds.append(self._clock())
-        if isinstance(event, Finished):
+        if story.result is not None:
             self.close()
-        elif self._screen is None and not isinstance(event, Opened):
+        elif self._screen is None and story.events > 1:
             self._start()
 
     def begin(self) -> None:

@@ -7,11 +7,10 @@ from pathlib import Path
 from textwrap import shorten
 from typing import assert_never
 
-from maci.agents.argument import Argument
-from maci.cli.ending import print_result
+from maci.cli.ending import print_result, quoted
 from maci.cli.explain import explained
 from maci.cli.lines import Lines
-from maci.cli.told import Told
+from maci.cli.remarks import Remarks
 from maci.controller.caution import Watched
 from maci.controller.decisions import Admission, Dialled, Finished, Gained, Gated, Initialized, Planned, Weighed
 from maci.controller.events import Event
@@ -36,6 +35,7 @@ from maci.controller.policies.bandit import ACTIONS, Choice
 from maci.controller.triage import Triaged
 from maci.render.numbers import signed
 from maci.story.model import hand_words
+from maci.story.story import Story
 from maci.story.words import favoured_words, figure, leading, leads, plural, shown, watched
 
 LEGEND = (
@@ -62,12 +62,15 @@ class View:
     ) -> None:
         self._lines = lines or Lines(plain=plain, silent=silent, live=not full)
         self._say, self._typed = self._lines.say, self._lines.typed
-        self._told = Told(full=full)
         self._only, self._full, self._explain = only, full, explain or full
-        self._said: dict[tuple[str, Argument], str] = {}
-        self._silent: list[JudgeAbstention] = []
-        self._read: list[str] = []
-        """What was done to read the turns of the round."""
+        self._remarks = Remarks()
+        self._story: Story | None = None
+
+    @property
+    def story(self) -> Story:
+        """What was shown so far."""
+        assert self._story is not None, "a debate begins with `opened`"
+        return self._story
 
     def begin(self) -> None:
         """What was shown until now is from a record; what comes next happens now."""
@@ -84,17 +87,12 @@ class View:
 
     def show(self, event: Event) -> None:
         """Print one event."""
+        self._story = Story(opened=event) if isinstance(event, Opened) else self.story.follow(event)
         if self._lines.area is not None:
-            self._lines.area.follow(event)
-        self._told.follow(event)
+            self._lines.area.follow(self._story)
         match event:
             case Opened():
                 self._opened(event)
-            case TurnTaken():
-                if event.turn.note:
-                    self._read.append(f"{event.agent}: {event.turn.note}")
-            case JudgeAbstention():
-                self._silent.append(event)
             case Intervened():
                 self._say(f"  {event.by or 'a person'} {hand_words(event)}", "magenta")
             case Planned():
@@ -106,8 +104,8 @@ class View:
             case Initialized() | Triaged() | Gated() | Weighed() | Measured() | Watched() | Dialled():
                 if self._only is None or event.round == self._only:
                     self._decision(event)
-            case Retrieved() | Resolved() | Sent() | Scored() | Surveyed():
-                pass  # evidence and scores are shown with the arguments, what was looked for with the plan
+            case Retrieved() | Resolved() | Sent() | TurnTaken() | Scored() | JudgeAbstention() | Surveyed():
+                pass  # turns, evidence and scores are shown with the arguments, what was looked for with the plan
             case TurnFailed() | Lost() | Exhausted() | Finished():
                 pass  # the first is shown with the round's abstentions, the others in the result
             case _:
@@ -147,14 +145,14 @@ class View:
         for item in asked:
             worth = "" if item.value_if_answered is None else f", worth {item.value_if_answered:.3g}"
             self._say(f"  asks: {item.text}  (expected of an answer: {item.if_answered:.2f} bits{worth})")
-        if asked and self._told.person:
+        if asked and self.story.opened.source == "ask":
             self.close()  # the terminal is theirs until they have answered
 
     def _acquired(self, event: Acquired) -> None:
         said = event.text if event.verdict == "told" else event.verdict.replace("_", " ")
         self._say(f"  {event.source or 'source'}: {shorten(said, 300, placeholder=' …')}", "magenta")
         for remark in event.remarks:
-            new = self._told.remarks.new(event.source or "source", remark, printed=not self._lines.silent)
+            new = self._remarks.new(event.source or "source", remark, printed=not self._lines.silent)
             self._say(f"  note: {remark if new else 'as before'}", "yellow")
 
     def _gained(self, event: Gained) -> None:
@@ -192,7 +190,7 @@ class View:
         self._beliefs(event.beliefs, event.mixture)
         self._abstained(event.abstained)
         self._say(f"  is debate worth it? {event.regime.kind}: {'; '.join(event.regime.why)}")
-        self._notes(event.notes)
+        self._notes(event.round)
 
     def _gated(self, event: Gated) -> None:
         dials = event.dials
@@ -201,24 +199,26 @@ class View:
         self._say(self._typed(said), "bold cyan")
         for a in event.admissions:
             self._argument(a)
-        if silent := [item for item in self._silent if item.round == event.round]:
+        silent = [c for c in self.story.calls if c.failed and c.kind == "score" and c.round == event.round]
+        if silent:
             first = silent[0]
-            why = f"judge {first.slot} on {first.argument}: {first.reason}"
-            if not self._told.remarks.new("judges", first.reason, printed=not self._lines.silent) and not self._full:
+            why = f"judge {first.who} on {first.argument}: {first.failed}"
+            if not self._remarks.new("judges", first.failed, printed=not self._lines.silent) and not self._full:
                 why = "as before"
             missing = f"{plural(len(silent), 'score')} {'is' if len(silent) == 1 else 'are'} missing"
             self._say(f"  {missing}: {why}", "yellow")
 
     def _argument(self, a: Admission) -> None:
-        argument = self._told.arguments.get(a.argument)
+        said = self.story.said
+        argument = said[a.argument].argument
+        first = next(s.id for s in said.values() if s.round and (s.agent, s.argument) == (a.agent, argument))
         mark, style = ("admitted", "green") if a.admitted else ("rejected", "red")
-        said = self._said.setdefault((a.agent, argument), a.argument) if argument else a.argument
-        if said != a.argument and not self._full:
+        if first != a.argument and not self._full:
             why = self._typed(f"; {a.reason}") if a.reason else ""
-            self._say(f"  {mark} {a.argument} {a.agent}: as {said}{why}", style)
+            self._say(f"  {mark} {a.argument} {a.agent}: as {first}{why}", style)
             return
-        self._say(f"  {mark} {a.argument} {a.agent}: {argument.claim if argument else ''}", style)
-        if argument and argument.reasons:
+        self._say(f"  {mark} {a.argument} {a.agent}: {argument.claim}", style)
+        if argument.reasons:
             self._say(f"    {' '.join(argument.reasons)}")
         self._say(
             self._typed(
@@ -230,7 +230,7 @@ class View:
         for citation in shown:
             more = f" (and {len(a.citations) - 1} more)" if len(shown) < len(a.citations) else ""
             self._say(
-                f"    {self._told.quote(citation.span)}{more}"
+                f"    {quoted(self.story, citation.span, full=self._full)}{more}"
                 if citation.verified
                 else f"    {citation.span}: {citation.why}",
                 "dim",
@@ -244,12 +244,11 @@ class View:
             self._say(
                 f"  taken back: the new beliefs of {', '.join(back)} would have raised D without new evidence", "yellow"
             )
-        self._notes(event.notes)
+        self._notes(event.round)
 
-    def _notes(self, notes: Sequence[str]) -> None:
-        for note in (*self._read, *notes):
+    def _notes(self, round: int) -> None:
+        for note in self.story.rounds[round].notes:
             self._say(f"  note: {note}", "yellow")
-        self._read = []
 
     def _measured(self, event: Measured) -> None:
         flags = " and ".join(name for name, on in (("information", event.pi_i), ("disagreement", event.pi_d)) if on)
@@ -275,7 +274,7 @@ class View:
         first, most = leading(p, 1)[0]
         bar = self._lines.bar(most, 10, "·")
         bar += " " if bar else ""
-        if scale := self._told.scale:
+        if scale := self.story.scale:
             parts = [f"{label} {q:.2f}{' (leads)' if leads(label, p) else ''}" for label, q in shown(p, 3, scale)]
             whole = bar + "  ".join(parts)
             return whole if self._fits(used + len(whole)) else f"{bar}{first} {most:.2f}"
@@ -295,13 +294,15 @@ class View:
             if why.startswith("not asked"):
                 self._say(f"  {agent} was {why}", "dim")
                 continue
-            new = self._told.remarks.new(agent, why, printed=not self._lines.silent)
+            new = self._remarks.new(agent, why, printed=not self._lines.silent)
             self._say(f"  {agent} abstained{f': {why}' if new else ', as before'}", "yellow")
 
     def result(self, result: Finished, transcript: Path, *, why: bool = True, priced: bool = True) -> None:
         """Print the result, whatever was left out before: see :func:`maci.cli.ending.print_result`."""
         self._lines.speak()
-        print_result(self._lines, self._told, result, transcript, why=why, priced=priced)
+        print_result(
+            self._lines, self.story, result, transcript, self._remarks, full=self._full, why=why, priced=priced
+        )
 
 
 def _chosen(choice: Choice) -> str:

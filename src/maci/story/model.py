@@ -6,18 +6,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from maci.agents.argument import Argument
+from maci.agents.argument import Argument, Turn
 from maci.agents.judges.crit import CritScore
 from maci.controller.caution import Watched
-from maci.controller.decisions import Admission
+from maci.controller.decisions import Admission, Signals
 from maci.controller.dials import Dials
-from maci.controller.history import Measured
-from maci.controller.inputs import Intervened
+from maci.controller.inputs import Intervened, Pending
 from maci.controller.policies.bandit import Choice
-from maci.controller.triage import Regime, Triaged
+from maci.controller.triage import Triaged
 from maci.llm.usage import Usage
 
 Belief = Mapping[str, float]
+SignalName = Literal["q", "d", "o", "crit", "gain"]
+SIGNALS: tuple[tuple[SignalName, str, str], ...] = (
+    ("q", "Q", "evidence quality"),
+    ("d", "D", "disagreement"),
+    ("o", "O", "shared evidence"),
+    ("crit", "CRIT", "argument quality"),
+)
+"""Name, symbol and meaning of the four that are drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +91,8 @@ class Call:
     """Hash of the prompt."""
     failed: str = ""
     """Why there is no answer."""
+    fatal: bool = False
+    """No call to this model can succeed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,8 +114,10 @@ class Round:
     by_hand: bool = False
     choice: Choice | None = None
     said: tuple[Said, ...] = ()
-    stated: Mapping[str, Belief] = field(default_factory=dict)
-    """Beliefs as the agents stated them."""
+    turns: Mapping[str, Turn] = field(default_factory=dict)
+    """As the agents took them, in the order they came in."""
+    sent: tuple[Pending, ...] = ()
+    """Calls that went out and cost something, each attempt, with the most it could cost."""
     beliefs: Mapping[str, Belief] = field(default_factory=dict)
     """Those that count."""
     reverted: Mapping[str, Belief] = field(default_factory=dict)
@@ -115,28 +126,26 @@ class Round:
     mixture: Belief = field(default_factory=dict)
     weights: Mapping[str, float] = field(default_factory=dict)
     reliability: Mapping[str, float] = field(default_factory=dict)
-    q: float | None = None
-    d: float | None = None
-    o: float | None = None
-    crit: float | None = None
-    gain: float | None = None
-    measured: Measured | None = None
+    signals: Signals | None = None
+    """``None`` as long as the round is open."""
     watched: Watched | None = None
     """What may be harm; ``None`` where `harm.enabled` is off."""
     triaged: tuple[Triaged, ...] = ()
     """What triage decided in it, in order."""
-    regime: Regime | None = None
-    """Advice after the openings: is debate worth it?"""
     notes: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
     judging: Usage = field(default_factory=Usage)
     """The judges' part of ``usage``."""
-    correct: bool | None = None
 
     @property
     def closed(self) -> bool:
         """Whether its signals are in."""
-        return self.measured is not None or (self.number == 0 and bool(self.mixture))
+        return self.signals is not None
+
+    def signal(self, name: SignalName) -> float | None:
+        """One of its signals; ``None`` where it is undefined or not in yet."""
+        value: float | None = getattr(self.signals, name) if self.signals is not None else None
+        return value
 
     @property
     def admitted(self) -> tuple[Said, ...]:

@@ -5,14 +5,14 @@ Pure: an event in, a new story out. Every figure in it is one of the record's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Self, assert_never
 
+from maci.agents.judges.crit import CritScore
 from maci.controller.caution import Watched
 from maci.controller.decisions import Decision, Dialled, Finished, Gained, Gated, Initialized, Planned, Weighed
-from maci.controller.dials import Dials
 from maci.controller.events import Event
 from maci.controller.history import Measured
 from maci.controller.inputs import (
@@ -32,7 +32,7 @@ from maci.controller.inputs import (
     usage_of,
 )
 from maci.controller.state import argument_id
-from maci.controller.triage import Triaged
+from maci.controller.triage import Stage, Triaged
 from maci.errors import InputError
 from maci.evidence.span import Span, quote_places
 from maci.llm.usage import Usage
@@ -46,6 +46,8 @@ class Story:
     opened: Opened
     rounds: tuple[Round, ...] = (Round(number=0),)
     spans: Mapping[str, Span] = field(default_factory=dict)
+    retrieved: tuple[str, ...] = ()
+    """Those found before anybody spoke."""
     missing: frozenset[str] = frozenset()
     """Cited ids that exist nowhere."""
     calls: tuple[Call, ...] = ()
@@ -86,9 +88,8 @@ class Story:
             case Retrieved() | Resolved():
                 return story._looked_up(event)
             case Sent():
-                return replace(
-                    story, waiting=tuple(dict.fromkeys((*self.waiting, *(call.key for call in event.calls))))
-                )
+                out = tuple(dict.fromkeys((*self.waiting, *(call.key for call in event.calls))))
+                return replace(story, waiting=out)._at(event.round, sent=(*self._round(event.round).sent, *event.calls))
             case TurnTaken() | TurnFailed() | Scored() | JudgeAbstention():
                 return story._called(event)
             case Lost():
@@ -122,6 +123,33 @@ class Story:
     def said(self) -> dict[str, Said]:
         """Every argument by id."""
         return {item.id: item for r in self.rounds for item in r.said}
+
+    @property
+    def stage(self) -> Stage | None:
+        """Where the answer comes from: one agent, the openings of several, or rounds of debate; ``None`` without one."""
+        if self.result is None or self.result.answer is None:
+            return None
+        if self.result.rounds:
+            return "debate"
+        return "vote" if len(self.rounds[0].beliefs) > 1 else "single"
+
+    @property
+    def replies(self) -> tuple[int, int]:
+        """Replies of models that were found in the response cache, and all replies of models."""
+        usages = [call.usage for call in self.calls if call.usage.kept or call.usage.paid]
+        return sum(usage.kept and usage.free for usage in usages), len(usages)
+
+    def distinct(self, ids: Sequence[str], most: int = 3) -> list[Said]:
+        """The first few of these arguments, each claim, each reasoning and each body of evidence once."""
+        seen: set[object] = set()
+        chosen, said = [], self.said
+        for item in (said[identity] for identity in ids if identity in said):
+            body = frozenset(c.span for c in item.citations)
+            parts: set[object] = {item.argument.claim, item.argument.reasons or item.id, body}
+            if not parts & seen:
+                seen |= parts
+                chosen.append(item)
+        return chosen[:most]
 
     @property
     def calibrated(self) -> bool:
@@ -170,6 +198,8 @@ class Story:
         missing = frozenset(event.missing) if isinstance(event, Resolved) else frozenset()
         spans = {**self.spans, **{span.id: span for span in event.spans}}
         story = replace(self, spans=spans, missing=self.missing | missing)
+        if isinstance(event, Retrieved):
+            story = replace(story, retrieved=tuple(span.id for span in event.spans))
         last = self.current
         said = tuple(replace(s, citations=tuple(story._placed(c) for c in s.citations)) for s in last.said)
         return story._at(last.number, said=said)
@@ -182,38 +212,27 @@ class Story:
         return replace(cited, places=quote_places(cited.quote, span.text))
 
     def _called(self, event: TurnTaken | TurnFailed | Scored | JudgeAbstention) -> Self:
-        usage, now = usage_of(event), self._round(event.round)
-        if isinstance(event, TurnTaken | TurnFailed):
-            key = ("turn", event.agent, "")
-            failed = event.error if isinstance(event, TurnFailed) else ""
-            prompt = event.turn.prompt if isinstance(event, TurnTaken) else None
-            call = Call(round=event.round, kind="turn", who=event.agent, usage=usage, prompt=prompt, failed=failed)
-        else:
-            key = ("score", event.slot, event.argument)
-            failed = event.reason if isinstance(event, JudgeAbstention) else ""
-            prompt = event.score.prompt if isinstance(event, Scored) else None
-            call = Call(
-                round=event.round, kind="score", who=event.slot, argument=event.argument,
-                usage=usage, prompt=prompt, failed=failed,
-            )  # fmt: skip
-        changes: dict[str, object] = {"usage": now.usage + usage}
-        if call.kind == "score":
-            changes["judging"] = now.judging + usage
+        now = self._round(event.round)
+        call = Call(round=event.round, kind="turn", who="", usage=usage_of(event))
+        changes: dict[str, object] = {"usage": now.usage + call.usage}
         match event:
             case TurnTaken():
+                call = replace(call, who=event.agent, prompt=event.turn.prompt)
                 changes |= self._spoken(event, now)
             case TurnFailed():
+                call = replace(call, who=event.agent, failed=event.error, fatal=event.fatal)
                 changes["abstained"] = {**now.abstained, event.agent: event.error}
-            case Scored() | JudgeAbstention():
-                score = event.score if isinstance(event, Scored) else None
-                judged = Judged(slot=event.slot, score=score, reason=failed)
-                changes["said"] = tuple(
-                    replace(s, scores=(*s.scores, judged)) if s.id == event.argument else s for s in now.said
-                )
+            case Scored():
+                call = replace(call, kind="score", who=event.slot, argument=event.argument, prompt=event.score.prompt)
+                changes |= _judged(now, call, event.score)
+            case JudgeAbstention():
+                call = replace(call, kind="score", who=event.slot, argument=event.argument)
+                call = replace(call, failed=event.reason, fatal=event.fatal)
+                changes |= _judged(now, call, None)
             case _:
                 assert_never(event)
-        waiting = tuple(item for item in self.waiting if item != key)
-        story = replace(self, calls=(*self.calls, call), waiting=waiting, spent=self.spent + usage)
+        waiting = tuple(item for item in self.waiting if item != (call.kind, call.who, call.argument))
+        story = replace(self, calls=(*self.calls, call), waiting=waiting, spent=self.spent + call.usage)
         return story._at(event.round, **changes)
 
     def _spoken(self, event: TurnTaken, now: Round) -> dict[str, object]:
@@ -233,7 +252,7 @@ class Story:
             )  # fmt: skip
         said = sorted((*now.said, *new), key=lambda s: self.agents.index(s.agent))
         notes = (*now.notes, f"{event.agent}: {event.turn.note}") if event.turn.note else now.notes
-        return {"said": tuple(said), "notes": notes, "stated": {**now.stated, event.agent: dict(event.turn.belief)}}
+        return {"said": tuple(said), "notes": notes, "turns": {**now.turns, event.agent: event.turn}}
 
     def _touched(self, event: Intervened) -> Self:
         hand = Hand(round=self.current.number, what=hand_words(event), by=event.by)
@@ -246,10 +265,10 @@ class Story:
             case Initialized():
                 now = self._round(0)
                 opened = self._at(
-                    0, beliefs=event.beliefs, abstained=event.abstained, mixture=event.mixture, q=event.q, d=event.d,
-                    o=event.o, regime=event.regime, notes=(*now.notes, *event.notes), correct=event.correct,
+                    0, beliefs=event.beliefs, abstained=event.abstained, mixture=event.mixture, signals=event,
+                    notes=(*now.notes, *event.notes),
                 )  # fmt: skip
-                return opened._dialled(1, event.dials)
+                return opened._at(1, dials=event.dials)
             case Gated():
                 return self._gated(event)
             case Weighed():
@@ -259,10 +278,7 @@ class Story:
                     notes=(*self._round(event.round).notes, *event.notes),
                 )  # fmt: skip
             case Measured():
-                return self._at(
-                    event.round, q=event.q, d=event.d, o=event.o, crit=event.crit, gain=event.gain, measured=event,
-                    correct=event.analysis.correct,
-                )  # fmt: skip
+                return self._at(event.round, signals=event)
             case Watched():
                 return self._at(event.round, watched=event)
             case Planned():
@@ -279,9 +295,6 @@ class Story:
             case _:
                 assert_never(event)
 
-    def _dialled(self, number: int, dials: Dials) -> Self:
-        return self._at(number, dials=dials)
-
     def _gated(self, event: Gated) -> Self:
         by_id = {admission.argument: admission for admission in event.admissions}
         said = []
@@ -296,3 +309,10 @@ class Story:
             )
             said.append(replace(item, admission=admission, citations=cited))
         return self._at(event.round, said=tuple(said), dials=event.dials)
+
+
+def _judged(now: Round, call: Call, score: CritScore | None) -> dict[str, object]:
+    """What a judge's word adds to its round."""
+    word = Judged(slot=call.who, score=score, reason=call.failed)
+    said = (replace(s, scores=(*s.scores, word)) if s.id == call.argument else s for s in now.said)
+    return {"judging": now.judging + call.usage, "said": tuple(said)}

@@ -143,7 +143,7 @@ def stopped(story: Story) -> str:
     last = story.closed[-1] if story.closed else None
     if last is None:
         return said
-    return f"{said[:-1]} (disagreement D {figure(last.d)}, shared evidence O {figure(last.o, 2)})."
+    return f"{said[:-1]} (disagreement D {figure(last.signal('d'))}, shared evidence O {figure(last.signal('o'), 2)})."
 
 
 def would_change(story: Story) -> list[str]:

@@ -8,21 +8,25 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Protocol
 
 from maci.acquisition.plan import Item
 from maci.cases.case import Case
+from maci.config import Config
 from maci.controller.decisions import Finished
 from maci.controller.events import Event
 from maci.controller.inputs import Intervened, Opened
 from maci.errors import EnvironmentError_, InputError
 from maci.paths import run_dir, slug
+from maci.llm.models import price_for
 from maci.llm.usage import Bound
 from maci.record.transcript import Transcript, read
-from maci.seating.seating import Choice, Seated, reseat, seat_case, unpriced
+from maci.seating.seating import Choice, reseat, seat_case
+from maci.seating.spec import PanelSpec
 from maci.story import Story
 from maci.web.allowance import Allowance, Claim, visitor_of
 from maci.web.history import History, Summary
@@ -157,14 +161,10 @@ class Desk:
         id = run_dir(slug(case.id or case.question)).name
 
         def prepare() -> Prepared:
-            seated = seat_case(case, choice)
-            claim = self._claim(id, seated, visitor)
-            try:
+            panel, config = choice.settled()
+            with self._claimed(id, panel, config, visitor) as claim:
+                seated = seat_case(case, choice)
                 return Prepared(seated, Transcript.create(self.history.path(id)), claim=claim)
-            except BaseException:
-                if claim is not None:
-                    self._allowance.settle(claim)
-                raise
 
         return await self._begin(id, prepare)
 
@@ -183,27 +183,35 @@ class Desk:
                     raise InputError("this debate is finished: there is nothing to go on with")
                 if not recording.opened.panel:
                     raise InputError("this debate was made in Python: go on with it from there, debate(…, recorded=…)")
-                seated: Seated = reseat(recording.opened, Choice(quiet=True))
-                claim = self._claim(id, seated, visitor)
+                opened = recording.opened
+                panel = opened.panel if opened.table is None else PanelSpec.model_validate(opened.table)
+                with self._claimed(id, panel, opened.config, visitor) as claim:
+                    return Prepared(reseat(opened, Choice()), transcript, recording.events, claim)
             except BaseException:
                 transcript.close()
                 raise
-            return Prepared(seated, transcript, recording.events, claim)
 
         return await self._begin(id, prepare)
 
-    def _claim(self, id: str, seated: Seated, visitor: str) -> Claim | None:
-        """What it may spend of the day; nothing where there is no ceiling, or no model."""
-        ceilings, opened = self.settings.ceilings, seated.opened
-        if not ceilings or opened.table is None:
-            return None
-        if ceilings.in_usd and (unknown := unpriced(opened)):
+    @contextmanager
+    def _claimed(self, id: str, panel: PanelSpec | str, config: Config, visitor: str) -> Iterator[Claim | None]:
+        """What a debate may spend of the day, given back if it cannot start; nothing where there is no ceiling, or no model."""
+        ceilings, budget = self.settings.ceilings, config.budget
+        if not ceilings or isinstance(panel, str):
+            yield None
+            return
+        unknown = [name for name in panel.seated if price_for(name, panel.options(name)) is None]
+        if ceilings.in_usd and unknown:
             raise EnvironmentError_(
                 f"the price of {', '.join(unknown)} is not known, and this server has a ceiling in dollars: choose another model"
             )
-        budget = opened.config.budget
         places = self.settings.limits.debates - len(self._running) + 1
-        return self._allowance.claim(id, visitor_of(visitor), Bound(budget.tokens, budget.usd or 0.0), places=places)
+        claim = self._allowance.claim(id, visitor_of(visitor), Bound(budget.tokens, budget.usd or 0.0), places=places)
+        try:
+            yield claim
+        except BaseException:
+            self._allowance.settle(claim)
+            raise
 
     async def _begin(self, id: str, prepare: Callable[[], Prepared]) -> Run:
         if len(self._running) >= self.settings.limits.debates:

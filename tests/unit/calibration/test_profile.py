@@ -23,7 +23,7 @@ from maci.calibration.profile import (
 from maci.calibration.temperature import fit_temperature
 from maci.cases.case import builtin_cases
 from maci.cli.app import app
-from maci.cli.calibrate import run
+from maci.cli.calibrate import calibrate as run
 from maci.config import Config, load
 from maci.debating.loop import debate
 from maci.errors import ConfigError, InputError
@@ -32,6 +32,7 @@ from maci.moderator.belief import lean, temper
 from maci.moderator.conformal import COVERAGES
 from maci.seating.opening import opening
 from maci.seating.tables import Tables
+from maci.story import Story
 
 
 def test_a_planted_bias_is_found_and_taken_off():
@@ -112,8 +113,9 @@ def test_a_calibration_for_another_encoder_is_refused(outcomes, tmp_path: Path):
 
 
 def test_debates_of_two_panels_make_no_calibration(outcomes):
-    strange = dataclasses.replace(outcomes[0], made_for="paper: x; no judges | fake-hash/64")
-    with pytest.raises(InputError, match="a calibration is of one panel, and these debates are of 'paper: x"):
+    opened, *rest = outcomes[0].events
+    strange = observe([dataclasses.replace(opened, panel="paper"), *rest])
+    with pytest.raises(InputError, match="a calibration is of one panel, and these debates are of .* and of 'paper: "):
         calibrate([*outcomes, strange])
 
 
@@ -144,7 +146,7 @@ def test_the_command_writes_the_file_and_says_what_it_learnt(tmp_path: Path):
 
 def test_thresholds_are_the_corrected_quantiles_of_the_held_out_cases(outcomes, tmp_path: Path):
     found = calibrate(outcomes)
-    learnt = conformalise(found, outcomes, [o.events for o in outcomes])
+    learnt = conformalise(found, outcomes, [o.story for o in outcomes])
     score, n = learnt.settings["calibration.score"], len(outcomes)
     by_hand = []
     for o in outcomes:
@@ -163,9 +165,9 @@ def test_thresholds_are_the_corrected_quantiles_of_the_held_out_cases(outcomes, 
 def test_a_truth_nobody_named_is_infinitely_far_and_a_debate_without_an_answer_says_nothing(outcomes):
     opened, *rest, end = outcomes[0].events
     strange = dataclasses.replace(opened, case=dataclasses.replace(opened.case, gold=None))
-    assert nonconformity_of([strange, *rest, end], "lac") == math.inf
+    assert nonconformity_of(Story.of([strange, *rest, end]), "lac") == math.inf
     silent = dataclasses.replace(end, answer=None, distribution={})
-    assert nonconformity_of([opened, *rest, silent], "lac") is None
+    assert nonconformity_of(Story.of([opened, *rest, silent]), "lac") is None
 
 
 def dev_file(path: Path, n: int) -> Path:
@@ -230,7 +232,7 @@ def test_the_file_goes_into_a_folder_that_is_made_and_lines_say_how_far_it_is(tm
     ],
 )
 def test_what_cannot_be_is_refused_before_a_debate(tmp_path: Path, monkeypatch, cases: str, out: str, says: str):
-    monkeypatch.setattr("maci.cli.calibrate.debate", None)
+    monkeypatch.setattr("maci.debating.loop.debate", None)
     dev_file(tmp_path / "dev.jsonl", 20)
     dev_file(tmp_path / "few.jsonl", 19)
     (tmp_path / "empty.jsonl").write_text("\n", encoding="utf-8")
@@ -246,7 +248,7 @@ def test_interrupted_it_says_that_nothing_was_kept(tmp_path: Path, monkeypatch):
     def stop(*args: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("maci.cli.calibrate.observe", stop)
+    monkeypatch.setattr("maci.calibration.profile.observe", stop)
     done = CliRunner().invoke(
         app, ["calibrate", str(dev_file(tmp_path / "dev.jsonl", 20)), "--out", str(tmp_path / "c.toml")]
     )

@@ -5,6 +5,7 @@ import pytest
 
 from helpers import judge, make_case, play, script, seat, settings, turn
 from maci.calibration.triage import PRIOR, Trial, fit_chance, learn_triage, trial
+from maci.story import Story
 
 
 def trial_of(single: bool, vote: bool, debate: bool, *, united: bool = False, p: float = 0.6) -> Trial:
@@ -58,7 +59,7 @@ def test_a_whole_debate_shows_all_three_stages():
     first = script("first", turn(0.7, 0.2, 0.1, tokens=10), *[turn(0.2, 0.7, 0.1, tokens=5)] * 9)
     second = script("second", turn(0.1, 0.8, 0.1, tokens=10), *[turn(0.2, 0.7, 0.1, tokens=5)] * 9)
     events = play(seat([first, second], [judge()]))
-    seen = trial(events, "chikungunya")
+    seen = trial(Story.of(events), "chikungunya")
     assert seen is not None
     assert (seen.single_right, seen.vote_right, seen.debate_right, seen.united) == (False, True, True, False)
     assert seen.single_p == pytest.approx(0.7)
@@ -70,4 +71,4 @@ def test_a_run_that_triage_cut_short_teaches_nothing():
     sure = [script(name, *[turn(0.99, 0.005, 0.005, tokens=10)] * 9) for name in ("first", "second")]
     events = play(seat(sure), settings("triage.enabled=true"), make_case())
     assert events[-1].stop_reason == "triage"
-    assert trial(events, "dengue") is None
+    assert trial(Story.of(events), "dengue") is None

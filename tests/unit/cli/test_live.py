@@ -45,7 +45,7 @@ def test_a_wide_terminal_shows_dials_signals_beliefs_spending_and_arguments():
     assert "round 2 of at most 3" in shown and "1:15, at most 0:30 more" in shown
     assert f"{story.spent.tokens:,} of 10,000 tokens" in shown
     assert f"CL {story.current.dials.cl:.2f}" in shown
-    assert f"D {last.d:.2f} {spark([r.d for r in story.closed])}" in shown
+    assert f"D {last.signals.d:.2f} {spark([r.signals.d for r in story.closed])}" in shown
     assert f"mixture ████{'█' * round(10 * max(last.mixture.values()) - 4)}" in shown
     assert "… 2A1 first: It is dengue." in shown
 
@@ -93,7 +93,7 @@ def test_the_status_names_who_is_out_and_in_short_counts_them():
     story = story.follow(Sent(round=0, calls=tuple(Pending(kind="turn", who=who, tokens=10) for who in ("x", "y"))))
     assert lines(story)[0] == "openings · waiting for x, y · 0:00"
     story = story.follow(TurnTaken(round=0, agent="x", turn=turn(1.0, tokens=1500)))
-    story = story.follow(Sent(round=1, calls=(Pending(kind="score", who="j#0", argument="1A1", tokens=5),)))
+    story = story.follow(Sent(round=0, calls=(Pending(kind="score", who="j#0", argument="0A1", tokens=5),)))
     assert lines(story)[0] == "openings · waiting for y · 1 score to come · 0:00"
     assert lines(story, width=40)[0] == "openings · 0:00 · 1 out · 1 to score"
     paused = story.follow(Intervened(pause=True))
@@ -110,12 +110,21 @@ class Clock:
         return self.now
 
 
+def told(happened):
+    """Every event with the story up to it."""
+    story = Story(opened=happened[0])
+    yield happened[0], story
+    for event in happened[1:]:
+        story = story.follow(event)
+        yield event, story
+
+
 def test_what_is_left_is_the_mean_round_times_the_rounds_to_come():
     clock, area = Clock(), None
     area = LiveArea(Console(file=io.StringIO(), force_terminal=True, width=100, height=30), clock)
-    for event in events():
+    for event, story in told(events()):
         clock.now += 10 if event.type in ("initialized", "measured") else 0
-        area.follow(event)
+        area.follow(story)
         if event.type == "measured" and event.round == 1:
             break
     # two of four rounds closed in 20 s; then 4 s of the third have passed
@@ -130,8 +139,8 @@ def test_what_is_left_is_the_mean_round_times_the_rounds_to_come():
 def test_the_area_is_drawn_and_leaves_nothing_behind():
     out = io.StringIO()
     area = LiveArea(Console(file=out, force_terminal=True, width=80, height=24, legacy_windows=False))
-    for event in events():
-        area.follow(event)
+    for event, story in told(events()):
+        area.follow(story)
         area.say(event.type)
     written = out.getvalue()
     assert "openings" in written and " of at most 3" in written

@@ -20,7 +20,6 @@ from typing import Any
 import pytest
 
 from fake_server import FakeServer, Faults
-from maci.cli.checks import _try
 from maci.controller.inputs import Lost, Sent
 from maci.errors import BadRequest
 from maci.evidence.fake import HashEncoder
@@ -28,6 +27,7 @@ from maci.llm.model import Reply
 from maci.llm.usage import Usage
 from maci.record.replay import replay
 from maci.record.transcript import read
+from maci.seating.checks import _try
 
 
 @pytest.fixture(autouse=True)
@@ -486,7 +486,7 @@ def test_the_doctor_gives_up_on_a_server_that_hangs(maci) -> None:
 
 
 def test_the_doctor_with_nothing_named_looks_at_this_machine(maci, monkeypatch) -> None:
-    monkeypatch.setattr("maci.cli.doctor.local_models", list)
+    monkeypatch.setattr("maci.seating.checks.local_models", list)
     ran = maci("doctor", "--plain")
     assert ran.code == 0, ran.out
     for word in ("python", "extras", "cache", "panels", "none found"):
@@ -495,7 +495,7 @@ def test_the_doctor_with_nothing_named_looks_at_this_machine(maci, monkeypatch) 
 
 
 def test_the_doctor_asks_a_service_that_has_a_key_what_it_serves(maci, monkeypatch) -> None:
-    monkeypatch.setattr("maci.cli.doctor.local_models", list)
+    monkeypatch.setattr("maci.seating.checks.local_models", list)
     with serving(models=["alpha", "beta"], keys=["sk-this-is-the-key-of-the-tests"]) as server:
         ran = maci("doctor", "--plain")
         assert not any(count.served for count in server.counts.values())
@@ -504,7 +504,7 @@ def test_the_doctor_asks_a_service_that_has_a_key_what_it_serves(maci, monkeypat
 
 
 def test_the_doctor_finds_a_broken_panels_file_and_a_key_file_others_may_read(maci, monkeypatch) -> None:
-    monkeypatch.setattr("maci.cli.doctor.local_models", list)
+    monkeypatch.setattr("maci.seating.checks.local_models", list)
     Path("maci-panels.yaml").write_text("panls: {}")
     keys = Path("keys.toml")
     keys.write_text('openai = "sk-this-is-the-key-of-the-tests"\n')
@@ -535,7 +535,7 @@ def test_the_doctor_tries_a_single_agent(maci) -> None:
 
 
 def test_the_doctor_lists_what_a_service_serves_up_to_twenty(maci, monkeypatch) -> None:
-    monkeypatch.setattr("maci.cli.doctor.local_models", list)
+    monkeypatch.setattr("maci.seating.checks.local_models", list)
     with serving(models=[f"m-{n}" for n in range(25)]):
         ran = maci("doctor", "--plain")
     assert "25 models: m-0, m-1, " in ran.out and "m-19 …" in ran.out and "m-20" not in ran.out
@@ -657,7 +657,7 @@ def test_an_interrupted_debate_is_resumed_with_the_cache_it_began_with(maci, mon
     def interrupt(*args: object, **more: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("maci.cli.debate.debate", interrupt)
+    monkeypatch.setattr("maci.cli.session.debate", interrupt)
     with serving():
         assert "maci debate --resume --out run --no-cache\n" in maci(*PAIR, "--no-cache", "--quiet").err
         args = ("debate", "case.yaml", "--panel", "pair", "--out", "b b", "--cache", "x y.sqlite", "--quiet")

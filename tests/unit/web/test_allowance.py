@@ -12,7 +12,7 @@ import pytest
 
 from fake_house import FakeHouse
 from helpers import make_case
-from maci.errors import EnvironmentError_, MaciError
+from maci.errors import EnvironmentError_
 from maci.llm.usage import Bound, Usage
 from maci.record.transcript import read
 from maci.seating.seating import Choice
@@ -20,7 +20,9 @@ from maci.web.allowance import FILE, Allowance, Ceilings, Spent
 from maci.web.desk import Desk
 from web_helpers import Browser, Held, tables, visit
 
-CHOICE = Choice(agents="openai/gpt-4o-mini,openai/gpt-4o", judges="openai/gpt-4o-mini", sets=("budget.tokens=50000",))
+CHOICE = Choice(
+    agents="openai/gpt-4o-mini,openai/gpt-4o", judges="anthropic/claude-haiku-4-5", sets=("budget.tokens=25000",)
+)
 
 
 def spent(desk: Desk) -> list[int]:
@@ -46,53 +48,54 @@ def models(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_visitor_cannot_spend_more_than_a_day_allows_even_by_parallel_debates(tmp_path: Path) -> None:
     async def walk(browser: Browser) -> tuple[list[int], int]:
         refused = 0
-        for _ in range(6):
-            done = await asyncio.gather(*(hold(browser.desk, "192.0.2.1") for _ in range(3)), return_exceptions=True)
+        for _ in range(4):
+            done = await asyncio.gather(*(hold(browser.desk, "192.0.2.1") for _ in range(5)), return_exceptions=True)
             refused += sum(isinstance(each, Spent) for each in done)
         mine = spent(browser.desk)
         await hold(browser.desk, "192.0.2.2")  # somebody else still may
+        assert sum(spent(browser.desk)) > sum(mine)
         return mine, refused
 
-    tokens, refused = visit(tmp_path, walk, ceilings=Ceilings(visitor_tokens=12_000))
-    assert 6_000 < sum(tokens) <= 12_000
+    tokens, refused = visit(tmp_path, walk, ceilings=Ceilings(visitor_tokens=60_000))
+    assert 30_000 < sum(tokens) <= 60_000
     assert refused
 
 
 @pytest.mark.usefixtures("models")
 def test_the_ceiling_in_all_holds_for_every_visitor_and_after_a_restart(tmp_path: Path) -> None:
-    ceilings = Ceilings(tokens=8_000)
-
-    async def spend(browser: Browser) -> None:
+    async def spend(browser: Browser) -> list[int]:
         with suppress(Spent):
-            for number in range(20):
+            for number in range(6):
                 await hold(browser.desk, f"192.0.2.{number}")
-
-    async def again(browser: Browser) -> list[int]:
-        with pytest.raises(Spent, match="This server has spent"):
-            for number in range(20):
-                await hold(browser.desk, f"198.51.100.{number}")
         return spent(browser.desk)
 
-    visit(tmp_path, spend, ceilings=ceilings)
-    assert sum(visit(tmp_path, again, ceilings=ceilings)) <= 8_000
+    before = visit(tmp_path, spend, ceilings=Ceilings(tokens=40_000))
+    assert 20_000 < sum(before) <= 40_000
+    assert sum(visit(tmp_path, spend, ceilings=Ceilings(tokens=40_000))) == sum(before)  # nothing fits any more
 
 
 @pytest.mark.usefixtures("models")
-def test_readers_cost_nothing_and_are_never_refused(tmp_path: Path) -> None:
-    async def walk(browser: Browser) -> None:
-        with pytest.raises(MaciError):
-            for _ in range(9):
-                await hold(browser.desk, "192.0.2.1")
-        data = {"question": "Fever?", "outcomes": ["Dengue fever", "Gout"], "messages": []}
-        asked = {**data, "messages": [{"role": "user", "content": "Which brings fever and pain behind the eyes?"}]}
-        assert (await browser.client.post("/v1/chat/completions", json=asked)).status_code == 200
+def test_when_nothing_is_left_models_are_refused_and_readers_are_not(tmp_path: Path) -> None:
+    Allowance(Ceilings(tokens=1), tmp_path).claim("other", "192.0.2.1", Bound(1))  # and this server was killed
+    asked = {"outcomes": ["Dengue fever", "Gout"], "messages": [{"role": "user", "content": "Fever: which?"}]}
 
-    visit(tmp_path, walk, ceilings=Ceilings(tokens=3_000))
+    async def walk(browser: Browser) -> None:
+        with pytest.raises(Spent, match="This server has spent what may be spent today"):
+            await hold(browser.desk, "192.0.2.1")
+        assert (await browser.client.post("/v1/chat/completions", json=asked)).status_code == 200
+        monkey.setattr(browser.desk, "start", refuse)
+        assert (await browser.client.post("/v1/chat/completions", json=asked)).status_code == 429
+
+    async def refuse(*args: object) -> None:
+        raise Spent("nothing is left")
+
+    with pytest.MonkeyPatch.context() as monkey:
+        visit(tmp_path, walk, ceilings=Ceilings(tokens=1))
 
 
 def test_a_ceiling_in_dollars_needs_prices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("maci.seating.seating.checked_house", lambda *args, **more: FakeHouse(price=None))
-    choice = Choice(agents="openai/nobody-knows-1,openai/nobody-knows-2", judges="openai/nobody-knows-1")
+    choice = Choice(agents="openai/nobody-knows-1,openai/nobody-knows-2", sets=("crit.enabled=false",))
 
     async def walk(browser: Browser) -> None:
         with pytest.raises(EnvironmentError_, match="price of openai/nobody-knows-1"):

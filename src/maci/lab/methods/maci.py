@@ -12,37 +12,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, TypeAlias, assert_never
+from typing import Any
 
 from maci.cases.case import Case
 from maci.config import Config, build, parameters, unplanned
-from maci.controller.caution import Watched
-from maci.controller.decisions import Dialled, Finished, Gained, Gated, Initialized, Planned, Weighed
 from maci.controller.events import Event
-from maci.controller.history import Measured
-from maci.controller.inputs import (
-    Acquired,
-    Exhausted,
-    Intervened,
-    JudgeAbstention,
-    Lost,
-    Opened,
-    Resolved,
-    Retrieved,
-    Scored,
-    Sent,
-    Surveyed,
-    TurnFailed,
-    TurnTaken,
-)
-from maci.controller.triage import Triaged
 from maci.debating.loop import debate
 from maci.errors import ModelError
 from maci.lab.methods.method import Answer, Bench, Step
 from maci.llm.usage import Usage
 from maci.seating.opening import opening
-
-Scores: TypeAlias = Mapping[str, tuple[Mapping[str, float], ...]]
+from maci.story import Round, Story
 
 
 class NoModel(ModelError):
@@ -60,7 +40,7 @@ class Maci:
 
     async def answer(self, case: Case, bench: Bench, seed: int) -> Answer:
         """Debate to the end."""
-        return summary(await played(case, bench, seed, self.settings))
+        return summary(Story.of(await played(case, bench, seed, self.settings)))
 
 
 async def played(
@@ -83,76 +63,48 @@ def changed(config: Config, settings: Mapping[str, Any]) -> Config:
     return build(config.profile, {**own, **settings})
 
 
-def summary(events: list[Event]) -> Answer:
-    """A debate's events as an answer."""
-    result = events[-1]
-    assert isinstance(result, Finished)
-    usage, judge_usage, calls, judge_calls = Usage(), Usage(), 0, 0
-    course: list[Step] = []
-    start: Initialized | None = None
-    weighed: Weighed | None = None
-    cl: float | None = None
-    given: dict[str, dict[str, float]] = {}
-    scores: dict[str, tuple[dict[str, float], ...]] = {}
-    for event in events:
-        match event:
-            case TurnFailed() | JudgeAbstention() if event.fatal:  # a wrong key or the like: nobody's answer
-                raise NoModel(result.detail)
-            case TurnTaken():
-                usage, calls = usage + event.turn.usage, calls + 1
-            case TurnFailed():
-                usage, calls = usage + event.usage, calls + 1
-            case Scored() | JudgeAbstention():
-                judge_usage, judge_calls = judge_usage + event.usage, judge_calls + 1
-                if isinstance(event, Scored):
-                    given.setdefault(event.argument, {})[event.slot] = event.score.composite
-            case Initialized():
-                start = event
-                course.append(Step(belief=event.mixture, beliefs=event.beliefs, q=event.q, d=event.d, o=event.o))
-            case Gated():
-                cl, scores = event.dials.cl, {}
-                for one in event.admissions:
-                    scores[one.agent] = (*scores.get(one.agent, ()), given.get(one.argument, {}))
-            case Weighed():
-                weighed = event
-            case Measured():
-                if weighed is not None:
-                    course.append(_step(event, weighed, cl, scores if given else {}))
-            case (
-                Opened() | Retrieved() | Sent() | Lost() | Resolved() | Intervened() | Exhausted() | Surveyed()
-                | Acquired() | Triaged() | Watched() | Dialled() | Planned() | Gained() | Finished()
-            ):  # fmt: skip
-                pass
-            case _:
-                assert_never(event)
+def summary(story: Story) -> Answer:
+    """A whole debate as an answer."""
+    result, calls = story.result, story.calls
+    assert result is not None
+    if any(call.fatal for call in calls):  # a wrong key or the like: nobody's answer
+        raise NoModel(result.detail)
+    turns, scores = ([call.usage for call in calls if call.kind == kind] for kind in ("turn", "score"))
     return Answer(
         belief=result.raw if result.answer is not None else None,
         reason=result.stop_reason if result.answer is not None else result.detail or result.stop_reason,
         out_of_budget=result.stop_reason == "budget",
         rounds=result.rounds,
-        calls=calls,
-        judge_calls=judge_calls,
-        usage=usage,
-        judge_usage=judge_usage,
-        course=tuple(course),
-        q0=None if start is None else start.q,
-        d0=None if start is None else start.d,
+        calls=len(turns),
+        judge_calls=len(scores),
+        usage=sum(turns, Usage()),
+        judge_usage=sum(scores, Usage()),
+        course=tuple(map(_step, story.closed)),
         harm=result.harm,
     )
 
 
-def _step(measured: Measured, weighed: Weighed, cl: float | None, scores: Scores) -> Step:
+def _step(closed: Round) -> Step:
     return Step(
-        belief=weighed.mixture,
-        beliefs=weighed.beliefs,
-        q=measured.q,
-        d=measured.d,
-        i=measured.gain,
-        o=measured.o,
-        crit=measured.crit,
-        cl=cl,
-        scores=scores,
+        belief=closed.mixture,
+        q=closed.signal("q"),
+        d=closed.signal("d"),
+        i=closed.signal("gain"),
+        o=closed.signal("o"),
+        crit=closed.signal("crit"),
+        cl=closed.dials.cl if closed.dials is not None else None,
+        beliefs=closed.beliefs,
+        scores=_scores(closed),
     )
+
+
+def _scores(closed: Round) -> dict[str, tuple[Mapping[str, float], ...]]:
+    """Agent → for each of its arguments what each judge gave it; nothing in a round without any score."""
+    found: dict[str, tuple[Mapping[str, float], ...]] = {}
+    for said in closed.said:
+        given = {word.slot: round(word.score.composite, 6) for word in said.scores if word.score is not None}
+        found[said.agent] = (*found.get(said.agent, ()), given)
+    return found if any(given for some in found.values() for given in some) else {}
 
 
 ROUNDS = 4
@@ -199,8 +151,6 @@ class Ask:
 
     async def answer(self, case: Case, bench: Bench, seed: int) -> Answer:
         """As many calls as it takes."""
-        found = await Maci({**self.settings, "triage.enabled": True}, self.name).answer(case, bench, seed)
-        if found.belief is None:
-            return found
-        stage = "debate" if found.rounds else "vote" if len(found.course[0].beliefs) > 1 else "single"
-        return replace(found, reason=f"{stage}: {found.reason}")
+        story = Story.of(await played(case, bench, seed, {**self.settings, "triage.enabled": True}))
+        found = summary(story)
+        return found if story.stage is None else replace(found, reason=f"{story.stage}: {found.reason}")

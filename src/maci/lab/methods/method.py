@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
+
+from pydantic import ConfigDict
 
 from maci.agents.agent import Agent
 from maci.cases.case import Case
@@ -44,16 +46,22 @@ class Bench:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One round: the pooled belief after it, each agent's, and the signals where they are measured."""
+    """One round as a row keeps it: the pooled belief after it, each agent's, and the signals where they are measured."""
+
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
 
     belief: Mapping[str, float]
-    beliefs: Mapping[str, Mapping[str, float]]
+    """Not calibrated; round 0 is the opening."""
     q: float | None = None
     d: float | None = None
     i: float | None = None
+    """Î"""
     o: float | None = None
     crit: float | None = None
     cl: float | None = None
+    """Contentiousness in force."""
+    beliefs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Of each agent, by name."""
     scores: Mapping[str, tuple[Mapping[str, float], ...]] = field(default_factory=dict)
     """Agent → for each of its arguments what each judge gave it, composite CRIT; who abstained is left out."""
 
@@ -80,8 +88,6 @@ class Answer:
     """Openings first."""
     agreement: float | None = None
     """Share of the votes for the leading outcome, where votes were cast."""
-    q0: float | None = None
-    d0: float | None = None
     harm: Harm | None = None
     """What was watched, where the method watches."""
 

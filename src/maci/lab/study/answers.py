@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 from maci.lab.datasets import Item
-from maci.lab.methods.method import Answer, Step
-from maci.lab.study.rows import Key, Round, Row
+from maci.lab.methods.method import Answer
+from maci.lab.study.rows import Key, Row
 from maci.lab.study.store import Status
 
 
@@ -24,26 +22,14 @@ def row_of(key: Key, item: Item, answer: Answer, seconds: float) -> Row:
         reason=answer.reason,
         belief=answer.belief,
         agreement=answer.agreement,
-        q0=_known(answer.q0),
-        d0=_known(answer.d0),
+        q0=answer.course[0].q if answer.course else None,
+        d0=answer.course[0].d if answer.course else None,
         calls=answer.calls,
         judge_calls=answer.judge_calls,
         rounds=answer.rounds,
         usage=answer.usage,
         judge_usage=answer.judge_usage,
         seconds=round(seconds, 6),
-        course=tuple(map(_round, answer.course)),
+        course=answer.course,
         harm=answer.harm,
     )
-
-
-def _round(step: Step) -> Round:
-    signals = {name: _known(getattr(step, name)) for name in ("q", "d", "i", "o", "crit", "cl")}
-    scores = {
-        agent: tuple({j: round(x, 6) for j, x in one.items()} for one in some) for agent, some in step.scores.items()
-    }
-    return Round(belief=step.belief, beliefs=step.beliefs, scores=scores, **signals)
-
-
-def _known(value: float | None) -> float | None:
-    return None if value is None or math.isnan(value) else float(value)

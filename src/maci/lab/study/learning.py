@@ -34,6 +34,7 @@ from maci.lab.methods.session import Session
 from maci.llm.usage import Usage
 from maci.record.replay import replay
 from maci.seating.opening import opening
+from maci.story import Story
 
 LESSONS = 100
 
@@ -72,13 +73,13 @@ class Course:
             if isinstance(given, Exception):
                 raise given
             return given
-        return summary(await self._play(item, part))
+        return summary(Story.of(await self._play(item, part)))
 
     async def _teach(self, item: Item) -> None:
         """Debate a dev item and keep what it taught. What fails teaches nothing; the end of the run's budget ends it."""
         try:
             events = await self._play(item, "dev")
-            answer = summary(events)
+            answer = summary(Story.of(events))
         except BudgetError:
             raise
         except Exception as error:
@@ -195,12 +196,12 @@ async def learn_stages(lesson: Lesson, items: Sequence[Item], bench: Bench, seed
         assert item.case.gold is not None
         async with turnstile:
             case = replace(item.case, gold=None, hidden={})
-            events = await played(case, taught, seed)
+            story = Story.of(await played(case, taught, seed))
             await asyncio.sleep(0)
-        answer = summary(events)  # raises what would end every answer
+        answer = summary(story)  # raises what would end every answer
         if answer.out_of_budget and _the_runs(bench, answer.usage + answer.judge_usage):
             raise BudgetError("the budget ended while learning from dev debates; nothing was learnt")
-        return trial(events, item.case.gold), answer.usage + answer.judge_usage, answer.calls + answer.judge_calls
+        return trial(story, item.case.gold), answer.usage + answer.judge_usage, answer.calls + answer.judge_calls
 
     asked = sorted((item for item in items if item.case.gold is not None), key=lambda item: item.id)
     tasks = [asyncio.ensure_future(play(item)) for item in asked]

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 from maci.controller.caution import Harm
+from maci.lab.methods.method import Step
 from maci.llm.usage import Usage
 
 
@@ -20,26 +21,6 @@ class Key(NamedTuple):
     part: Literal["dev", "test"]
     item: str
     method: str
-
-
-class Round(BaseModel):
-    """One round: the mixture after it, and the signals where the method measures them."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    belief: Mapping[str, float]
-    """Not calibrated; round 0 is the opening."""
-    q: float | None = None
-    d: float | None = None
-    i: float | None = None
-    o: float | None = None
-    crit: float | None = None
-    cl: float | None = None
-    """Contentiousness in force."""
-    beliefs: Mapping[str, Mapping[str, float]] = {}
-    """Of each agent, by name."""
-    scores: Mapping[str, tuple[Mapping[str, float], ...]] = {}
-    """Agent → for each of its arguments what each judge gave it; one that abstained is not there. Not in rows of format 1."""
 
 
 class Row(BaseModel):
@@ -78,7 +59,7 @@ class Row(BaseModel):
     judge_usage: Usage = Usage()
     seconds: float = 0.0
     """Wall time; the only figure that differs between two runs."""
-    course: tuple[Round, ...] = ()
+    course: tuple[Step, ...] = ()
     harm: Harm | None = None
     """What was watched, where the method watches; flips are not in it, since no debate of a study knows the truth."""
     extra: Mapping[str, Any] = Field(

@@ -10,18 +10,12 @@ from maci.evidence.span import Span
 from maci.render.markup import Child, Markup, el, join
 from maci.render.numbers import signed, typeset
 from maci.render.strips import bar, coloured, key, sparkline, stack
-from maci.story.model import Cited, Judged, Round, Said
+from maci.story.model import SIGNALS, Cited, Judged, Round, Said
 from maci.story.story import Story
 from maci.story.words import figure, leading, leads, shown
 
 _FATES = {"admitted": "good", "rejected": "bad", "opening": "soft", "open": "warn"}
 _SAID = {"admitted": "admitted", "rejected": "rejected", "opening": "opening", "open": "not judged yet"}
-SIGNALS = (
-    ("q", "Q", "evidence quality"),
-    ("d", "D", "disagreement"),
-    ("o", "O", "shared evidence"),
-    ("crit", "CRIT", "argument quality"),
-)
 
 
 def tag(fate: str) -> Markup:
@@ -265,7 +259,7 @@ def signals(story: Story) -> Markup | None:
     limits = {"d": story.opened.config.stop.d_max, "o": story.opened.config.stop.tau_o}
     tiles = []
     for field, name, meaning in SIGNALS:
-        values = [getattr(r, field) for r in rounds]
+        values = [r.signal(field) for r in rounds]
         line = sparkline(values, f"{name}, {meaning}", f"sig-{field}", limit=limits.get(field))
         tiles.append(tile((el("span", name, class_="symbol"), " ", figure(values[-1])), meaning, line))
     return el("div", tiles, class_="figures")

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
+from typing import get_args
 
+from maci.controller.decisions import Initialized
+from maci.controller.history import Measured
 from maci.controller.inputs import Acquired
 from maci.controller.policies.bandit import ACTIONS
 from maci.render.charts import Chart, Point, Series
 from maci.render.markup import Child, Markup, el, join
 from maci.render.numbers import signed, typeset
 from maci.render.svg import figure as drawn
-from maci.story.model import Round
+from maci.story.model import Round, SignalName
 from maci.story.report.parts import anchors, argument, beliefs, course, signals
 from maci.story.story import Story
 from maci.story.words import figure, leading, plural, triage_words, watched
@@ -71,7 +74,7 @@ def summary_table(story: Story) -> tuple[tuple[str, ...], list[list[str]]]:
     rows = []
     for r in story.closed:
         dials = [figure(v, 2) for v in (r.dials.cl, r.dials.tau_q, r.dials.tau_crit)] if r.dials else ["–"] * 3
-        values = [figure(v) for v in (r.q, r.d, r.o, r.crit, r.gain)]
+        values = [figure(r.signal(name)) for name in get_args(SignalName)]
         admitted = f"{len(r.admitted)} of {len(r.said)}" if r.number else "–"
         top = leading(r.mixture, 1)
         leads = f"{top[0][0]} {top[0][1]:.2f}" if top else "–"
@@ -128,7 +131,7 @@ def round_box(
     if now.number and now.closed:
         parts += [f"{len(now.admitted)} of {plural(len(now.said), 'argument')} admitted", " · "]
     parts += [el("bdi", top[0][0]), f" {top[0][1]:.2f} · "] if top else []
-    parts.append(f"D {figure(now.d, 2)}" if now.closed else "not finished")
+    parts.append(f"D {figure(now.signal('d'), 2)}" if now.closed else "not finished")
     name = f"Round {now.number}" if now.number else "Round 0: openings"
     hands = [h for h in story.hands if h.round == now.number]
     return el(
@@ -137,7 +140,7 @@ def round_box(
         _dials(now),
         _found_out(story, now),
         (el("p", el("b", h.by or "A person"), f" {h.what}.", class_="warn") for h in hands),
-        el("p", f"Is debate worth it? {now.regime.kind}: {typeset('; '.join(now.regime.why))}") if now.regime else None,
+        _worth(now),
         (el("p", f"Triage {triage_words(t)}; {typeset('; '.join(t.why))}") for t in now.triaged),
         el("p", "Nobody spoke.", class_="soft") if story.result is not None and not (now.said or now.closed) else None,
         el("div", (argument(item, links, story.spans) for item in now.said), class_="arguments"),
@@ -172,6 +175,14 @@ def _found_out(story: Story, now: Round) -> Markup | None:
     )
 
 
+def _worth(now: Round) -> Markup | None:
+    """Advice after the openings."""
+    if not isinstance(now.signals, Initialized):
+        return None
+    advice = now.signals.regime
+    return el("p", f"Is debate worth it? {advice.kind}: {typeset('; '.join(advice.why))}")
+
+
 def _dials(now: Round) -> Markup | None:
     if now.dials is None:
         return None
@@ -185,8 +196,8 @@ def _dials(now: Round) -> Markup | None:
 
 
 def _signals(now: Round) -> Markup | None:
-    m = now.measured
-    if m is None:
+    m = now.signals
+    if not isinstance(m, Measured):
         return None
     flags = " and ".join(name for name, on in (("information", m.pi_i), ("disagreement", m.pi_d)) if on)
     values = " · ".join(

@@ -122,7 +122,7 @@ def _tiles(story: Story, result: Finished, source: Provenance) -> Markup:
         "div",
         tile(str(result.rounds), "round" if result.rounds == 1 else "rounds"),
         tile(tokens, "token" + rest),
-        tile(figure(last.d if last else None, 2), "D · disagreement at the end"),
+        tile(figure(last.signal("d") if last else None, 2), "D · disagreement at the end"),
         tile(f"{admitted} of {said}", "arguments admitted"),
         class_="figures",
     )
@@ -144,21 +144,9 @@ def _listed(title: str, lines: list[str]) -> Markup | None:
     return join(el("h3", title), el("ul", (el("li", line) for line in lines))) if lines else None
 
 
-def best(story: Story, most: int = 3) -> list[Said]:
-    """The best arguments for the answer, each claim and each body of evidence once."""
-    claims: set[str] = set()
-    bodies: set[frozenset[str]] = set()
-    chosen = []
-    for identity in story.result.rationale if story.result else ():
-        item = story.said.get(identity)
-        if item is None:
-            continue
-        body = frozenset(c.span for c in item.citations)
-        if item.argument.claim not in claims and body not in bodies:
-            claims.add(item.argument.claim)
-            bodies.add(body)
-            chosen.append(item)
-    return chosen[:most]
+def best(story: Story) -> list[Said]:
+    """The best arguments for the answer."""
+    return story.distinct(story.result.rationale) if story.result else []
 
 
 def reason(item: Said) -> Markup:

@@ -136,9 +136,9 @@ def _value(side: Side, name: str) -> Child:
         case "Profile":
             return story.opened.config.profile
         case "D, disagreement at the end":
-            return figure(last.d if last else None, 2)
+            return figure(last.signal("d") if last else None, 2)
         case "Q, evidence quality at the end":
-            return figure(last.q if last else None, 2)
+            return figure(last.signal("q") if last else None, 2)
         case _:
             return story.opened.case.gold or "–"
 
@@ -185,7 +185,7 @@ def _round(side: Side, at: int) -> Markup:
         said.append(el("li", tag(s.fate), " ", el("b", s.agent), " ", el("bdi", s.argument.claim), why))
     lead: Child = None
     if item.answer is not None:
-        lead = el("bdi", item.answer), f" {percent(item.mixture[item.answer])}, D {figure(item.d, 2)}"
+        lead = el("bdi", item.answer), f" {percent(item.mixture[item.answer])}, D {figure(item.signal('d'), 2)}"
     return el("section", el("h3", round_name(item)), el("p", lead, class_="soft"), el("ul", said, class_="said"))
 
 

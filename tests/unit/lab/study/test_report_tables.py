@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from maci.lab.methods.method import Step
 from maci.lab.study.report import Settings, build_report
 from maci.lab.study.report.crit import alpha_sums, correlation_sums, winner
 from maci.lab.study.report.ordered import nearest
 from maci.lab.study.report.variants import gaps
-from maci.lab.study.rows import Round, Row
+from maci.lab.study.rows import Row
 from maci.lab.study.store import Method
 from maci.render.report import Report, Table, show
 from report_helpers import answers, belief, row, study
@@ -104,8 +105,8 @@ def test_halfway_is_nearer_to_the_centre():
 # --- mitigation -----------------------------------------------------------------------------------------------------------------
 
 
-def step(first: dict[str, float], second: dict[str, float], **more) -> Round:
-    return Round(belief=first, beliefs={"one": first, "two": second}, **more)
+def step(first: dict[str, float], second: dict[str, float], **more) -> Step:
+    return Step(belief=first, beliefs={"one": first, "two": second}, **more)
 
 
 def test_agents_brought_together_by_hand():
@@ -130,8 +131,8 @@ def test_agents_brought_together_by_hand():
 
 def held(name: str, item: str, cl: float, d: float, gains: tuple[float, ...], o: float | None) -> Row:
     p = belief("a")
-    rounds = [Round(belief=p, cl=cl, d=d, i=g, o=o if t == len(gains) - 1 else 0.9) for t, g in enumerate(gains)]
-    return row(name, item, "a", course=(Round(belief=p), *rounds))
+    rounds = [Step(belief=p, cl=cl, d=d, i=g, o=o if t == len(gains) - 1 else 0.9) for t, g in enumerate(gains)]
+    return row(name, item, "a", course=(Step(belief=p), *rounds))
 
 
 def test_trends_by_the_level_that_was_held():
@@ -152,7 +153,7 @@ def test_trends_by_the_level_that_was_held():
 
 def test_a_dial_that_moved_is_no_level():
     p = belief("a")
-    moving = [row("maci", "i1", "a", course=(Round(belief=p), Round(belief=p, cl=0.9), Round(belief=p, cl=0.7)))]
+    moving = [row("maci", "i1", "a", course=(Step(belief=p), Step(belief=p, cl=0.9), Step(belief=p, cl=0.7)))]
     rows = [*moving, held("low", "i1", 0.1, 0.1, (0.1,), 0.6)]
     assert table(made(rows, ["maci", Method(name="low", use="maci", of="low")]), "trends") is None
 
@@ -198,7 +199,7 @@ def judged(item: str, one: tuple[float, float], two: tuple[float, float]) -> Row
     """Judges x and y on one argument of each of two agents."""
     p = belief("a")
     scores = {"A": ({"x": one[0], "y": one[1]},), "B": ({"x": two[0], "y": two[1]},)}
-    return row("maci", item, "a", judge_calls=4, course=(Round(belief=p), Round(belief=p, cl=0.9, scores=scores)))
+    return row("maci", item, "a", judge_calls=4, course=(Step(belief=p), Step(belief=p, cl=0.9, scores=scores)))
 
 
 def test_winners_that_another_judge_would_change():

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from maci.controller.caution import Harm
+from maci.lab.methods.method import Step
 from maci.lab.study.report.arena import arenas
 from maci.lab.study.report.estimates import Estimates
 from maci.lab.study.report.harm import harm_table, hollow_table, rollback_table, seat_table
 from maci.lab.study.report.selective import conformal_table, selective_table
-from maci.lab.study.rows import Round, Row
+from maci.lab.study.rows import Row
 from report_helpers import belief, row, study
 
 FEW = Estimates(resamples=50)
@@ -26,10 +27,10 @@ def harm(**changes: Any) -> Harm:
     return Harm(**{**plain, **changes})
 
 
-def course(*rounds: str) -> tuple[Round, ...]:
+def course(*rounds: str) -> tuple[Step, ...]:
     """A round for each word; its letters are what agents x, y, z … lead with."""
     return tuple(
-        Round(belief=belief(word[0]), beliefs={"xyzvw"[i]: belief(y) for i, y in enumerate(word)}) for word in rounds
+        Step(belief=belief(word[0]), beliefs={"xyzvw"[i]: belief(y) for i, y in enumerate(word)}) for word in rounds
     )
 
 

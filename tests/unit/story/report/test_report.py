@@ -172,7 +172,7 @@ def test_a_scale_is_shown_in_its_order_and_what_leads_is_marked():
 
 def test_why_it_stopped_is_said_once_with_its_figures():
     story = Story.of(debate())
-    last = story.closed[-1]
+    last = story.closed[-1].signals
     figures = f"(disagreement D {last.d:.3f}, shared evidence O {'–' if last.o is None else f'{last.o:.2f}'})"
     said = f"The last allowed round was played {figures}."
     page = check_page(to_html(story)).text
@@ -207,7 +207,7 @@ def test_figures_of_the_table_are_those_of_the_record():
     note = to_markdown(story)
     for r in story.closed:
         row = next(line for line in note.splitlines() if line.startswith(f"| {r.number} |"))
-        assert f"| {r.d:.3f} |" in row and f"| {r.usage.tokens:,} |" in row
+        assert f"| {r.signals.d:.3f} |" in row and f"| {r.usage.tokens:,} |" in row
 
 
 def test_the_same_record_makes_the_same_page():

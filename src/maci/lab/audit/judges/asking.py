@@ -54,7 +54,7 @@ def settle(choice: Choice) -> Bench:
     if not judges:
         raise ConfigError("--judges none: there is nobody to audit; name models, or `reader`")
     _, named = names((), judges)
-    config = load(choice.profile, file=choice.config, sets=list(choice.sets), base=dict(spec.settings))
+    config = load(choice.profile, file=choice.config, sets=choice.sets, given=choice.given, base=spec.settings)
     return Bench(PanelSpec(name=spec.name, judges=named, models=spec.models), config)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from maci.calibration.stats import Estimate, bootstrap_sums
 from maci.calibration.stats.estimate import estimate, numbered
 from maci.calibration.stats.significance import mean_ranks
+from maci.lab.methods.method import Step
 from maci.lab.study.learning import TAUGHT, Lesson
 from maci.lab.study.metrics import leads
 from maci.lab.study.report import paper
@@ -23,7 +24,6 @@ from maci.lab.study.report.crit import pearson_sums
 from maci.lab.study.report.estimates import Estimates, point
 from maci.lab.study.report.gather import Gathered
 from maci.lab.study.report.parts import by_method, line_of, table
-from maci.lab.study.rows import Round
 from maci.render.charts import Chart, Point, Series
 from maci.render.report import Cell, Column, Line, Table, count, number, text
 
@@ -206,7 +206,7 @@ def _level(entrant: Entrant) -> float | None:
     return next(iter(known)) if len(known) == 1 else None
 
 
-def _trend(rounds: Sequence[Round]) -> tuple[float, float, float]:
+def _trend(rounds: Sequence[Step]) -> tuple[float, float, float]:
     gains = [step.i for step in rounds[:PEAK] if step.i is not None]
     d, o = rounds[0].d, rounds[-1].o
     return math.nan if d is None else d, max(gains, default=math.nan), math.nan if o is None else o

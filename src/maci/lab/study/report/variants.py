@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from maci.calibration.stats.estimate import estimate
+from maci.lab.methods.method import Step
 from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Arena, Entrant
 from maci.lab.study.report.compare import Comparison
 from maci.lab.study.report.estimates import Estimates, bounded
 from maci.lab.study.report.gather import Gathered
 from maci.lab.study.report.parts import by_method, table
-from maci.lab.study.rows import Round
 from maci.moderator.belief import Vector
 from maci.moderator.divergence import cross_entropy, shared_information, wasserstein
 from maci.render.report import Cell, Column, Line, Table, count, number, text
@@ -152,7 +152,7 @@ def _cells(name: str, listed: Arena, open_: Arena, estimates: Estimates) -> list
 SMOOTHING = 1e-6
 
 
-def gaps(step: Round, positions: Mapping[str, float]) -> tuple[float, float, float] | None:
+def gaps(step: Step, positions: Mapping[str, float]) -> tuple[float, float, float] | None:
     """W̃₁, shared information and normalised cross-entropy, means over all pairs of agents; ``None`` below two agents."""
     order = sorted(positions, key=positions.__getitem__)
     scale = np.array([positions[y] for y in order])

@@ -8,24 +8,27 @@ import platform
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
 from maci import __version__
+from maci.agents.judges.panel import check_families
 from maci.errors import BadRequest, MaciError, WrongKey, install
+from maci.llm.families import family
 from maci.llm.keys import SERVICES, is_loopback, key_help
 from maci.llm.local.registry import WEIGHTS
 from maci.llm.local.weights import status
 from maci.llm.model import Message, Reply, Request, Schema
 from maci.llm.usage import Usage
 from maci.paths import cache_dir, panel_files
+from maci.seating import choose
 from maci.seating.file import find
 from maci.seating.models import Models
-from maci.seating.seating import key_for
-from maci.seating.spec import ModelSpec, PanelSpec
+from maci.seating.seating import Choice, key_for, open_house
+from maci.seating.spec import JudgeSpec, ModelSpec, PanelSpec, is_reader
 from maci.story.words import plural
 
 State = Literal["ok", "warning", "problem"]
@@ -81,6 +84,69 @@ def _writable(folder: Path) -> Finding:
             "cache", "problem", f"{folder} cannot be written ({error.strerror}): point MACI_CACHE at a folder that can"
         )
     return Finding("cache", "ok", str(folder))
+
+
+async def models(
+    panel: str | None, agents: str | None, judges: str | None, *, offline: bool, seconds: float | None
+) -> list[Finding]:
+    """The models that were named, or the services and weights that are at hand."""
+    spec: PanelSpec
+    services, found = list[str](), list[Finding]()
+    if not (panel is None and agents is None and judges is None):
+        chosen = choose(panel, agents, judges, least=1) if agents or panel else choose("readers", None, judges)
+        if isinstance(chosen, str):
+            return [Finding(chosen, "ok", "needs no model")]
+        spec = chosen
+        names = list(spec.seated)
+        if not names:
+            return [Finding(spec.name or "panel", "ok", "needs no model")]
+    else:
+        spec = _known_models()
+        services, found = keyed_services(spec)
+        names = local_models()
+    house = open_house(spec, Choice(no_cache=True, offline=True))  # the doctor fetches no weights
+    try:
+        asked = [ask_model(house, m, spec.options(m), offline=offline, seconds=seconds or _patience(m)) for m in names]
+        listed = (
+            []
+            if offline
+            else [ask_service(house, service, spec.options(f"{service}/"), seconds or 30.0) for service in services]
+        )
+        answers = await asyncio.gather(*asked)
+        found += _families(spec)
+        for finding in await asyncio.gather(*listed):
+            if finding is not None:
+                found.append(finding)
+        return [*found, *(finding for answer in answers for finding in answer)]
+    finally:
+        await house.aclose()
+
+
+def _families(spec: PanelSpec) -> list[Finding]:
+    """Whether the judges may judge these debaters."""
+
+    def members(seats: Sequence[JudgeSpec]) -> list[tuple[str, str]]:
+        models = [(seat.name or seat.model, seat.model) for seat in seats if not is_reader(seat.model)]
+        return [(name, spec.options(model).family or family(model)) for name, model in models]
+
+    allowed = str(spec.settings.get("crit.same_family", False)).lower() == "true"
+    try:
+        warnings = check_families(members(spec.agents), members(spec.judges or ()), allowed)
+    except MaciError as error:
+        return [Finding("families", "problem", str(error))]
+    return [Finding("families", "warning", warning) for warning in warnings]
+
+
+def _patience(model: str) -> float:
+    """Seconds a model may take: one of this machine has to be loaded first."""
+    return 180.0 if model.startswith("local/") else 30.0
+
+
+def _known_models() -> PanelSpec:
+    try:
+        return PanelSpec(models=find().options)
+    except MaciError:  # said already, by the check of the panels files
+        return PanelSpec()
 
 
 def keyed_services(spec: PanelSpec) -> tuple[list[str], list[Finding]]:

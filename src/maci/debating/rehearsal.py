@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from json import dumps
 from random import Random
@@ -11,10 +12,12 @@ from typing import Any
 from maci.evidence.span import estimate_tokens
 from maci.llm.fake import FakeModel
 from maci.llm.model import Model, Reply, Request, Token
+from maci.llm.models import House
 from maci.llm.prices import Price
 from maci.llm.tokens import schema_json
 from maci.llm.usage import Usage
 from maci.seating.models import Models
+from maci.seating.spec import PanelSpec
 
 SENTENCE = 100
 """Characters of a claim, a reason or a justification."""
@@ -50,6 +53,20 @@ class StandIns:
         read += 0 if form is None else estimate_tokens(schema_json(form))
         usage = Usage(prompt=read, generated=min(request.max_tokens, estimate_tokens(text)))
         return Reply(text=text, usage=usage, logprobs=(Token(text, -0.1),) if request.top_logprobs else None)
+
+
+@asynccontextmanager
+async def stand_ins(panel: PanelSpec | str | None, labels: Sequence[str] = ()) -> AsyncIterator[StandIns | None]:
+    """Stand-ins for the models of a panel; nothing needs a key. ``None`` where it has no models."""
+    if not isinstance(panel, PanelSpec):
+        yield None
+        return
+    keyless = {name: spec.model_copy(update={"key_env": None}) for name, spec in panel.models.items()}
+    house = House(cache=None, options=keyless)
+    try:
+        yield StandIns(house, labels)
+    finally:
+        await house.aclose()
 
 
 def fill(schema: Mapping[str, Any], rng: Random, name: str = "") -> Any:
