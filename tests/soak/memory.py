@@ -1,6 +1,6 @@
 """Memory over many debates in one process: does a server that has run for weeks still take what it took on the first day?
 
-    python -m soak.memory                        # 10,000 tiny debates and 300 of readers, about half an hour
+    python -m soak.memory                        # 10,000 tiny debates and 300 of readers, about ten minutes
     python -m soak.memory --tiny 500 --readers 30
 
 Every debate goes through the desk of the web app, as a visitor's does: a thread, a loop and a transcript of its own. After a warm-up
@@ -44,7 +44,9 @@ def tiny(number: int) -> Case:
 def read(number: int) -> Case:
     """A case that readers find evidence about."""
     data = {"question": f"What does patient {number} have?", "outcomes": ["Dengue fever", "Measles", "Gout"]}
-    return parse_case({**data, "context": f"Patient {number}: fever, pain behind the eyes, red spots."}, "the soak test")
+    return parse_case(
+        {**data, "context": f"Patient {number}: fever, pain behind the eyes, red spots."}, "the soak test"
+    )
 
 
 def scripted(self: Tables, case: Case, seed: int) -> Any:
@@ -70,7 +72,9 @@ async def run(name: str, debates: int, case: Callable[[int], Case], *, step: int
     fifth = max(1, debates // 5)
     warm, late = fmean(sizes[fifth : fifth + fifth // 2 or None]), fmean(sizes[-(fifth // 2 or 1) :])
     flat = late <= warm * (1 + MOST)
-    print(f"{name}: {warm:.0f} MB after the warm-up, {late:.0f} MB at the end ({late / warm - 1:+.1%}): {'flat' if flat else 'GROWS'}")
+    print(
+        f"{name}: {warm:.0f} MB after the warm-up, {late:.0f} MB at the end ({late / warm - 1:+.1%}): {'flat' if flat else 'GROWS'}"
+    )
     return flat
 
 

@@ -1,15 +1,14 @@
 """What a server may spend in a day, in all and for each visitor.
 
-What a debate may spend is set aside when it starts, and no more than that is left of the day; when it ends, what it did spend is counted.
-A visitor is an address (of IPv6, the network). The day's figures are in a small file beside the debates: a server that was killed reads in
-the records what its debates had spent.
+What a debate may spend is set aside when it starts: its own budget, or what is left of the day. When it ends, what it did spend is
+counted. A visitor is an address (of IPv6, the network). The day's figures are in a small file beside the debates; after it was killed, a
+server reads from the records what its debates had spent.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import json
-import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -81,7 +80,9 @@ def visitor_of(address: str) -> str:
 class Allowance:
     """The day's spending of one server. Any thread may use it."""
 
-    def __init__(self, ceilings: Ceilings, runs: Path, today: Callable[[], str] = lambda: date.today().isoformat()) -> None:
+    def __init__(
+        self, ceilings: Ceilings, runs: Path, today: Callable[[], str] = lambda: date.today().isoformat()
+    ) -> None:
         self._ceilings, self._runs, self._today = ceilings, runs, today
         self._lock = threading.Lock()
         self._open: dict[str, Claim] = {}
@@ -91,8 +92,7 @@ class Allowance:
     def claim(self, id: str, visitor: str, wanted: Bound, *, places: int = 1) -> Claim:
         """Set aside what a debate may spend at most; raises :class:`Spent` where nothing is left.
 
-        ``wanted`` is its own ceiling. One without a ceiling in dollars gets its share of what is left, with ``places`` debates that could
-        run beside it.
+        ``wanted`` is its own ceiling. Without one in dollars it gets its share of what is left, of ``places`` debates that could run.
         """
         with self._lock:
             if self._today() != self._day:
@@ -104,7 +104,9 @@ class Allowance:
             usd = min(usd, wanted.usd) if wanted.usd else usd / max(1, places)
             if (self._ceilings.in_tokens and tokens <= 0) or (self._ceilings.in_usd and usd <= 0):
                 whose = "You have" if min(own.left) <= 0 else "This server has"
-                raise Spent(f"{whose} spent what may be spent today: come back tomorrow, or use the panel readers, which costs nothing")
+                raise Spent(
+                    f"{whose} spent what may be spent today: come back tomorrow, or use the panel readers, which costs nothing"
+                )
             bound = Bound(tokens, usd)
             own.reserve(bound)
             ledger = Ledger(tokens if self._ceilings.in_tokens else None, usd if self._ceilings.in_usd else None)
@@ -136,14 +138,18 @@ class Allowance:
     def _save(self) -> None:
         data = {
             "day": self._day,
-            "visitors": {name: {"tokens": own.spent.tokens, "usd": own.spent.usd} for name, own in self._visitors.items()},
-            "open": {c.id: {"visitor": c.visitor, **c.bound._asdict()} for c in self._open.values() if c.day == self._day},
+            "visitors": {
+                name: {"tokens": own.spent.tokens, "usd": own.spent.usd} for name, own in self._visitors.items()
+            },
+            "open": {
+                c.id: {"visitor": c.visitor, **c.bound._asdict()} for c in self._open.values() if c.day == self._day
+            },
         }
         self._runs.mkdir(parents=True, exist_ok=True)
         part = self._runs / f"{FILE}.part"
         part.touch(mode=0o600)
         part.write_text(json.dumps(data), encoding="utf-8")
-        os.replace(part, self._runs / FILE)
+        part.replace(self._runs / FILE)
 
     def _load(self) -> None:
         if not self._ceilings:

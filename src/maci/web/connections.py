@@ -166,11 +166,9 @@ class Connection(H11Protocol):
         self.transport.abort()
 
     def _look(self) -> None:
-        cycle, phase = self.cycle, self.phase
-        if cycle is None or cycle.response_complete:
-            phase = "headers"
-        else:
-            phase = "body" if cycle.more_body else "answer"
+        cycle = self.cycle
+        busy: Literal["body", "answer"] = "body" if cycle is not None and cycle.more_body else "answer"
+        phase = "headers" if cycle is None or cycle.response_complete else busy
         if phase != self.phase and not self.transport.is_closing():
             self._wait_for(phase)
 
@@ -186,7 +184,7 @@ class Connection(H11Protocol):
         self._deadline = self.loop.call_later(seconds, self._late, f"its {phase} did not come in time")
 
     def _late(self, why: str) -> None:
-        if self.cycle is not None or self.conn.trailing_data[0]:  # a mere idle connection is nothing to tell of
+        if self._unread is not None or self.phase != "headers" or self.conn.trailing_data[0]:  # else it only idled
             _log.warning("a connection was closed: %s", why)
         self.drop()
 

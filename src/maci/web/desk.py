@@ -21,9 +21,9 @@ from maci.controller.decisions import Finished
 from maci.controller.events import Event
 from maci.controller.inputs import Intervened, Opened
 from maci.errors import EnvironmentError_, InputError
-from maci.paths import run_dir, slug
 from maci.llm.models import price_for
 from maci.llm.usage import Bound
+from maci.paths import run_dir, slug
 from maci.record.transcript import Transcript, read
 from maci.seating.seating import Choice, reseat, seat_case
 from maci.seating.spec import PanelSpec

@@ -151,7 +151,7 @@ async def leave(browser: Browser, **asked: Any) -> None:
     async def receive() -> dict[str, Any]:
         if sent:
             return sent.pop()
-        while not any(run.events for run in browser.desk._running.values()):
+        while not any(run.events for run in browser.desk._running.values()):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         return {"type": "http.disconnect"}
 
@@ -169,15 +169,15 @@ async def leave(browser: Browser, **asked: Any) -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_program_that_leaves_stops_its_debate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: bool) -> None:
-    async def walk(browser: Browser) -> Any:
+    async def walk(browser: Browser) -> None:
         await leave(browser, stream=stream)
         for run in list(browser.desk._running.values()):
             await asyncio.wait_for(run.over.wait(), 20)
-        [path] = tmp_path.glob("*/transcript.jsonl")
-        return read(path).events[-1]
 
     with tables(monkeypatch, Held(since=1)):  # agents who would never answer
-        last = visit(tmp_path, walk)
+        visit(tmp_path, walk)
+    [path] = tmp_path.glob("*/transcript.jsonl")
+    last: Any = read(path).events[-1]
     assert last.stop_reason == "stopped_by_user"
     assert "client" in last.detail
 
