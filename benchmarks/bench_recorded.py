@@ -20,7 +20,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from maci.lab.study.flips import flips
 from sklearn.linear_model import LogisticRegression
 
 from maci.calibration.stats import wilson
@@ -299,9 +298,9 @@ def ford(folder: Path, dev_only: bool) -> None:
             right = [s.correct for s in some if s.correct is not None]
             share = wilson(sum(right), len(right))
             before = before or some
-            moved = flips(before, some)
+            moved = Counter((was.correct, now.correct) for was, now in zip(before, some, strict=True))
             print(f"  {label:42} {share.value:.3f} [{share.low:.3f}, {share.high:.3f}]   {turns:5.2f}"
-                  f"  {moved.correct_to_wrong:6d}       {moved.wrong_to_correct:6d}")  # fmt: skip
+                  f"  {moved[True, False]:6d}       {moved[False, True]:6d}")  # fmt: skip
 
     end, _ = together["recorded: last speaker"]
     print(f"all {len(end)} debates together                    acc1    turns   less the recorded last speaker [95 %]")

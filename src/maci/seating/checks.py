@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from maci import __version__
 from maci.agents.judges.panel import check_families
@@ -21,7 +21,7 @@ from maci.llm.families import family
 from maci.llm.keys import SERVICES, is_loopback, key_help
 from maci.llm.local.registry import WEIGHTS
 from maci.llm.local.weights import status
-from maci.llm.model import Message, Reply, Request, Schema
+from maci.llm.model import Message, Provider, Reply, Request, Schema
 from maci.llm.usage import Usage
 from maci.paths import cache_dir, panel_files
 from maci.seating import choose
@@ -181,7 +181,7 @@ async def ask_service(models: Models, name: str, given: ModelSpec, seconds: floa
     key = key_for(f"{name}/", given)
     try:
         async with asyncio.timeout(seconds):
-            offers = await _provider(models.model(f"{name}/any")).models()
+            offers = await models.model(f"{name}/any").provider.models()
     except (MaciError, TimeoutError) as error:
         return None if key is None else Finding(name, "problem", _said(error, f"{name}/any", seconds))
     source = f"takes the key from {key.source}, " if key else ""
@@ -223,23 +223,21 @@ async def ask_model(models: Models, name: str, given: ModelSpec, *, offline: boo
         return [*before, Finding(name, "warning", "not asked (--offline)")]
     try:
         model = models.model(name)
-        provider = _provider(model)
         async with asyncio.timeout(seconds):
-            usage, formed = await _try(provider)
+            usage, formed = await _try(model.provider)
     except (MaciError, TimeoutError) as error:
         return [*before, Finding(name, "problem", _said(error, name, seconds))]
-    price = getattr(model, "price", None)
-    usd = 0.0 if price is None else price.usd(usage)
-    cost = ", price unknown" if price is None else "" if usd else ", free"
+    usd = 0.0 if model.price is None else model.price.usd(usage)
+    cost = ", price unknown" if model.price is None else "" if usd else ", free"
     counted = Usage(prompt=usage.prompt, generated=usage.generated, usd=usd)
     return [
         *before,
         Finding(name, "ok", f"answers, family {model.family}{cost}", counted),
-        _structured(name, getattr(provider, "structured", True), formed),
+        _structured(name, model.provider.structured, formed),
     ]
 
 
-async def _try(provider: Any) -> tuple[Usage, Reply]:
+async def _try(provider: Provider) -> tuple[Usage, Reply]:
     """One token, then a form. A model that reasons first needs more for it, and some servers say so with an error."""
     usage = Usage()
     try:
@@ -308,10 +306,6 @@ def _weights(name: str, rest: str) -> Finding:
     if now.present:
         return Finding(name, "ok", f"weights are here, {size}")
     return Finding(name, "problem", f"weights are not here ({size}): maci models pull {rest}")
-
-
-def _provider(model: Any) -> Any:
-    return getattr(model, "provider", model)
 
 
 def _said(error: BaseException, name: str, seconds: float) -> str:

@@ -180,9 +180,7 @@ def check_models(spec: PanelSpec, house: House | None, fetch: Fetch) -> None:
     if house is None:
         return
     for name in spec.seated:
-        check = getattr(house.model(name).provider, "check", None)
-        if check is not None:
-            check()
+        house.model(name).provider.check()
     for name in spec.seated:
         key_for(name, spec.options(name))
         provider, _, model = name.partition("/")

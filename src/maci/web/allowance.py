@@ -1,7 +1,7 @@
 """What a server may spend in a day, in all and for each visitor.
 
 What a debate may spend is set aside when it starts: its own budget, or what is left of the day. When it ends, what it did spend is
-counted. A visitor is an address (of IPv6, the network). The day's figures are in a small file beside the debates; after it was killed, a
+counted. A visitor is an address (of IPv6, the network). The day's figures are in a small file beside the debates; after a kill, a
 server reads from the records what its debates had spent.
 """
 

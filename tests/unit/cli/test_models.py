@@ -23,7 +23,7 @@ from fake_server import FakeServer, Faults
 from maci.controller.inputs import Lost, Sent
 from maci.errors import BadRequest
 from maci.evidence.fake import HashEncoder
-from maci.llm.model import Reply
+from maci.llm.model import Provider, Reply
 from maci.llm.usage import Usage
 from maci.record.replay import replay
 from maci.record.transcript import read
@@ -437,10 +437,8 @@ def test_the_doctor_finds_what_is_wrong_and_says_the_fix(maci, monkeypatch) -> N
     assert "key_env is 'MINE', and that environment variable is not set" in ran.out
 
 
-class Reasons:
+class Reasons(Provider):
     """A provider whose model thinks before it answers, behind a server that takes a small limit for an error."""
-
-    structured = True
 
     def __init__(self, needs: int) -> None:
         self.needs, self.asked = needs, list[int]()
@@ -607,8 +605,8 @@ def test_a_ceiling_that_is_too_low_is_said_once_with_what_the_first_call_needs(m
     with serving():
         ran = maci(*PAIR, "--plain", "--budget-tokens", "100")
         assert ran.code == 4
-        assert (ran.out + ran.err).count("the first call (openai/alpha) may need") == 1
-        assert "tokens; the ceiling is 100; raise --budget-tokens" in ran.err
+        assert (ran.out + ran.err).count("openai/alpha may need") == 1
+        assert "tokens for the first call; the ceiling is 100; raise --budget-tokens" in ran.err
         assert "exhausted" not in ran.out
         dear = maci("debate", "case.yaml", "--panel", "pair", "--out", "b", "--plain", "--budget-usd", "0.00001")
     assert "the ceiling is $0.00001" in dear.err

@@ -21,6 +21,7 @@ from math import fsum, log
 from statistics import median
 
 from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
+from maci.agents.judges.judge import Judge
 from maci.cases.outcomes import normal
 from maci.evidence.lexical import terms
 from maci.evidence.span import Span, estimate_tokens
@@ -58,7 +59,7 @@ def _sum(features: Callable[[str], frozenset[str]], weight: Mapping[str, float],
     return fsum(weight.get(feature, unseen) for feature in features(text))
 
 
-class ReaderJudge:
+class ReaderJudge(Judge):
     """A judge that compares texts by one kind of feature."""
 
     family = "surface"

@@ -183,8 +183,7 @@ def _estimate(batches: Sequence[Batch], seats: Any, plan: Plan, ledger: Ledger, 
     asks, _, _ = planned(batches, seats, plan)
     most = Bound()
     for ask in asks:
-        bound = ask.seat.ceiling(ask.request)
-        most = most.plus(bound if isinstance(bound, Bound) else Bound(bound))
+        most = most.plus(ask.seat.prepare(ask.request).bound)
     if options.output.json:
         found = {
             "calls": len(asks),
