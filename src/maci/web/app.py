@@ -16,6 +16,8 @@ from maci.errors import EnvironmentError_, InputError, MaciError
 from maci.render.markup import Markup
 from maci.story import Story
 from maci.web import exports, routes, steer, v1
+from maci.web.allowance import Spent
+from maci.web.connections import Room
 from maci.web.desk import Desk, NotHere
 from maci.web.guard import Guard, TooMuch
 from maci.web.live import Asking
@@ -36,8 +38,8 @@ class _Pages:
         return panels(story, state, asking)
 
 
-def create_app(settings: Settings) -> Guard:
-    """The whole application of one server."""
+def create_app(settings: Settings, room: Room | None = None) -> Guard:
+    """The whole application of one server; ``room`` counts its connections."""
     desk = Desk(settings, _Pages())
 
     @asynccontextmanager
@@ -54,7 +56,7 @@ def create_app(settings: Settings) -> Guard:
     app.add_exception_handler(HTTPException, _went_wrong)
     app.add_exception_handler(RequestValidationError, _went_wrong)
     app.add_exception_handler(Exception, _went_wrong)  # a page for the visitor; the server's log has the rest
-    guard = Guard(app, settings)
+    guard = Guard(app, settings, room or Room(settings.limits))
     app.state.desk, app.state.guard = desk, guard
     return guard
 
@@ -86,6 +88,8 @@ def _status(error: Exception) -> tuple[int, str]:
             return 422, "That cannot be done"
         case TooMuch():
             return 413, "Too much"
+        case Spent():
+            return 429, "Not today"
         case EnvironmentError_():
             return 503, "Not now"
         case HTTPException():

@@ -76,6 +76,8 @@ class History:
             ]
         except FileNotFoundError:
             return []
+        for gone in self._known.keys() - set(names):
+            del self._known[gone]
         found = [summary for name in names if (summary := self.summary(name)) is not None]
         return sorted(found, key=lambda summary: (summary.created, summary.id), reverse=True)
 

@@ -38,6 +38,11 @@ def visit_of(request: Request) -> Visit:
     return visit
 
 
+def address_of(request: Request) -> str:
+    """Where the request comes from; behind a proxy on this machine, what that says."""
+    return "" if request.client is None else request.client.host
+
+
 @router.get("/static/{name}")
 async def static_file(name: str) -> Response:
     """Style and scripts."""
