@@ -19,13 +19,13 @@ from maci.cli.learned import begin, keep
 from maci.cli.progress import Progress
 from maci.cli.seating import seating_of
 from maci.cli.writable import check_folder
-from maci.controller.inputs import Opened
 from maci.debating.batch import Batch, Done, Entry, entries
 from maci.errors import BudgetError, EnvironmentError_, InputError
 from maci.llm.usage import dollars
 from maci.paths import run_dir
-from maci.record.result import AskResult, Result, last_plan
 from maci.seating.seating import Choice, Seating, unpriced
+from maci.story import Story
+from maci.story.result import result_of
 from maci.story.words import plural
 
 
@@ -113,13 +113,8 @@ def _full(done: Done) -> dict[str, Any]:
         head["error"] = done.error
     if done.result is None:
         return {**head, "answer": None}
-    opened = done.events[0]
-    assert isinstance(opened, Opened)
-    path, priced = path_of(done), not unpriced(opened)
-    if opened.config.triage.enabled:
-        page: Result = AskResult.of_ask(done.events, path, priced=priced)
-    else:
-        page = Result.of(done.result, path, planned=last_plan(done.events), priced=priced)
+    story = Story.of(done.events)
+    page = result_of(story, path_of(done), priced=not unpriced(story.opened))
     return {**head, **page.model_dump(mode="json")}
 
 

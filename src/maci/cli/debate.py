@@ -25,10 +25,10 @@ from maci.controller.inputs import Opened
 from maci.debating.loop import debate
 from maci.errors import BudgetError, EnvironmentError_, InputError
 from maci.paths import run_dir, slug
-from maci.record.result import AskResult, Result, last_plan
 from maci.record.transcript import Transcript
 from maci.seating.seating import Choice, Seated, unpriced
 from maci.seating.unnamed import unnamed
+from maci.story.result import result_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,11 +94,8 @@ def run(options: Options) -> None:
 def _print(events: Sequence[Event], path: Path, opened: Opened, view: View, options: Options) -> None:
     result, priced = events[-1], not unpriced(opened)
     assert isinstance(result, Finished)
-    if options.json and opened.config.triage.enabled:
-        typer.echo(AskResult.of_ask(events, path, priced=priced).model_dump_json())
-        return
     if options.json:
-        typer.echo(Result.of(result, path, planned=last_plan(events), priced=priced).model_dump_json())
+        typer.echo(result_of(view.story, path, priced=priced).model_dump_json())
         return
     said_elsewhere = result.stop_reason == "error" or result.answer is None
     view.result(result, path, why=not said_elsewhere, priced=priced)

@@ -14,6 +14,7 @@ from maci.errors import InputError
 from maci.record.replay import replay
 from maci.record.transcript import read
 from maci.seating.seating import unpriced
+from maci.story import Story
 
 
 def locate(path: Path) -> Path:
@@ -28,8 +29,7 @@ def run(path: Path, *, only: int | None, json: bool, plain: bool, quiet: bool) -
     if json:
         typer.echo(jsonlib.dumps([tree(event) for event in recording.events], ensure_ascii=False))
         return
-    last_round = max(getattr(event, "round", 0) for event in recording.events)
-    if only is not None and only > last_round:
+    if only is not None and only > (last_round := Story.of(recording.events).current.number):
         raise InputError(f"--round {only}: this debate has the rounds 0 to {last_round}")
     view = View(plain=plain, silent=quiet, only=only, full=True)
     for event in recording.events:
