@@ -32,7 +32,10 @@ $(VENV)/.ray: requirements/ray.txt $(VENV)/.dev
 	@touch $@
 
 demo: $(VENV)/.core  ## a real debate on the embedded panel, its record and its replay
-	@$(BIN)/python -m maci.cli.demo
+	@out=maci-runs/demo-$$(date +%Y%m%d-%H%M%S); \
+	printf '$$ %s\n\n' '$(BIN)/maci debate dengue'; $(BIN)/maci debate dengue --panel readers --out $$out && \
+	printf '\n$$ %s\n' "$(BIN)/maci replay $$out"; $(BIN)/maci replay $$out && \
+	printf '\nNext: %s\n' "$(BIN)/maci show $$out   ·   $(BIN)/maci cases   ·   $(BIN)/maci debate --help"
 
 test: $(VENV)/.dev  ## every test that pip alone can provide for
 	@$(BIN)/python -m pytest -n 2 -m "not system"

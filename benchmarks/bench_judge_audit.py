@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 from collections import Counter
+from pathlib import Path
 
 from maci.calibration.stats import wilson
 from maci.lab.audit.judges.audit import Plan, audit
-from maci.lab.audit.judges.fake import FAULTS, PlantedJudge, arguments
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from planted_judges import FAULTS, PlantedJudge, arguments
 
 CHECKS = {
     "position": "position",

@@ -20,7 +20,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from maci.lab.study.flips import flips
 from sklearn.linear_model import LogisticRegression
 
 from maci.calibration.stats import wilson
@@ -32,8 +31,9 @@ from maci.lab.datasets import Item, Task, load
 from maci.lab.methods.maci import Maci
 from maci.lab.methods.method import Answer, Bench, Method
 from maci.lab.methods.single import WeightedAverage
-from maci.lab.study.metrics import Scored, compare, per_case, score, value
+from maci.lab.study.metrics import Scored, per_case, score, value
 from maci.lab.study.recorded import RecordedPanel
+from maci.lab.study.report.estimates import Estimates
 from maci.paths import data_dir
 
 Belief = dict[str, float]
@@ -183,7 +183,7 @@ def line(name: str, some: Sequence[Scored], more: str = "") -> str:
 def versus(name: str, a: Sequence[Scored], b: Sequence[Scored]) -> str:
     parts = []
     for metric in ("acc1", "ece", "nll"):
-        gap = compare(metric, a, b, np.random.default_rng(0), resamples=RESAMPLES)
+        gap = Estimates(resamples=RESAMPLES).difference(metric, a, b, range(len(a)))
         parts.append(f"{metric} {gap.value:+.4f} [{gap.low:+.4f}, {gap.high:+.4f}]")
     return f"  less {name:28} " + "  ".join(parts)
 
@@ -298,16 +298,16 @@ def ford(folder: Path, dev_only: bool) -> None:
             right = [s.correct for s in some if s.correct is not None]
             share = wilson(sum(right), len(right))
             before = before or some
-            moved = flips(before, some)
+            moved = Counter((was.correct, now.correct) for was, now in zip(before, some, strict=True))
             print(f"  {label:42} {share.value:.3f} [{share.low:.3f}, {share.high:.3f}]   {turns:5.2f}"
-                  f"  {moved.correct_to_wrong:6d}       {moved.wrong_to_correct:6d}")  # fmt: skip
+                  f"  {moved[True, False]:6d}       {moved[False, True]:6d}")  # fmt: skip
 
     end, _ = together["recorded: last speaker"]
     print(f"all {len(end)} debates together                    acc1    turns   less the recorded last speaker [95 %]")
     for label, (scores, spent) in together.items():
         both = [(a, b) for a, b in zip(scores, end, strict=True) if a.correct is not None and b.correct is not None]
         ours, theirs = [a for a, _ in both], [b for _, b in both]
-        gap = compare("acc1", ours, theirs, np.random.default_rng(0))
+        gap = Estimates().difference("acc1", ours, theirs, range(len(ours)))
         right = np.mean([a.correct for a in ours])
         print(f"  {label:42} {right:.3f}   {np.mean(spent):5.2f}   {gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}]")
 

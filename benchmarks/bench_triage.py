@@ -31,7 +31,7 @@ from maci.lab.study.learning import learn, learn_stages
 from maci.lab.study.recorded import RecordedPanel
 from maci.lab.study.rows import Row
 from maci.lab.study.store import open_store
-from maci.llm.usage import Usage
+from maci.llm.usage import Bound, Usage
 from maci.seating.table import Table
 
 ALWAYS = "maci"
@@ -129,11 +129,14 @@ TURN = 1000
 """Tokens that a recorded turn counts as: the records say nothing of most."""
 
 
-class Priced:
+class Priced(Agent):
     """A recorded model whose turns cost something."""
 
     def __init__(self, agent: Agent) -> None:
-        self.name, self.family, self.ceiling, self._agent = agent.name, agent.family, agent.ceiling, agent
+        self.name, self.family, self._agent = agent.name, agent.family, agent
+
+    def ceiling(self, request: TurnRequest) -> int | Bound:
+        return self._agent.ceiling(request)
 
     async def turn(self, request: TurnRequest) -> Turn:
         return replace(await self._agent.turn(request), usage=Usage(prompt=TURN, free=True))

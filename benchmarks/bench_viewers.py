@@ -38,16 +38,15 @@ class Clock:
 def table(case: Any, rate: float) -> Any:
     """Five agents who keep changing their minds, three judges who differ."""
     from helpers import arg, seat, turn
+    from maci.agents.agent import Agent
     from maci.agents.judges.crit import CritScore
+    from maci.agents.judges.judge import Judge
 
     clock, rng = Clock(rate), Random(0)
 
-    class Speaker:
+    class Speaker(Agent):
         def __init__(self, name: str) -> None:
             self.name = self.family = name
-
-        def ceiling(self, request: Any) -> int:
-            return 0
 
         async def turn(self, request: Any) -> Any:
             await clock.tick()
@@ -55,14 +54,11 @@ def table(case: Any, rate: float) -> Any:
             said = [arg(f"{self.name} says {n} in round {request.round}.", "e4", "e1") for n in range(2)]
             return turn(*(x / sum(p) for x in p), args=said)
 
-    class Critic:
+    class Critic(Judge):
         family = "critic"
 
         def __init__(self, name: str) -> None:
             self.name = name
-
-        def ceiling(self, request: Any) -> int:
-            return 0
 
         async def score(self, request: Any) -> Any:
             from maci.llm.usage import Usage

@@ -41,7 +41,7 @@ def stop_rules() -> str:
         cells = []
         for config in columns.values():
             state = play(course, config)
-            last = state.history[-1]
+            last = state.history[-1].signals
             assert state.finished is not None
             cells.append(f"{state.finished.stop_reason}, round {last.round}, D {last.d:.2f}")
         rows.append(f"| {course.name} | {course.what} | " + " | ".join(cells) + " |")

@@ -86,8 +86,7 @@ def seating(plan: Plan, house: FakeHouse) -> Seating:
 
     def table(sitting: Sitting) -> tuple[Opened, Table]:
         case = plan.topics[sitting.topic]
-        sets = ["crit.enabled=false", "gate.q_gate=false", *plan.settings(sitting)]
-        config = load(sets=sets, environ={})
+        config = load(sets=["crit.enabled=false", "gate.q_gate=false"], given=plan.settings(sitting), environ={})
         found = Tables(SPEC, HashEncoder(), config, house).table(case, seed=sitting.seed)
         return opening(case, found, config, seed=sitting.seed), found
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from maci.cli.rehearsal import fill
+from maci.debating.rehearsal import fill
 from maci.llm.fake import FakeModel
 from maci.llm.families import family
 from maci.llm.model import Request

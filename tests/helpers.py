@@ -11,10 +11,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from maci.agents.agent import Agent
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Argument, Turn
 from maci.agents.fake import FunctionJudge, ScriptedAgent
 from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
+from maci.agents.judges.judge import Judge
 from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import Config, load
@@ -221,7 +223,7 @@ async def _dawdle(order: int | None, *key: object) -> None:
             await asyncio.sleep(0)
 
 
-class WildAgent:
+class WildAgent(Agent):
     """An agent that states anything: sound turns, refused beliefs, errors, things that are not turns."""
 
     def __init__(self, name: str, wild: Wild, order: int | None) -> None:
@@ -286,7 +288,7 @@ class WildAgent:
         return arg(f"{self.name} {request.round} {rng.random()}", *cited, outcome=outcome, against=rng.random() < 0.2)
 
 
-class WildJudge:
+class WildJudge(Judge):
     """A judge that scores, abstains, raises, or answers outside the schema."""
 
     def __init__(self, name: str, wild: Wild, order: int | None) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci.cases.case import Case
-from maci.lab.methods.method import Answer, Bench, Step
+from maci.lab.methods.method import Answer, Bench, Method, Step
 from maci.lab.study.parsing import parse_spec
 from maci.lab.study.rows import Key, Row
 from maci.lab.study.run import Outcome, run_study
@@ -94,7 +94,7 @@ def letters(texts: Sequence[str]) -> NDArray[np.float32]:
     return np.array([[text.casefold().count(c) for c in "abcdefghijklmnopqrstuvwxyz"] for text in texts], np.float32)
 
 
-class FakeMethod:
+class FakeMethod(Method):
     """Answers with a function of the case; keeps what it was asked."""
 
     def __init__(

@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 
 from helpers import arg, judge, seat, turn
+from maci.agents.agent import Agent
 from maci.agents.argument import Turn
 from maci.evidence.fake import HashEncoder
 from maci.web.app import create_app
@@ -34,7 +35,7 @@ class Held:
             await asyncio.sleep(0.005)
 
 
-class Speaker:
+class Speaker(Agent):
     """Says the same every round, after the gate lets it."""
 
     family = "speaker"

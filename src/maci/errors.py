@@ -42,6 +42,8 @@ class MaciError(Exception):
     """Base of everything raised on purpose; ``exit`` is the process exit code it stands for."""
 
     exit = 1
+    fatal = False
+    """Nothing that needs what failed can succeed: a debate with it is over."""
 
 
 class InputError(MaciError):
@@ -84,7 +86,6 @@ class MissingExtra(EnvironmentError_):
     """An optional dependency is not installed."""
 
     fatal = True
-    """Nothing that needs it can succeed: a debate with it is over."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs the package {package!r}: {install(extra)}")
@@ -95,10 +96,10 @@ class ModelError(EnvironmentError_):
     """Weights or a provider that do not answer.
 
     ``retry``: the same request may succeed later. ``charged``: it may have cost something although nothing came of it.
-    ``fatal``: no request to this model can succeed, a debate with it is over.
+    ``fatal``: no request to this model can succeed.
     """
 
-    retry = charged = fatal = False
+    retry = charged = False
     retry_after: float | None = None
     """Seconds the provider asked us to wait."""
 
@@ -202,6 +203,15 @@ def exit_code(error: BaseException) -> int:
     if isinstance(error, MaciError):
         return error.exit
     return 130 if isinstance(error, KeyboardInterrupt) else 1
+
+
+def is_fatal(error: BaseException) -> bool:
+    """Whether nothing else can succeed either, as with a wrong key.
+
+    >>> is_fatal(WrongKey("no")), is_fatal(CaseError("no question")), is_fatal(ValueError())
+    (True, False, False)
+    """
+    return isinstance(error, MaciError) and error.fatal
 
 
 def said(error: BaseException) -> str:

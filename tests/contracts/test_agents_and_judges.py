@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from helpers import arg
 from maci.agents.agent import Agent
+from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Turn
 from maci.agents.fake import FunctionAgent, FunctionJudge, ScriptedAgent, request_stub
-from maci.agents.judges.crit import CritScore, Judge, JudgeAbstained, ScoreRequest
+from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
+from maci.agents.judges.judge import Judge
 from maci.agents.judges.reader import reader_judges
 from maci.agents.reader.families import FAMILIES
 from maci.agents.reader.library import Library
 from maci.agents.reader.reader import Reader
 from maci.cases.case import load_case
+from maci.errors import InputError
 from maci.evidence.fake import HashEncoder
 from maci.evidence.span import Span
-from maci.llm.usage import Usage
+from maci.llm.budget import Ledger
+from maci.llm.usage import Bound, Usage
 from maci.seating.tables import Tables
 
 YES = Turn(belief={"yes": 0.8, "no": 0.2}, arguments=(arg("So it is."),))
@@ -72,6 +77,50 @@ def test_a_judge_scores_within_range_or_abstains(judge: Judge) -> None:
         return
     assert 0 <= score.composite <= 1
     assert usage.tokens <= judge.ceiling(request)
+
+
+@pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
+def test_a_prepared_turn_is_the_turn_and_its_purse_says_what_it_cost(agent: Agent) -> None:
+    request, ledger = request_stub(1), Ledger()
+    call = agent.prepare(request)
+    said = asyncio.run(call.within(ledger))
+    assert said == asyncio.run(agent.turn(request))
+    assert ledger.spent == said.usage and ledger.spent.tokens <= call.bound.tokens == agent.ceiling(request)
+    assert ledger.reserved == Bound()
+
+
+@pytest.mark.parametrize("judge", JUDGES[:5], ids=lambda judge: judge.name)
+def test_a_prepared_score_is_the_score_and_its_purse_says_what_it_cost(judge: Judge) -> None:
+    request, ledger = score_request("It was so."), Ledger()
+    call = judge.prepare(request)
+    assert (asyncio.run(call.within(ledger)), ledger.spent) == asyncio.run(judge.score(request))
+    assert ledger.spent.tokens <= call.bound.tokens
+
+
+def test_an_agent_that_only_takes_turns_has_everything_else_by_default() -> None:
+    class Mine(Agent):
+        name, family = "mine", "own"
+
+        async def turn(self, request: TurnRequest) -> Turn:
+            return YES
+
+    mine = Mine()
+    assert (mine.free, mine.prompts, mine.ceiling(request_stub())) == (False, (), 0)
+    assert mine.redrawn(1) is None and mine.as_copy_of(mine) is None and mine.styled("calmly") is mine
+    assert asyncio.run(mine.prepare(request_stub()).within()) is YES
+
+
+@pytest.mark.parametrize("kind", ["Agent", "Judge"])
+def test_a_table_refuses_who_is_not_derived_and_says_what_to_do(kind: str) -> None:
+    class Stranger:
+        name, family = "x", "y"
+
+        def ceiling(self, request: object) -> int:
+            return 0
+
+    seats = {"agents": [], "judges": [], f"{kind.lower()}s": [Stranger()]}
+    with pytest.raises(InputError, match=f"Stranger is not a maci.{kind}: derive it from maci.{kind}"):
+        replace(PAPER["paper-dengue"], **seats)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", PAPER)

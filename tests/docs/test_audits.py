@@ -15,7 +15,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "audits.md").read_text(encoding="ut
 def test_the_example_finds_the_planted_fault():
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "['fond of length: length', 'fond of length: verbosity']\n"
+    assert done.stdout == "['with the others', 'length', 'verbosity']\n"
 
 
 def test_every_limit_is_in_the_table():

@@ -126,3 +126,10 @@ def test_a_config_cannot_be_changed_after_it_was_checked() -> None:
     config = Config()
     with pytest.raises(Exception, match="frozen"):
         config.gate.tau_q = 5  # type: ignore[misc]
+
+
+def test_values_that_are_given_need_no_reading_and_prevail_over_key_value():
+    config = load(sets=["max_rounds=4", "usd=none"], given={"stop.max_rounds": 5, "budget.usd": 0.5}, environ={})
+    assert (config.stop.max_rounds, config.budget.usd) == (5, 0.5)
+    with pytest.raises(ConfigError, match=r"stop.max_rounds = 0 is out of range"):
+        load(given={"stop.max_rounds": 0}, environ={})

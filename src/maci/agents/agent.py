@@ -2,29 +2,60 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, Self, runtime_checkable
 
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Turn
-from maci.llm.usage import Bound
+from maci.errors import InputError
+from maci.llm.budget import Call, reported
+from maci.llm.prompts import Prompt
+from maci.llm.usage import Bound, Usage
 
 
+@runtime_checkable
 class Agent(Protocol):
-    """A debater. It may raise: the controller records the failure and the agent sits the round out."""
+    """A debater. It may raise: the controller records the failure and the agent sits the round out.
 
-    @property
-    def name(self) -> str:
-        """Unique within a panel; never shown to the other agents or to judges."""
+    Derive from it and write ``turn``, and ``ceiling`` where a turn costs something; all else has a default. An agent that draws on
+    its purse while it works, as language models do, writes ``prepare`` instead of both.
+    """
 
-    @property
-    def family(self) -> str:
-        """The model family, against which judges are checked."""
+    name: str
+    """Unique within a panel; never shown to the other agents or to judges."""
+    family: str
+    """The model family, against which judges are checked."""
+    free: bool = False
+    """Nobody pays for its turns. Of others, turns that cost something are on record before they are asked for."""
+    prompts: tuple[Prompt, ...] = ()
+    """The templates it asks with; their hashes go into the record."""
 
     def ceiling(self, request: TurnRequest) -> int | Bound:
-        """The most this turn can cost at the first attempt: tokens, or tokens and dollars; 0 if it costs nothing.
-
-        Calls that cost something are on record before they are made; an attribute ``free = True`` says that nobody pays.
-        """
+        """The most a ``turn`` can cost: tokens, or tokens and dollars; 0 if it costs nothing."""
+        return 0
 
     async def turn(self, request: TurnRequest) -> Turn:
         """Read the request, argue, and state a belief."""
+        return await self.prepare(request).within()
+
+    def prepare(self, request: TurnRequest) -> Call[Turn]:
+        """The turn as a call to make, with the most its first attempt can cost."""
+
+        async def ask() -> tuple[Turn, Usage]:
+            taken = await self.turn(request)
+            if not isinstance(taken, Turn):
+                raise InputError(f"turn() gave {type(taken).__name__}, not a Turn")
+            return taken, taken.usage
+
+        return reported(self.ceiling(request), self.free, ask)
+
+    def redrawn(self, seed: int) -> Self | None:
+        """The agent for another draw of its answer; ``None`` of one that answers once and for all."""
+        return None
+
+    def as_copy_of(self, other: Self) -> Self | None:
+        """Another agent of this kind under this one's name, with this one's evidence; ``None`` of one that cannot be copied."""
+        return None
+
+    def styled(self, manner: str) -> Self:
+        """The agent told to reason in a given manner; itself where it cannot be told."""
+        return self

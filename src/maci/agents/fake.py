@@ -14,13 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from maci.agents.agent import Agent
 from maci.agents.anchor import Anchor, Question, TurnRequest
 from maci.agents.argument import Turn
 from maci.agents.judges.crit import CritScore, ScoreRequest
+from maci.agents.judges.judge import Judge
 from maci.llm.usage import Usage
 
 
-class FunctionAgent:
+class FunctionAgent(Agent):
     """A fake agent that answers with a function; ``history`` keeps every request it was given."""
 
     def __init__(
@@ -71,7 +73,7 @@ def request_stub(round: int = 0, **changes: object) -> TurnRequest:
     return TurnRequest(**{**fields, **changes})  # type: ignore[arg-type]
 
 
-class FunctionJudge:
+class FunctionJudge(Judge):
     """A fake judge that scores with a function of the request; a float means that score on all three criteria."""
 
     def __init__(

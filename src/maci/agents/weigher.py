@@ -16,11 +16,13 @@ mark that this would take, small models follow the source far less (docs/decisio
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from maci.agents.agent import Agent
 from maci.agents.anchor import Question, TurnRequest
 from maci.agents.argument import Argument, Turn
 from maci.agents.contentiousness import stance
@@ -30,6 +32,7 @@ from maci.errors import BadReply, BudgetError, ModelError
 from maci.evidence.encode import Encoder
 from maci.evidence.source import CASE
 from maci.evidence.span import Citation, Span, sentences
+from maci.llm.budget import Call, Purse
 from maci.llm.model import Message, Model, Request
 from maci.llm.prompts import fingerprint, load
 from maci.llm.usage import Bound
@@ -58,7 +61,7 @@ class _Read:
     """w_e."""
 
 
-class Weigher:
+class Weigher(Agent):
     """A language model at the table that is only ever asked to read. It may raise; then it sits the round out."""
 
     def __init__(
@@ -80,24 +83,29 @@ class Weigher:
         """The other's model under this one's name."""
         return Weigher(self.name, other._model, self._encoder, family=other.family, arguments=other._arguments)
 
-    def ceiling(self, request: TurnRequest) -> Bound:
-        """The most the first reading can cost; the others ask for more when they come to it."""
-        question = request.question
-        excerpts = ["", *(excerpt for _, excerpt in self._excerpts(request))]
-        new = [text for text in excerpts if (_bare(question), text) not in self._known]
-        bounds = [self._model.bound(self._request(question, text)) for text in new]
-        return max(bounds, key=lambda bound: bound.tokens, default=Bound())
+    def prepare(self, request: TurnRequest) -> Call[Turn]:
+        """What is new to read, bounded by the dearest reading; the others ask for more when they come to it."""
+        excerpts = self._excerpts(request)
+        texts = dict.fromkeys(("", *(text for _, text in excerpts)))
+        calls = {text: self._reading(request.question, text) for text in texts}
+        bound = max((call.bound for call in calls.values()), key=lambda bound: bound.tokens)
+        return Call(bound, partial(self._turn, request, excerpts, calls))
 
-    async def turn(self, request: TurnRequest) -> Turn:
+    async def _turn(
+        self,
+        request: TurnRequest,
+        excerpts: Sequence[tuple[Span, str]],
+        calls: Mapping[str, Call[Vector]],
+        purse: Purse,
+    ) -> Turn:
         """Read what is new, and say where that leaves it and why."""
         question, labels = request.question, request.question.labels
         if not labels:
             raise BadReply(
                 f"{self.name} reads which outcome a piece speaks for, and this case names none: list outcomes"
             )
-        without = await self._read(question, "")
-        excerpts = self._excerpts(request)
-        found = await asyncio.gather(*(self._read(question, text) for _, text in excerpts), return_exceptions=True)
+        without = await calls[""].make(purse)
+        found = await asyncio.gather(*(calls[text].make(purse) for _, text in excerpts), return_exceptions=True)
         read = list[_Read]()
         failed: BaseException | None = None
         for (span, excerpt), p in zip(excerpts, found, strict=True):
@@ -131,13 +139,20 @@ class Weigher:
         best = np.argsort(-(rows[1:] @ rows[0]), kind="stable")[:_SENTENCES]
         return " ".join(parts[i] for i in sorted(best.tolist()))
 
-    async def _read(self, question: Question, text: str) -> Vector:
-        """What the model holds of the outcomes with this before it."""
+    def _reading(self, question: Question, text: str) -> Call[Vector]:
+        """What the model holds of the outcomes with this before it; what was read already costs nothing."""
         key = _bare(question), text
+        reading = None
         if key not in self._known:
-            p = await measured(self._model, self._request(question, text), question.labels, held=False)
-            self._known[key] = np.array([p[label] for label in question.labels])
-        return self._known[key]
+            reading = measured(self._model, self._request(question, text), question.labels, held=False)
+
+        async def make(purse: Purse) -> Vector:
+            if reading is not None and key not in self._known:
+                p = await reading.make(purse)
+                self._known[key] = np.array([p[label] for label in question.labels])
+            return self._known[key]
+
+        return Call(Bound() if reading is None else reading.bound, make)
 
     def _request(self, question: Question, text: str) -> Request:
         asked = _WEIGH.render(

@@ -90,7 +90,7 @@ def _row(history: Sequence[ClosedRound], config: Config, debate: str) -> Logged 
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class Forecast:
     """A mean reward; undefined where too little was seen, and then ``why`` says so."""
 
     value: float | None
@@ -105,8 +105,8 @@ class Verdict:
     """A candidate."""
 
     name: str
-    replay: Estimate
-    direct: Estimate
+    replay: Forecast
+    direct: Forecast
     infeasible: int
     """Rounds before which it would have stopped, since no action fitted its budget."""
 
@@ -122,7 +122,7 @@ class Evaluation:
     actions: tuple[int, ...]
     """How often each action is on record."""
     c_max: float
-    logger: Estimate
+    logger: Forecast
     """What was earned on record."""
     candidates: tuple[Verdict, ...]
 
@@ -161,7 +161,7 @@ def evaluate(rows: Sequence[Logged], config: Config, known: Arms | None = None, 
         undefined=len(rows) - len(usable),
         actions=tuple(counts.tolist()),
         c_max=c_max,
-        logger=_mean(usable, y, rng) if usable else Estimate(None, why="no rounds with a reward"),
+        logger=_mean(usable, y, rng) if usable else Forecast(None, why="no rounds with a reward"),
         candidates=tuple(verdicts),
     )
 
@@ -183,10 +183,10 @@ def _walk(name: str, rows: Sequence[Logged], y: Vector, config: Config, arms: Ar
     return chosen
 
 
-def _matched(rows: Sequence[Logged], y: Vector, match: Vector, rng: np.random.Generator) -> Estimate:
+def _matched(rows: Sequence[Logged], y: Vector, match: Vector, rng: np.random.Generator) -> Forecast:
     kept = [row for row, yes in zip(rows, match.tolist(), strict=True) if yes]
     if len(kept) < ENOUGH:
-        return Estimate(None, n=len(kept), why=f"not enough matching rounds: {len(kept)}, {ENOUGH} are needed")
+        return Forecast(None, n=len(kept), why=f"not enough matching rounds: {len(kept)}, {ENOUGH} are needed")
     return _mean(kept, y[match], rng)
 
 
@@ -196,14 +196,14 @@ def _direct(
     chosen: Sequence[int | None],
     counts: Sequence[int],
     rng: np.random.Generator,
-) -> Estimate:
+) -> Forecast:
     asked = [(i, k) for i, k in enumerate(chosen) if k is not None]
     rare = sorted({k for _, k in asked if counts[k] < SEEN})
     if rare:
         named = ", ".join(f"{ACTIONS[k]} ({counts[k]})" for k in rare[:3]) + (" …" if len(rare) > 3 else "")
-        return Estimate(None, n=len(asked), why=f"it chooses what is hardly on record, {SEEN} are needed: {named}")
+        return Forecast(None, n=len(asked), why=f"it chooses what is hardly on record, {SEEN} are needed: {named}")
     if len(asked) < ENOUGH:
-        return Estimate(None, n=len(asked), why=f"not enough rounds: {len(asked)}, {ENOUGH} are needed")
+        return Forecast(None, n=len(asked), why=f"not enough rounds: {len(asked)}, {ENOUGH} are needed")
     values = np.array([forecast[i, k] for i, k in asked])
     return _mean([rows[i] for i, _ in asked], values, rng)
 
@@ -225,15 +225,15 @@ def _forecasts(rows: Sequence[Logged], y: Vector, ridge: float, folds: int = 5) 
     return np.clip(found, 0.0, 1.0)
 
 
-def _mean(rows: Sequence[Logged], values: Vector, rng: np.random.Generator, draws: int = 2000) -> Estimate:
+def _mean(rows: Sequence[Logged], values: Vector, rng: np.random.Generator, draws: int = 2000) -> Forecast:
     """The mean with a percentile interval over resampled debates."""
     names = {name: i for i, name in enumerate(dict.fromkeys(row.debate for row in rows))}
     which = np.array([names[row.debate] for row in rows])
     sums, sizes = np.bincount(which, weights=values), np.bincount(which)
     mean = float(values.mean())
     if len(names) < FEW_DEBATES:
-        return Estimate(mean, n=len(rows), why=f"no interval: {len(names)} debates, {FEW_DEBATES} are needed")
+        return Forecast(mean, n=len(rows), why=f"no interval: {len(names)} debates, {FEW_DEBATES} are needed")
     picks = rng.integers(0, len(names), size=(draws, len(names)))
     means = sums[picks].sum(axis=1) / sizes[picks].sum(axis=1)
     low, high = np.percentile(means, [2.5, 97.5])
-    return Estimate(mean, float(low), float(high), len(rows))
+    return Forecast(mean, float(low), float(high), len(rows))

@@ -7,7 +7,7 @@ import json
 import re
 import sys
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from maci.cases.outcomes import OutcomeSpace, canonical, normal
-from maci.errors import BeliefError, CaseError
+from maci.errors import BeliefError, CaseError, InputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,3 +297,20 @@ def load_case(name: str) -> Case:
     near = difflib.get_close_matches(name, [*cases, *_beside(name)], n=3)
     hint = f"did you mean {', '.join(near)}?" if near else "`maci cases` lists the built-in ones"
     raise CaseError(f"no case file and no built-in case named {name!r}: {hint}")
+
+
+def read_cases(path: Path) -> Iterator[Case]:
+    """Cases of a JSONL file, one a line."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise InputError(f"cannot read {path}: it is not UTF-8 text; save it as UTF-8") from error
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                data = json.loads(line)
+            except ValueError as error:
+                raise InputError(f"{path}, line {number}: not JSON: {error}") from error
+            yield parse_case(data, f"{path}, line {number}")

@@ -1,4 +1,4 @@
-"""``maci``: the front door. ``commands/`` holds options and help; what a command does is imported only when it runs.
+"""``maci``: the front door. Each command has a file of its name, opened when it is called; what it does is imported when it runs.
 
 Exit codes: 0 done · 1 a check failed · 2 wrong use or input · 3 provider or environment · 4 the budget ended the work before a
 first answer · 130 interrupted.
@@ -10,31 +10,67 @@ import gc
 import io
 import os
 import sys
-from typing import Annotated, TextIO
+from importlib import import_module
+from typing import Annotated, Any, TextIO
 
 import typer
+from typer.core import TyperGroup
 
 from maci import __version__
-from maci.cli.commands.asking import ask, batch
-from maci.cli.commands.audit import audits
-from maci.cli.commands.checking import doctor, verify
-from maci.cli.commands.data import data
-from maci.cli.commands.debate import debate
-from maci.cli.commands.models import models
-from maci.cli.commands.preparing import calibrate, cases, config, index, panels
-from maci.cli.commands.reading import plan, replay, report, show
-from maci.cli.commands.scheduler import schedulers
-from maci.cli.commands.serve import serve
-from maci.cli.commands.study import studies
 from maci.errors import MaciError, exit_code
 
+COMMANDS = {
+    "debate": "Debate one case.",
+    "ask": "Answer a case by one agent, a vote or a debate: as far as it pays.",
+    "batch": "Debate many cases, or ask about them, under one budget.",
+    "panels": "List the panels: built-in ones and those of your panels files.",
+    "doctor": "Check what a debate needs: keys, endpoints, weights, structured output; each with its fix.",
+    "show": "Read a debate: rounds, dials, signals, arguments, and why it stopped.",
+    "report": "Write a debate as a page: the verdict first, then its story, evidence, charts and audit.",
+    "replay": "Recompute every number of a debate; with other settings, ask when they would have stopped it.",
+    "plan": "What to find out next: questions, tests and queries, by what each is expected to bring.",
+    "config": "Show every setting: its value, symbol, range and meaning.",
+    "cases": "List the built-in cases.",
+    "index": "Turn documents into an evidence index for --corpus.",
+    "calibrate": "Learn thresholds, the temperature of reported probabilities, and prediction sets from cases with known answers.",
+    "verify": "Check what is claimed of the rules by simulation: claim, measured, pass or fail; exits 1 where one fails.",
+    "serve": "Serve the web app: start debates, watch and steer them, compare, replay, export.",
+    "models": "List, pull, verify and remove model weights.",
+    "data": "List, describe and verify data sets.",
+    "scheduler": "What learned schedules (ucb, linucb) learned: show, test, move.",
+    "study": "Compare methods on data sets: run, resume, report, export.",
+    "audit": "Check what a debate rests on: its judges, its behaviour dial.",
+}
+"""What `maci --help` says of each, which opens none of them: the first line of its own help."""
 EXITS = (
     "Exit codes: 0 done, 1 a check failed, 2 wrong use or input, 3 provider or environment, "
     "4 budget ended the work before a first answer, 130 interrupted."
 )
 
+
+class Door(TyperGroup):
+    """Opens the command that is called, and no other."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """The command's own parser in place of its line in ``COMMANDS``."""
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, None if name is None else opened(name), rest
+
+
+def opened(name: str) -> Any:
+    """The command of a name: the function or the group of that name in the file of that name."""
+    found = vars(import_module(f"maci.cli.{name}"))[name]
+    alone = typer.Typer(rich_markup_mode=None)
+    if isinstance(found, typer.Typer):
+        alone.add_typer(found, name=name, help=COMMANDS[name])
+    else:
+        alone.command(name)(found)
+    return typer.main.get_group(alone).commands[name]
+
+
 app = typer.Typer(
     name="maci",
+    cls=Door,
     help="Make several agents debate a case and end with a calibrated probability for each outcome.\n\n" + EXITS,
     no_args_is_help=True,
     add_completion=True,
@@ -50,15 +86,8 @@ def _root(version: Annotated[bool, typer.Option("--version", help="Print the ver
         raise typer.Exit
 
 
-for command in (
-    debate, ask, batch, panels, doctor, show, report, replay, plan, config, cases, index, calibrate, verify, serve,
-):  # fmt: skip
-    app.command()(command)
-app.add_typer(models, name="models")
-app.add_typer(data, name="data")
-app.add_typer(schedulers, name="scheduler")
-app.add_typer(studies, name="study")
-app.add_typer(audits, name="audit")
+for _name, _about in COMMANDS.items():
+    app.command(_name, help=_about)(lambda: None)
 
 
 def main() -> None:

@@ -5,107 +5,59 @@ from __future__ import annotations
 import asyncio
 import json as jsonlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
-from maci.calibration.profile import ENOUGH, Calibration, Outcome, calibrate, conformalise, observe, to_toml
-from maci.cases.case import Case, parse_case
-from maci.cli.progress import Progress
-from maci.cli.seating import seating_of
-from maci.cli.writable import check_file
-from maci.config import Config, build, parameters
-from maci.controller.events import Event
-from maci.debating.loop import debate
+from maci.cli.files import check_file, writing
+from maci.cli.options import Corpus, Json, PanelOptions, Quiet, ReplyOptions, Seed, Sets, SettingsOptions  # fmt: skip
 from maci.errors import EnvironmentError_, EvidenceError, InputError
-from maci.seating.seating import Choice
-from maci.story import Story
 
-_UNPLANNED = ("plan.enabled=false", "plan.acquire=0")
+if TYPE_CHECKING:
+    from maci.calibration.profile import Calibration, Outcome
+    from maci.cases.case import Case
+    from maci.cli.progress import Progress
+    from maci.config import Config
+    from maci.controller.events import Event
+    from maci.seating.seating import Seating
+
+_UNPLANNED = {"plan.enabled": False, "plan.acquire": 0}
 """Only the answers are looked at."""
 
 
-def read_cases(path: Path) -> Iterator[Case]:
-    """Cases of a JSONL file, one a line."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise InputError(f"cannot read {path}: it is not UTF-8 text; save it as UTF-8") from error
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                data = jsonlib.loads(line)
-            except ValueError as error:
-                raise InputError(f"{path}, line {number}: not JSON: {error}") from error
-            yield parse_case(data, f"{path}, line {number}")
-
-
-def run(
-    cases: Path,
-    *,
-    out: Path,
-    corpus: Path | None,
-    sets: list[str],
-    held_out: float,
-    seed: int,
-    json: bool,
-    quiet: bool,
+def calibrate(
+    cases: Annotated[
+        Path, typer.Argument(help="Development cases with gold, one JSON object a line.", metavar="CASES.jsonl")
+    ],
+    out: Annotated[Path, typer.Option(help="Where to write the settings.", dir_okay=False)] = Path("calibration.toml"),
+    corpus: Corpus = None,
+    held_out: Annotated[
+        float,
+        typer.Option(help="Share of the cases that only prediction sets are learnt from; 0: none.", min=0, max=0.9),
+    ] = 0.33,
+    sets: Sets = None,
+    seed: Seed = 0,
+    json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Debate every case of a development split and write what it teaches.
+    """Learn thresholds, the temperature of reported probabilities, and prediction sets from cases with known answers."""
+    from maci.calibration.profile import to_toml
+    from maci.cli.progress import Progress
+    from maci.cli.seating import chosen
+    from maci.seating.seating import Seating
 
-    A share of them is held out: debated under what the others taught, they give the thresholds of prediction sets.
-    """
     known = _known(cases)
     check_file(out)
-    seating = seating_of(Choice(corpus=corpus, sets=(*sets, *_UNPLANNED), seed=seed, quiet=quiet))
-    config = seating.config
-
-    async def play(case: Case, config: Config) -> list[Event]:
-        seated = seating.seat(case)
-        return [event async for event in debate(replace(seated.opened, config=config), seated.table)]
-
+    settings, silent = SettingsOptions(sets=sets), json or quiet
+    choice = chosen(PanelOptions(), settings, ReplyOptions(), _UNPLANNED, seed=seed, quiet=silent, corpus=corpus)
     teaching, held = _split(known, held_out, seed)
-    found: list[Outcome] = []
-    failed: list[tuple[str, str]] = []
-
-    def teach(some: list[Case]) -> None:
-        for case in progress.each(some, "development cases debated"):
-            why = "no answer, or nobody named the `gold`"
-            try:
-                outcome = observe(asyncio.run(play(case, config)))
-            except EvidenceError as error:  # nothing to read about its outcomes: as in a batch, its own affair
-                outcome, why = None, str(error)
-            if outcome is None:
-                failed.append((case.id or case.question, why))
-            else:
-                found.append(outcome)
-
-    progress = Progress(silent=json or quiet)
     try:
-        teach(teaching)
-        if held and len(found) < ENOUGH:  # too many failed: those held out are needed
-            teach(held)
-            held = []
-        if len(found) < ENOUGH:
-            raise InputError(
-                f"calibration needs at least {ENOUGH} debates that come to an answer, and {len(found)} of {len(known)} did: mend or "
-                f"add cases. The first that did not: {': '.join(failed[0])}"
-            )
-        learnt = calibrate(found)
-        if held:
-            own = {row.key: row.value for row in parameters(config) if row.value != row.default}
-            applied = build(config.profile, {**learnt.settings, **own})
-            tried: list[Story] = []
-            for case in progress.each(held, "held-out cases debated"):
-                with suppress(EvidenceError):
-                    tried.append(Story.of(asyncio.run(play(case, applied))))
-            learnt = conformalise(learnt, found, tried)
+        with Progress(silent=silent) as progress:
+            learnt, failed = _learn(teaching, held, Seating(choice), progress)
     except KeyboardInterrupt:
         typer.echo(f"\ninterrupted; nothing was kept, and {out} is as it was: the same command starts anew", err=True)
         raise typer.Exit(130) from None
@@ -113,9 +65,9 @@ def run(
         raise EnvironmentError_(
             "nobody reads the output any more; nothing was kept: the same command starts anew"
         ) from error
-    finally:
-        progress.close()
-    _write(out, to_toml(learnt, cases.name))
+    with writing(out, ""):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(to_toml(learnt, cases.name), encoding="utf-8")
     if json:
         _print_json(learnt, failed, out)
         return
@@ -133,8 +85,61 @@ def run(
         typer.echo(f"Use it with: maci debate CASE --config {out}")
 
 
+def _learn(
+    teaching: list[Case], held: list[Case], seating: Seating, progress: Progress
+) -> tuple[Calibration, list[tuple[str, str]]]:
+    """What the cases teach, and those without an answer, each with the reason; those held out are debated under what was learnt."""
+    from maci.calibration.profile import ENOUGH, calibrate, conformalise, observe
+    from maci.config import build, parameters
+    from maci.debating.loop import debate
+    from maci.story import Story
+
+    found: list[Outcome] = []
+    failed: list[tuple[str, str]] = []
+
+    async def play(case: Case, config: Config) -> list[Event]:
+        seated = seating.seat(case)
+        return [event async for event in debate(replace(seated.opened, config=config), seated.table)]
+
+    def teach(some: list[Case]) -> None:
+        for case in progress.each(some, "development cases debated"):
+            why = "no answer, or nobody named the `gold`"
+            try:
+                outcome = observe(asyncio.run(play(case, seating.config)))
+            except EvidenceError as error:  # nothing to read about its outcomes: as in a batch, its own affair
+                outcome, why = None, str(error)
+            if outcome is None:
+                failed.append((case.id or case.question, why))
+            else:
+                found.append(outcome)
+
+    known = len(teaching) + len(held)
+    teach(teaching)
+    if held and len(found) < ENOUGH:  # too many failed: those held out are needed
+        teach(held)
+        held = []
+    if len(found) < ENOUGH:
+        raise InputError(
+            f"calibration needs at least {ENOUGH} debates that come to an answer, and {len(found)} of {known} did: mend or "
+            f"add cases. The first that did not: {': '.join(failed[0])}"
+        )
+    learnt = calibrate(found)
+    if held:
+        own = {row.key: row.value for row in parameters(seating.config) if row.value != row.default}
+        applied = build(seating.config.profile, {**learnt.settings, **own})
+        tried: list[Story] = []
+        for case in progress.each(held, "held-out cases debated"):
+            with suppress(EvidenceError):
+                tried.append(Story.of(asyncio.run(play(case, applied))))
+        learnt = conformalise(learnt, found, tried)
+    return learnt, failed
+
+
 def _known(cases: Path) -> list[Case]:
     """The cases with a known answer; too few are refused before anything is debated."""
+    from maci.calibration.profile import ENOUGH
+    from maci.cases.case import read_cases
+
     read = list(read_cases(cases))
     if not read:
         raise InputError(f"{cases} has no cases: write one JSON object a line, with `question`, `outcomes` and `gold`")
@@ -155,16 +160,12 @@ def _print_json(learnt: Calibration, failed: Sequence[tuple[str, str]], out: Pat
     typer.echo(jsonlib.dumps(found))
 
 
-def _write(out: Path, text: str) -> None:
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise EnvironmentError_(f"cannot write {out}: {error.strerror}") from error
-
-
 def _split(known: list[Case], share: float, seed: int) -> tuple[list[Case], list[Case]]:
     """Cases to learn from, and cases held out, drawn by the seed; too few are all learnt from."""
+    import numpy as np
+
+    from maci.calibration.profile import ENOUGH
+
     aside = round(share * len(known))
     if aside < 1 or len(known) - aside < ENOUGH:
         return known, []
@@ -174,6 +175,8 @@ def _split(known: list[Case], share: float, seed: int) -> tuple[list[Case], list
 
 def _sets(learnt: Calibration, known: int, share: float) -> str:
     """What is promised of prediction sets, in words."""
+    from maci.calibration.profile import ENOUGH
+
     if not share:
         return "No prediction sets: nothing was held out"
     if not learnt.held:

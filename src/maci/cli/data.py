@@ -6,31 +6,32 @@ import json as jsonlib
 import textwrap
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maci.cli.options import DataDir, Json, Plain
 from maci.errors import CheckFailed, InputError
-from maci.lab.datasets import SETS, DataSet, Item, find, load
-from maci.lab.datasets.dataset import FileState
 from maci.paths import data_dir
+
+if TYPE_CHECKING:
+    from maci.lab.datasets import DataSet, Item
+    from maci.lab.datasets.dataset import FileState
 
 _SHORT, _LONG = 200, 600
 """Characters of an example: of a text that belongs to somebody else, and of one that may be shown."""
 
-
-def _folder(given: Path | None) -> Path | None:
-    """The folder of the data sets; none where nobody named one, which a list can live with."""
-    try:
-        return data_dir(given)
-    except InputError:
-        if given is not None:
-            raise
-        return None
+data = typer.Typer()
 
 
-def listing(*, data: Path | None, json: bool, plain: bool) -> None:
-    """Every data set that can be loaded, and which are here."""
+@data.callback(invoke_without_command=True)
+def listing(context: typer.Context, data: DataDir = None, json: Json = False, plain: Plain = False) -> None:
+    """List, describe and verify data sets: what each is for, its traps, its options, whether it is here."""
+    context.obj = data
+    if context.invoked_subcommand is not None:
+        return
+    from maci.lab.datasets import SETS
+
     folder = _folder(data)
     rows = [(entry, entry.rows(folder) if folder else None) for entry in SETS.values()]
     if json:
@@ -58,10 +59,19 @@ def listing(*, data: Path | None, json: bool, plain: bool) -> None:
         typer.echo("A file of your own (.csv, .tsv, .jsonl, .parquet) can stand wherever a data set can: docs/data.md")
 
 
-def showing(name: str, *, data: Path | None, json: bool, plain: bool) -> None:
-    """What is known of a data set, and the shape of one of its items where it is here."""
+@data.command("show")
+def showing(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="`maci data` lists the names.", metavar="NAME")],
+    data: DataDir = None,
+    json: Json = False,
+    plain: Plain = False,
+) -> None:
+    """Describe a data set: traps, options, files, licence, where to get it, and the shape of an item."""
+    from maci.lab.datasets import find
+
     entry = find(name)
-    folder = _folder(data)
+    folder = _folder(data or context.obj)
     states = entry.state(folder) if folder else ()
     example = _example(entry, folder, states) if folder else None
     if json:
@@ -99,9 +109,17 @@ def showing(name: str, *, data: Path | None, json: bool, plain: bool) -> None:
         typer.echo(f"\nNot here: get the files from {entry.source}, and name the folder above them with --data DIR")
 
 
-def verifying(name: str | None, *, data: Path | None, json: bool) -> None:
-    """Compare the SHA-256 of every file that is here; a file that differs can still be loaded."""
-    folder = data_dir(data)
+@data.command("verify")
+def verifying(
+    context: typer.Context,
+    name: Annotated[str | None, typer.Argument(help="Only this one.", metavar="NAME")] = None,
+    data: DataDir = None,
+    json: Json = False,
+) -> None:
+    """Read every file that is here and compare its SHA-256; exits 1 where one differs."""
+    from maci.lab.datasets import SETS, find
+
+    folder = data_dir(data or context.obj)
     entries = [find(name)] if name else list(SETS.values())
     states = {entry.name: entry.state(folder) for entry in entries}
     if name and not any(state.here for state in states[name]):
@@ -119,6 +137,16 @@ def verifying(name: str | None, *, data: Path | None, json: bool) -> None:
             f"{len(wrong)} of {len(files)} files are not those our figures were made with: {', '.join(wrong)}{whole}. "
             "They load all the same, and reports say so"
         )
+
+
+def _folder(given: Path | None) -> Path | None:
+    """The folder of the data sets; none where nobody named one, which a list can live with."""
+    try:
+        return data_dir(given)
+    except InputError:
+        if given is not None:
+            raise
+        return None
 
 
 def _field(name: str, text: str) -> None:
@@ -171,6 +199,8 @@ def _example(entry: DataSet, folder: Path, states: Iterable[FileState]) -> dict[
     needed = {file.path for file in entry.needed(entry.defaults)}
     if not all(state.here for state in states if state.file.path in needed):
         return None
+    from maci.lab.datasets import load
+
     task = load(entry.name, folder)
     return {
         "items": {"dev": len(task.dev), "test": len(task.test), "evidence": len(task.evidence)},

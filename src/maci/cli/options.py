@@ -1,14 +1,59 @@
-"""Options that several commands share."""
+"""Options of commands, each declared once. Those that go together form a group, which a command is handed as one object.
+
+Typer takes options one by one: :func:`grouped` gives it the fields of each group as parameters, and puts them together again.
+"""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from maci.errors import InputError
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """A command as typer takes it: in place of a parameter whose type is a group, the options of that group.
+
+    Two options of one name are refused when the command is declared.
+    """
+    declared = inspect.signature(command, eval_str=True).parameters
+    groups: dict[str, Any] = {name: each.annotation for name, each in declared.items() if is_dataclass(each.annotation)}
+    spread = [
+        option for name, each in declared.items() for option in (_fields(groups[name]) if name in groups else [each])
+    ]
+    signature = inspect.Signature([option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in spread])
+
+    @wraps(command)
+    def called(**options: Any) -> None:
+        given = signature.bind(**options)
+        given.apply_defaults()
+        values = given.arguments
+        made = {name: group(**{f.name: values.pop(f.name) for f in fields(group)}) for name, group in groups.items()}
+        command(**made, **values)
+
+    vars(called)["__signature__"] = signature
+    return called
+
+
+def _fields(group: Any) -> list[inspect.Parameter]:
+    types = get_type_hints(group, include_extras=True)
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return [
+        inspect.Parameter(
+            f.name,
+            kind,
+            default=inspect.Parameter.empty if f.default is MISSING else f.default,
+            annotation=types[f.name],
+        )
+        for f in fields(group)
+    ]
 
 
 def _share(text: str) -> float:
@@ -24,38 +69,15 @@ Plain = Annotated[bool, typer.Option("--plain", help="No colour, no bars: for pi
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the result.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random.")]
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="TOML file with settings.", dir_okay=False)]
-Profile = Annotated[str | None, typer.Option("--profile", help="`default` or `paper` (the paper's literal rules).")]
 Sets = Annotated[
     list[str] | None, typer.Option("--set", help="key=value; `maci config` lists the keys.", metavar="KEY=VALUE")
 ]
-Panel = Annotated[
-    str | None,
-    typer.Option(help="Who debates: readers (default), paper, a YAML script, or a named panel (`maci panels`)."),
-]
-Agents = Annotated[
-    str | None,
-    typer.Option(help="Debaters, as provider/model,provider/model,…; one may be named twice.", metavar="MODELS"),
-]
-Judges = Annotated[
-    str | None,
-    typer.Option(help="Judges of other families, as provider/model,…; `reader` or `none`.", metavar="MODELS"),
-]
-CaseName = Annotated[
-    str | None, typer.Argument(help="A case file (YAML, TOML, JSON), `-`, or a built-in name.", metavar="CASE")
-]
-Question = Annotated[str | None, typer.Option(help="Instead of a case: the question.")]
-Outcomes = Annotated[str | None, typer.Option(help="With --question: the outcomes, comma-separated (default: open).")]
-Context = Annotated[str, typer.Option(help="With --question: what is known.")]
 Corpus = Annotated[Path | None, typer.Option(help="Evidence: a folder made by `maci index`.", exists=True)]
-BudgetTokens = Annotated[int | None, typer.Option(help="Most tokens, all calls together.", min=0)]
-BudgetUsd = Annotated[float | None, typer.Option(help="Most dollars, all calls together.", min=0)]
 Cache = Annotated[
     Path | None,
     typer.Option(help="Where models' replies are kept and found again.", dir_okay=False, metavar="FILE"),
 ]
-NoCache = Annotated[bool, typer.Option("--no-cache", help="Keep no replies, ask models every time.")]
 Offline = Annotated[bool, typer.Option("--offline", help="Fetch no weights: use those that are here.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Send nothing: estimate tokens and dollars.")]
 Risk = Annotated[
     float | None,
     typer.Option(
@@ -70,7 +92,95 @@ DataDir = Annotated[
 ]
 
 
-def check_cache(cache: Path | None, no_cache: bool) -> None:
-    """Replies are kept somewhere or nowhere."""
-    if cache is not None and no_cache:
-        raise InputError("give --cache or --no-cache, not both")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseOptions:
+    """What is debated."""
+
+    case: Annotated[
+        str | None, typer.Argument(help="A case file (YAML, TOML, JSON), `-`, or a built-in name.", metavar="CASE")
+    ] = None
+    question: Annotated[str | None, typer.Option(help="Instead of a case: the question.")] = None
+    outcomes: Annotated[
+        str | None, typer.Option(help="With --question: the outcomes, comma-separated (default: open).")
+    ] = None
+    context: Annotated[str, typer.Option(help="With --question: what is known.")] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelOptions:
+    """Who debates."""
+
+    panel: Annotated[
+        str | None,
+        typer.Option(help="Who debates: readers (default), paper, a YAML script, or a named panel (`maci panels`)."),
+    ] = None
+    agents: Annotated[
+        str | None,
+        typer.Option(help="Debaters, as provider/model,provider/model,…; one may be named twice.", metavar="MODELS"),
+    ] = None
+    judges: Annotated[
+        str | None,
+        typer.Option(help="Judges of other families, as provider/model,…; `reader` or `none`.", metavar="MODELS"),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingsOptions:
+    """Under which settings."""
+
+    profile: Annotated[
+        str | None, typer.Option("--profile", help="`default` or `paper` (the paper's literal rules).")
+    ] = None
+    config: ConfigFile = None
+    sets: Sets = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetOptions:
+    """What it may cost."""
+
+    budget_tokens: Annotated[int | None, typer.Option(help="Most tokens, all calls together.", min=0)] = None
+    budget_usd: Annotated[float | None, typer.Option(help="Most dollars, all calls together.", min=0)] = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """As settings; ``None`` where nothing was said."""
+        return {"budget.tokens": self.budget_tokens, "budget.usd": self.budget_usd}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyOptions:
+    """Where models' replies are kept, and whether weights may be fetched."""
+
+    cache: Cache = None
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Keep no replies, ask models every time.")] = False
+    offline: Offline = False
+
+    def __post_init__(self) -> None:
+        if self.cache is not None and self.no_cache:
+            raise InputError("give --cache or --no-cache, not both")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """Where one debate is recorded, and whether it goes on or is only estimated."""
+
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Send nothing: estimate tokens and dollars.")] = False
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for transcript.jsonl (default: maci-runs/…).", file_okay=False)
+    ] = None
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the broken debate in --out.")] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputOptions:
+    """In which form it is told."""
+
+    json: Json = False
+    plain: Plain = False
+    quiet: Quiet = False
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing is told on the way."""
+        return self.json or self.quiet

@@ -7,18 +7,16 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import wrap
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from maci.acquisition.plan import Item, Plan
-from maci.acquisition.utilities import favoured, load_stakes
+from maci.cli.options import OutputOptions, TranscriptPath, grouped
 from maci.cli.show import locate
-from maci.controller.reading import calibrated
 from maci.errors import InputError
-from maci.record.plan import PlanPage, QueryPage, replan, utilities_for
-from maci.record.transcript import read
-from maci.render.numbers import percent
-from maci.story.words import favoured_words, shift_words
+
+if TYPE_CHECKING:
+    from maci.acquisition.plan import Item, Plan
 
 _ORIGINS = {
     "corpus": "labelled texts",
@@ -29,41 +27,57 @@ _ORIGINS = {
 }
 
 
-def run(
-    path: Path,
+@grouped
+def plan(
     *,
-    top: int | None,
-    batch: int | None,
-    utilities: Path | None,
-    bits: bool,
-    export: Path | None,
-    json: bool,
-    quiet: bool,
+    transcript: TranscriptPath,
+    top: Annotated[int | None, typer.Option(help="Most items (default: as recorded, 6).", min=1, max=50)] = None,
+    batch: Annotated[
+        int | None, typer.Option(help="The best K to ask together, before any answer is known.", min=1, max=50)
+    ] = None,
+    utilities: Annotated[
+        Path | None,
+        typer.Option(
+            help="Rank by value: a file with actions and their utility per outcome (default: the recorded ones, if any).",
+            dir_okay=False,
+        ),
+    ] = None,
+    bits: Annotated[bool, typer.Option("--bits", help="Rank by information though utilities are on record.")] = False,
+    export: Annotated[
+        Path | None, typer.Option(help="Write the queries as JSON, for a retrieval system.", dir_okay=False)
+    ] = None,
+    output: OutputOptions,
 ) -> None:
-    """Print the plan of a recorded debate."""
-    path = locate(path)
+    """What to find out next: questions, tests and queries, by what each is expected to bring."""
+    from maci.acquisition.utilities import favoured, load_stakes
+    from maci.controller.reading import calibrated
+    from maci.record.plan import PlanPage, QueryPage, replan, utilities_for
+    from maci.record.transcript import read
+    from maci.story.words import favoured_words
+
+    path = locate(transcript)
     recording = read(path)
     if bits and utilities is not None:
         raise InputError("give --utilities or --bits, not both")
     stakes = None if utilities is None else load_stakes(utilities)
-    plan, state = replan(recording.events, size=batch or top, stakes=stakes, where=str(utilities), bits=bits)
+    found, state = replan(recording.events, size=batch or top, stakes=stakes, where=str(utilities), bits=bits)
     worth = None if bits else utilities_for(state, stakes)
     best = None if worth is None else favoured(calibrated(state), worth)
     if export is not None:
-        pages = [page.model_dump() for page in QueryPage.of(plan.items)]
+        pages = [page.model_dump() for page in QueryPage.of(found.items)]
         export.write_text(jsonlib.dumps(pages, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     finished = state.finished
-    if json:
+    if output.json:
         reason = finished.stop_reason if finished is not None else ""
-        typer.echo(PlanPage.of(plan, best, stop_reason=reason, transcript=str(path)).model_dump_json())
+        typer.echo(PlanPage.of(found, best, stop_reason=reason, transcript=str(path)).model_dump_json())
         return
     width = min(100, shutil.get_terminal_size((80, 24)).columns)
-    for line in lines(plan, width=width, full=not quiet):
+    for line in lines(found, width=width, full=not output.quiet):
         typer.echo(line)
     if best is not None:
         typer.echo(favoured_words(best))
     if export is not None:
-        typer.echo(f"{len(plan.items)} queries written to {export}")
+        typer.echo(f"{len(found.items)} queries written to {export}")
 
 
 def short(plan: Plan) -> Iterator[str]:
@@ -105,6 +119,9 @@ def lines(plan: Plan, *, width: int = 80, full: bool = True) -> Iterator[str]:
 
 
 def _details(item: Item, width: int) -> Iterator[str]:
+    from maci.render.numbers import percent
+    from maci.story.words import shift_words
+
     mark = "~" if item.assumed else ""
     told = [f"{mark}{item.kind}; tells apart: " + "; ".join(f"{y}: {a}" for y, a in item.expected.items())]
     told += [f"if {shift_words(shift)}" for shift in item.shifts[:4]]

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import json as jsonlib
-from collections.abc import Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
+from maci.cli.options import Json, Quiet, SettingsOptions, TranscriptPath, grouped
 from maci.cli.show import locate
 from maci.errors import TranscriptError
-from maci.record.replay import replay
-from maci.record.transcript import Recording, read
-from maci.record.whatif import CAUTION, other_rules, otherwise
-from maci.story.words import plural
+
+if TYPE_CHECKING:
+    from maci.record.transcript import Recording
 
 
-def run(path: Path, *, profile: str | None, config: Path | None, sets: Sequence[str], json: bool, quiet: bool) -> None:
-    """Recompute a record, or fold it under other settings."""
-    path = locate(path)
+@grouped
+def replay(*, transcript: TranscriptPath, settings: SettingsOptions, json: Json = False, quiet: Quiet = False) -> None:
+    """Recompute every number of a debate; with other settings, ask when they would have stopped it."""
+    from maci.record.replay import replay as recomputed
+    from maci.record.transcript import read
+    from maci.story.words import plural
+
+    path = locate(transcript)
     recording = read(path)
-    if profile or config or sets:
-        _other(recording, profile, config, sets, json=json)
+    if settings.profile or settings.config or settings.sets:
+        _other(recording, settings, json=json)
         return
-    done = replay(recording.events)
+    done = recomputed(recording.events)
     if not done.complete or recording.torn:
         torn = f", and a line of {recording.torn} bytes is cut short" if recording.torn else ""
         raise TranscriptError(
@@ -41,8 +45,12 @@ def run(path: Path, *, profile: str | None, config: Path | None, sets: Sequence[
         typer.echo(f"{result.answer or 'no answer'} after {plural(result.rounds, 'round')} ({result.stop_reason})")
 
 
-def _other(recording: Recording, profile: str | None, config: Path | None, sets: Sequence[str], *, json: bool) -> None:
-    found = otherwise(recording.events, other_rules(recording.opened.config, profile, file=config, sets=sets))
+def _other(recording: Recording, settings: SettingsOptions, *, json: bool) -> None:
+    from maci.record.whatif import CAUTION, other_rules, otherwise
+    from maci.story.words import plural
+
+    rules = other_rules(recording.opened.config, settings.profile, file=settings.config, sets=settings.sets or ())
+    found = otherwise(recording.events, rules)
     both = (found.recorded, found.other)
     if json:
         keys = ("rules", "stop_reason", "rounds", "answer", "p")

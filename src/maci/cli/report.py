@@ -3,26 +3,43 @@
 from __future__ import annotations
 
 import json as jsonlib
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
 
 import typer
 
+from maci.cli.files import save
+from maci.cli.options import Json, Quiet
 from maci.cli.show import locate
-from maci.errors import EnvironmentError_, InputError, MaciError, TranscriptError
+from maci.errors import InputError, MaciError, TranscriptError
 from maci.paths import slug
-from maci.record.transcript import Recording, read
-from maci.seating.seating import unpriced
-from maci.story import Story
-from maci.story.report.html import Entry, index_html, index_markdown, to_html
-from maci.story.report.markdown import to_markdown
-from maci.story.report.sources import Provenance
 
-FORMATS: dict[str, Callable[[Story, Provenance], str]] = {"html": to_html, "md": to_markdown}
+if TYPE_CHECKING:
+    from maci.record.transcript import Recording
+    from maci.story import Story
+    from maci.story.report.sources import Provenance
+
+FORMATS = ("html", "md")
 
 
-def run(path: Path, *, out: Path | None, format: str, open: bool, json: bool, quiet: bool) -> None:
-    """Report one debate, or all of a folder with an index."""
+def report(
+    path: Annotated[
+        Path, typer.Argument(help="A transcript.jsonl, its folder, or a folder of debates.", metavar="TRANSCRIPT|DIR")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="File to write (default: report.html beside the transcript).", dir_okay=False)
+    ] = None,
+    format: Annotated[str, typer.Option(help="`html`, one file that needs nothing else, or `md`, a note.")] = "html",
+    open: Annotated[bool, typer.Option("--open", help="Show it in your browser.")] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a debate as a page: the verdict first, then its story, evidence, charts and audit.
+
+    A folder of several debates becomes an index page and a report beside each transcript. Markdown goes to standard
+    output unless --out names a file.
+    """
     if format not in FORMATS:
         raise InputError(f"--format {format}: choose one of {', '.join(FORMATS)}")
     if out is not None and out.suffix == ".jsonl":
@@ -53,13 +70,22 @@ def run(path: Path, *, out: Path | None, format: str, open: bool, json: bool, qu
 
 def provenance(recording: Recording, path: Path) -> Provenance:
     """What stands behind the report of a record: the record is computed again."""
+    from maci.seating.seating import unpriced
+    from maci.story.report.sources import Provenance
+
     return Provenance.of(recording, path, priced=not unpriced(recording.opened))
 
 
 def _render(path: Path, format: str) -> tuple[Story, str]:
+    from maci.record.transcript import read
+    from maci.story import Story
+    from maci.story.report.html import to_html
+    from maci.story.report.markdown import to_markdown
+
     recording = read(path)
     story = Story.of(recording.events)
-    return story, FORMATS[format](story, provenance(recording, path))
+    made = to_html if format == "html" else to_markdown
+    return story, made(story, provenance(recording, path))
 
 
 def _one(path: Path, out: Path | None, format: str) -> Path | None:
@@ -67,13 +93,15 @@ def _one(path: Path, out: Path | None, format: str) -> Path | None:
     if out is None and format == "md":
         typer.echo(page, nl=False)
         return None
-    return _write(out or path.with_name(f"report.{format}"), page)
+    return save(out or path.with_name(f"report.{format}"), page)
 
 
 def _several(
     folder: Path, paths: list[Path], out: Path | None, format: str
 ) -> tuple[list[Path | None], dict[str, str]]:
     """The index first; reports beside their transcripts, or beside the index where ``out`` names it."""
+    from maci.story.report.html import Entry, index_html, index_markdown
+
     entries, failed, written = [], dict[str, str](), list[Path | None]()
     index = out or folder / f"index.{format}"
     for number, path in enumerate(paths, 1):
@@ -86,27 +114,11 @@ def _several(
             continue
         link = f"{name}/report.{format}" if out is None else f"{index.stem}-{number}-{slug(name, 'debate')}.{format}"
         if out is not None or format == "html":
-            written.append(_write(index.parent / link, page))
-        entries.append(Entry(name=name, link=_quoted(link), story=story))
+            written.append(save(index.parent / link, page))
+        entries.append(Entry(name=name, link=f"./{quote(link)}", story=story))
     made = index_html if format == "html" else index_markdown
     page = made(entries, f"Debates in {folder.resolve().name}")
     if out is None and format == "md":
         typer.echo(page, nl=False)
         return written, failed
-    return [_write(index, page), *written], failed
-
-
-def _quoted(link: str) -> str:
-    """A relative link, whatever the folder is called."""
-    from urllib.parse import quote
-
-    return "./" + quote(link)
-
-
-def _write(path: Path, page: str) -> Path:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(page, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise EnvironmentError_(f"cannot write {path} ({error.strerror}): choose another --out") from error
-    return path
+    return [save(index, page), *written], failed

@@ -7,24 +7,35 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maci.calibration.schedule_value import Estimate, Evaluation, Logged, evaluate, logged
-from maci.calibration.schedules import Schedules, TaskState, report, terms
-from maci.config import load
-from maci.controller.policies.bandit import ACTIONS, bonus, ucb
+from maci.cli.options import Json, Seed, Sets
 from maci.errors import InputError, MaciError
-from maci.record.transcript import Recording, read
+
+if TYPE_CHECKING:
+    from maci.calibration.schedule_value import Evaluation, Forecast, Logged
+    from maci.calibration.schedules import Schedules, TaskState
+    from maci.record.transcript import Recording
+
+scheduler = typer.Typer(no_args_is_help=True)
+StateFile = Annotated[
+    Path | None,
+    typer.Option("--store", help="File of the states (default: in MACI_STATE or your state folder).", dir_okay=False),
+]
+Task = Annotated[str | None, typer.Argument(help="Only this task.", metavar="TASK")]
+Transcripts = Annotated[
+    list[Path], typer.Argument(help="transcript.jsonl files, or their folders.", metavar="TRANSCRIPT…")
+]
 
 
-def showing(task: str | None, *, store: Path | None, json: bool) -> None:
-    """Every task's arms, or one's."""
-    with Schedules(store) as known:
+@scheduler.command("show", short_help="How often each action was tried, what it earned and cost.")
+def showing(task: Task = None, store: StateFile = None, json: Json = False) -> None:
+    """The arms of every task: how often each action was tried, what it earned and cost."""
+    with _learned(store) as known:
+        _check(task, known)
         tasks = [(name, kind) for name, kind, _ in known.tasks() if task in (None, name)]
-        if task is not None and not tasks:
-            raise InputError(_unknown(task, known))
         states = [known.state(name, kind) for name, kind in tasks]
         where = known.path
     if json:
@@ -36,12 +47,137 @@ def showing(task: str | None, *, store: Path | None, json: bool) -> None:
         typer.echo("\n" * bool(i) + _table(state))
 
 
-def _unknown(task: str, known: Schedules) -> str:
-    names = ", ".join(sorted({name for name, _, _ in known.tasks()}))
-    return f"no task is called {task!r}: " + (f"there are {names}" if names else "nothing was learned yet")
+@scheduler.command("reset")
+def resetting(
+    task: Annotated[str, typer.Argument(help="The task to forget.", metavar="TASK")], store: StateFile = None
+) -> None:
+    """Forget what was learned about a task."""
+    with _learned(store) as known:
+        _check(task, known)
+        gone = known.reset(task)
+    typer.echo(
+        f"{task}: forgotten, {gone} debates. Their transcripts can be read in again: maci scheduler learn TRANSCRIPT…"
+    )
+
+
+@scheduler.command("export")
+def exporting(
+    task: Task = None,
+    to: Annotated[Path | None, typer.Option(help="File to write (default: standard output).", dir_okay=False)] = None,
+    store: StateFile = None,
+) -> None:
+    """Write what was learned as JSON, for another machine."""
+    with _learned(store) as known:
+        _check(task, known)
+        text = known.export(task)
+    if to is None:
+        typer.echo(text)
+        return
+    try:
+        to.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write {to}: {error.strerror}") from error
+    typer.echo(f"{to} written; take it in elsewhere with: maci scheduler import {to.name}")
+
+
+@scheduler.command("import", short_help="Add what was exported; known debates count once.")
+def bringing(
+    file: Annotated[Path, typer.Argument(help="What `export` wrote, or `-`.", metavar="FILE")], store: StateFile = None
+) -> None:
+    """Add what was exported elsewhere; debates that are known already count once."""
+    try:
+        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {file}: {error}") from error
+    with _learned(store) as known:
+        new, old = known.bring(text, str(file))
+    typer.echo(f"{new} debates taken in, {old} were known already")
+
+
+@scheduler.command("learn", short_help="Enter debates on record; known ones count once.")
+def learning(transcripts: Transcripts, store: StateFile = None) -> None:
+    """Enter debates on record whose schedule learns; debates that are known already count once."""
+    from maci.calibration.schedules import report
+
+    new = 0
+    with _learned(store) as known:
+        for path, recording in _recordings(transcripts):
+            try:
+                new += known.enter(report(recording.events))
+            except InputError as error:
+                raise InputError(f"{path}: {error}") from error
+    typer.echo(f"{new} debates entered, {len(transcripts) - new} were known already")
+
+
+@scheduler.command("evaluate", short_help="What schedules would have earned on recorded debates.")
+def evaluating(
+    transcripts: Transcripts,
+    task: Annotated[
+        str | None, typer.Option(help="Learners start from this task's state, without these debates.")
+    ] = None,
+    sets: Sets = None,
+    store: StateFile = None,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """What each schedule would have earned on recorded debates, with what that can and cannot tell."""
+    from maci.calibration.schedule_value import evaluate, logged
+    from maci.calibration.schedules import terms
+    from maci.config import load
+
+    config = load(sets=sets or ())
+    rows: list[Logged] = []
+    left_out: dict[str, int] = {}
+    ids: list[str] = []
+    for path, recording in sorted(_recordings(transcripts), key=lambda pair: (pair[1].opened.created, str(pair[0]))):
+        opened = recording.opened
+        name = str(path) if opened.learned is None else opened.learned.debate
+        if name in ids:
+            left_out["named twice"] = left_out.get("named twice", 0) + 1
+            continue
+        ids.append(name)
+        try:
+            found, why = logged(recording.events, name)
+        except MaciError as error:
+            raise type(error)(f"{path}: {error}") from error
+        rows += found
+        if why:
+            left_out[why] = left_out.get(why, 0) + 1
+    known = None
+    if task is not None:
+        with _learned(store) as states:
+            _check(task, states)
+            known = states.state(task, terms(config), without=ids).arms
+    result = evaluate(rows, config, known, seed=seed)
+    if json:
+        typer.echo(jsonlib.dumps({**asdict(result), "left_out": left_out}, ensure_ascii=False))
+    else:
+        typer.echo(_verdicts(result, left_out, terms(config), task))
+
+
+def _recordings(paths: Sequence[Path]) -> list[tuple[Path, Recording]]:
+    from maci.record.transcript import read
+
+    return [(path, read(path / "transcript.jsonl" if path.is_dir() else path)) for path in paths]
+
+
+def _learned(store: Path | None) -> Schedules:
+    from maci.calibration.schedules import Schedules
+
+    return Schedules(store)
+
+
+def _check(task: str | None, known: Schedules) -> None:
+    """Refuse a task of which nothing is known."""
+    names = sorted({name for name, _, _ in known.tasks()})
+    if task is not None and task not in names:
+        there = f"there are {', '.join(names)}" if names else "nothing was learned yet"
+        raise InputError(f"no task is called {task!r}: {there}")
 
 
 def _rows(state: TaskState) -> list[dict[str, Any]]:
+    from maci.controller.policies.bandit import ACTIONS, bonus, ucb
+
     arms = state.arms
     index, extra = ucb(arms.reward, arms.pulls, arms.t), bonus(arms.pulls, arms.t)
     rows = []
@@ -70,6 +206,8 @@ def _plain(state: TaskState) -> dict[str, Any]:
 
 
 def _table(state: TaskState) -> str:
+    from maci.controller.policies.bandit import ACTIONS
+
     pulls = int(state.arms.pulls.sum())
     lines = [
         f"{state.task}: {state.debates} debates, {pulls} rewarded rounds; rewards {state.terms}",
@@ -90,96 +228,9 @@ def _figure(value: float | None, digits: int) -> str:
     return "–" if value is None else f"{value:,.{digits}f}"
 
 
-def resetting(task: str, *, store: Path | None) -> None:
-    """Forget a task."""
-    with Schedules(store) as known:
-        if task not in {name for name, _, _ in known.tasks()}:
-            raise InputError(_unknown(task, known))
-        gone = known.reset(task)
-    typer.echo(
-        f"{task}: forgotten, {gone} debates. Their transcripts can be read in again: maci scheduler learn TRANSCRIPT…"
-    )
-
-
-def exporting(task: str | None, *, to: Path | None, store: Path | None) -> None:
-    """Write states for another machine."""
-    with Schedules(store) as known:
-        if task is not None and task not in {name for name, _, _ in known.tasks()}:
-            raise InputError(_unknown(task, known))
-        text = known.export(task)
-    if to is None:
-        typer.echo(text)
-        return
-    try:
-        to.write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write {to}: {error.strerror}") from error
-    typer.echo(f"{to} written; take it in elsewhere with: maci scheduler import {to.name}")
-
-
-def bringing(file: Path, *, store: Path | None) -> None:
-    """Take in what was exported."""
-    try:
-        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {file}: {error}") from error
-    with Schedules(store) as known:
-        new, old = known.bring(text, str(file))
-    typer.echo(f"{new} debates taken in, {old} were known already")
-
-
-def learning(paths: Sequence[Path], *, store: Path | None) -> None:
-    """Enter debates on record."""
-    new = 0
-    with Schedules(store) as known:
-        for path, recording in _recordings(paths):
-            try:
-                new += known.enter(report(recording.events))
-            except InputError as error:
-                raise InputError(f"{path}: {error}") from error
-    typer.echo(f"{new} debates entered, {len(paths) - new} were known already")
-
-
-def _recordings(paths: Sequence[Path]) -> list[tuple[Path, Recording]]:
-    return [(path, read(path / "transcript.jsonl" if path.is_dir() else path)) for path in paths]
-
-
-def evaluating(
-    paths: Sequence[Path], *, task: str | None, sets: Sequence[str], store: Path | None, seed: int, json: bool
-) -> None:
-    """What each schedule would have earned, from records alone."""
-    config = load(sets=sets)
-    rows: list[Logged] = []
-    left_out: dict[str, int] = {}
-    ids: list[str] = []
-    for path, recording in sorted(_recordings(paths), key=lambda pair: (pair[1].opened.created, str(pair[0]))):
-        opened = recording.opened
-        name = str(path) if opened.learned is None else opened.learned.debate
-        if name in ids:
-            left_out["named twice"] = left_out.get("named twice", 0) + 1
-            continue
-        ids.append(name)
-        try:
-            found, why = logged(recording.events, name)
-        except MaciError as error:
-            raise type(error)(f"{path}: {error}") from error
-        rows += found
-        if why:
-            left_out[why] = left_out.get(why, 0) + 1
-    known = None
-    if task is not None:
-        with Schedules(store) as states:
-            if task not in {name for name, _, _ in states.tasks()}:
-                raise InputError(_unknown(task, states))
-            known = states.state(task, terms(config), without=ids).arms
-    result = evaluate(rows, config, known, seed=seed)
-    if json:
-        typer.echo(jsonlib.dumps({**asdict(result), "left_out": left_out}, ensure_ascii=False))
-    else:
-        typer.echo(_verdicts(result, left_out, terms(config), task))
-
-
 def _verdicts(result: Evaluation, left_out: dict[str, int], kind: str, task: str | None) -> str:
+    from maci.controller.policies.bandit import ACTIONS
+
     tried = ", ".join(f"{ACTIONS[k]} {n}" for k, n in enumerate(result.actions) if n) or "none"
     lines = [
         f"{result.rounds} rounds of {result.debates} debates; rewards {kind}"
@@ -205,7 +256,7 @@ def _verdicts(result: Evaluation, left_out: dict[str, int], kind: str, task: str
     return "\n".join(lines)
 
 
-def _say(one: Estimate) -> str:
+def _say(one: Forecast) -> str:
     if one.value is None:
         return one.why
     if one.low is None or one.high is None:

@@ -1,46 +1,82 @@
-"""Who debates, from the options of a command; weights that are lacking are pulled, with a progress bar."""
+"""Who debates, from the options of a command; a schedule that learns starts from what it has learned."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
-from maci.cases.case import Case
+import typer
+
+from maci.acquisition.utilities import load_stakes
+from maci.cli.models import fetch
+from maci.cli.options import PanelOptions, ReplyOptions, SettingsOptions
+from maci.config import LEARNED
 from maci.controller.inputs import Opened
-from maci.seating import seating
-from maci.seating.seating import Choice, Fetch, Seated, Seating
+from maci.errors import InputError, MaciError
+from maci.seating.seating import Choice, Seated
 
-if TYPE_CHECKING:
-    from maci.llm.models import House
-    from maci.seating.models import Models
-    from maci.seating.spec import PanelSpec
-
-
-ASKING = ("triage.enabled=true", "triage.until_sure=true")
+ASKING = {"triage.enabled": True, "triage.until_sure": True}
 """What makes a debate go only as far as it pays: `maci ask`."""
 
 
-def _fetch(choice: Choice) -> Fetch:
-    from maci.cli.models import fetch
+def chosen(
+    panel: PanelOptions,
+    settings: SettingsOptions,
+    replies: ReplyOptions,
+    given: Mapping[str, Any],
+    *,
+    seed: int,
+    quiet: bool,
+    corpus: Path | None = None,
+    source: str | None = None,
+    utilities: Path | None = None,
+) -> Choice:
+    """What a person chose. ``given``: settings that have an option, ``None`` where it was left out; ``quiet``: weights that are lacking
+    are pulled without a progress bar.
+    """
+    return Choice(
+        panel=panel.panel, agents=panel.agents, judges=panel.judges, corpus=corpus,
+        profile=settings.profile, config=settings.config, sets=settings.sets or (),
+        given={key: value for key, value in given.items() if value is not None}, seed=seed,
+        cache=replies.cache, no_cache=replies.no_cache, offline=replies.offline,
+        fetch=partial(fetch, offline=replies.offline, quiet=quiet), source=source,
+        stakes=None if utilities is None else load_stakes(utilities), stakes_from=str(utilities or ""),
+    )  # fmt: skip
 
-    return partial(fetch, offline=choice.offline, quiet=choice.quiet)
+
+def begin(seated: Seated, task: str | None) -> Seated:
+    """The table with what the task's debates have taught so far; unchanged where the schedule does not learn."""
+    config = seated.opened.config
+    schedule = config.dials.schedule
+    if schedule not in LEARNED:
+        if task is not None:
+            raise InputError(f"--task {task!r} names what a schedule learned, and {schedule!r} learns nothing: "
+                             "add --set schedule=ucb or linucb, or leave --task out")  # fmt: skip
+        return seated
+    from maci.calibration.schedules import Schedules, task_name, terms
+
+    name = task_name(seated.opened) if task is None else task
+    if not name.strip():
+        raise InputError("--task is empty: give what was learned a name")
+    with Schedules() as known:
+        learned = known.snapshot(name, terms(config), contexts=schedule == "linucb")
+    rests = f"{learned.debates} debates" if learned.debates else "nothing yet"
+    note = f"The schedule {schedule} starts from what {name!r} has learned: {rests} (`maci scheduler show`)."
+    return replace(seated, opened=replace(seated.opened, learned=learned), notes=(*seated.notes, note))
 
 
-def checked_house(spec: PanelSpec, choice: Choice) -> House:
-    """The models of a panel for many debates. Closed by whoever asked for it."""
-    return seating.checked_house(spec, choice, fetch=_fetch(choice))
+def keep(opened: Opened, transcript: Path) -> None:
+    """Enter what a finished debate taught. Its result stands even where that cannot be written."""
+    if opened.learned is None or opened.config.dials.schedule not in LEARNED:
+        return
+    from maci.calibration.schedules import Schedules, report
+    from maci.record.transcript import read
 
-
-def seating_of(choice: Choice) -> Seating:
-    """Sets the tables of many cases; its house is closed by whoever asked for it."""
-    return Seating(choice, fetch=_fetch(choice))
-
-
-def seat_case(case: Case, choice: Choice, models: Models | None = None) -> Seated:
-    """Set the table for a case; ``models`` instead of the house's own."""
-    return seating.seat_case(case, choice, models, fetch=_fetch(choice))
-
-
-def reseat(opened: Opened, choice: Choice) -> Seated:
-    """Set the table of a recorded debate again."""
-    return seating.reseat(opened, choice, fetch=_fetch(choice))
+    try:
+        with Schedules() as known:
+            known.enter(report(read(transcript).events))
+    except MaciError as error:
+        typer.echo(f"{error}\nThe result stands. Enter it later: maci scheduler learn {transcript.parent}", err=True)

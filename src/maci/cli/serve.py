@@ -5,42 +5,69 @@ from __future__ import annotations
 import json as jsonlib
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from maci.cli.options import Json, Quiet
 from maci.errors import MissingExtra
-from maci.web.server import Settings, address, is_loopback_host, serve, with_token
+from maci.paths import RUNS
+
+if TYPE_CHECKING:
+    from maci.web.server import Settings
 
 
-def run(
-    *, host: str, port: int, runs: Path, studies: Path, token: str | None, browser: bool, json: bool, quiet: bool
+def serve(
+    host: Annotated[
+        str, typer.Option(help="Address to listen at; any but this machine's own needs a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port; 0 takes a free one.", min=0, max=65535)] = 8642,
+    dir: Annotated[
+        Path, typer.Option("--dir", help="Folder of the debates, one folder each.", file_okay=False, metavar="RUNS")
+    ] = RUNS,
+    studies: Annotated[Path, typer.Option(help="Folder of studies' results.", file_okay=False, metavar="DIR")] = Path(
+        "studies-out"
+    ),
+    token: Annotated[
+        str | None,
+        typer.Option(help="What visitors must know (default: none on this machine, else one is made and printed)."),
+    ] = None,
+    open_browser: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
+    json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Serve the web app until it is interrupted."""
+    """Serve the web app: start debates, watch and steer them, compare, replay, export.
+
+    The first line of output is where. Also serves the panels as models at /v1, as OpenAI's API does.
+    """
+    from maci.web.server import address, is_loopback_host, with_token
+    from maci.web.server import serve as start
+
     try:
         import fastapi  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
         raise MissingExtra(error.name or "fastapi", "web", "maci serve") from error
-    settings = with_token({"runs": runs, "studies": studies, "port": port}, host, token)
+    settings = with_token({"runs": dir, "studies": studies, "port": port}, host, token)
 
     def ready(now: Settings) -> None:
         where = address(now)
         if json:
             typer.echo(
-                jsonlib.dumps({"url": where, "host": now.host, "port": now.port, "dir": str(runs), "token": now.token})
+                jsonlib.dumps({"url": where, "host": now.host, "port": now.port, "dir": str(dir), "token": now.token})
             )
         else:
             typer.echo(where)
             if not quiet:
                 typer.echo(
-                    f"Debates are kept in {runs}. Ctrl-C ends the server; debates under way can be resumed.", err=True
+                    f"Debates are kept in {dir}. Ctrl-C ends the server; debates under way can be resumed.", err=True
                 )
                 if now.token and not is_loopback_host(now.host):
                     typer.echo(
                         "Others can reach this server. The link above lets them in; it is not encrypted.", err=True
                     )
         sys.stdout.flush()
-        if browser:
+        if open_browser:
             typer.launch(where)
 
-    serve(settings, ready)
+    start(settings, ready)

@@ -6,34 +6,49 @@ import json as jsonlib
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from maci import __version__
-from maci.calibration.stats.estimate import as_json
-from maci.cli.progress import Progress
-from maci.errors import CheckFailed, EnvironmentError_
-from maci.lab.theory.report import build_report, plots
-from maci.lab.theory.suite import check, named
-from maci.lab.theory.verdict import FULL, QUICK, Verdict
-from maci.render.html import to_html
-from maci.render.text import on_screen
+from maci.cli.files import make_folder, writing
+from maci.cli.options import OutputOptions, Seed, grouped
+from maci.errors import CheckFailed
+
+if TYPE_CHECKING:
+    from maci.lab.theory.verdict import Verdict
 
 
-def run(*, quick: bool, only: list[str], out: Path, seed: int, json: bool, plain: bool, quiet: bool) -> None:
-    """Check the claims, print a table, write a page; fails where a claim does."""
-    checks, size = named(only), QUICK if quick else FULL
+@grouped
+def verify(
+    *,
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller simulations: under a minute.")] = False,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", help="Only this check (may be given again).", metavar="CHECK")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for verify.html and plots.", file_okay=False)] = Path("maci-verify"),
+    seed: Seed = 0,
+    output: OutputOptions,
+) -> None:
+    """Check what is claimed of the rules by simulation: claim, measured, pass or fail; exits 1 where one fails.
+
+    Negative findings are shown too: where a rule of the paper does not do what it is for, and what the default does.
+    """
+    from maci.cli.progress import Progress
+    from maci.lab.theory.report import build_report, plots
+    from maci.lab.theory.suite import check, named
+    from maci.lab.theory.verdict import FULL, QUICK
+    from maci.render.html import to_html
+    from maci.render.text import on_screen
+
+    checks, size = named(only or []), QUICK if quick else FULL
     target = out / "verify.html"
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise EnvironmentError_(f"cannot make the folder {out}: {error.strerror}; name another with --out") from error
+    make_folder(out)
     found: list[Verdict] = []
     source: dict[str, str] = {}
     took: dict[str, float] = {}
     began = last = time.monotonic()
-    with Progress(plain=plain, silent=json or quiet) as progress:
+    with Progress(plain=output.plain, silent=output.silent) as progress:
         progress.at("claims", 0, len(checks), beside=checks[0].title, line="")
         for number, (done, verdicts) in enumerate(check(checks, size, seed), 1):
             found += verdicts
@@ -44,21 +59,19 @@ def run(*, quick: bool, only: list[str], out: Path, seed: int, json: bool, plain
             line = f"{number}/{len(checks)} {done.name}: {done.title}, {took[done.name]:.1f} s"
             progress.at("claims", number, len(checks), beside=following, line=line)
     about = f"maci {__version__}, {'quick' if quick else 'full'} run, seed {seed}, {time.monotonic() - began:.0f} s"
-    try:
+    drawings = plots(found)
+    with writing(target):
         (out / "plots").mkdir(exist_ok=True)
-        drawings = plots(found)
         for name, drawing in drawings.items():
             (out / "plots" / name).write_text(drawing, encoding="utf-8")
         target.write_text(to_html(build_report(found, about=about)), encoding="utf-8")
-    except OSError as error:
-        raise EnvironmentError_(f"cannot write {target}: {error.strerror}; name another folder with --out") from error
     failed = [verdict.id for verdict in found if not verdict.passed]
-    if json:
+    if output.json:
         typer.echo(jsonlib.dumps(_as_json(found, source, quick=quick, seed=seed, target=target), ensure_ascii=False))
     else:
-        if not quiet or failed:
+        if not output.quiet or failed:
             by = {id: f"{name}, {took[name]:.1f} s" for id, name in source.items()}
-            typer.echo(on_screen(build_report(found, about=about, checks=by, full=False), plain=plain))
+            typer.echo(on_screen(build_report(found, about=about, checks=by, full=False), plain=output.plain))
         drawn = f", {len(drawings)} plot{'s' if len(drawings) > 1 else ''} in {out / 'plots'}" if drawings else ""
         typer.echo(f"{len(found) - len(failed)} of {len(found)} claims hold; written: {target}{drawn}")
     if failed:
@@ -68,6 +81,8 @@ def run(*, quick: bool, only: list[str], out: Path, seed: int, json: bool, plain
 def _as_json(
     found: list[Verdict], source: Mapping[str, str], *, quick: bool, seed: int, target: Path
 ) -> dict[str, Any]:
+    from maci.calibration.stats.estimate import as_json
+
     return {
         "passed": all(verdict.passed for verdict in found),
         "quick": quick,

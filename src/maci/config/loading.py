@@ -192,10 +192,13 @@ def load(
     file: Path | None = None,
     environ: Mapping[str, str] | None = None,
     sets: Iterable[str] = (),
+    given: Mapping[str, Any] = MappingProxyType({}),
     base: Mapping[str, Any] = MappingProxyType({}),
 ) -> Config:
-    """The effective config from profile, ``base`` (a panel's own settings), TOML file, environment and flags, in that order."""
+    """The effective config from profile, ``base`` (a panel's own settings), TOML file, environment, ``sets`` (``key=value``) and
+    ``given`` (values that need no reading), in that order.
+    """
     named, from_file = _from_toml(file) if file else (None, {})
     from_env = _from_env(os.environ if environ is None else environ)
     lowest = {full_key(key): value for key, value in base.items()}
-    return build(profile or named or "default", {**lowest, **from_file, **from_env, **_from_sets(sets)})
+    return build(profile or named or "default", {**lowest, **from_file, **from_env, **_from_sets(sets), **given})

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, TypeAdapter
 from pydantic_core import PydanticSerializationError
 
-from maci.controller.decisions import Decision
-from maci.controller.inputs import Input
+from maci.controller.decisions import Decision, Finished
+from maci.controller.inputs import Exhausted, Input, Intervened, Opened, Resolved, Retrieved
 from maci.errors import InputError
 
 FORMAT = 5
@@ -30,14 +30,8 @@ def _adapter() -> TypeAdapter[Event]:
     return TypeAdapter(Annotated[Event, Field(discriminator="type")], config=config)
 
 
-_written: dict[int, tuple[Event, bytes]] = {}
-"""What events that were just read back are written as."""
-
-
 def dump(event: Event) -> bytes:
     """One event as a JSON object; what could not be read back is refused."""
-    if (known := _written.pop(id(event), None)) is not None:
-        return known[1]
     try:
         return _adapter().dump_json(event, by_alias=False, warnings="error")
     except PydanticSerializationError as error:
@@ -47,16 +41,6 @@ def dump(event: Event) -> bytes:
 def parse(data: bytes | str) -> Event:
     """The event a JSON object stands for."""
     return _adapter().validate_json(data)
-
-
-def read_back(event: Event) -> Event:
-    """The event as it will be read from a record. It is about to be written, so its JSON is kept for that."""
-    data = dump(event)
-    again = parse(data)
-    if len(_written) >= 1024:  # nobody writes them
-        _written.clear()
-    _written[id(again)] = again, data
-    return again
 
 
 def tree(event: Event) -> dict[str, Any]:
@@ -73,3 +57,8 @@ def schema() -> dict[str, Any]:
 def is_decision(event: Event) -> bool:
     """Whether an event was computed rather than received."""
     return isinstance(event, Decision)
+
+
+def round_of(event: Event) -> int | None:
+    """The round an event belongs to; ``None`` of those that belong to the whole debate."""
+    return None if isinstance(event, Opened | Retrieved | Resolved | Intervened | Exhausted | Finished) else event.round

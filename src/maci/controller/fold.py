@@ -19,6 +19,7 @@ from maci.controller.decisions import Decision
 from maci.controller.dials import Dials
 from maci.controller.ending import finish, forfeit
 from maci.controller.escalation import after_first, after_opening
+from maci.controller.events import round_of
 from maci.controller.inputs import (
     Acquired,
     Exhausted,
@@ -312,5 +313,11 @@ def _reason(item: Input) -> str:
 
 
 def _name(item: Input) -> str:
-    who = getattr(item, "agent", getattr(item, "argument", ""))
-    return f"{item.type}{f' of {who}' if who else ''}{f' in round {item.round}' if hasattr(item, 'round') else ''}"
+    match item:
+        case TurnTaken() | TurnFailed():
+            who = f" of {item.agent}"
+        case Scored() | JudgeAbstention():
+            who = f" of {item.argument}"
+        case _:
+            who = ""
+    return f"{item.type}{who}{'' if (t := round_of(item)) is None else f' in round {t}'}"

@@ -19,7 +19,7 @@ from maci.cases.case import Case
 from maci.config import parameters
 from maci.controller.decisions import Finished
 from maci.controller.events import Event
-from maci.controller.inputs import Opened
+from maci.controller.inputs import JudgeAbstention, Opened, TurnFailed
 from maci.debating.loop import debate
 from maci.errors import InputError, MaciError
 from maci.llm.budget import Ledger
@@ -179,8 +179,9 @@ class Batch:
                     events.append(event)
             self.keep(seated.opened, path)
         except MaciError as error:
-            fatal = bool(getattr(error, "fatal", False))
-            return Done(entry=entry, status="failed", path=path, events=tuple(events), error=str(error), fatal=fatal)
+            return Done(
+                entry=entry, status="failed", path=path, events=tuple(events), error=str(error), fatal=error.fatal
+            )
         return _told(Done(entry=entry, status="done", path=path, events=tuple(events)))
 
     def _again(self, result: Finished) -> bool:
@@ -249,7 +250,9 @@ def _told(done: Done) -> Done:
     result = done.result
     if result is None:
         return replace(done, status="waiting")
-    fatal = any(getattr(event, "fatal", False) for event in done.events) and not done.kept
+    fatal = (
+        any(isinstance(event, TurnFailed | JudgeAbstention) and event.fatal for event in done.events) and not done.kept
+    )
     if result.stop_reason == "error":
         return replace(done, status="failed", error=result.detail, fatal=fatal)
     if result.answer is None:

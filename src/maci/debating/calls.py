@@ -13,15 +13,13 @@ from functools import partial
 from time import monotonic
 from typing import Any, Literal, cast
 
-from maci.agents.agent import Agent
-from maci.agents.judges.crit import Judge
-from maci.controller.inputs import Exhausted, Input, Intervened, Lost, Pending, Sent, usage_of
+from maci.controller.inputs import Exhausted, Input, Intervened, Lost, Pending, Sent
 from maci.controller.requests import Want, score_request, turn_request, wants
 from maci.controller.state import State
-from maci.debating.replies import acquire, failure, resolve, retrieve, score, spent, survey, turn, unsent
+from maci.debating.replies import acquire, failure, resolve, retrieve, score, survey, turn
 from maci.errors import ConfigError
-from maci.llm.budget import Ledger, Purse, spending
-from maci.llm.usage import Bound, Usage, dollars
+from maci.llm.budget import Ledger, Purse, spend
+from maci.llm.usage import Bound, Usage
 from maci.seating.table import Table
 
 
@@ -63,10 +61,12 @@ class _Call:
     """A call under way, or about to be."""
 
     want: Want
-    purse: Purse
-    make: Callable[[], Coroutine[Any, Any, Input]]
-    free: bool = False
+    bound: Bound
+    """The most its first attempt can cost."""
+    make: Callable[[Purse], Coroutine[Any, Any, Input]]
+    free: bool
     """Nobody pays for it."""
+    purse: Purse = field(init=False)
     task: asyncio.Task[Input] | None = None
     asking: tuple[Bound, asyncio.Future[bool]] | None = None
     """What another attempt needs beyond what was set aside."""
@@ -76,13 +76,6 @@ class _Call:
     def pending(self, bound: Bound) -> Pending:
         kind = "turn" if self.want.kind == "turn" else "score"
         return Pending(kind=kind, who=self.want.who, argument=self.want.argument, tokens=bound.tokens, usd=bound.usd)  # type: ignore[arg-type]
-
-    def at_most(self) -> Usage:
-        """What it may have cost, if it is not waited for."""
-        if self.purse.used:
-            return self.purse.total()
-        granted = self.purse.granted
-        return Usage() if self.free else Usage(prompt=granted.tokens, usd=granted.usd)
 
 
 class Calls:
@@ -173,7 +166,7 @@ class Calls:
         """Whether a question lies before a person: how long people think is not the machines' time."""
         source = self._table.source
         asked = (call.want.kind == "acquire" for call in self._calls.values())
-        return bool(getattr(source, "person", False)) and any(asked)
+        return source is not None and source.person and any(asked)
 
     def _local(self, state: State) -> Input | None:
         """What needs no call: retrieval, and looking up what was cited."""
@@ -198,41 +191,42 @@ class Calls:
         for want in wants(state):
             if want in self._calls:
                 continue
-            call, bound, free = self._call(state, want)
-            lacking = self._ledger.lacks(bound)
+            call = self._call(state, want)
+            lacking = self._ledger.lacks(call.bound)
             if lacking is not None:
-                refused = (lacking, self._too_much(want, bound, lacking))
+                refused = (lacking, f"{want.who} {self._ledger.refusal(call.bound)}")
                 break
-            self._ledger.reserve(bound)
+            call.purse = spend(self._ledger, call.bound, partial(self._ask, call))
             self._calls[want] = call
             self._unsent.append(call)
-            if not free and any(bound):
-                sent.append(call.pending(bound))
+            if not call.free and any(call.bound):
+                sent.append(call.pending(call.bound))
         if not sent:
             self._send()
         return sent, refused
 
-    def _call(self, state: State, want: Want) -> tuple[_Call, Bound, bool]:
-        """The call a want stands for, the most it can cost, and whether nobody pays for it."""
-        make: Callable[[], Coroutine[Any, Any, Input]]
-        seat: Agent | Judge
+    def _call(self, state: State, want: Want) -> _Call:
+        """The call a want stands for, prepared."""
         try:
             if want.kind == "acquire":
                 assert self._table.source is not None
-                make = partial(acquire, self._table.source, self._table.encoder, want, state)
-                return _Call(want, Purse(Bound()), make, True), Bound(), True
+                return _Call(
+                    want, Bound(), partial(acquire, self._table.source, self._table.encoder, want, state), True
+                )
             if want.kind == "turn":
-                seat, ask = self._agents[want.who], turn_request(state, want.who)
-                bound, make = _bound(seat.ceiling(ask)), partial(turn, seat, want, ask)
-            else:
-                seat, item = self._judges[want.who.rpartition("#")[0]], score_request(state, want.who, want.argument)
-                bound, make = _bound(seat.ceiling(item)), partial(score, seat, want, item)
-            free = bool(getattr(seat, "free", False))
-        except Exception as error:  # of ceiling(): nothing was sent
-            bound, make, free = Bound(), partial(unsent, failure(want, error, spent(error))), True
-        call = _Call(want, Purse(bound), make, free)
-        call.purse.more = partial(self._ask, call)
-        return call, bound, free
+                agent = self._agents[want.who]
+                taking = agent.prepare(turn_request(state, want.who))
+                return _Call(want, taking.bound, partial(turn, want, taking), agent.free)
+            judge = self._judges[want.who.rpartition("#")[0]]
+            scoring = judge.prepare(score_request(state, want.who, want.argument))
+            return _Call(want, scoring.bound, partial(score, want, scoring), judge.free)
+        except Exception as error:  # of prepare(): nothing was sent
+            failed = failure(want, error, Usage())
+
+            async def unsent(_: Purse) -> Input:
+                return failed
+
+            return _Call(want, Bound(), unsent, True)
 
     async def _ask(self, call: _Call, more: Bound) -> bool:
         """Another attempt needs more than was set aside: wait until it is on record, or refused."""
@@ -250,8 +244,7 @@ class Calls:
     def _send(self) -> None:
         """Make the calls that are on record."""
         for call in self._unsent:
-            with spending(call.purse):
-                call.task = asyncio.ensure_future(call.make())
+            call.task = asyncio.ensure_future(call.make(call.purse))
             call.task.add_done_callback(self._ring)
         self._unsent = []
         for call in self._granted:
@@ -264,26 +257,13 @@ class Calls:
             if call.task is not None and call.task.done():
                 del self._calls[want]
                 item = call.task.result()
-                self._ledger.settle(call.purse.granted, usage_of(item))
+                call.purse.close()
                 if isinstance(item, Exhausted):  # the call ran out of budget between two attempts
                     self._ruin = item.resource, item.detail
                     self._spent_in_vain = self._spent_in_vain + item.usage
                     return self._reply()
                 return item
         return None
-
-    def _too_much(self, want: Want, bound: Bound, lacking: str) -> str:
-        ledger: Ledger | None = self._ledger
-        while ledger is not None and ledger.parent is not None and _fits(ledger, bound):
-            ledger = ledger.parent
-        assert ledger is not None
-        usd = lacking == "usd"
-        need = dollars(bound.usd) if usd else f"{bound.tokens:,} tokens"
-        ceiling = dollars(ledger.usd or 0.0) if usd else f"{ledger.tokens or 0:,}"
-        if not ledger.spent and not any(ledger.reserved):
-            return f"the first call ({want.who}) may {'cost' if usd else 'need'} {need}; the ceiling is {ceiling}"
-        left = dollars(ledger.left.usd) if usd else f"{max(0, ledger.left.tokens):,}"
-        return f"{want.who} may {'cost' if usd else 'need'} {need}, {left} of {ceiling} are left"
 
     def _ring(self, *_: object) -> None:
         if self._bell is not None and not self._bell.done():
@@ -317,7 +297,7 @@ class Calls:
         """Time is up: what is under way is given up, and counts for what it may have cost."""
         under_way = list(self._calls.values())
         await self.close()
-        usage = sum((call.at_most() for call in under_way), self._spent_in_vain)
+        usage = sum((call.purse.total() for call in under_way), self._spent_in_vain)
         return Exhausted(resource="seconds", detail=f"{state.config.budget.seconds:g} s are over", usage=usage)
 
     async def close(self) -> None:
@@ -326,20 +306,10 @@ class Calls:
         granted, self._granted = self._granted, []
         await _give_up([call.task for call in calls if call.task is not None])
         for call in calls:
-            self._ledger.settle(call.purse.granted, call.at_most())
+            call.purse.close()
         for call in granted:
             if call.asking is not None:
                 self._ledger.settle(call.asking[0], Usage())
-
-
-def _bound(ceiling: int | Bound) -> Bound:
-    bound = ceiling if isinstance(ceiling, Bound) else Bound(ceiling)
-    return Bound(max(0, bound.tokens), max(0.0, bound.usd))
-
-
-def _fits(ledger: Ledger, bound: Bound) -> bool:
-    left = ledger.left
-    return bound.tokens <= left.tokens and bound.usd <= left.usd
 
 
 async def _give_up(tasks: Sequence[asyncio.Task[Input]]) -> None:

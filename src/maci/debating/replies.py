@@ -13,13 +13,11 @@ from typing import cast
 from maci.acquisition.answers import checked
 from maci.acquisition.plan import Item
 from maci.acquisition.proposals import Surveyor
-from maci.acquisition.sources.source import Menu, Reply, Source
-from maci.agents.agent import Agent
-from maci.agents.anchor import TurnRequest
+from maci.acquisition.sources.source import Reply, Source
 from maci.agents.argument import Turn
-from maci.agents.judges.crit import CritScore, Judge, JudgeAbstained, ScoreRequest
+from maci.agents.judges.crit import CritScore, JudgeAbstained
 from maci.controller.acquiring import USED, residual
-from maci.controller.events import read_back
+from maci.controller.events import dump, parse
 from maci.controller.inputs import (
     Acquired,
     Exhausted,
@@ -35,51 +33,53 @@ from maci.controller.inputs import (
 )
 from maci.controller.requests import Want
 from maci.controller.state import State
-from maci.errors import BudgetError, InputError, one_line, said
+from maci.errors import BudgetError, InputError, is_fatal, one_line, said
 from maci.evidence.encode import Encoder
 from maci.evidence.source import ACQUIRED
 from maci.evidence.span import Span
-from maci.llm.budget import purse
+from maci.llm.budget import Call, Purse, reported
 from maci.llm.usage import Usage
 from maci.seating.table import Table
 
 
-async def turn(agent: Agent, want: Want, request: TurnRequest) -> Input:
+async def turn(want: Want, call: Call[Turn], purse: Purse) -> Input:
     """Ask an agent for its turn."""
-    taken, began = None, monotonic()
+    began = monotonic()
     try:
-        taken = await agent.turn(request)
-        if not isinstance(taken, Turn):
-            raise InputError(f"turn() gave {type(taken).__name__}, not a Turn")
+        taken = await call.make(purse)
         belief = {str(label): float(p) for label, p in taken.belief.items()}
-        taken = replace(taken, belief=belief, usage=_drawn(began) or taken.usage)
+        taken = replace(taken, belief=belief, usage=_cost(purse, began))
         return recordable(TurnTaken(round=want.round, agent=want.who, turn=taken))
     except (Exception, asyncio.CancelledError) as error:
-        return failure(want, _theirs(error), _drawn(began) or spent(error) + spent(taken))
+        return failure(want, _theirs(error), _cost(purse, began))
 
 
-async def score(judge: Judge, want: Want, request: ScoreRequest) -> Input:
+async def score(want: Want, call: Call[CritScore], purse: Purse) -> Input:
     """Ask a judge to score an argument."""
-    usage, began = Usage(), monotonic()
+    began = monotonic()
     try:
-        given, usage = await judge.score(request)
+        given = await call.make(purse)
         if not isinstance(given, CritScore):
             raise InputError(f"score() gave {type(given).__name__}, not a CritScore")
-        usage = _drawn(began) or usage
+        usage = _cost(purse, began)
         return recordable(Scored(round=want.round, argument=want.argument, slot=want.who, score=given, usage=usage))
     except (Exception, asyncio.CancelledError) as error:
-        known = usage if isinstance(usage, Usage) else Usage()
-        return failure(want, _theirs(error), _drawn(began) or spent(error) + known)
+        return failure(want, _theirs(error), _cost(purse, began))
 
 
-async def acquire(source: Source, encoder: Encoder, want: Want, state: State) -> Input:
+async def acquire(source: Source, encoder: Encoder, want: Want, state: State, purse: Purse) -> Input:
     """Ask the source one item. What comes back is checked and becomes spans; it is data, whatever it says."""
     item = next(item for item in state.acquiring if item.id == want.who)
-    reply, began = None, monotonic()
+    began = monotonic()
+
+    async def ask() -> tuple[Reply, Usage]:
+        given = await source.answer(item)
+        if not isinstance(given, Reply):
+            raise InputError(f"answer() gave {type(given).__name__}, not a Reply")
+        return given, given.usage
+
     try:
-        reply = await source.answer(item)
-        if not isinstance(reply, Reply):
-            raise InputError(f"answer() gave {type(reply).__name__}, not a Reply")
+        reply = await reported(0, True, ask).make(purse)
         before = [(asked.subject, answer.verdict) for asked, answer in state.acquired]
         reply = checked(item, reply, encoder, before)
         spans = _spans_of(item, reply)
@@ -92,20 +92,19 @@ async def acquire(source: Source, encoder: Encoder, want: Want, state: State) ->
             spans=spans,
             vectors={span.id: pack(row) for span, row in zip(spans, rows, strict=True)},
             source=source.name,
-            usage=_drawn(began) or reply.usage,
+            usage=_cost(purse, began),
             cost=item.cost if reply.cost is None else reply.cost,
             remarks=reply.remarks,
         )
         return recordable(answer)
     except (Exception, asyncio.CancelledError) as error:
         why = said(_theirs(error))
-        usage = _drawn(began) or spent(error) + spent(reply)
         return Acquired(
             round=want.round,
             item=item.id,
             verdict="failed",
             source=source.name,
-            usage=usage,
+            usage=_cost(purse, began),
             remarks=(f"failed: {why}",),
         )
 
@@ -120,27 +119,22 @@ def _spans_of(item: Item, reply: Reply) -> tuple[Span, ...]:
     return (Span.of(f"{item.text} {answer}", ACQUIRED),)
 
 
-async def unsent(item: Input) -> Input:
-    """No call is made: it failed before."""
-    return item
-
-
 def recordable(item: Input) -> Input:
     """The reply as it will be read back; raises where it does not fit the record's format."""
-    return cast(Input, read_back(item))
+    return cast(Input, parse(dump(item)))
 
 
-def _drawn(began: float) -> Usage | None:
-    """What the call drew on its purse, if it is one that does."""
-    own = purse()
-    return replace(own.total(), seconds=round(monotonic() - began, 3)) if own is not None and own.used else None
+def _cost(purse: Purse, began: float) -> Usage:
+    """What the call cost; with the time it took, where a model drew on the purse."""
+    total = purse.total()
+    return replace(total, seconds=round(monotonic() - began, 3)) if purse.used else total
 
 
 def failure(want: Want, error: BaseException, usage: Usage) -> Input:
     """A call that failed, as an input."""
     if isinstance(error, BudgetError):
         return Exhausted(resource=error.resource, detail=f"{want.who}: {one_line(str(error))}", usage=usage)
-    fatal = bool(getattr(error, "fatal", False))
+    fatal = is_fatal(error)
     if want.kind == "turn":
         return TurnFailed(round=want.round, agent=want.who, error=said(error), usage=usage, fatal=fatal)
     why = one_line(str(error)) if isinstance(error, JudgeAbstained) else ""
@@ -155,12 +149,6 @@ def _theirs(error: BaseException) -> BaseException:
     if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
         raise error
     return error
-
-
-def spent(source: object) -> Usage:
-    """What a call cost, where its reply or its error says so."""
-    usage = getattr(source, "usage", None)
-    return usage if isinstance(usage, Usage) else Usage()
 
 
 _LONGEST_MENU = 200
@@ -205,4 +193,4 @@ def survey(table: Table, state: State) -> Surveyed:
 
 def _menu(source: Source | None) -> tuple[str, ...]:
     """What a source says it has; most do not."""
-    return tuple(map(str, source.menu()))[:_LONGEST_MENU] if isinstance(source, Menu) else ()
+    return () if source is None else tuple(map(str, source.menu()))[:_LONGEST_MENU]

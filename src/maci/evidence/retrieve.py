@@ -38,7 +38,7 @@ class Retriever:
 
     ``depth``: candidates per result asked for. ``folder``: where the lexical index is kept between runs.
     Embeddings are computed when first needed; :meth:`warm` computes all of them. Give a
-    :class:`~maci.evidence.encode.CachedEncoder` to keep them.
+    :class:`~maci.evidence.encoders.cache.CachedEncoder` to keep them.
     """
 
     def __init__(

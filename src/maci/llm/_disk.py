@@ -12,7 +12,6 @@ import sqlite3
 import threading
 import time
 from collections import defaultdict, deque
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,26 +91,6 @@ class ReplyFile:
             self._keys.update(known for _, known in new)
             self._row = new[-1][0] if new else self._row
         return key in self._keys or len(self._keys) > _MANY
-
-    def models(self) -> list[tuple[str, int, float]]:
-        """For each model, how many rows and when the first came."""
-        return self._select("SELECT model, count(*), min(created) FROM replies GROUP BY model")
-
-    def size(self) -> int:
-        """Bytes on disk."""
-        files = [self.path.with_name(self.path.name + suffix) for suffix in ("", "-wal", "-shm")]
-        return sum(file.stat().st_size for file in files if file.exists())
-
-    def drop(self, before: float) -> int:
-        """Delete the rows that came before a moment and give their space back; how many they were."""
-        try:
-            with closing(self._connect()) as connection:
-                dropped = connection.execute("DELETE FROM replies WHERE created < ?", (before,)).rowcount
-                connection.execute("VACUUM")
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        except sqlite3.Error as error:
-            raise self._broken(error) from error
-        return dropped
 
     def close(self) -> None:
         """Write what is waiting and let go of the file."""

@@ -7,26 +7,37 @@
 >>> ledger.spent.tokens, ledger.reserve(Bound(30))
 (25, True)
 
-A debate gives every call a :class:`Purse` with what was set aside for it. A client draws on the purse before each attempt; a
-second attempt may need more than was set aside, and asks for it. Where it is refused while others of the same call are still out
-(a belief of several draws), it waits for them: they mostly cost less than was set aside. Who calls a model outside a debate has no
-purse and no ceiling.
+Every call is made the same way, in a debate, by a method or in an audit. Preparing it (``prepare`` of a model, an agent or a judge)
+measures it and gives a :class:`Call`; :func:`spend` sets its bound aside and opens a :class:`Purse`; the call is made with that purse,
+and closing the purse turns what was set aside into what the call cost. A client draws on the purse before each attempt. A second
+attempt may need more than was set aside, and asks for it. Where it is refused while others of the same call are still out (a belief
+of several draws), it waits for them: they mostly cost less than was set aside.
+
+>>> ledger = Ledger(tokens=100)
+>>> with spend(ledger, Bound(80)) as purse:
+...     purse.hold(Bound(80)).settle(Usage(generated=25))
+>>> ledger.spent.tokens, ledger.reserved.tokens
+(25, 0)
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Literal
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Generic, Literal, Self, TypeAlias, TypeVar
 
-from maci.errors import BudgetError
-from maci.llm.usage import Bound, Usage, dollars
+from maci.errors import BudgetError, InputError
+from maci.llm.usage import Bound, PaidFailure, Usage, dollars
+
+T = TypeVar("T")
 
 
 class Ledger:
     """Tokens and dollars spent and set aside under a ceiling; ``parent`` is the ceiling of the run it is part of."""
+
+    reached: Literal["tokens", "usd"] | None = None
+    """What did not suffice, once something did not; the ledger of a study's run remembers it."""
 
     def __init__(
         self,
@@ -47,12 +58,14 @@ class Ledger:
 
     def lacks(self, bound: Bound) -> Literal["tokens", "usd"] | None:
         """Which resource a bound does not fit into, here or further up; ``None`` if it fits."""
+        lacking = self._lacks(bound)
+        return lacking if lacking is not None or self.parent is None else self.parent.lacks(bound)
+
+    def _lacks(self, bound: Bound) -> Literal["tokens", "usd"] | None:
         left = self.left
         if bound.tokens > left.tokens:
             return "tokens"
-        if bound.usd > left.usd + 1e-12:
-            return "usd"
-        return None if self.parent is None else self.parent.lacks(bound)
+        return "usd" if bound.usd > left.usd + 1e-12 else None
 
     def reserve(self, bound: Bound) -> bool:
         """Set a bound aside if it fits. Once more was used than was promised, nothing fits any more."""
@@ -63,6 +76,27 @@ class Ledger:
             ledger.reserved = ledger.reserved.plus(bound)
             ledger = ledger.parent
         return True
+
+    async def grant(self, bound: Bound) -> bool:
+        """Set more aside for a call that is under way, if it fits."""
+        return self.reserve(bound)
+
+    def refusal(self, bound: Bound) -> str:
+        """Why a bound does not fit, in figures.
+
+        >>> Ledger(tokens=45, spent=Usage(prompt=40)).refusal(Bound(10))
+        'may need 10 tokens, 5 of 45 are left'
+        """
+        ledger = self
+        while ledger.parent is not None and ledger._lacks(bound) is None:
+            ledger = ledger.parent
+        usd = ledger._lacks(bound) == "usd"
+        need = f"may cost {dollars(bound.usd)}" if usd else f"may need {bound.tokens:,} tokens"
+        ceiling = dollars(ledger.usd or 0.0) if usd else f"{ledger.tokens or 0:,}"
+        if not ledger.spent and not any(ledger.reserved):
+            return f"{need} for the first call; the ceiling is {ceiling}"
+        left = dollars(ledger.left.usd) if usd else f"{max(0, ledger.left.tokens):,}"
+        return f"{need}, {left} of {ceiling} are left"
 
     def settle(self, reserved: Bound, used: Usage) -> None:
         """Turn a reservation into what the call did cost."""
@@ -100,9 +134,10 @@ class Draw:
 class Purse:
     """What a call may spend: what was set aside for it, and what it is granted on asking."""
 
-    def __init__(self, granted: Bound, more: Callable[[Bound], Awaitable[bool]] | None = None) -> None:
+    def __init__(self, granted: Bound, more: More | None = None, ledger: Ledger | None = None) -> None:
+        """``more`` is asked for what a further attempt needs; on closing, ``ledger`` is told what was spent."""
         self.granted, self.spent, self.used = granted, Usage(), False
-        self.more, self._drawn, self._asked = more, Bound(), Bound()
+        self._more, self._ledger, self._drawn, self._asked = more, ledger, Bound(), Bound()
         self._out = self._asking = self._settled = 0
         """Draws of which nothing was said yet, those that ask for more, and those of which all is known."""
         self._waiting = list[asyncio.Future[None]]()
@@ -131,19 +166,24 @@ class Purse:
         self._drawn = self._drawn.plus(bound)
         return self._draw(bound)
 
+    def hold(self, bound: Bound) -> Draw:
+        """Set ``bound`` aside for a call that makes no draws and says afterwards what it cost."""
+        self._drawn = self._drawn.plus(bound)
+        return self._draw(bound)
+
     def _draw(self, bound: Bound) -> Draw:
         self._out += 1
         return Draw(self, bound)
 
     async def _granted(self, bound: Bound, short: Bound) -> bool:
         """Ask for what is short; while that is open, ``bound`` counts as drawn."""
-        if self.more is None:
+        if self._more is None:
             return False
         self._drawn = self._drawn.plus(bound)
         self._asked = self._asked.plus(short)  # so that who asks meanwhile does not ask for this share as well
         granted, self._asking = False, self._asking + 1
         try:
-            granted = await self.more(short)
+            granted = await self._more(short)
         except BaseException:
             self._settled += 1
             raise
@@ -166,7 +206,7 @@ class Purse:
 
     def _close(self, usage: Usage, freed: Bound) -> None:
         self._drawn = self._drawn.plus(Bound(-freed.tokens, -freed.usd))
-        self.spent = self.spent + usage
+        self.spent = self.spent + usage if self.spent else usage
         self._out, self._settled = self._out - 1, self._settled + 1
         self._wake()
 
@@ -180,20 +220,65 @@ class Purse:
         """What was spent; attempts that never said what they cost count in full."""
         return self.spent + Usage(prompt=self._drawn.tokens, usd=max(0.0, self._drawn.usd))
 
+    def close(self) -> None:
+        """Nothing more is spent: what was granted becomes what the call cost, or may have cost."""
+        if self._ledger is not None:
+            self._ledger.settle(self.granted, self.total())
+            self._ledger = None
 
-_current: ContextVar[Purse | None] = ContextVar("maci_purse", default=None)
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
-def purse() -> Purse | None:
-    """The purse of the call being made, if it has one."""
-    return _current.get()
+More: TypeAlias = Callable[[Bound], Awaitable[bool]]
+"""Asks for more than was set aside; the answer says whether it was granted."""
 
 
-@contextmanager
-def spending(purse: Purse) -> Iterator[Purse]:
-    """Make calls within draw on this purse."""
-    token = _current.set(purse)
-    try:
-        yield purse
-    finally:
-        _current.reset(token)
+def spend(ledger: Ledger, bound: Bound, more: More | None = None) -> Purse:
+    """Set ``bound`` aside and open a purse on it; ``more`` grants what further attempts need, without it the ledger does.
+
+    Raises :class:`~maci.errors.BudgetError` where it does not fit. Nothing is set aside then.
+    """
+    if not ledger.reserve(bound):
+        raise BudgetError(ledger.refusal(bound), ledger.lacks(bound) or "tokens")
+    return Purse(bound, more or ledger.grant, ledger)
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """A call that has been prepared and not made."""
+
+    bound: Bound
+    """The most its first attempt can cost. Never too small."""
+    make: Callable[[Purse], Awaitable[T]]
+    """Makes it, within a purse."""
+
+    async def within(self, ledger: Ledger | None = None) -> T:
+        """Make it within a ledger; without one there is no ceiling."""
+        with spend(ledger or Ledger(), self.bound) as purse:
+            return await self.make(purse)
+
+
+def reported(ceiling: int | Bound, free: bool, ask: Callable[[], Awaitable[tuple[T, Usage]]]) -> Call[T]:
+    """A call that draws on no purse: ``ask`` gives its value and what it cost. Until then all of ``ceiling`` counts, or nothing if
+    it is ``free``. One that fails cost nothing, unless it raises :class:`~maci.llm.usage.PaidFailure`.
+    """
+    most = ceiling if isinstance(ceiling, Bound) else Bound(ceiling)
+    bound = Bound(max(0, most.tokens), max(0.0, most.usd))
+
+    async def make(purse: Purse) -> T:
+        held = purse.hold(Bound() if free else bound)
+        try:
+            value, usage = await ask()
+            if not isinstance(usage, Usage):
+                raise InputError(f"what it cost was given as {type(usage).__name__}, not as Usage")
+        except Exception as error:
+            held.settle(error.usage if isinstance(error, PaidFailure) else Usage())
+            raise
+        held.settle(usage)
+        return value
+
+    return Call(bound, make)

@@ -9,15 +9,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import time
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from maci.llm.model import Reply, Request, Token
-from maci.llm.tokens import schema_json
 from maci.llm.usage import Usage
 
 
@@ -30,26 +26,13 @@ def request_key(identity: Mapping[str, Any] | str, request: Request) -> bytes:
     texts = [message.content.encode("utf-8", "surrogatepass") for message in request.messages]
     lengths = [(message.role, len(text)) for message, text in zip(request.messages, texts, strict=True)]
     schema = request.schema
-    form = "null" if schema is None else f"[{canonical(schema.name)},{schema_json(schema)}]"
+    form = "null" if schema is None else f"[{canonical(schema.name)},{schema.text}]"
     rest = (lengths, request.max_tokens, request.temperature, request.seed, request.sample, request.top_logprobs)
     return hashlib.sha256(b"".join((f"[{head},{form},{canonical(rest)}]".encode(), *texts))).digest()
 
 
 canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 """JSON with sorted keys and no spaces."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CacheStats:
-    """What is in the cache."""
-
-    replies: int
-    bytes: int
-    """On disk; 0 for one in memory."""
-    models: Mapping[str, int]
-    """Replies of each model."""
-    oldest: float | None
-    """When the oldest came, in seconds since 1970."""
 
 
 class ResponseCache:
@@ -64,7 +47,7 @@ class ResponseCache:
         """Calls under way, so that two who ask the same at once make one call; ``None`` comes of one that failed."""
         self.landed = 0
         """How many replies were put here by this process."""
-        self._memory: dict[bytes, tuple[Reply, float]] = {}
+        self._memory: dict[bytes, Reply] = {}
         self._file = None
         if self.path is not None:
             from maci.llm._disk import ReplyFile
@@ -84,7 +67,7 @@ class ResponseCache:
         """The same at once, for who wants to know what asking would cost."""
         if self._file is None:
             found = self._memory.get(key)
-            return None if found is None else as_hit(found[0], kept=False)
+            return None if found is None else as_hit(found, kept=False)
         text = self._file.read(key)  # some 20 µs: less than handing it to a thread
         if text is None:
             return None
@@ -97,33 +80,9 @@ class ResponseCache:
         """Keep a reply; returns when it is on disk. Cancelling the wait does not undo the writing."""
         self.landed += 1
         if self._file is None:
-            self._memory[key] = (reply, time.time())
+            self._memory[key] = reply
         else:
             await self._file.write(key, reply.model, _dump(reply))
-
-    def stats(self) -> CacheStats:
-        """How much is in the cache, of which models."""
-        if self._file is None:
-            models = Counter(reply.model for reply, _ in self._memory.values())
-            oldest = min((created for _, created in self._memory.values()), default=None)
-            return CacheStats(replies=len(self._memory), bytes=0, models=models, oldest=oldest)
-        rows = self._file.models()
-        return CacheStats(
-            replies=sum(count for _, count, _ in rows),
-            bytes=self._file.size(),
-            models={model: count for model, count, _ in rows},
-            oldest=min((created for _, _, created in rows), default=None),
-        )
-
-    def prune(self, older_than: float = 0.0) -> int:
-        """Drop the replies that came more than so many seconds ago, and say how many they were."""
-        before = time.time() - older_than if older_than > 0 else float("inf")
-        if self._file is not None:
-            return self._file.drop(before)
-        old = [key for key, (_, created) in self._memory.items() if created < before]
-        for key in old:
-            del self._memory[key]
-        return len(old)
 
     async def aclose(self) -> None:
         """Write what is waiting and let go of the file."""

@@ -12,17 +12,18 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from random import Random
 from time import monotonic
 
 from maci.errors import EnvironmentError_, Interrupted, ModelError
-from maci.llm.budget import Draw, purse
+from maci.llm.budget import Call, Draw, Purse
 from maci.llm.cache import ResponseCache, as_hit, canonical, request_key
 from maci.llm.limits import LONGEST_PAUSE, Limiter, Turn
 from maci.llm.model import Provider, Reply, Request
 from maci.llm.prices import Price
 from maci.llm.tokens import Prompt, PromptBound
-from maci.llm.usage import Bound, Usage
+from maci.llm.usage import Bound, PaidFailure, Usage
 
 _log = logging.getLogger(__name__)
 _FIRST, _LONGEST = 0.5, 30.0
@@ -60,7 +61,6 @@ class Client:
         self._clock, self._sleep = clock, sleep
         self._identity = canonical(provider.identity)
         self._prompt = PromptBound()
-        self._measured: dict[int, tuple[Request, Prompt, bytes | None]] = {}
         self._beyond = 0
         """How many tokens more than asked for the model was seen to generate."""
         self._surprised = False
@@ -80,46 +80,33 @@ class Client:
         """The model family."""
         return self._family
 
-    def bound(self, request: Request) -> Bound:
-        """The most that one attempt at this request can cost; of a reply that is kept, its tokens and no dollars."""
-        key = self._key(request)
-        prompt = Prompt(request.messages, request.schema)
-        if len(self._measured) >= 1024:  # priced, and never asked
-            self._measured.clear()
-        self._measured[id(request)] = request, prompt, key
-        if key is not None and self._cache is not None and (hit := self._cache.find(key)) is not None:
-            return Bound(hit.usage.tokens)
-        return self._most(request, prompt)
-
-    def _key(self, request: Request) -> bytes | None:
-        return None if self._cache is None else request_key(self._identity, request)
-
-    def _measure(self, request: Request) -> tuple[Prompt | None, bytes | None]:
-        """The prompt, measured, and the key: mostly both were when the request was priced."""
-        known = self._measured.pop(id(request), None)
-        return (None, self._key(request)) if known is None else known[1:]
+    def prepare(self, request: Request) -> Call[Reply]:
+        """A call answered from the cache or by the provider; the bound of a reply that is kept is its tokens and no dollars."""
+        prompt, key, seen = Prompt(request.messages, request.schema), None, self._landed
+        bound = None
+        if self._cache is not None:
+            key = request_key(self._identity, request)
+            if (hit := self._cache.find(key)) is not None:
+                bound, seen = Bound(hit.usage.tokens), -1
+        return Call(bound or self._most(request, prompt), partial(self._complete, request, prompt, key, seen))
 
     def _most(self, request: Request, measured: Prompt) -> Bound:
         prompt, generated = self._prompt.bound(measured), request.max_tokens + self._beyond
         return Bound(prompt + generated, 0.0 if self.price is None else self.price.at_most(prompt, generated))
 
-    async def complete(self, request: Request) -> Reply:
-        """The answer, from the cache or from the provider."""
-        prompt, key = self._measure(request)
+    async def _complete(self, request: Request, prompt: Prompt, key: bytes | None, seen: int, purse: Purse) -> Reply:
+        """The answer. ``seen``: how many replies this process had kept when the cache was last found without this one."""
         attempt, failed = 0, 0.0
         while True:
-            if key is not None and (hit := await self._found(key)) is not None:
+            if key is not None and self._news(key, seen) and (hit := await self._found(key, purse)) is not None:
                 return hit
-            landed = self._landed
-            prompt = prompt or Prompt(request.messages, request.schema)
+            seen = self._landed
             try:
                 await self._limiter.clear()
-                bound, held = self._most(request, prompt), purse()
-                draw = None if held is None else await held.draw(bound)
-                if key is not None and (key in self._flights or self._landed != landed):
-                    # others were answered while this one waited, or are asking: perhaps the same
-                    if draw is not None:
-                        draw.release()
+                bound = self._most(request, prompt)
+                draw = await purse.draw(bound)
+                if key is not None and self._news(key, seen):  # perhaps the same was asked
+                    draw.release()
                     continue
                 attempt += 1
                 return await self._attempt(request, prompt, bound, draw, key)
@@ -131,8 +118,13 @@ class Client:
                     raise
                 _log.debug("%s: attempt %d failed (%s), again in %.1f s", self._name, attempt, error, delay)
             await self._sleep(delay)
+            seen = -1  # another process may have been answered meanwhile
 
-    async def _found(self, key: bytes) -> Reply | None:
+    def _news(self, key: bytes, seen: int) -> bool:
+        """Whether others were answered since, or are asking this."""
+        return self._landed != seen or key in self._flights
+
+    async def _found(self, key: bytes, purse: Purse) -> Reply | None:
         """The reply from the cache, or from somebody who is asking the same at this moment."""
         assert self._cache is not None
         while (hit := await self._cache.get(key)) is None:
@@ -142,13 +134,10 @@ class Client:
             if (reply := flight.result()) is not None:
                 hit = as_hit(reply, kept=reply.usage.kept)
                 break
-        if (held := purse()) is not None:
-            (await held.draw(Bound(hit.usage.tokens))).settle(hit.usage)
+        (await purse.draw(Bound(hit.usage.tokens))).settle(hit.usage)
         return hit
 
-    async def _attempt(
-        self, request: Request, prompt: Prompt, bound: Bound, draw: Draw | None, key: bytes | None
-    ) -> Reply:
+    async def _attempt(self, request: Request, prompt: Prompt, bound: Bound, draw: Draw, key: bytes | None) -> Reply:
         """One attempt. Who asks the same meanwhile waits for what comes of it: it waits for nobody, so that must end."""
         flight: asyncio.Future[Reply | None] | None = None
         reply: Reply | None = None
@@ -160,8 +149,7 @@ class Client:
             reply = self._counted(request, prompt, answer, self._durable)
             reply = await self._keep(key, reply, draw)
         except BaseException:
-            if draw is not None:
-                draw.release()  # unless it was sent: then something else has been said of it already
+            draw.release()  # unless it was sent: then something else has been said of it already
             raise
         finally:
             if key is not None and flight is not None:
@@ -169,7 +157,7 @@ class Client:
                 flight.set_result(reply)
         return reply
 
-    async def _send(self, request: Request, turn: Turn, draw: Draw | None) -> Reply:
+    async def _send(self, request: Request, turn: Turn, draw: Draw) -> Reply:
         """One attempt. Where it fails, what it cost is settled here."""
         try:
             turn.sent = True
@@ -184,23 +172,20 @@ class Client:
                 ) from None
         except ModelError as error:
             turn.failed(error)
-            if draw is not None:
-                usage = getattr(error, "usage", None)
-                if not error.charged:
-                    draw.release()
-                elif isinstance(usage, Usage) and usage.prompt > 0:
-                    draw.settle(replace(usage, usd=self._usd(usage)))
-                else:
-                    draw.forfeit()
+            if isinstance(error, PaidFailure) and error.usage.prompt > 0:
+                draw.settle(replace(error.usage, usd=self._usd(error.usage)))
+            elif error.charged:
+                draw.forfeit()
+            else:
+                draw.release()
             raise
         except BaseException:
-            if draw is not None:
-                draw.forfeit()
+            draw.forfeit()
             raise
         turn.succeeded(reply.usage.tokens)
         return reply
 
-    async def _keep(self, key: bytes | None, reply: Reply, draw: Draw | None) -> Reply:
+    async def _keep(self, key: bytes | None, reply: Reply, draw: Draw) -> Reply:
         """Put a reply on disk, and only then settle what it cost."""
         try:
             if key is not None and self._cache is not None:
@@ -212,8 +197,7 @@ class Client:
             # it has been paid for: better an answer that is not kept than none
             _log.warning("a reply of %s is not kept: %s", self._name, error)
         finally:
-            if draw is not None:
-                draw.settle(reply.usage)
+            draw.settle(reply.usage)
         return reply
 
     def _counted(self, request: Request, prompt: Prompt, reply: Reply, kept: bool) -> Reply:

@@ -4,7 +4,7 @@
 >>> from maci.llm.model import Message
 >>> model = FakeModel(replies=["Dengue."])
 >>> request = Request(messages=(Message("user", "What is it?"),), max_tokens=10)
->>> asyncio.run(model.complete(request)).text
+>>> asyncio.run(model.prepare(request).within()).text
 'Dengue.'
 >>> model.history[0].messages[0].content
 'What is it?'
@@ -20,16 +20,16 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from maci.llm.client import Client
-from maci.llm.model import Reply, Request
+from maci.llm.model import Provider, Reply, Request
 from maci.llm.prices import FREE, Price
 from maci.llm.tokens import Prompt
-from maci.llm.usage import Bound, Usage
+from maci.llm.usage import Bound, PaidFailure, Usage
 
 Answer: TypeAlias = Reply | str | BaseException | Callable[[Request], Any]
 """What comes of one request: a reply, its text alone, an error to raise, or a function (async or not) that gives one of these."""
 
 
-class FakeProvider:
+class FakeProvider(Provider):
     """Answers requests from a queue, or by a function where the queue is empty; remembers them, and what it served."""
 
     def __init__(
@@ -45,7 +45,7 @@ class FakeProvider:
         self.history: list[Request] = []
         """Every request that arrived, in order."""
         self.served = Usage()
-        """What it would send a bill for: all replies, and the errors that carry a ``usage``."""
+        """What it would send a bill for: all replies, and failures that say what they cost."""
         self.at_once = self.most_at_once = 0
         self.closed = False
         self._queue: deque[Answer] = deque(() if callable(replies) else replies)
@@ -74,7 +74,8 @@ class FakeProvider:
             if inspect.isawaitable(answer):
                 answer = await answer
         if isinstance(answer, BaseException):
-            self.served += getattr(answer, "usage", None) or Usage()
+            if isinstance(answer, PaidFailure):
+                self.served += answer.usage
             raise answer
         reply = Reply(text=answer) if isinstance(answer, str) else answer
         if not reply.usage:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from json import dumps
 from typing import Any, Literal, Protocol
 
-from maci.llm.usage import Bound, Usage
+from maci.llm.budget import Call
+from maci.llm.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +24,22 @@ class Message:
     content: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Schema:
-    """The JSON Schema a reply must follow."""
+    """The JSON Schema a reply must follow.
+
+    >>> Schema("answer", {"type": "object", "a": 1}).text
+    '{"a":1,"type":"object"}'
+    """
 
     name: str
     """Letters, digits, ``_`` and ``-``; some APIs want one."""
     json: Mapping[str, Any]
+
+    @cached_property
+    def text(self) -> str:
+        """The schema as canonical JSON."""
+        return dumps(self.json, sort_keys=True, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +83,7 @@ class Reply:
 
 
 class Model(Protocol):
-    """Anything that answers requests, within whatever budget is in force (:func:`maci.llm.budget.purse`)."""
+    """Anything that answers requests."""
 
     @property
     def name(self) -> str:
@@ -81,27 +93,34 @@ class Model(Protocol):
     def family(self) -> str:
         """The model family; judges must be of another one than the debaters."""
 
-    def bound(self, request: Request) -> Bound:
-        """The most that one attempt at this request can cost. Never too small."""
-
-    async def complete(self, request: Request) -> Reply:
-        """The answer; raises :class:`~maci.errors.ModelError` or a subclass."""
+    def prepare(self, request: Request) -> Call[Reply]:
+        """A call that gives the answer; made, it raises :class:`~maci.errors.ModelError` or a subclass."""
 
 
 class Provider(Protocol):
-    """One model behind one API."""
+    """One model behind one API. Derive from it: what is not said has the values given here."""
+
+    name: str
+    """``provider/model``."""
+    origin: str
+    """Who serves it (host and port, or ``local``): concurrency, rates and faults are counted per origin."""
+    identity: Mapping[str, Any]
+    """What tells this model from others in the response cache: API, address, model, fixed parameters. No key."""
+    parallel: int = 64
+    """Calls it takes at once, unless the user says otherwise."""
 
     @property
-    def name(self) -> str:
-        """``provider/model``."""
+    def structured(self) -> bool:
+        """Whether the model is held to a schema, and not only asked to follow it."""
+        return True
 
-    @property
-    def origin(self) -> str:
-        """Who serves it (host and port, or ``local``): concurrency, rates and faults are counted per origin."""
+    def check(self) -> None:
+        """Raise what can be said before anything is sent: an extra that is not installed, for example."""
+        return
 
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """What tells this model from others in the response cache: API, address, model, fixed parameters. No key."""
+    async def models(self) -> tuple[str, ...]:
+        """The models the service offers, as far as it says."""
+        return ()
 
     async def send(self, request: Request) -> Reply:
         """One attempt. ``Reply.usage`` has tokens, not dollars. Raises the errors of :mod:`maci.errors`."""

@@ -201,8 +201,7 @@ class House:
     def _limiter(self, provider: Provider, prefix: str, options: ModelOptions) -> Limiter:
         """Models of one origin share its limits, unless they have been given other ones."""
         who = provider.name if prefix == "local" else provider.origin
-        usual = getattr(provider, "parallel", 64)  # a local model has so many sequences, more would wait within it
-        rates = (options.concurrency or usual, options.requests_per_minute, options.tokens_per_minute)
+        rates = (options.concurrency or provider.parallel, options.requests_per_minute, options.tokens_per_minute)
         if (who, *rates) not in self._limiters:
             concurrency, requests, tokens = rates
             self._limiters[(who, *rates)] = Limiter(

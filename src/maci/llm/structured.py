@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from maci.errors import BadReply
+from maci.llm.budget import Call, Purse
 from maci.llm.model import Message, Model, Request
 
 T = TypeVar("T")
@@ -83,32 +84,29 @@ def plain_keys(names: Iterable[str]) -> dict[str, str]:
     return keys
 
 
-async def ask(model: Model, request: Request, read: Callable[[Any], T], *, limit: str = "max_tokens") -> Answer[T]:
-    """The answer as ``read`` makes it; ``read`` raises :class:`Unusable` where it cannot.
+def ask(model: Model, request: Request, read: Callable[[Any], T], *, limit: str = "max_tokens") -> Call[Answer[T]]:
+    """A call whose answer is as ``read`` makes it; ``read`` raises :class:`Unusable` where it cannot.
 
     One repair is attempted; then :class:`~maci.errors.BadReply`. ``limit`` names the setting to raise where both were cut off.
     """
-    reply = await model.complete(request)
-    try:
-        return Answer(read(extract(reply.text)), reply.text, False)
-    except Unusable as error:
-        wrong = f"{error}; it was cut off, be shorter" if reply.truncated else str(error)
-    shown = reply.text[:_SHOWN] or "(nothing)"
-    again = replace(
-        request,
-        messages=(
-            *request.messages,
-            Message("assistant", shown),
-            Message(
-                "user", f"That cannot be used: {wrong}. Answer again, with the whole JSON object and nothing else."
-            ),
-        ),
-    )
-    second = await model.complete(again)
-    try:
-        return Answer(read(extract(second.text)), second.text, True)
-    except Unusable as error:
-        why = str(error)
-        if second.truncated:
-            why = f"it was cut off at {request.max_tokens:,} tokens: raise {limit}"
-        raise BadReply(f"{model.name} gave no usable answer, also when asked again: {why}") from error
+    first = model.prepare(request)
+
+    async def make(purse: Purse) -> Answer[T]:
+        reply = await first.make(purse)
+        try:
+            return Answer(read(extract(reply.text)), reply.text, False)
+        except Unusable as error:
+            wrong = f"{error}; it was cut off, be shorter" if reply.truncated else str(error)
+        said = Message("assistant", reply.text[:_SHOWN] or "(nothing)")
+        repair = f"That cannot be used: {wrong}. Answer again, with the whole JSON object and nothing else."
+        again = replace(request, messages=(*request.messages, said, Message("user", repair)))
+        second = await model.prepare(again).make(purse)
+        try:
+            return Answer(read(extract(second.text)), second.text, True)
+        except Unusable as error:
+            why = str(error)
+            if second.truncated:
+                why = f"it was cut off at {request.max_tokens:,} tokens: raise {limit}"
+            raise BadReply(f"{model.name} gave no usable answer, also when asked again: {why}") from error
+
+    return Call(first.bound, make)

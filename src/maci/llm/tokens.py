@@ -26,7 +26,6 @@ beginning have the same cuts in it; a chain of hashes says which cuts have been 
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -49,25 +48,8 @@ _CUT = re.compile(
 )  # not before a space, a slash (o200k joins it to the newline) or a combining mark
 _ENTRIES = 1 << 16
 
-_schemas: dict[int, tuple[Schema, str]] = {}
 _spread: dict[str, int] = {}
 _known: dict[str, _Parts] = {}
-
-
-def schema_json(schema: Schema) -> str:
-    """A schema's canonical JSON, worked out once for each object.
-
-    >>> schema_json(Schema("answer", {"type": "object", "a": 1}))
-    '{"a":1,"type":"object"}'
-    """
-    known = _schemas.get(id(schema))
-    if known is not None and known[0] is schema:
-        return known[1]
-    text = json.dumps(schema.json, sort_keys=True, separators=(",", ":"))
-    if len(_schemas) >= 256:
-        _schemas.clear()
-    _schemas[id(schema)] = (schema, text)  # keeps the schema alive, so that its id stays its own
-    return text
 
 
 def byte_bound(text: str) -> int:
@@ -104,7 +86,7 @@ class Prompt:
     __slots__ = ("frame", "messages", "size")
 
     def __init__(self, messages: Sequence[Message], schema: Schema | None = None) -> None:
-        extra = "" if schema is None else schema_json(schema)
+        extra = "" if schema is None else schema.text
         self.frame = _FIXED + _MESSAGE * len(messages) + (0 if schema is None else len(extra) + _SCHEMA)
         """The most tokens that are not of the messages' texts."""
         self.messages: list[tuple[int, int, _Parts]] = []

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from math import floor, log10
 from typing import NamedTuple
 
+from maci.errors import ModelError
+
 
 def dollars(usd: float) -> str:
     """An amount with at least two figures of it to be seen.
@@ -79,3 +81,13 @@ class Usage:
 
     def __bool__(self) -> bool:
         return bool(self.prompt or self.generated or self.usd)
+
+
+class PaidFailure(ModelError):
+    """A call that failed and says what it cost."""
+
+    charged = True
+
+    def __init__(self, message: str, usage: Usage) -> None:
+        super().__init__(message)
+        self.usage = usage

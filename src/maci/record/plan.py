@@ -25,11 +25,13 @@ from maci.evidence.encode import load_encoder
 from maci.record.replay import replay
 
 
-class _Page(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class Page(BaseModel):
+    """A part of what `--json` prints: closed and with bounds, which the records it is read from need not have."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True)
 
 
-class ShiftPage(_Page):
+class ShiftPage(Page):
     """What one answer would do to the decision."""
 
     answer: str
@@ -40,7 +42,7 @@ class ShiftPage(_Page):
     changes: bool = Field(description="another outcome would lead than does now")
 
 
-class ItemPage(_Page):
+class ItemPage(Page):
     """Something to find out."""
 
     id: str
@@ -70,7 +72,7 @@ class ItemPage(_Page):
     )
 
 
-class FavouredPage(_Page):
+class FavouredPage(Page):
     """What the utilities say to do."""
 
     action: str = Field(description="does best on average under the distribution as it stands")
@@ -87,7 +89,7 @@ class FavouredPage(_Page):
         )
 
 
-class PlanPage(_Page):
+class PlanPage(Page):
     """What to find out next."""
 
     items: list[ItemPage]
@@ -103,7 +105,7 @@ class PlanPage(_Page):
     def of(cls, plan: Plan, best: Favoured | None = None, *, stop_reason: str = "", transcript: str = "") -> PlanPage:
         """The page of a plan."""
         return cls(
-            items=[_item(item) for item in plan.items],
+            items=[ItemPage.model_validate(item) for item in plan.items],
             entropy=plan.entropy,
             joint_gain=plan.joint_gain,
             considered=plan.considered,
@@ -114,7 +116,7 @@ class PlanPage(_Page):
         )
 
 
-class QueryPage(_Page):
+class QueryPage(Page):
     """A query for a retrieval system."""
 
     id: str
@@ -136,7 +138,7 @@ class QueryPage(_Page):
                 text=item.text,
                 separates=list(item.separates),
                 expected_information_gain=item.expected_information_gain,
-                decision=_shifts(item),
+                decision=[ShiftPage.model_validate(shift) for shift in item.shifts],
             )
             for item in items
         ]
@@ -150,43 +152,6 @@ def plan_of(planned: Planned) -> Plan:
         joint_gain=planned.joint_gain,
         considered=planned.considered,
         note="; ".join(planned.notes),
-    )
-
-
-def _shifts(item: Item) -> list[ShiftPage]:
-    return [
-        ShiftPage(
-            answer=s.answer,
-            probability=s.probability,
-            leader=s.leader,
-            before=s.before,
-            after=s.after,
-            changes=s.changes,
-        )
-        for s in item.shifts
-    ]
-
-
-def _item(item: Item) -> ItemPage:
-    return ItemPage(
-        id=item.id,
-        kind=item.kind,
-        text=item.text,
-        separates=list(item.separates),
-        expected=dict(item.expected),
-        expected_information_gain=item.expected_information_gain,
-        added_gain=item.added_gain,
-        cost=item.cost,
-        gain_per_cost=item.gain_per_cost,
-        shifts=_shifts(item),
-        asked_for_by=list(item.asked_for_by),
-        evidence=list(item.evidence),
-        origin=list(item.origin),
-        assumed=item.assumed,
-        query=item.query,
-        filters={key: list(of) for key, of in item.filters.items()},
-        value=item.value,
-        answered=item.answered,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from maci.config import Config, unplanned
 from maci.controller.decisions import Decision
-from maci.controller.events import Event, is_decision, tree
+from maci.controller.events import Event, is_decision, round_of, tree
 from maci.controller.fold import expected, start, step
 from maci.controller.inputs import Acquired, Input, Lost, Opened, Sent, Surveyed
 from maci.controller.reading import check_made_for
@@ -86,7 +86,7 @@ def replay(events: Sequence[Event]) -> Replayed:
     state, owed, compared = start(opened), list[Decision](), 0
     for line, event in enumerate(events[1:], 2):
         if is_decision(event):
-            name = f"line {line} ({event.type}, round {getattr(event, 'round', '-')})"
+            name = f"line {line} ({event.type}, round {'-' if (t := round_of(event)) is None else t})"
             if not owed:
                 raise ReplayMismatch(f"{name}: recorded, but nothing recorded before it leads to it")
             found = difference(tree(event), tree(owed.pop(0)))

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from maci.controller.caution import Dissent, PredictionSet, RolledBack
 from maci.controller.decisions import Finished, Planned
 from maci.controller.stop import StopReason
 from maci.controller.triage import Check, Prospect, Regime, Stage
-from maci.record.plan import FavouredPage, PlanPage, plan_of
+from maci.record.plan import FavouredPage, Page, PlanPage, plan_of
 
 
-class MinorityView(BaseModel):
+class MinorityView(Page):
     """An agent that does not share the answer."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     agent: str
     outcome: str
@@ -26,10 +22,8 @@ class MinorityView(BaseModel):
     arguments: list[str] = Field(description="ids of its admitted arguments for that outcome")
 
 
-class DissentView(BaseModel):
+class DissentView(Page):
     """The minority report."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     outcome: str = Field(description="the best-supported outcome other than the answer")
     probability: float = Field(ge=0, le=1)
@@ -44,10 +38,8 @@ class DissentView(BaseModel):
     decides: list[str] = Field(description="what evidence would decide, in words")
 
 
-class RolledBackView(BaseModel):
+class RolledBackView(Page):
     """The debate's own answer, where that of round 0 is given instead."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     answer: str
     distribution: dict[str, float]
@@ -55,10 +47,8 @@ class RolledBackView(BaseModel):
     opening_support: float = Field(ge=0, description="admitted evidence for the answer of round 0")
 
 
-class PredictionSetView(BaseModel):
+class PredictionSetView(Page):
     """Outcomes that hold the truth with a stated coverage."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     outcomes: list[str] = Field(description="most probable first")
     coverage: float = Field(ge=0, le=1, description="promised on cases like those calibrated on")
@@ -66,10 +56,8 @@ class PredictionSetView(BaseModel):
     n: int = Field(ge=0, description="calibration cases it rests on")
 
 
-class Result(BaseModel):
+class Result(Page):
     """What a debate came to."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     answer: str | None = Field(description="the most probable outcome; null where the work ended before a first answer")
     distribution: dict[str, float] = Field(description="calibrated probability of each outcome")
@@ -103,7 +91,7 @@ class Result(BaseModel):
     @classmethod
     def of(cls, finished: Finished, transcript: Path, *, planned: Planned | None = None, priced: bool = True) -> Result:
         """The result of a finished debate with its last plan; ``priced`` where every model's price is known."""
-        spent = finished.spent
+        spent, path = finished.spent, str(transcript)
         split = (
             {}
             if spent is None
@@ -115,46 +103,35 @@ class Result(BaseModel):
                 "lost_tokens": spent.lost,
             }
         )
-        return cls(
-            answer=finished.answer,
-            distribution=dict(finished.distribution),
-            stop_reason=finished.stop_reason,
-            rounds=finished.rounds,
-            tokens=finished.tokens,
-            transcript=str(transcript),
-            warnings=list(finished.warnings),
-            detail=finished.detail,
-            rationale=list(finished.rationale),
-            minority=[
-                MinorityView(agent=m.agent, outcome=m.outcome, probability=m.probability, arguments=list(m.arguments))
-                for m in finished.minority
-            ],
-            usd=finished.usd if priced else None,
-            abstained=finished.abstained,
-            dissent=None if finished.dissent is None else DissentView(**_lists(finished.dissent)),
-            prediction_set=None
-            if finished.prediction_set is None
-            else PredictionSetView(**_lists(finished.prediction_set)),
-            rolled_back=None if finished.rolled_back is None else RolledBackView(**_lists(finished.rolled_back)),
-            favoured=FavouredPage.of(finished.favoured),
-            plan=None
-            if planned is None
-            else PlanPage.of(
-                plan_of(planned), planned.favoured, stop_reason=finished.stop_reason, transcript=str(transcript)
-            ),
-            **split,
+        plan = None
+        if planned is not None:
+            plan = PlanPage.of(plan_of(planned), planned.favoured, stop_reason=finished.stop_reason, transcript=path)
+        return cls.model_validate(
+            {
+                "answer": finished.answer,
+                "distribution": finished.distribution,
+                "stop_reason": finished.stop_reason,
+                "rounds": finished.rounds,
+                "tokens": finished.tokens,
+                "transcript": path,
+                "warnings": finished.warnings,
+                "detail": finished.detail,
+                "rationale": finished.rationale,
+                "minority": finished.minority,
+                "usd": finished.usd if priced else None,
+                "abstained": finished.abstained,
+                "dissent": finished.dissent,
+                "prediction_set": finished.prediction_set,
+                "rolled_back": finished.rolled_back,
+                "favoured": FavouredPage.of(finished.favoured),
+                "plan": plan,
+                **split,
+            }
         )
 
 
-def _lists(found: Dissent | PredictionSet | RolledBack) -> dict[str, Any]:
-    """A dataclass as a mapping, with lists for tuples."""
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(found).items()}
-
-
-class Verdict(BaseModel):
+class Verdict(Page):
     """Whether to stop at a stage or go on: what was looked at, and what going on was expected to gain and cost."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True)
 
     stage: Stage = Field(description="whose answer stood: one agent's or the vote's")
     answer: str | None

@@ -7,26 +7,26 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from maci.agents.agent import Agent
-from maci.agents.judges.crit import Judge
+from maci.agents.judges.judge import Judge
 from maci.agents.reader.families import FAMILIES, Family
 from maci.cases.case import Case
 from maci.config import Config
 from maci.errors import ConfigError
 from maci.evidence.encode import Encoder
-from maci.llm.prices import FREE, no_price
+from maci.llm.prices import no_price
 from maci.seating.readers import deal
 from maci.seating.shelf import Bookcase, LazyProposer, Sources
 from maci.seating.spec import AgentSpec, JudgeSpec, PanelSpec, is_reader, judges_of, names
 from maci.seating.table import Table
 
 if TYPE_CHECKING:
-    from maci.llm.model import Model
+    from maci.llm.client import Client
 
 
 class Models(Protocol):
     """Where models are had from; :class:`maci.llm.models.House` is one."""
 
-    def model(self, name: str) -> Model:
+    def model(self, name: str) -> Client:
         """The model of this name."""
 
 
@@ -95,7 +95,7 @@ class ModelPanel:
     def _check_prices(self, spec: PanelSpec) -> None:
         """A ceiling in dollars can only be kept where prices are known."""
         for name in spec.seated if self._config.budget.usd is not None else ():
-            if getattr(self._models.model(name), "price", FREE) is None:
+            if self._models.model(name).price is None:
                 raise no_price(name)
 
     def _debater(self, seat: AgentSpec, encoder: Encoder) -> Agent:

@@ -68,10 +68,10 @@ def opening(
         panel=panel or table.panel,
         corpus=corpus,
         table=table.spec if spec is None else spec,
-        prompts={p.name: p.hash for seat in (*table.agents, *table.judges) for p in getattr(seat, "prompts", ())},
+        prompts={p.name: p.hash for seats in (table.agents, table.judges) for seat in seats for p in seat.prompts},
         learned=learned,
         source="" if table.source is None else table.source.name,
         answers=() if table.source is None else table.source.kinds,
-        sure=bool(getattr(table.source, "sure", False)),
+        sure=table.source is not None and table.source.sure,
         stakes=stakes,
     )

@@ -1,17 +1,17 @@
 """Who debates, from what a person chose: the panel found, the settings loaded, the models at hand, the table set.
 
-Commands and the web page sit people down the same way; what they do where weights are lacking is their own (``fetch``).
+Commands and the web page sit people down the same way; what they do where weights are lacking is their own (``Choice.fetch``).
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from maci.acquisition.utilities import Stakes, check_stakes
 from maci.cases.case import Case
@@ -40,6 +40,11 @@ Fetch = Callable[[str], object]
 """Gets the weights of a local model that are not here."""
 
 
+def not_here(name: str) -> None:
+    """Where nothing may be fetched: say what would."""
+    raise ModelError(f"the weights of local/{name} are not on this machine: run `maci models pull {name}`")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
     """The options that say who debates, and under which settings."""
@@ -51,6 +56,9 @@ class Choice:
     profile: str | None = None
     config: Path | None = None
     sets: Sequence[str] = ()
+    """``key=value``, as a person writes them."""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """Settings that have an option of their own, by their full keys; they prevail over ``sets``."""
     seed: int = 0
     cache: Path | None = None
     """The response cache; ``None`` is the usual place."""
@@ -63,19 +71,19 @@ class Choice:
     """Utilities: what is worth asking is then a matter of value."""
     stakes_from: str = ""
     """The file they came from, for whoever has to mend it."""
-    quiet: bool = False
+    fetch: Fetch = not_here
 
     def settled(self) -> tuple[PanelSpec | str, Config]:
         """The panel, and the settings with its own defaults below them."""
         panel = choose(self.panel, self.agents, self.judges)
         if isinstance(panel, str) and panel != "readers" and self.corpus is not None:
             raise ConfigError(f"the panel {panel!r} is scripted and cannot use --corpus: use --panel readers")
-        sets, base = list(self.sets), {}
+        given, base = dict(self.given), {}
         if isinstance(panel, PanelSpec):
             base = dict(panel.settings)
             if panel.judges == ():
-                sets.append("crit.enabled=false")
-        return panel, load(self.profile, file=self.config, sets=sets, base=base)
+                given["crit.enabled"] = False
+        return panel, load(self.profile, file=self.config, sets=self.sets, given=given, base=base)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,23 +121,18 @@ def open_house(spec: PanelSpec, choice: Choice) -> House:
     return House(cache=cache, options=spec.models)
 
 
-def not_here(name: str) -> None:
-    """Where nothing may be fetched: say what would."""
-    raise ModelError(f"the weights of local/{name} are not on this machine: run `maci models pull {name}`")
-
-
-def checked_house(spec: PanelSpec, choice: Choice, *, fetch: Fetch = not_here) -> House:
+def checked_house(spec: PanelSpec, choice: Choice) -> House:
     """The models of a panel for many debates: names, keys and weights are seen to. Closed by whoever asked for it."""
     house = open_house(spec, choice)
     with _closing(house):
-        check_models(spec, house, fetch)
+        check_models(spec, house, choice.fetch)
     return house
 
 
 class Seating:
     """Sets the table of one choice for case after case: settings, encoder and evidence are loaded once."""
 
-    def __init__(self, choice: Choice, models: Models | None = None, *, fetch: Fetch = not_here) -> None:
+    def __init__(self, choice: Choice, models: Models | None = None) -> None:
         """``models`` instead of a house of its own, which is checked here and closed by whoever asked for the seating."""
         self._choice = choice
         self._panel, self.config = choice.settled()
@@ -137,7 +140,7 @@ class Seating:
         shared = Sources.of_corpus(choice.corpus)
         self.house: House | None = None
         if models is None and isinstance(self._panel, PanelSpec):
-            models = self.house = checked_house(self._panel, choice, fetch=fetch)
+            models = self.house = checked_house(self._panel, choice)
         self._tables = Tables(self._panel, encoder, self.config, models, shared=shared, source=choice.source)
 
     def seat(self, case: Case) -> Seated:
@@ -158,9 +161,9 @@ class Seating:
         return Seated(opened, table, self.house, notes)
 
 
-def seat_case(case: Case, choice: Choice, models: Models | None = None, *, fetch: Fetch = not_here) -> Seated:
+def seat_case(case: Case, choice: Choice, models: Models | None = None) -> Seated:
     """Set the table for one case; ``models`` instead of the house's own."""
-    seating = Seating(choice, models, fetch=fetch)
+    seating = Seating(choice, models)
     with _closing(seating.house):
         return seating.seat(case)
 
@@ -177,9 +180,7 @@ def check_models(spec: PanelSpec, house: House | None, fetch: Fetch) -> None:
     if house is None:
         return
     for name in spec.seated:
-        check = getattr(house.model(name).provider, "check", None)
-        if check is not None:
-            check()
+        house.model(name).provider.check()
     for name in spec.seated:
         key_for(name, spec.options(name))
         provider, _, model = name.partition("/")
@@ -208,12 +209,12 @@ def _closing(house: House | None) -> Iterator[None]:
         raise
 
 
-def reseat(opened: Opened, choice: Choice, *, fetch: Fetch = not_here) -> Seated:
+def reseat(opened: Opened, choice: Choice) -> Seated:
     """Set the table of a recorded debate again."""
     corpus = Path(opened.corpus) if opened.corpus else None
     encoder = remembering(load_encoder(opened.config.evidence.encoder, offline=choice.offline), corpus)
     panel = opened.panel if opened.table is None else PanelSpec.model_validate(opened.table)
-    house = None if isinstance(panel, str) else checked_house(panel, choice, fetch=fetch)
+    house = None if isinstance(panel, str) else checked_house(panel, choice)
     shared, source = Sources.of_corpus(corpus), opened.source or None
     with _closing(house):
         tables = Tables(panel, encoder, opened.config, house, shared=shared, source=source)

@@ -9,7 +9,8 @@ from typing import Any
 from maci.acquisition.proposals import Proposer
 from maci.acquisition.sources.source import Source
 from maci.agents.agent import Agent
-from maci.agents.judges.crit import Judge
+from maci.agents.judges.judge import Judge
+from maci.errors import InputError
 from maci.evidence.encode import Encoder
 from maci.evidence.source import EvidenceSource
 
@@ -30,3 +31,11 @@ class Table:
     """The panel that sits here, by name; nothing for one made in Python."""
     spec: Mapping[str, Any] | None = None
     """A panel of models as it was resolved."""
+
+    def __post_init__(self) -> None:
+        for seats, kind in ((self.agents, Agent), (self.judges, Judge)):
+            for seat in seats:
+                if not isinstance(seat, kind):
+                    raise InputError(
+                        f"{type(seat).__name__} is not a maci.{kind.__name__}: derive it from maci.{kind.__name__}"
+                    )

@@ -161,7 +161,7 @@ class Desk:
                     raise InputError("this debate is finished: there is nothing to go on with")
                 if not recording.opened.panel:
                     raise InputError("this debate was made in Python: go on with it from there, debate(…, recorded=…)")
-                seated: Seated = reseat(recording.opened, Choice(quiet=True))
+                seated: Seated = reseat(recording.opened, Choice())
             except BaseException:
                 transcript.close()
                 raise

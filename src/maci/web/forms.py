@@ -296,7 +296,6 @@ def choice_of(form: Mapping[str, str]) -> Choice:
         seed=_seed(form.get("seed", "")),
         stakes=_stakes(form.get("utilities", "")),
         stakes_from="Utilities",
-        quiet=True,
     )
 
 

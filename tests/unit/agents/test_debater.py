@@ -11,6 +11,7 @@ from math import exp
 import pytest
 
 from helpers import LABELS, make_case, play, result, seat, settings
+from maci.agents.agent import Agent
 from maci.agents.anchor import Admitted, Anchor, Finding, Question, TurnRequest
 from maci.agents.argument import Argument
 from maci.agents.debater import Debater
@@ -298,7 +299,7 @@ def test_debaters_debate_and_one_that_cannot_be_read_sits_out_and_the_result_say
 def test_split_evidence_shows_each_agent_its_own_part_until_it_is_cited() -> None:
     seen: dict[str, list[TurnRequest]] = {"x": [], "y": []}
 
-    class Nosy:
+    class Nosy(Agent):
         def __init__(self, name: str) -> None:
             self.name, self.family = name, name
 

@@ -23,7 +23,7 @@ from maci.calibration.profile import (
 from maci.calibration.temperature import fit_temperature
 from maci.cases.case import builtin_cases
 from maci.cli.app import app
-from maci.cli.calibrate import run
+from maci.cli.calibrate import calibrate as run
 from maci.config import Config, load
 from maci.debating.loop import debate
 from maci.errors import ConfigError, InputError
@@ -115,9 +115,7 @@ def test_a_calibration_for_another_encoder_is_refused(outcomes, tmp_path: Path):
 def test_debates_of_two_panels_make_no_calibration(outcomes):
     opened, *rest = outcomes[0].events
     strange = observe([dataclasses.replace(opened, panel="paper"), *rest])
-    with pytest.raises(
-        InputError, match="a calibration is of one panel, and these debates are of 'paper: reader-lexical"
-    ):
+    with pytest.raises(InputError, match="a calibration is of one panel, and these debates are of 'paper: reader"):
         calibrate([*outcomes, strange])
 
 
@@ -234,7 +232,7 @@ def test_the_file_goes_into_a_folder_that_is_made_and_lines_say_how_far_it_is(tm
     ],
 )
 def test_what_cannot_be_is_refused_before_a_debate(tmp_path: Path, monkeypatch, cases: str, out: str, says: str):
-    monkeypatch.setattr("maci.cli.calibrate.debate", None)
+    monkeypatch.setattr("maci.debating.loop.debate", None)
     dev_file(tmp_path / "dev.jsonl", 20)
     dev_file(tmp_path / "few.jsonl", 19)
     (tmp_path / "empty.jsonl").write_text("\n", encoding="utf-8")
@@ -250,7 +248,7 @@ def test_interrupted_it_says_that_nothing_was_kept(tmp_path: Path, monkeypatch):
     def stop(*args: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("maci.cli.calibrate.observe", stop)
+    monkeypatch.setattr("maci.calibration.profile.observe", stop)
     done = CliRunner().invoke(
         app, ["calibrate", str(dev_file(tmp_path / "dev.jsonl", 20)), "--out", str(tmp_path / "c.toml")]
     )

@@ -31,8 +31,8 @@ def elsewhere(tmp_path, monkeypatch):
 def house(monkeypatch):
     """Models that answer by the schema; nothing is looked up or fetched."""
     found = FakeHouse()
-    monkeypatch.setattr("maci.cli.audit_judges.open_house", lambda spec, choice: found)
-    monkeypatch.setattr("maci.cli.audit_judges.check_models", lambda spec, house, fetch: None)
+    monkeypatch.setattr("maci.cli.audit.judges.open_house", lambda spec, choice: found)
+    monkeypatch.setattr("maci.cli.audit.judges.check_models", lambda spec, house, fetch: None)
     return found
 
 
@@ -111,8 +111,8 @@ def test_a_ceiling_ends_it_early_and_it_is_said(maci, house):
 
 def test_a_wrong_key_is_exit_3(maci, monkeypatch):
     refusing = FakeHouse(lambda name, request: WrongKey("no such key"))
-    monkeypatch.setattr("maci.cli.audit_judges.open_house", lambda spec, choice: refusing)
-    monkeypatch.setattr("maci.cli.audit_judges.check_models", lambda spec, house, fetch: None)
+    monkeypatch.setattr("maci.cli.audit.judges.open_house", lambda spec, choice: refusing)
+    monkeypatch.setattr("maci.cli.audit.judges.check_models", lambda spec, house, fetch: None)
     ran = maci("audit", "judges", "--judges", "openai/a", *QUICK)
     assert ran.code == 3 and "no such key" in ran.err and refusing.closed
 

@@ -535,12 +535,12 @@ import asyncio, sys
 sys.path.insert(0, {tests!r})
 import maci.seating.seating as command
 from helpers import script, seat, turn
-from maci.agents.fake import FunctionAgent
+from maci.agents.agent import Agent
 from maci.cli import main
 from maci.evidence.fake import HashEncoder
 from maci.evidence.knowledge import conditions
 
-class Slow:
+class Slow(Agent):
     name, family = "slow", "slow"
     def ceiling(self, request): return 0
     async def turn(self, request):

@@ -20,14 +20,14 @@ from typing import Any
 import pytest
 
 from fake_server import FakeServer, Faults
-from maci.cli.checks import _try
 from maci.controller.inputs import Lost, Sent
 from maci.errors import BadRequest
 from maci.evidence.fake import HashEncoder
-from maci.llm.model import Reply
+from maci.llm.model import Provider, Reply
 from maci.llm.usage import Usage
 from maci.record.replay import replay
 from maci.record.transcript import read
+from maci.seating.checks import _try
 
 
 @pytest.fixture(autouse=True)
@@ -437,10 +437,8 @@ def test_the_doctor_finds_what_is_wrong_and_says_the_fix(maci, monkeypatch) -> N
     assert "key_env is 'MINE', and that environment variable is not set" in ran.out
 
 
-class Reasons:
+class Reasons(Provider):
     """A provider whose model thinks before it answers, behind a server that takes a small limit for an error."""
-
-    structured = True
 
     def __init__(self, needs: int) -> None:
         self.needs, self.asked = needs, list[int]()
@@ -486,7 +484,7 @@ def test_the_doctor_gives_up_on_a_server_that_hangs(maci) -> None:
 
 
 def test_the_doctor_with_nothing_named_looks_at_this_machine(maci, monkeypatch) -> None:
-    monkeypatch.setattr("maci.cli.doctor.local_models", list)
+    monkeypatch.setattr("maci.seating.checks.local_models", list)
     ran = maci("doctor", "--plain")
     assert ran.code == 0, ran.out
     for word in ("python", "extras", "cache", "panels", "none found"):
@@ -495,7 +493,7 @@ def test_the_doctor_with_nothing_named_looks_at_this_machine(maci, monkeypatch) 
 
 
 def test_the_doctor_asks_a_service_that_has_a_key_what_it_serves(maci, monkeypatch) -> None:
-    monkeypatch.setattr("maci.cli.doctor.local_models", list)
+    monkeypatch.setattr("maci.seating.checks.local_models", list)
     with serving(models=["alpha", "beta"], keys=["sk-this-is-the-key-of-the-tests"]) as server:
         ran = maci("doctor", "--plain")
         assert not any(count.served for count in server.counts.values())
@@ -504,7 +502,7 @@ def test_the_doctor_asks_a_service_that_has_a_key_what_it_serves(maci, monkeypat
 
 
 def test_the_doctor_finds_a_broken_panels_file_and_a_key_file_others_may_read(maci, monkeypatch) -> None:
-    monkeypatch.setattr("maci.cli.doctor.local_models", list)
+    monkeypatch.setattr("maci.seating.checks.local_models", list)
     Path("maci-panels.yaml").write_text("panls: {}")
     keys = Path("keys.toml")
     keys.write_text('openai = "sk-this-is-the-key-of-the-tests"\n')
@@ -535,7 +533,7 @@ def test_the_doctor_tries_a_single_agent(maci) -> None:
 
 
 def test_the_doctor_lists_what_a_service_serves_up_to_twenty(maci, monkeypatch) -> None:
-    monkeypatch.setattr("maci.cli.doctor.local_models", list)
+    monkeypatch.setattr("maci.seating.checks.local_models", list)
     with serving(models=[f"m-{n}" for n in range(25)]):
         ran = maci("doctor", "--plain")
     assert "25 models: m-0, m-1, " in ran.out and "m-19 …" in ran.out and "m-20" not in ran.out
@@ -607,8 +605,8 @@ def test_a_ceiling_that_is_too_low_is_said_once_with_what_the_first_call_needs(m
     with serving():
         ran = maci(*PAIR, "--plain", "--budget-tokens", "100")
         assert ran.code == 4
-        assert (ran.out + ran.err).count("the first call (openai/alpha) may need") == 1
-        assert "tokens; the ceiling is 100; raise --budget-tokens" in ran.err
+        assert (ran.out + ran.err).count("openai/alpha may need") == 1
+        assert "tokens for the first call; the ceiling is 100; raise --budget-tokens" in ran.err
         assert "exhausted" not in ran.out
         dear = maci("debate", "case.yaml", "--panel", "pair", "--out", "b", "--plain", "--budget-usd", "0.00001")
     assert "the ceiling is $0.00001" in dear.err
@@ -657,7 +655,7 @@ def test_an_interrupted_debate_is_resumed_with_the_cache_it_began_with(maci, mon
     def interrupt(*args: object, **more: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("maci.cli.debate.debate", interrupt)
+    monkeypatch.setattr("maci.cli.session.debate", interrupt)
     with serving():
         assert "maci debate --resume --out run --no-cache\n" in maci(*PAIR, "--no-cache", "--quiet").err
         args = ("debate", "case.yaml", "--panel", "pair", "--out", "b b", "--cache", "x y.sqlite", "--quiet")

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from fake_house import FakeHouse
-from maci.cli.study_plan import planned, show
+from maci.cli.study.run import show_plan
 from maci.errors import InputError
+from maci.lab.study.plan import planned
 from study_helpers import kept, make_study, run
 
 METHODS = [{"use": "single", "each": True}, {"use": "average"}]
@@ -56,7 +57,7 @@ def test_models_are_rehearsed_by_stand_ins_and_never_asked(tmp_path, monkeypatch
         opened.append(FakeHouse())
         return opened[-1]
 
-    monkeypatch.setattr("maci.llm.models.House", make)
+    monkeypatch.setattr("maci.debating.rehearsal.House", make)
     study = make_study(
         tmp_path, seeds=[0], budget={"tokens": 1000},
         panel={"agents": ["openai/one", "anthropic/two"], "judges": ["gemini/three"]},
@@ -67,10 +68,10 @@ def test_models_are_rehearsed_by_stand_ins_and_never_asked(tmp_path, monkeypatch
     average, maci = plan.parts
     assert (average.calls, average.judge_calls, average.note) == (2, 0, "")
     assert maci.calls == 2 * 3 and maci.judge_calls > 0 and maci.tokens > average.tokens  # openings and two rounds
-    show(study, tmp_path / "out", None, json=False)
+    show_plan(plan, json=False)
     said = capsys.readouterr().out
     assert "nothing was sent or written" in said and "1,000 tokens, may end it early" in said and "stand-ins" in said
-    show(study, tmp_path / "out", None, json=True)
+    show_plan(plan, json=True)
     found = json.loads(capsys.readouterr().out)
     assert found["expected"]["tokens"] == round(plan.tokens) and found["parts"][1]["left"] == 12
     assert not (tmp_path / "out").exists()

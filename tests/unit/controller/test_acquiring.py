@@ -13,7 +13,7 @@ from maci.acquisition.plan import Candidate
 from maci.acquisition.residual import Residual, Survey
 from maci.acquisition.sources.external import Called
 from maci.acquisition.sources.person import Person
-from maci.acquisition.sources.source import Reply
+from maci.acquisition.sources.source import Reply, Source
 from maci.acquisition.utilities import Stakes
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Request
@@ -381,8 +381,8 @@ def test_a_source_that_only_looks_up_is_asked_to_though_six_questions_tell_more(
 
 
 def test_what_a_source_says_it_has_reaches_the_survey():
-    class Chart:
-        name, kinds = "chart", ()
+    class Chart(Source):
+        name = "chart"
 
         def menu(self) -> tuple[str, ...]:
             return ("Vital Signs", "Imaging")

@@ -10,7 +10,6 @@ import pytest
 from maci.controller.policies.bandit import (
     ACTIONS,
     FEATURES,
-    START,
     Action,
     Arms,
     Context,
@@ -38,8 +37,8 @@ def test_nine_actions_the_first_of_which_moves_nothing() -> None:
 @pytest.mark.parametrize(
     ("steps", "action", "after"),
     [
-        (START, Action(0.2, 0.2), Steps(0.4, 0.3)),
-        (START, Action(-0.2, -0.2), Steps(0.0, 0.0)),  # 0.1 − 0.2 is clipped
+        (Steps(0.2, 0.1), Action(0.2, 0.2), Steps(0.4, 0.3)),
+        (Steps(0.2, 0.1), Action(-0.2, -0.2), Steps(0.0, 0.0)),  # 0.1 − 0.2 is clipped
         (Steps(0.9, 1.0), Action(0.2, 0.2), Steps(1.0, 1.0)),
         (Steps(0.6000000000000001, 0.1), Action(0.2, 0.0), Steps(0.8, 0.1)),
     ],

@@ -8,20 +8,22 @@ import numpy as np
 import pytest
 
 from helpers import arg, judge, make_case, of, open_debate, play, result, script, seat, settings, turn
+from maci.agents.agent import Agent
 from maci.agents.argument import Turn
 from maci.agents.fake import FunctionAgent
 from maci.agents.judges.crit import CritScore
+from maci.agents.judges.judge import Judge
 from maci.controller.decisions import Gated, Initialized, Weighed
 from maci.controller.inputs import Exhausted, Intervened, JudgeAbstention, Scored, TurnFailed, TurnTaken
 from maci.debating.loop import debate
 from maci.errors import ConfigError, InputError
 from maci.evidence.source import CaseEvidence
-from maci.llm.usage import Usage
+from maci.llm.usage import PaidFailure, Usage
 from maci.record.replay import replay
 from maci.seating.table import Table
 
 
-class Costly:
+class Costly(Agent):
     """An agent that may cost up to its ceiling and does cost ``used``."""
 
     def __init__(self, name: str, used: int, ceiling: int, delay: int = 0) -> None:
@@ -36,13 +38,11 @@ class Costly:
         for _ in range(self._delay):
             await asyncio.sleep(0)
         if self._used < 0:
-            error = RuntimeError("paid and broken")
-            error.usage = Usage(generated=-self._used)  # type: ignore[attr-defined]
-            raise error
+            raise PaidFailure("paid and broken", Usage(generated=-self._used))
         return turn(0.6, 0.4, args=[arg(f"{self.name}{request.round}", "e4")], tokens=self._used)
 
 
-class CostlyJudge:
+class CostlyJudge(Judge):
     def __init__(self, name: str, used: int, ceiling: int) -> None:
         self.name, self.family, self._used, self._ceiling = name, "judges", used, ceiling
 

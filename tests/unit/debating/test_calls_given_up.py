@@ -8,17 +8,18 @@ from typing import Any
 import pytest
 
 from helpers import of, open_debate, play, result, script, seat, settings, turn
+from maci.agents.agent import Agent
 from maci.agents.argument import Turn
 from maci.controller.decisions import Finished
 from maci.controller.inputs import Exhausted
 from maci.debating.loop import debate
 from maci.errors import Interrupted, WrongKey
-from maci.llm.budget import Ledger, purse
+from maci.llm.budget import Call, Ledger, Purse
 from maci.llm.usage import Bound
 from maci.record.replay import replay
 
 
-class Paid:
+class Paid(Agent):
     """An agent whose calls cost something and never come back; it draws on its purse, or does not know of it."""
 
     def __init__(self, name: str, *, draws: int = 0, deaf: int = 0, bound: int = 1000) -> None:
@@ -28,10 +29,6 @@ class Paid:
         return Bound(self._bound)
 
     async def turn(self, request: Any) -> Turn:
-        for _ in range(self._draws):
-            held = purse()
-            assert held is not None
-            (await held.draw(Bound(self._bound))).forfeit()
         while True:
             try:
                 await asyncio.sleep(3600)
@@ -39,7 +36,17 @@ class Paid:
                 self._deaf -= 1
                 if self._deaf < 0:
                     raise
-        raise AssertionError
+
+    def prepare(self, request: Any) -> Call[Turn]:
+        if not self._draws:
+            return super().prepare(request)
+
+        async def make(purse: Purse) -> Turn:
+            for _ in range(self._draws):
+                (await purse.draw(Bound(self._bound))).forfeit()
+            return await self.turn(request)
+
+        return Call(Bound(self._bound), make)
 
 
 def test_when_time_is_over_an_agent_without_a_purse_counts_in_full() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from helpers import arg, judge, make_case, of, open_debate, play, result, seat, settings, turn
+from maci.agents.agent import Agent
 from maci.agents.debater import Debater
 from maci.agents.judges.llm import LlmJudge
 from maci.controller.decisions import Finished, Weighed
@@ -282,7 +283,7 @@ def test_an_agent_that_fails_is_charged_for_what_its_attempts_cost() -> None:
 
 @pytest.mark.parametrize("bound", [Bound(5, 0.0), 5])
 def test_a_ceiling_may_be_tokens_or_tokens_and_dollars(bound: int | Bound) -> None:
-    class Plain:
+    class Plain(Agent):
         name, family = "x", "x"
 
         def ceiling(self, request: object) -> int | Bound:

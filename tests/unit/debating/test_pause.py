@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from helpers import open_debate, play, script, seat, settings, turn, write
+from maci.agents.agent import Agent
 from maci.agents.argument import Turn
 from maci.controller.decisions import Finished, Initialized
 from maci.controller.inputs import Intervened, TurnTaken
@@ -20,7 +21,7 @@ from maci.record.transcript import read
 LABELS = ("yes", "no")
 
 
-class Counting:
+class Counting(Agent):
     """Counts how often it is asked, and waits a little."""
 
     family = "counting"

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maci.errors import BudgetError
-from maci.llm.budget import Draw, Ledger, Purse, purse, spending
-from maci.llm.usage import Bound, Usage
+from maci.llm.budget import Draw, Ledger, Purse, reported, spend
+from maci.llm.usage import Bound, PaidFailure, Usage
 
 
 def test_a_draw_within_the_grant_asks_nobody():
@@ -155,9 +155,66 @@ def test_the_ceiling_of_a_run_holds_for_its_debates():
     assert debates[1].reserve(Bound(80)) and run.left.tokens == 0
 
 
-def test_a_purse_is_in_force_within_and_not_without():
-    held = Purse(Bound())
-    assert purse() is None
-    with spending(held):
-        assert purse() is held
-    assert purse() is None
+def test_what_does_not_fit_is_refused_in_figures_and_sets_nothing_aside():
+    run = Ledger(tokens=100)
+    own = Ledger(tokens=1000, parent=run)
+    with pytest.raises(BudgetError, match="may need 120 tokens for the first call; the ceiling is 100"):
+        spend(own, Bound(120))
+    with spend(own, Bound(60)), pytest.raises(BudgetError, match="may need 60 tokens, 40 of 100 are left"):
+        spend(own, Bound(60))
+    assert (own.reserved, run.reserved) == (Bound(), Bound())
+    with pytest.raises(
+        BudgetError, match=r"may cost \$0\.3000 for the first call; the ceiling is \$0\.2000"
+    ) as refused:
+        spend(Ledger(usd=0.2), Bound(1, 0.3))
+    assert refused.value.resource == "usd"
+
+
+def test_what_a_call_was_granted_becomes_what_it_cost():
+    async def main() -> None:
+        ledger = Ledger(tokens=100)
+        with spend(ledger, Bound(40)) as held:
+            (await held.draw(Bound(40))).settle(Usage(prompt=5))
+            await held.draw(Bound(60))  # 25 more are asked of the ledger; nobody says what became of it
+            assert ledger.reserved.tokens == 65
+        assert (ledger.spent.tokens, ledger.reserved.tokens) == (65, 0)
+        held.close()
+        assert ledger.spent.tokens == 65  # once
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(("free", "lost"), [(False, 50), (True, 0)])
+def test_a_call_that_draws_nothing_counts_in_full_until_it_says_what_it_cost(free, lost):
+    async def go(ask) -> Usage:
+        call = reported(50, free, ask)
+        assert call.bound == Bound(50)
+        with spend(Ledger(), call.bound) as held:
+            task = asyncio.ensure_future(call.make(held))
+            await asyncio.sleep(0)
+            assert held.total().tokens == lost and not held.used
+            task.cancel() if ask is never else gate.set()
+            await asyncio.gather(task, return_exceptions=True)
+        return held.total()
+
+    async def said():
+        await gate.wait()
+        return "yes", Usage(prompt=7, free=free)
+
+    async def fails():
+        await gate.wait()
+        raise ValueError
+
+    async def fails_at_a_price():
+        await gate.wait()
+        raise PaidFailure("no", Usage(generated=9))
+
+    async def never():
+        await asyncio.Event().wait()
+
+    found = []
+    for ask in (said, fails, fails_at_a_price, never):
+        gate = asyncio.Event()
+        found.append(asyncio.run(go(ask)))
+    assert [usage.tokens for usage in found] == [7, 0, 9, lost]
+    assert found[0].free == free

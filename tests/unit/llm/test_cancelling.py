@@ -8,10 +8,10 @@ import time
 import pytest
 
 from fake_server import FakeServer, Faults
-from maci.llm.budget import Purse, spending
+from maci.llm.budget import Purse
 from maci.llm.cache import ResponseCache
 from maci.llm.client import Client
-from maci.llm.model import Message, Reply, Request
+from maci.llm.model import Message, Provider, Reply, Request
 from maci.llm.providers import Http, OpenAI
 from maci.llm.usage import Bound, Usage
 
@@ -37,7 +37,7 @@ def test_a_call_that_is_given_up_in_the_moment_it_times_out_is_given_up() -> Non
     assert asyncio.run(go())
 
 
-class Slow:
+class Slow(Provider):
     """A provider that counts what it is sent."""
 
     name, origin, identity = "x/slow", "nowhere", {"model": "slow"}
@@ -63,8 +63,7 @@ def test_who_waited_for_budget_while_another_was_answered_asks_the_same_no_more(
             return await granted.wait()
 
         async def ask(purse: Purse) -> Reply:
-            with spending(purse):
-                return await client.complete(ASKED)
+            return await client.prepare(ASKED).make(purse)
 
         poor = asyncio.create_task(ask(Purse(Bound(), more)))
         await asyncio.sleep(0)

@@ -24,14 +24,15 @@ from maci.errors import (
     Unreachable,
     WrongKey,
 )
-from maci.llm.budget import Ledger, Purse, spending
+from maci.llm.budget import Ledger, Purse
 from maci.llm.cache import ResponseCache
 from maci.llm.client import Client
 from maci.llm.fake import FakeProvider
 from maci.llm.limits import CircuitOpen, Limiter
 from maci.llm.model import Message, Model, Reply, Request
 from maci.llm.prices import Price
-from maci.llm.usage import Bound, Usage
+from maci.llm.tokens import Prompt
+from maci.llm.usage import Bound, PaidFailure, Usage
 
 PRICE = Price(input=1.0, output=10.0, cached=0.1)
 REQUEST = Request(messages=(Message("user", "What is it?"),), max_tokens=100)
@@ -66,8 +67,7 @@ def bill(client: Client, *, granted: Bound | None = None, request: Request = REQ
 
     async def main():
         held = Purse(granted or Bound(10**9, 10**9))
-        with spending(held):
-            (done,) = await asyncio.gather(client.complete(request), return_exceptions=True)
+        (done,) = await asyncio.gather(client.prepare(request).make(held), return_exceptions=True)
         return done, held
 
     return asyncio.run(main())
@@ -77,8 +77,33 @@ def test_a_client_is_a_model():
     client, _, _ = made()
     model: Model = client
     assert (model.name, model.family) == ("fake/model", "fake")
-    bound = model.bound(REQUEST)
+    bound = model.prepare(REQUEST).bound
     assert bound.tokens > 100 and bound.usd == pytest.approx((bound.tokens - 100) * 1e-6 + 100 * 10e-6)
+
+
+def test_a_request_is_measured_and_looked_up_once_from_bound_to_answer(monkeypatch):
+    measured, looked_up = [], []
+
+    class Watched(ResponseCache):
+        def find(self, key):
+            looked_up.append(key)
+            return super().find(key)
+
+    def measure(*parts):
+        measured.append(parts)
+        return Prompt(*parts)
+
+    monkeypatch.setattr("maci.llm.client.Prompt", measure)
+    client, _, _ = made(Overloaded("503"), GOOD, cache=Watched())
+
+    async def main() -> None:
+        call = client.prepare(REQUEST)
+        assert len(looked_up) == 1 and call.bound.tokens > 100
+        await call.within()
+
+    asyncio.run(main())
+    assert len(measured) == 1
+    assert len(looked_up) == 2  # and again before the second attempt: another process may have bought it meanwhile
 
 
 def test_a_reply_has_its_price_and_the_purse_knows_it():
@@ -92,7 +117,7 @@ def test_a_reply_has_its_price_and_the_purse_knows_it():
 def test_without_a_known_price_tokens_are_counted_and_dollars_are_not():
     client, _, _ = made(GOOD, price=None)
     reply, held = bill(client)
-    assert client.bound(REQUEST).usd == 0 == reply.usage.usd
+    assert client.prepare(REQUEST).bound.usd == 0 == reply.usage.usd
     assert held.total().tokens == 30
 
 
@@ -117,13 +142,12 @@ def test_a_reply_is_kept_once_it_is_on_disk_and_found_by_the_next_process(tmp_pa
         cache = ResponseCache(tmp_path / "r.sqlite")
         client, _, _ = made(GOOD, cache=cache)
         held = Purse(Bound(10**6, 1.0))
-        with spending(held):
-            reply = await client.complete(REQUEST)
+        reply = await client.prepare(REQUEST).make(held)
         assert reply.usage.kept and not reply.usage.paid and held.total().kept
         await cache.aclose()
         cache = ResponseCache(tmp_path / "r.sqlite")
         client, provider, _ = made(cache=cache)
-        reply = await client.complete(REQUEST)
+        reply = await client.prepare(REQUEST).within()
         assert reply.text == GOOD.text and reply.usage.free and reply.usage.kept and not provider.history
         await cache.aclose()
 
@@ -139,8 +163,7 @@ def test_a_disk_that_fails_loses_the_record_and_not_the_answer(tmp_path, caplog)
         cache = Full(tmp_path / "r.sqlite")
         client, _, _ = made(GOOD, cache=cache)
         held = Purse(Bound(10**6, 1.0))
-        with spending(held):
-            reply = await client.complete(REQUEST)
+        reply = await client.prepare(REQUEST).make(held)
         assert reply.text == GOOD.text and not reply.usage.kept and held.total() == reply.usage
         await cache.aclose()
 
@@ -153,7 +176,7 @@ def test_a_passing_fault_is_tried_again(fault):
     client, provider, clock = made(fault, fault, GOOD)
     reply, held = bill(client)
     assert reply.text == GOOD.text and len(provider.history) == 3 and len(clock.slept) == 2
-    lost = 2 * client.bound(REQUEST).tokens if fault.charged else 0
+    lost = 2 * client.prepare(REQUEST).bound.tokens if fault.charged else 0
     assert held.total().tokens >= 30 + (lost and 200)
     assert (held.total().tokens > 30) == fault.charged
 
@@ -170,13 +193,11 @@ def test_what_cannot_get_better_is_raised_at_once(kind):
     client, provider, clock = made(kind("no"))
     error, held = bill(client)
     assert type(error) is kind and str(error) == "no" and len(provider.history) == 1 and not clock.slept
-    assert held.total().tokens == (client.bound(REQUEST).tokens if kind.charged else 0)
+    assert held.total().tokens == (client.prepare(REQUEST).bound.tokens if kind.charged else 0)
 
 
 def test_an_error_that_says_what_it_cost_is_charged_that():
-    error = ContentRefused("no")
-    error.usage = Usage(prompt=20, generated=3)
-    client, _, _ = made(error)
+    client, _, _ = made(PaidFailure("no", Usage(prompt=20, generated=3)))
     _, held = bill(client)
     assert held.total() == Usage(prompt=20, generated=3, usd=pytest.approx((20 + 30) / 1e6))
 
@@ -188,7 +209,7 @@ def test_a_hang_is_an_interruption_and_counts_in_full():
     client, _, _ = made(hang, timeout=0.01, retries=0)
     error, held = bill(client)
     assert isinstance(error, Interrupted) and "within 0.01 s" in str(error)
-    assert held.total().tokens == client.bound(REQUEST).tokens
+    assert held.total().tokens == client.prepare(REQUEST).bound.tokens
 
 
 def test_a_call_cancelled_on_its_way_counts_in_full_and_one_that_waits_costs_nothing():
@@ -200,14 +221,13 @@ def test_a_call_cancelled_on_its_way_counts_in_full_and_one_that_waits_costs_not
         purses = [Purse(Bound(10**6, 1.0)), Purse(Bound(10**6, 1.0))]
         tasks = []
         for held in purses:
-            with spending(held):
-                tasks.append(asyncio.ensure_future(client.complete(REQUEST)))
+            tasks.append(asyncio.ensure_future(client.prepare(REQUEST).make(held)))
         for _ in range(5):
             await asyncio.sleep(0)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        assert [held.total().tokens for held in purses] == [client.bound(REQUEST).tokens, 0]
+        assert [held.total().tokens for held in purses] == [client.prepare(REQUEST).bound.tokens, 0]
         assert all(task.cancelled() for task in tasks)
 
     asyncio.run(main())
@@ -216,12 +236,12 @@ def test_a_call_cancelled_on_its_way_counts_in_full_and_one_that_waits_costs_not
 def test_a_bug_in_a_provider_comes_through_and_counts_in_full():
     client, _, _ = made(ZeroDivisionError("bug"))
     error, held = bill(client)
-    assert isinstance(error, ZeroDivisionError) and held.total().tokens == client.bound(REQUEST).tokens
+    assert isinstance(error, ZeroDivisionError) and held.total().tokens == client.prepare(REQUEST).bound.tokens
 
 
 def test_what_does_not_fit_the_purse_is_not_sent():
     client, provider, _ = made(GOOD)
-    bound = client.bound(REQUEST)
+    bound = client.prepare(REQUEST).bound
     for short in (Bound(bound.tokens - 1, bound.usd), Bound(bound.tokens, bound.usd * 0.9)):
         error, held = bill(client, granted=short)
         assert isinstance(error, BudgetError) and held.total().tokens == 0
@@ -232,7 +252,7 @@ def test_what_does_not_fit_the_purse_is_not_sent():
 
 def test_each_attempt_draws_anew():
     client, provider, _ = made(Interrupted("reset"), GOOD)
-    bound = client.bound(REQUEST)
+    bound = client.prepare(REQUEST).bound
     error, held = bill(client, granted=bound)
     assert isinstance(error, BudgetError) and len(provider.history) == 1 and held.total().tokens == bound.tokens
     client, provider, _ = made(Overloaded("503"), GOOD)
@@ -272,11 +292,11 @@ def test_an_open_circuit_fails_at_once_and_sets_nothing_aside():
         client, provider, clock = made(*[Unreachable("x")] * 20, retries=0)
         for _ in range(8):
             with pytest.raises(Unreachable):
-                await client.complete(REQUEST)
+                await client.prepare(REQUEST).within()
             clock.now += 1
         held = Purse(Bound(10**6, 1.0))
-        with spending(held), pytest.raises(CircuitOpen, match="failed 8 times in a row"):
-            await client.complete(REQUEST)
+        with pytest.raises(CircuitOpen, match="failed 8 times in a row"):
+            await client.prepare(REQUEST).make(held)
         assert len(provider.history) == 8 and not held.used
 
     asyncio.run(main())
@@ -294,8 +314,7 @@ def test_two_who_ask_the_same_at_once_make_one_call():
         held = [Purse(Bound(10**6, 1.0)) for _ in range(4)]
         tasks = []
         for each in held:
-            with spending(each):
-                tasks.append(asyncio.ensure_future(client.complete(REQUEST)))
+            tasks.append(asyncio.ensure_future(client.prepare(REQUEST).make(each)))
         for _ in range(5):
             await asyncio.sleep(0)
         answer.set()
@@ -318,7 +337,7 @@ def test_who_waits_for_the_same_call_asks_itself_when_that_call(end):
             await asyncio.Event().wait()
 
         client, provider, _ = made(first, GOOD, cache=ResponseCache())
-        leader, follower = (asyncio.ensure_future(client.complete(REQUEST)) for _ in range(2))
+        leader, follower = (asyncio.ensure_future(client.prepare(REQUEST).within()) for _ in range(2))
         for _ in range(5):
             await asyncio.sleep(0)
         leader.cancel()
@@ -340,12 +359,10 @@ def test_who_waits_for_a_grant_holds_up_nobody_who_asks_the_same_or_wants_a_turn
             return True
 
         client, _, _ = made(Interrupted("reset"), GOOD, GOOD, cache=ResponseCache(), limiter=Limiter(concurrency=1))
-        bound = client.bound(REQUEST)
-        with spending(Purse(bound, more)):
-            first = asyncio.ensure_future(client.complete(REQUEST))
-        with spending(Purse(Bound(10**6, 1.0))):
-            same = asyncio.ensure_future(client.complete(REQUEST))
-            other = asyncio.ensure_future(client.complete(replace(REQUEST, sample=1)))
+        bound = client.prepare(REQUEST).bound
+        first = asyncio.ensure_future(client.prepare(REQUEST).make(Purse(bound, more)))
+        same = asyncio.ensure_future(client.prepare(REQUEST).make(Purse(Bound(10**6, 1.0))))
+        other = asyncio.ensure_future(client.prepare(replace(REQUEST, sample=1)).make(Purse(Bound(10**6, 1.0))))
         await asyncio.wait_for(asyncio.gather(same, other), 5)
         others_done.set()
         assert (await asyncio.wait_for(first, 5)).usage.free
@@ -361,23 +378,23 @@ def test_no_count_is_taken_for_the_most_it_can_be():
 
     client.provider.send = no_usage
     reply, held = bill(client)
-    assert reply.usage.tokens == client.bound(REQUEST).tokens == held.total().tokens
+    assert reply.usage.tokens == client.prepare(REQUEST).bound.tokens == held.total().tokens
 
     async def negative(request):
         return Reply(text="Dengue.", usage=Usage(prompt=-50, generated=-5))
 
     client.provider.send = negative
     reply, _ = bill(client)
-    assert reply.usage.tokens == client.bound(REQUEST).tokens
+    assert reply.usage.tokens == client.prepare(REQUEST).bound.tokens
 
 
 def test_a_reply_above_its_bound_is_counted_as_it_is_and_makes_later_bounds_larger(caplog):
     caplog.set_level(logging.WARNING)
     client, _, _ = made(*[replace(GOOD, usage=Usage(prompt=5000, generated=300))] * 2)
-    before = client.bound(REQUEST)
+    before = client.prepare(REQUEST).bound
     reply, held = bill(client)
     assert reply.usage.tokens == 5300 == held.total().tokens
-    after = client.bound(REQUEST)
+    after = client.prepare(REQUEST).bound
     assert after.tokens >= 5300 and after.usd > before.usd
     bill(client)
     assert len(caplog.records) == 1 and "5000 prompt and 300 generated" in caplog.text
@@ -386,9 +403,9 @@ def test_a_reply_above_its_bound_is_counted_as_it_is_and_makes_later_bounds_larg
 def test_bounds_get_tighter_as_prompts_repeat():
     client, _, _ = made(replace(GOOD, usage=Usage(prompt=900, generated=10)))
     request = replace(REQUEST, messages=(Message("user", "evidence\n" * 400),))
-    before = client.bound(request).tokens
+    before = client.prepare(request).bound.tokens
     bill(client, request=request)
-    assert 900 + request.max_tokens <= client.bound(request).tokens < before / 2
+    assert 900 + request.max_tokens <= client.prepare(request).bound.tokens < before / 2
 
 
 def test_who_got_a_grant_does_not_repeat_a_call_that_began_meanwhile():
@@ -404,13 +421,12 @@ def test_who_got_a_grant_does_not_repeat_a_call_that_began_meanwhile():
             return GOOD
 
         client, provider, _ = made(Interrupted("reset"), slow, cache=ResponseCache())
-        lost = client.bound(REQUEST).tokens
-        held = Purse(client.bound(REQUEST), more)
-        with spending(held):
-            first = asyncio.ensure_future(client.complete(REQUEST))
+        lost = client.prepare(REQUEST).bound.tokens
+        held = Purse(client.prepare(REQUEST).bound, more)
+        first = asyncio.ensure_future(client.prepare(REQUEST).make(held))
         for _ in range(10):
             await asyncio.sleep(0)
-        second = asyncio.ensure_future(client.complete(REQUEST))
+        second = asyncio.ensure_future(client.prepare(REQUEST).within())
         for _ in range(5):
             await asyncio.sleep(0)
         grant.set()
@@ -510,7 +526,7 @@ def test_no_ceiling_is_ever_exceeded_and_the_bill_covers_all_that_was_served(wor
 
         async def one(which: int, length: int) -> None:
             request = Request(messages=(Message("user", f"case {which}\n" + "word\n" * length),), max_tokens=20)
-            bound = client.bound(request)
+            bound = client.prepare(request).bound
             if not ledger.reserve(bound):
                 return
 
@@ -520,8 +536,7 @@ def test_no_ceiling_is_ever_exceeded_and_the_bill_covers_all_that_was_served(wor
 
             held = Purse(bound, more)
             try:
-                with spending(held):
-                    await client.complete(request)
+                await client.prepare(request).make(held)
             except (ModelError, BudgetError, ZeroDivisionError):
                 pass
             finally:

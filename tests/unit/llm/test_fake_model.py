@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from maci.errors import BudgetError, Overloaded
-from maci.llm.budget import Purse, spending
+from maci.llm.budget import Purse
 from maci.llm.fake import FakeModel, FakeProvider
 from maci.llm.model import Message, Model, Provider, Reply, Request
 from maci.llm.prices import Price
@@ -18,7 +18,7 @@ REQUEST = Request(messages=(Message("user", "What is it, in one word?"),), max_t
 
 def ask(model: FakeModel, times: int = 1) -> list[str]:
     async def main() -> list[str]:
-        return [(await model.complete(REQUEST)).text for _ in range(times)]
+        return [(await model.prepare(REQUEST).within()).text for _ in range(times)]
 
     return asyncio.run(main())
 
@@ -51,10 +51,9 @@ def test_it_draws_on_the_purse_as_a_client_does():
     async def main() -> None:
         model = FakeModel(replies=["yes"] * 9, bound=Bound(50, 0.01), price=Price(input=1, output=1))
         held = Purse(Bound(60, 0.01))
-        with spending(held):
-            reply = await model.complete(REQUEST)
-            assert held.total() == reply.usage and reply.usage.usd > 0
-            done = await asyncio.gather(*(model.complete(REQUEST) for _ in range(9)), return_exceptions=True)
+        reply = await model.prepare(REQUEST).make(held)
+        assert held.total() == reply.usage and reply.usage.usd > 0
+        done = await asyncio.gather(*(model.prepare(REQUEST).make(held) for _ in range(9)), return_exceptions=True)
         assert isinstance(done[-1], BudgetError)
         assert held.total().tokens <= 60
 

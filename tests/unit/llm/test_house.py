@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from fake_server import FakeServer, Faults
 from maci.errors import ConfigError, WrongKey
-from maci.llm.budget import Purse, spending
+from maci.llm.budget import Purse
 from maci.llm.cache import ResponseCache
 from maci.llm.client import Client
 from maci.llm.model import Message, Request, Schema
@@ -137,11 +137,10 @@ def test_over_a_real_connection_a_house_asks_once_and_counts_what_the_server_cou
             options = {prefix: ModelOptions(base_url=url, price=PriceOptions(input=1, output=2), extra=extra)}
             async with House(cache=ResponseCache(tmp_path / "r.sqlite"), options=options) as house:
                 model = house.model(f"{prefix}/m-1")
-                held = Purse(model.bound(REQUEST))
-                with spending(held):
-                    reply = await model.complete(REQUEST)
+                held = Purse(model.prepare(REQUEST).bound)
+                reply = await model.prepare(REQUEST).make(held)
             async with House(cache=ResponseCache(tmp_path / "r.sqlite"), options=options) as house:
-                again = await house.model(f"{prefix}/m-1").complete(REQUEST)
+                again = await house.model(f"{prefix}/m-1").prepare(REQUEST).within()
             (count,) = server.counts.values()
             assert reply.text == again.text and again.usage.free and reply.usage.kept
             assert count.requests == 1 and count.prompt + count.generated == reply.usage.tokens == held.total().tokens
@@ -158,12 +157,13 @@ def test_over_a_real_connection_with_faults_no_purse_is_overdrawn_by_the_servers
             async with House(cache=ResponseCache(), options=options) as house:
                 model = house.model("openai/m-1")
                 held = Purse(Bound(40_000))
-                with spending(held):
-                    requests = [
-                        Request(messages=(Message("user", f"Case {i}?"),), max_tokens=100, schema=REQUEST.schema)
-                        for i in range(40)
-                    ]
-                    done = await asyncio.gather(*map(model.complete, requests), return_exceptions=True)
+                requests = [
+                    Request(messages=(Message("user", f"Case {i}?"),), max_tokens=100, schema=REQUEST.schema)
+                    for i in range(40)
+                ]
+                done = await asyncio.gather(
+                    *(model.prepare(one).make(held) for one in requests), return_exceptions=True
+                )
             served = sum(count.prompt + count.generated for count in server.counts.values())
             assert sum(server.faulted.values()) > 5
             assert any(not isinstance(reply, Exception) for reply in done)

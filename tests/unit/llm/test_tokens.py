@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from maci.llm import tokens
 from maci.llm.model import Message, Schema
-from maci.llm.tokens import Prompt, PromptBound, byte_bound, schema_json
+from maci.llm.tokens import Prompt, PromptBound, byte_bound
 
 tokenizers = pytest.importorskip("tokenizers")
 
@@ -162,7 +162,7 @@ def test_the_same_end_after_another_beginning_is_another_prompt():
 def test_a_schema_adds_its_own_bytes_and_the_instructions_around_it():
     said = [Message("user", "x")]
     schema = Schema("answer", {"type": "object", "description": "d" * 100})
-    assert PromptBound().at_most(said, schema) >= PromptBound().at_most(said) + len(schema_json(schema)) + 512
+    assert PromptBound().at_most(said, schema) >= PromptBound().at_most(said) + len(schema.text) + 512
 
 
 def test_a_count_that_no_tokenizer_can_reach_is_not_believed():

@@ -16,16 +16,14 @@ from typing import Any
 
 from maci.acquisition.answers import read_answer
 from maci.acquisition.plan import Item
-from maci.acquisition.sources.source import Reply
+from maci.acquisition.sources.source import Reply, Source
 from maci.errors import EnvironmentError_, InputError
 
 
-class Called:
+class Called(Source):
     """Asks a function ``f(item)``: it returns a :class:`Reply`, a text, a truth value, ``None`` (unknown) or a table with ``verdict``
     and ``text``; or a coroutine of one of these.
     """
-
-    kinds: tuple[str, ...] = ()
 
     def __init__(self, function: Callable[[Item], Any], name: str = "python") -> None:
         self.name, self._function = name, function
@@ -89,10 +87,8 @@ _LARGEST = 1 << 20
 """Bytes of an answer that are read; a longer one is refused."""
 
 
-class HttpSource:
+class HttpSource(Source):
     """Asks an endpoint; a refused connection, a time-out and a 5xx are tried again, everything else is an error at once."""
-
-    kinds: tuple[str, ...] = ()
 
     def __init__(self, url: str, *, timeout: float = 30.0, attempts: int = 3, pause: float = 0.5) -> None:
         self.name = url

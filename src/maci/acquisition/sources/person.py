@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable
 
 from maci.acquisition.answers import asks_which, read_answer
 from maci.acquisition.plan import Item
-from maci.acquisition.sources.source import Reply
+from maci.acquisition.sources.source import Reply, Source
 
 
-class Person:
+class Person(Source):
     """Puts an item to a person by ``ask`` (a terminal, a web page); ``None`` is that nobody is there any more.
 
     "yes", "no" and free text are answers, "unknown" or nothing is none, "stop" ends the questions.

@@ -27,27 +27,22 @@ class Reply:
 
 
 @runtime_checkable
-class Menu(Protocol):
-    """A source that says what it has. Names only: what stands under them is what is asked for."""
+class Source(Protocol):
+    """Somebody who can be asked. Derive from it: what is not said has the values given here."""
+
+    name: str
+    """As `--source` names it; goes on record."""
+    kinds: tuple[str, ...] = ()
+    """Kinds of items it can answer; all where empty."""
+    person: bool = False
+    """A person answers, so no time of the budget passes meanwhile."""
+    sure: bool = False
+    """Whatever it is asked it answers, be it that something is not there."""
 
     def menu(self) -> tuple[str, ...]:
-        """Names of what can be asked for."""
-
-
-class Source(Protocol):
-    """Somebody who can be asked; one that is a :class:`Menu` too is asked for what is on it.
-
-    Two attributes are looked at where a source has them: ``person``, a person answers, so no time of the budget passes meanwhile;
-    ``sure``, whatever it is asked it answers, be it that something is not there.
-    """
-
-    @property
-    def name(self) -> str:
-        """As `--source` names it; goes on record."""
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """Kinds of items it can answer; all where empty."""
+        """Names of what can be asked for, where it has a list. Names only: what stands under them is what is asked for."""
+        return ()
 
     async def answer(self, item: Item) -> Reply:
         """Answer one item."""
+        ...

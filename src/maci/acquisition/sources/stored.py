@@ -12,7 +12,7 @@ import numpy as np
 from maci.acquisition.answers import read_answer
 from maci.acquisition.dedupe import ALIKE, same_subject
 from maci.acquisition.plan import Item
-from maci.acquisition.sources.source import Reply
+from maci.acquisition.sources.source import Reply, Source
 from maci.errors import InputError
 from maci.evidence.encode import Encoder
 from maci.evidence.lexical import terms
@@ -23,7 +23,7 @@ _SHARED = 0.75
 """Share of the asked subject's terms that a finding's name or text must hold where the encoder does not decide."""
 
 
-class Hidden:
+class Hidden(Source):
     """Answers from ``Case.hidden``: name of a finding → what it shows.
 
     What matches no finding is unknown; with ``closed``, where the list is known to be complete, it is absent.
@@ -78,7 +78,7 @@ class Hidden:
         return nearest if nearest is not None and shares[nearest] >= _SHARED else None
 
 
-class CorpusSource:
+class CorpusSource(Source):
     """Search over spans; what was handed out once is not handed out again. ``k``: passages an answer has."""
 
     kinds = ("retrieval",)

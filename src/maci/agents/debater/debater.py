@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Literal
 
+from maci.agents.agent import Agent
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Turn
 from maci.agents.contentiousness import Words
 from maci.agents.debater.elicit import measured, sampled
 from maci.agents.debater.prompt import PROMPTS, choice, messages, numbered
 from maci.agents.debater.reply import Form
+from maci.llm.budget import Call, Purse
 from maci.llm.model import Message, Model, Request
 from maci.llm.prompts import fingerprint
 from maci.llm.structured import ask
-from maci.llm.usage import Bound
 
 Belief = Literal["verbalised", "sampled", "logprobs"]
 _NAME = 48
@@ -22,7 +23,7 @@ _KEPT = 20_000
 """Most characters of a reply that go into the record."""
 
 
-class Debater:
+class Debater(Agent):
     """A language model at the table. It may raise; then it sits the round out, and the mixture says so."""
 
     def __init__(
@@ -43,8 +44,6 @@ class Debater:
         self._model, self._persona, self._belief, self._draws = model, persona, belief, draws
         self._temperature, self._max_tokens, self._arguments = temperature, max_tokens, arguments
         self._words: Words = words
-        self._written: tuple[TurnRequest, Request, Form] | None = None
-        """What was asked last: a turn is priced first and taken then."""
 
     def redrawn(self, seed: int) -> Debater:
         """Another draw is another seed of the request, which whoever asks gives it."""
@@ -75,30 +74,29 @@ class Debater:
     prompts = PROMPTS
     """The templates it asks with; their hashes go into the record."""
 
-    def ceiling(self, request: TurnRequest) -> Bound:
-        """The most the first attempt at the arguments can cost; repairs and draws ask for more when they come to it."""
-        return self._model.bound(self._request(request)[0])
-
-    async def turn(self, request: TurnRequest) -> Turn:
-        """Argue, and state a belief."""
+    def prepare(self, request: TurnRequest) -> Call[Turn]:
+        """The turn, bounded by the first attempt at the arguments; repairs and draws ask for more when they come to it."""
         asked, form = self._request(request)
-        answer = await ask(self._model, asked, form.read, limit="agents.max_tokens")
-        said = answer.value
-        belief, note = said.belief, said.note
-        if belief is None:
-            belief, note = await self._elicit(request, asked, answer.text)
-        return Turn(
-            belief=belief,
-            arguments=said.arguments,
-            requests=said.requests,
-            raw=answer.text[:_KEPT],
-            prompt=fingerprint(asked.messages),
-            note=note,
-        )
+        arguing = ask(self._model, asked, form.read, limit="agents.max_tokens")
+
+        async def make(purse: Purse) -> Turn:
+            answer = await arguing.make(purse)
+            said = answer.value
+            belief, note = said.belief, said.note
+            if belief is None:
+                belief, note = await self._elicit(request, asked, answer.text, purse)
+            return Turn(
+                belief=belief,
+                arguments=said.arguments,
+                requests=said.requests,
+                raw=answer.text[:_KEPT],
+                prompt=fingerprint(asked.messages),
+                note=note,
+            )
+
+        return Call(arguing.bound, make)
 
     def _request(self, request: TurnRequest) -> tuple[Request, Form]:
-        if self._written is not None and self._written[0] is request:
-            return self._written[1:]
         verbalised = self._belief == "verbalised"
         form = Form(
             kind=request.question.kind,
@@ -121,15 +119,16 @@ class Debater:
             temperature=self._temperature,
             seed=request.seed,
         )
-        self._written = request, asked, form
         return asked, form
 
-    async def _elicit(self, request: TurnRequest, asked: Request, said: str) -> tuple[dict[str, float], str]:
+    async def _elicit(
+        self, request: TurnRequest, asked: Request, said: str, purse: Purse
+    ) -> tuple[dict[str, float], str]:
         labels = request.question.labels
         if request.question.kind == "open" or self._belief == "sampled":
             names = () if request.question.kind == "open" else labels
-            return await sampled(self._model, self._choose(asked, said, self._temperature), names, self._draws)
-        return await measured(self._model, self._choose(asked, said, 0.0), labels), ""
+            return await sampled(self._model, self._choose(asked, said, self._temperature), names, self._draws, purse)
+        return await measured(self._model, self._choose(asked, said, 0.0), labels).make(purse), ""
 
     def _choose(self, asked: Request, said: str, temperature: float | None) -> Request:
         return Request(

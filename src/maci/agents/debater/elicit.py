@@ -15,6 +15,7 @@ from math import exp
 
 from maci.cases.outcomes import normal
 from maci.errors import BadReply, BudgetError, ModelError
+from maci.llm.budget import Call, Purse
 from maci.llm.model import Model, Reply, Request, Schema, Token
 from maci.llm.structured import Unusable, extract
 
@@ -22,13 +23,16 @@ _AROUND = ' \t\n"'
 """What may stand before a name."""
 
 
-async def sampled(model: Model, request: Request, labels: Sequence[str], draws: int) -> tuple[dict[str, float], str]:
+async def sampled(
+    model: Model, request: Request, labels: Sequence[str], draws: int, purse: Purse
+) -> tuple[dict[str, float], str]:
     """How often each outcome is named in ``draws`` answers, at least half of which must be usable; and a note where not all were.
 
     A draw that the budget has no room for is one that was not usable.
     """
     request = replace(request, schema=_form(tuple(labels)))
-    replies = await asyncio.gather(*(model.complete(_draw(request, n)) for n in range(draws)), return_exceptions=True)
+    calls = (model.prepare(_draw(request, n)).make(purse) for n in range(draws))
+    replies = await asyncio.gather(*calls, return_exceptions=True)
     count: Counter[str] = Counter()
     failed: BaseException | None = None
     for reply in replies:
@@ -53,7 +57,7 @@ def _draw(request: Request, n: int) -> Request:
     return replace(request, sample=request.sample + n, seed=seed)
 
 
-async def measured(model: Model, request: Request, labels: Sequence[str], *, held: bool = True) -> dict[str, float]:
+def measured(model: Model, request: Request, labels: Sequence[str], *, held: bool = True) -> Call[dict[str, float]]:
     """The outcomes' share of the probability of what the model would write.
 
     A model on this machine is ``held`` to the names: it writes one of them between quotation marks, and the probabilities are still
@@ -61,14 +65,19 @@ async def measured(model: Model, request: Request, labels: Sequence[str], *, hel
     """
     if held and model.name.startswith("local/"):
         request = replace(request, schema=_name(tuple(labels)))
-    reply = await model.complete(request)
-    if reply.logprobs is None:
-        raise BadReply(f"{model.name} gives no log-probabilities: choose belief `sampled` or `verbalised` for it")
-    begun = next((n for n, token in enumerate(reply.logprobs) if token.text.strip(_AROUND)), 0)
-    masses = label_masses(reply.logprobs[begun:], labels)
-    if not masses:
-        raise BadReply(f"{model.name} would not name an outcome: it began with {reply.text[:40]!r}")
-    return masses
+    naming = model.prepare(request)
+
+    async def make(purse: Purse) -> dict[str, float]:
+        reply = await naming.make(purse)
+        if reply.logprobs is None:
+            raise BadReply(f"{model.name} gives no log-probabilities: choose belief `sampled` or `verbalised` for it")
+        begun = next((n for n, token in enumerate(reply.logprobs) if token.text.strip(_AROUND)), 0)
+        masses = label_masses(reply.logprobs[begun:], labels)
+        if not masses:
+            raise BadReply(f"{model.name} would not name an outcome: it began with {reply.text[:40]!r}")
+        return masses
+
+    return Call(naming.bound, make)
 
 
 @lru_cache(maxsize=64)

@@ -11,13 +11,11 @@ over evidence support, logical coherence and query relevance.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from maci.agents.anchor import Question
 from maci.agents.argument import Argument
 from maci.errors import InputError
 from maci.evidence.span import Span
-from maci.llm.usage import Bound, Usage
 
 
 class JudgeAbstained(Exception):
@@ -66,24 +64,3 @@ class ScoreRequest:
     sample: int = 0
     """Which of several scores asked of the same judge this is."""
     seed: int = 0
-
-
-class Judge(Protocol):
-    """Anything that can score an argument."""
-
-    @property
-    def name(self) -> str:
-        """Unique within a panel."""
-
-    @property
-    def family(self) -> str:
-        """The model family; must differ from every debater's."""
-
-    def ceiling(self, request: ScoreRequest) -> int | Bound:
-        """The most this score can cost at the first attempt: tokens, or tokens and dollars; 0 if it costs nothing.
-
-        Calls that cost something are on record before they are made; an attribute ``free = True`` says that nobody pays.
-        """
-
-    async def score(self, request: ScoreRequest) -> tuple[CritScore, Usage]:
-        """The score and what it cost; raises :class:`JudgeAbstained` where it cannot say."""

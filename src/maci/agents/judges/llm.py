@@ -13,12 +13,13 @@ from maci.agents.anchor import Question
 from maci.agents.argument import Argument
 from maci.agents.debater.prompt import fenced, numbered, piece
 from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
+from maci.agents.judges.judge import Judge
 from maci.errors import BadReply, ContentRefused
 from maci.evidence.span import Span
+from maci.llm.budget import Call, Purse
 from maci.llm.model import Message, Model, Request, Schema
 from maci.llm.prompts import fingerprint, load
 from maci.llm.structured import Unusable, ask
-from maci.llm.usage import Bound, Usage
 
 PROMPTS = tuple(load("maci.agents.judges", name) for name in ("system", "item"))
 _SYSTEM, _ITEM = PROMPTS
@@ -37,7 +38,7 @@ class _Grades(BaseModel):
     justification: str = ""
 
 
-class LlmJudge:
+class LlmJudge(Judge):
     """A judge on the CRIT panel. What it cannot grade it abstains from."""
 
     def __init__(
@@ -51,40 +52,33 @@ class LlmJudge:
     ) -> None:
         self.name, self.family = name, family or model.family
         self._model, self._temperature, self._max_tokens = model, temperature, max_tokens
-        self._written: dict[int, tuple[ScoreRequest, Request]] = {}
-        """What was written for scores that have been priced and not yet given."""
 
     prompts = PROMPTS
     stateless = True
     """Every argument is a call of its own: nothing of one reaches another."""
 
-    def ceiling(self, request: ScoreRequest) -> Bound:
-        """The most a first attempt can cost."""
-        asked = self._request(request)
-        if len(self._written) >= 64:
-            self._written.clear()
-        self._written[id(request)] = request, asked
-        return self._model.bound(asked)
+    def prepare(self, request: ScoreRequest) -> Call[CritScore]:
+        """The argument to be graded, as a call to make."""
+        asked, reasons = self._request(request), len(request.argument.reasons)
+        grading = ask(self._model, asked, lambda data: _read(data, reasons), limit="crit.max_tokens")
 
-    async def score(self, request: ScoreRequest) -> tuple[CritScore, Usage]:
-        """The grades; what they cost is what the call drew on its budget."""
-        reasons, written = len(request.argument.reasons), self._written.pop(id(request), None)
-        asked = self._request(request) if written is None else written[1]
-        try:
-            answer = await ask(self._model, asked, lambda data: _read(data, reasons), limit="crit.max_tokens")
-        except (BadReply, ContentRefused) as error:
-            raise JudgeAbstained(str(error)) from error
-        grades = answer.value
-        score = CritScore(
-            evidence=grades.evidence / 100,
-            logic=grades.logic / 100,
-            relevance=grades.relevance / 100,
-            links=tuple(link / 100 for link in grades.links[:reasons]),
-            justification=_with_ids(grades.justification.strip()[:600], numbered(request.spans)),
-            raw=answer.text[:4000],
-            prompt=fingerprint(asked.messages),
-        )
-        return score, Usage()
+        async def make(purse: Purse) -> CritScore:
+            try:
+                answer = await grading.make(purse)
+            except (BadReply, ContentRefused) as error:
+                raise JudgeAbstained(str(error)) from error
+            grades = answer.value
+            return CritScore(
+                evidence=grades.evidence / 100,
+                logic=grades.logic / 100,
+                relevance=grades.relevance / 100,
+                links=tuple(link / 100 for link in grades.links[:reasons]),
+                justification=_with_ids(grades.justification.strip()[:600], numbered(request.spans)),
+                raw=answer.text[:4000],
+                prompt=fingerprint(asked.messages),
+            )
+
+        return Call(grading.bound, make)
 
     def _request(self, request: ScoreRequest) -> Request:
         argument = request.argument

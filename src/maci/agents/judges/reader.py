@@ -21,6 +21,7 @@ from math import fsum, log
 from statistics import median
 
 from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
+from maci.agents.judges.judge import Judge
 from maci.cases.outcomes import normal
 from maci.evidence.lexical import terms
 from maci.evidence.span import Span, estimate_tokens
@@ -53,7 +54,7 @@ def phrases(text: str) -> frozenset[str]:
 FEATURES: Mapping[str, Callable[[str], frozenset[str]]] = {"letters": letters, "words": words, "phrases": phrases}
 
 
-class ReaderJudge:
+class ReaderJudge(Judge):
     """A judge that compares texts by one kind of feature."""
 
     family = "surface"

@@ -17,6 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
+from maci.agents.agent import Agent
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Argument, Turn
 from maci.agents.contentiousness import stance
@@ -57,7 +58,7 @@ class Conduct:
     """How many texts the shared rate of a finding is worth."""
 
 
-class Reader:
+class Reader(Agent):
     """A debater that reads."""
 
     def __init__(self, family: Family, library: Library, hand: Rows, conduct: Conduct | None = None) -> None:

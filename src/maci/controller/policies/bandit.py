@@ -76,13 +76,10 @@ class Steps:
     gamma: float
 
 
-START = Steps(0.2, 0.1)
-
-
 def moved(steps: Steps, action: Action) -> Steps:
     """The steps after an action, kept in [0, 1].
 
-    >>> moved(START, Action(0.2, -0.2))
+    >>> moved(Steps(0.2, 0.1), Action(0.2, -0.2))
     Steps(alpha=0.4, gamma=0.0)
     """
     alpha, gamma = round(steps.alpha + action.alpha, 12), round(steps.gamma + action.gamma, 12)

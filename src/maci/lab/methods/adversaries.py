@@ -11,14 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from maci.cases.case import Case
-from maci.lab.methods.method import Answer, Bench
+from maci.lab.methods.method import Answer, Bench, Method
 from maci.lab.methods.session import Session, Voice
 
 _ADVERSARIAL, _MODERATE = 1.0, 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Mad:
+class Mad(Method):
     """Two sides and a moderator: the first three agents; with two at the table the first also moderates."""
 
     rounds: int = 5

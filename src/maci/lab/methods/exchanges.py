@@ -32,7 +32,7 @@ import numpy as np
 from maci.agents.agent import Agent
 from maci.agents.anchor import Admitted
 from maci.cases.case import Case
-from maci.lab.methods.method import Answer, Bench, Step, copies_of, styled
+from maci.lab.methods.method import Answer, Bench, Method, Step, copies_of, styled
 from maci.lab.methods.session import Session, Voice
 
 
@@ -62,7 +62,7 @@ async def share(
 
 
 @dataclass(frozen=True, slots=True)
-class DuDebate:
+class DuDebate(Method):
     """M copies, R rounds."""
 
     rounds: int = 2
@@ -87,7 +87,7 @@ MANNERS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Dmad:
+class Dmad(Method):
     """Each agent in a manner of its own, R rounds."""
 
     rounds: int = 2
@@ -105,7 +105,7 @@ _REFUTING = 0.7
 
 
 @dataclass(frozen=True, slots=True)
-class MultiLlmDebate:
+class MultiLlmDebate(Method):
     """R rounds in which only chosen answers are heard."""
 
     rounds: int = 3

@@ -19,7 +19,7 @@ from maci.config import Config, build, parameters, unplanned
 from maci.controller.events import Event
 from maci.debating.loop import debate
 from maci.errors import ModelError
-from maci.lab.methods.method import Answer, Bench, Step
+from maci.lab.methods.method import Answer, Bench, Method, Step
 from maci.llm.usage import Usage
 from maci.seating.opening import opening
 from maci.story import Round, Story
@@ -32,7 +32,7 @@ class NoModel(ModelError):
 
 
 @dataclass(frozen=True, slots=True)
-class Maci:
+class Maci(Method):
     """A debate under the bench's settings, with some of them changed."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -143,7 +143,7 @@ UNSCHEDULED: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(Method):
     """What `maci ask` does, under the bench's settings with some of them changed."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from types import MappingProxyType
+from typing import Any, ClassVar, Protocol
 
 from pydantic import ConfigDict
 
@@ -93,11 +94,12 @@ class Answer:
 
 
 class Method(Protocol):
-    """One system of the tables."""
+    """One system of the tables. Derive from it: what is not said has the values given here."""
 
-    @property
-    def name(self) -> str:
-        """As it is called in tables."""
+    name: str
+    """As it is called in tables."""
+    settings: Mapping[str, Any] = MappingProxyType({})
+    """Settings of the bench that it changes."""
 
     async def answer(self, case: Case, bench: Bench, seed: int) -> Answer:
         """Answer one case. Raises :class:`Unfit` where these agents cannot do what the method asks of them."""
@@ -123,25 +125,24 @@ def redrawn(agent: Agent, seed: int, sample: int) -> Agent:
     """
     if sample == 0:
         return agent
-    again = getattr(agent, "redrawn", None)
-    if again is None:
+    drawn = agent.redrawn(call_seed(seed, agent.name, "draw", sample))
+    if drawn is None:
         raise Unfit(
             f"{agent.name} answers once and for all: a vote of several draws needs an agent that can answer again"
         )
-    drawn: Agent = again(call_seed(seed, agent.name, "draw", sample))
     return drawn
 
 
 def copies_of(agents: Sequence[Agent], which: str | int) -> tuple[Agent, ...]:
     """As many agents as there are, all of them copies of one; each keeps its name and what evidence it holds."""
     one = seat_of(agents, which)
-    if any(not hasattr(agent, "as_copy_of") or type(agent) is not type(one) for agent in agents):
+    copies = tuple(agent.as_copy_of(one) for agent in agents if type(agent) is type(one))
+    copied = tuple(copy for copy in copies if copy is not None)
+    if len(copied) < len(agents):
         raise Unfit(f"copies of {one.name}: the agents at this table are not of one kind that can be copied")
-    return tuple(agent.as_copy_of(one) for agent in agents)  # type: ignore[attr-defined]
+    return copied
 
 
 def styled(agents: Sequence[Agent], manners: Sequence[str]) -> tuple[Agent, ...]:
     """Language models, each told to reason in a manner of its own; readers differ in theirs as they are."""
-    return tuple(
-        agent.styled(manners[n % len(manners)]) if hasattr(agent, "styled") else agent for n, agent in enumerate(agents)
-    )
+    return tuple(agent.styled(manners[n % len(manners)]) for n, agent in enumerate(agents))

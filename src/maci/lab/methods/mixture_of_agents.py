@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from maci.cases.case import Case
-from maci.lab.methods.method import Answer, Bench, seat_of
+from maci.lab.methods.method import Answer, Bench, Method, seat_of
 from maci.lab.methods.session import Session
 
 _COOPERATIVE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class MixtureOfAgents:
+class MixtureOfAgents(Method):
     """Layers of all agents, and an aggregator who answers."""
 
     layers: int = 3

@@ -21,11 +21,11 @@ from maci.cases.outcomes import unnamed
 from maci.controller.reading import read_beliefs
 from maci.controller.requests import call_seed
 from maci.controller.state import as_mapping
-from maci.errors import BeliefError, BudgetError
+from maci.errors import BeliefError, BudgetError, is_fatal
 from maci.evidence.span import Span
 from maci.lab.methods.method import Answer, Bench, Step
-from maci.llm.budget import Ledger, Purse, spending
-from maci.llm.usage import Bound, Usage
+from maci.llm.budget import Ledger, spend
+from maci.llm.usage import Usage
 from maci.moderator.belief import Vector
 
 
@@ -153,34 +153,24 @@ class Session:
         """The agent's answer, or ``None`` where it has none: then ``failures`` or ``short`` say why."""
         if self.short is not None or self.fatal is not None:
             return None
-        bound = agent.ceiling(request)
-        bound = bound if isinstance(bound, Bound) else Bound(bound)
-        if (lacking := self._ledger.lacks(bound)) is not None:
-            self.short = f"{agent.name} may need {bound.tokens} tokens, which do not fit ({lacking})"
-            return None
-        self._ledger.reserve(bound)
-        purse = Purse(bound, self._more)
-        self.calls += 1
-        turn: Turn | None = None
+        purse = None
         try:
-            with spending(purse):
-                turn = await agent.turn(request)
+            call = agent.prepare(request)
+            with spend(self._ledger, call.bound) as purse:
+                self.calls += 1
+                turn = await call.make(purse)
             self.failures.pop(agent.name, None)
             return agent, replace(turn, belief={str(name): float(p) for name, p in turn.belief.items()})
         except BudgetError as error:
-            self.short = f"{agent.name}: {error}"
+            self.short = f"{agent.name}: {error}" if purse is not None else f"{agent.name} {error}"
         except Exception as error:  # an agent may fail in its own ways: it sits this one out
             self.failures[agent.name] = f"{type(error).__name__}: {error}"
-            if getattr(error, "fatal", False):
+            if is_fatal(error):
                 self.fatal = error
         finally:
-            used = purse.total() if purse.used else turn.usage if turn is not None else Usage()
-            self._ledger.settle(purse.granted, used)
-            self.usage = self.usage + used
+            if purse is not None:
+                self.usage = self.usage + purse.total()
         return None
-
-    async def _more(self, bound: Bound) -> bool:
-        return self._ledger.reserve(bound)
 
     # --- hearing ------------------------------------------------------------------------------------------------------------
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from maci.cases.case import Case
-from maci.lab.methods.method import Answer, Bench, Step, seat_of
+from maci.lab.methods.method import Answer, Bench, Method, Step, seat_of
 from maci.lab.methods.session import Session
 
 
 @dataclass(frozen=True, slots=True)
-class Single:
+class Single(Method):
     """The opening of one agent, as it is."""
 
     agent: str | int = 0
@@ -35,7 +35,7 @@ class Single:
 
 
 @dataclass(frozen=True, slots=True)
-class Average:
+class Average(Method):
     """Every agent once, nobody hears the others."""
 
     name: str = "average"
@@ -50,7 +50,7 @@ class Average:
 
 
 @dataclass(frozen=True, slots=True)
-class WeightedAverage:
+class WeightedAverage(Method):
     """Every agent once, nobody hears the others."""
 
     name: str = "weighted_average"

@@ -13,12 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from maci.cases.case import Case
-from maci.lab.methods.method import Answer, Bench, redrawn, seat_of
+from maci.lab.methods.method import Answer, Bench, Method, redrawn, seat_of
 from maci.lab.methods.session import Session
 
 
 @dataclass(frozen=True, slots=True)
-class MajorityVote:
+class MajorityVote(Method):
     """N votes."""
 
     n: int = 20
@@ -37,7 +37,7 @@ class MajorityVote:
 
 
 @dataclass(frozen=True, slots=True)
-class SelfConsistency:
+class SelfConsistency(Method):
     """One agent, N times."""
 
     n: int = 20

@@ -26,7 +26,7 @@ from maci.controller.events import Event
 from maci.controller.policies.bandit import Arms, Learned
 from maci.controller.policies.learning import lessons
 from maci.debating.loop import debate
-from maci.errors import BudgetError
+from maci.errors import BudgetError, is_fatal
 from maci.lab.datasets import Item
 from maci.lab.methods.maci import Maci, changed, played, summary
 from maci.lab.methods.method import Answer, Bench, Method
@@ -83,11 +83,11 @@ class Course:
         except BudgetError:
             raise
         except Exception as error:
-            if getattr(error, "fatal", False):
+            if is_fatal(error):
                 raise
             self._given[item.id] = error
             return
-        if answer.out_of_budget and getattr(self._bench.ledger, "reached", None) is not None:
+        if answer.out_of_budget and self._bench.ledger is not None and self._bench.ledger.reached is not None:
             raise BudgetError("the run's budget ended while the schedule was being taught on dev")
         for lesson in lessons(replay(events).state.history, self._config, self._arms):
             self._arms = self._arms.taught(lesson)

@@ -21,16 +21,16 @@ A metric is undefined (nan, n = 0) where no case has it. Intervals come from :mo
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maci.calibration.profile import binned_gaps, equal_width
-from maci.calibration.stats import RESAMPLES, Estimate, Statistic, bootstrap, bootstrap_mean, mean_of, wilson
+from maci.calibration.stats import Estimate, Statistic, mean_of, wilson
 from maci.calibration.stats.sums import Summed
 from maci.calibration.temperature import FLOOR
 from maci.errors import BeliefError, InputError
@@ -252,65 +252,6 @@ def value(metric: str, scored: Sequence[Scored]) -> float:
     return float(_statistic(metric, kept)(np.arange(len(kept))[None])[0]) if kept else math.nan
 
 
-def measure(
-    metric: str,
-    scored: Sequence[Scored],
-    rng: np.random.Generator,
-    *,
-    groups: Sequence[Hashable] | None = None,
-    resamples: int = RESAMPLES,
-    level: float = 0.95,
-) -> Estimate:
-    """The metric of a set with its BCa interval (Efron 1987); Wilson where all cases are right, or all wrong.
-
-    ``n`` counts the cases that have the metric. A case answered under several seeds is one of ``groups``.
-
-    >>> print(measure("acc1", [score({"a": 0.6, "b": 0.4}, "a")] * 10, np.random.default_rng(0)))
-    1 [0.7225, 1], n = 10, Wilson: all equal
-    """
-    keep = np.flatnonzero(_defined(metric, scored)).tolist()
-    kept = [scored[i] for i in keep]
-    by = _of(groups, keep, len(scored))
-    if metric in ("acc1", "acc3"):
-        right = per_case(metric, kept).astype(bool)
-        return bootstrap_mean(right, rng, groups=by, resamples=resamples, level=level)
-    return bootstrap(_statistic(metric, kept), len(kept), rng, groups=by, resamples=resamples, level=level)
-
-
-def compare(
-    metric: str,
-    a: Sequence[Scored],
-    b: Sequence[Scored],
-    rng: np.random.Generator,
-    *,
-    groups: Sequence[Hashable] | None = None,
-    method: Literal["bca", "percentile"] = "percentile",
-    resamples: int = RESAMPLES,
-    level: float = 0.95,
-) -> Estimate:
-    """metric(a) − metric(b) on the cases that have both, with the interval of the paired difference: cases are drawn for both at once.
-
-    Efron & Tibshirani (1993), *An Introduction to the Bootstrap*, 13.3.
-
-    >>> right, wrong = score({"a": 0.6, "b": 0.4}, "a"), score({"a": 0.4, "b": 0.6}, "a")
-    >>> print(compare("acc1", [right] * 3 + [wrong], [wrong, right, wrong, wrong], np.random.default_rng(0)))
-    0.5 [0, 1], n = 4, percentile
-    """
-    if len(a) != len(b):
-        raise InputError(f"a has {len(a)} cases and b {len(b)}: give both methods' answers to the same cases, in order")
-    keep = np.flatnonzero(_defined(metric, a) & _defined(metric, b)).tolist()
-    first, second = _statistic(metric, [a[i] for i in keep]), _statistic(metric, [b[i] for i in keep])
-    return bootstrap(
-        lambda i: first(i) - second(i),
-        len(keep),
-        rng,
-        groups=_of(groups, keep, len(a)),
-        method=method,
-        resamples=resamples,
-        level=level,
-    )
-
-
 def _defined(metric: str, scored: Sequence[Scored]) -> NDArray[np.bool_]:
     values: Vector = per_case("acc1" if metric in ("ece", "ece_adaptive") else metric, scored)
     return ~np.isnan(values)
@@ -320,14 +261,6 @@ def _statistic(metric: str, kept: Sequence[Scored]) -> Statistic:
     if metric in ("ece", "ece_adaptive"):
         return ece_of([s.confidence for s in kept], per_case("acc1", kept), adaptive=metric == "ece_adaptive")
     return mean_of(per_case(metric, kept))
-
-
-def _of(groups: Sequence[Hashable] | None, keep: Sequence[int], n: int) -> list[Hashable] | None:
-    if groups is None:
-        return None
-    if len(groups) != n:
-        raise InputError(f"groups has {len(groups)} entries for {n} rows: name the case of every row")
-    return [groups[i] for i in keep]
 
 
 @dataclass(frozen=True, slots=True)

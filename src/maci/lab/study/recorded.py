@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from maci.agents.agent import Agent
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Argument, Turn
 from maci.cases.case import Case
@@ -20,7 +21,7 @@ from maci.llm.usage import Usage
 from maci.seating.table import Table
 
 
-class RecordedAgent:
+class RecordedAgent(Agent):
     """One model's recorded answers to one case."""
 
     free = True

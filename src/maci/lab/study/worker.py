@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from maci.cases.case import Case
 from maci.config import Budget, Config, unplanned
-from maci.errors import BudgetError, ConfigError, InputError, MissingExtra, said
+from maci.errors import BudgetError, ConfigError, InputError, MissingExtra, is_fatal, said
 from maci.evidence.encode import Encoder, load_encoder
 from maci.lab.datasets import Item, Task, find, load, load_own
 from maci.lab.datasets.files import digest
@@ -27,7 +27,7 @@ from maci.lab.study.rows import Key, Row
 from maci.lab.study.spec import Data
 from maci.lab.study.study import Study, fingerprint
 from maci.lab.study.tables import evidence_of, unread
-from maci.llm.prices import FREE, no_price
+from maci.llm.prices import no_price
 from maci.paths import data_dir
 from maci.seating.models import Models
 from maci.seating.shelf import remembering
@@ -206,7 +206,7 @@ class Worker:
 
     def _bench(self, group: _Group, method: Method) -> Bench:
         """What a method answers with: the group's, or with another encoder where its settings name one."""
-        own = changed(group.bench.config, getattr(method, "settings", {})).evidence.encoder
+        own = changed(group.bench.config, method.settings).evidence.encoder
         if own == group.bench.config.evidence.encoder:
             return group.bench
         if own not in group.panels:
@@ -237,7 +237,7 @@ class Worker:
             self._house = House(cache=cache, options=self.study.panel.models)
             if self.study.spec.budget.usd is not None:  # can only be kept where prices are known
                 for name in self.study.panel.seated:
-                    if getattr(self._house.model(name), "price", FREE) is None:
+                    if self._house.model(name).price is None:
                         raise no_price(name)
         return self._house
 
@@ -295,4 +295,4 @@ class Worker:
 
 def _ends_all(error: Exception) -> bool:
     """Whether no other answer could do better: a wrong key, a full disk, a method that cannot use these agents."""
-    return bool(getattr(error, "fatal", False)) or isinstance(error, ConfigError | MissingExtra)
+    return is_fatal(error) or isinstance(error, ConfigError | MissingExtra)

@@ -25,7 +25,7 @@ from maci.llm.keys import Key
 from maci.llm.local.engine import Counters, Engine, Lease, Plan, lease
 from maci.llm.local.gguf import Source, source_of, training_context
 from maci.llm.local.weights import Progress
-from maci.llm.model import Reply, Request
+from maci.llm.model import Provider, Reply, Request
 from maci.llm.providers import Http, OpenAI
 
 _SYSTEM = Path("/sys")
@@ -92,7 +92,7 @@ def open_local(
     )
 
 
-class LocalProvider:
+class LocalProvider(Provider):
     """A :class:`~maci.llm.model.Provider`; several for the same weights and settings share one process."""
 
     def __init__(
@@ -107,7 +107,7 @@ class LocalProvider:
         offline: bool = False,
         progress: Progress | None = None,
     ) -> None:
-        self.name = f"local/{source.name}"
+        self.name = self.origin = f"local/{source.name}"
         for what, value, least in (("context", context, 256), ("parallel", parallel, 1), ("threads", threads, 1)):
             if value is not None and value < least:
                 raise ConfigError(f"{what} of {self.name} is {value}: it must be at least {least}")
@@ -117,23 +117,13 @@ class LocalProvider:
             )
         self.parallel = parallel or min(4, max(2, cores()))
         """Sequences it works on at once; more calls than that wait for each other."""
-        self.structured = True
         self._source, self._context, self._threads = source, context, threads or cores()
         self._extra, self._offline, self._progress = dict(extra or {}), offline, progress
-        self._weights = source.weights
+        self.identity = {"api": "llama.cpp", "weights": source.weights, "options": self._extra}
+        """The weights and how they are sampled. Not where they are, and not the context: what fits is answered the same."""
         self._http, self._lent = http or Http(total=_PATIENCE), http is not None
         self._lease: Lease | None = None
         self._chat: _Chat | None = None
-
-    @property
-    def origin(self) -> str:
-        """Each model is an origin of its own."""
-        return self.name
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """The weights and how they are sampled. Not where they are, and not the context: what fits is answered the same."""
-        return {"api": "llama.cpp", "weights": self._weights, "options": self._extra}
 
     def __repr__(self) -> str:
         return f"LocalProvider({self.name!r})"

@@ -27,7 +27,7 @@ from pydantic_core import from_json, to_json
 
 from maci.errors import BadRequest, ConfigError, ModelError, UnknownModel
 from maci.llm.keys import SERVICES, Key, host_of, is_loopback, key_help, service_at
-from maci.llm.model import Reply, Request, Schema
+from maci.llm.model import Provider, Reply, Request, Schema
 from maci.llm.providers._errors import Complaint, Peer, interrupted, lost, no_key
 from maci.llm.tokens import PromptBound
 from maci.llm.usage import Usage
@@ -151,7 +151,7 @@ _SHOWN, _PATIENCE = 20, 10.0
 """Names of models in a message, and the seconds they may take."""
 
 
-class Api(ABC):
+class Api(Provider, ABC):
     """One model behind one HTTP API. Subclasses say how a request is written and a reply is read."""
 
     API: ClassVar[str]
@@ -183,8 +183,10 @@ class Api(ABC):
         self.model, self.provider, self.options = model, provider or self.PROVIDER, dict(options or {})
         self._http, self._lent = http or Http(), http is not None
         self._peer, self._lacks_key = self._meet(base_url, key)
+        self.name, self.origin = self._peer.name, self._peer.host
+        self.identity = {"api": self.API, "address": self._peer.base_url, "model": model, "options": self.options}
         self._way, self._without = 0, frozenset[str]()
-        self._adapted: dict[int, tuple[Schema, str, dict[str, Any]]] = {}
+        self._adapted: dict[tuple[str, str], dict[str, Any]] = {}
 
     def _meet(self, base_url: str | None, key: Key | None) -> tuple[Peer, bool]:
         """Who serves the model, and whether a key is missing."""
@@ -200,21 +202,6 @@ class Api(ABC):
         host, step = host_of(address), key_help(self.provider, base_url)
         peer = Peer(name=name, host=host, base_url=address, key=key, key_help=step)
         return peer, key is None and service is not None and bool(service.variables)
-
-    @property
-    def name(self) -> str:
-        """``provider/model``."""
-        return self._peer.name
-
-    @property
-    def origin(self) -> str:
-        """Host and port."""
-        return self._peer.host
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """What tells this model from others in the response cache."""
-        return {"api": self.API, "address": self._peer.base_url, "model": self.model, "options": self.options}
 
     @property
     def structured(self) -> bool:
@@ -314,15 +301,13 @@ class Api(ABC):
         return False
 
     def _as(self, way: str, schema: Schema, adapt: Callable[[Mapping[str, Any]], dict[str, Any]]) -> dict[str, Any]:
-        """A schema as this API takes it, worked out once for each object."""
-        known = self._adapted.get(id(schema))
-        if known is not None and known[0] is schema and known[1] == way:
-            return known[2]
-        if len(self._adapted) >= 64:
-            self._adapted.clear()
-        adapted = adapt(schema.json)
-        self._adapted[id(schema)] = (schema, way, adapted)  # keeps the schema alive, so that its id stays its own
-        return adapted
+        """A schema as this API takes it, worked out once."""
+        key = way, schema.text
+        if key not in self._adapted:
+            if len(self._adapted) >= 64:
+                self._adapted.clear()
+            self._adapted[key] = adapt(schema.json)
+        return self._adapted[key]
 
     def _usage(self, request: Request, prompt: Any, cached: Any, generated: Any) -> Usage:
         """What the server counted; where it did not, the most it can have been."""

@@ -171,7 +171,7 @@ def _dial_form(id: str, story: Story, visit: Visit) -> Markup:
     dials = next((item.dials for item in reversed(story.rounds) if item.dials is not None), None)
     rows = []
     for name, label, low, high in _DIALS:
-        now = getattr(dials, name, 0.5)
+        now = 0.5 if dials is None else getattr(dials, name)
         tick = el("input", type="checkbox", name=f"{name}_on", value="yes", id=f"{name}-on")
         rows.append(
             el(

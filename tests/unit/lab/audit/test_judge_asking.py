@@ -9,17 +9,18 @@ from dataclasses import replace
 import pytest
 
 from maci.agents.judges.crit import CritScore
+from maci.agents.judges.judge import Judge
 from maci.agents.judges.llm import LlmJudge
 from maci.errors import InputError, WrongKey
 from maci.lab.audit.judges.asking import Ask, ask_all
 from maci.lab.audit.judges.audit import Plan, audit
-from maci.lab.audit.judges.fake import PlantedJudge, arguments
 from maci.lab.audit.judges.probes import again, padded, signed, turned
 from maci.llm.budget import Ledger
 from maci.llm.cache import ResponseCache
 from maci.llm.client import Client
 from maci.llm.fake import FakeModel, FakeProvider
 from maci.llm.usage import Usage
+from planted_judges import PlantedJudge, arguments
 
 
 def graded(request):
@@ -76,7 +77,7 @@ def test_a_wrong_key_ends_the_audit_at_once():
 
 
 def test_a_broken_judge_abstains_with_its_reason():
-    class Broken:
+    class Broken(Judge):
         name, family = "broken", "x"
 
         def ceiling(self, request):
@@ -94,7 +95,7 @@ def test_a_broken_judge_abstains_with_its_reason():
 def test_judges_with_a_memory_are_asked_one_after_the_other_and_backwards():
     asked = []
 
-    class Listening:
+    class Listening(Judge):
         name, family = "listening", "x"
 
         def ceiling(self, request):

@@ -8,9 +8,9 @@ import pytest
 
 from maci.agents.judges.crit import JudgeAbstained
 from maci.lab.audit.judges.audit import Plan, audit
-from maci.lab.audit.judges.fake import FAULTS, PlantedJudge, arguments
 from maci.lab.audit.judges.swaps import pairs_of, presented_both_ways
 from maci.llm.usage import Usage
+from planted_judges import FAULTS, PlantedJudge, arguments
 
 CHECK = {
     "position": "position",

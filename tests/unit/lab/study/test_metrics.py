@@ -13,7 +13,8 @@ from maci.calibration.profile import ece
 from maci.calibration.stats import wilson
 from maci.calibration.temperature import FLOOR
 from maci.errors import BeliefError, InputError
-from maci.lab.study.metrics import BINS, METRICS, compare, ece_of, measure, per_case, reliability, score, value
+from maci.lab.study.metrics import BINS, METRICS, ece_of, per_case, reliability, score, value
+from maci.lab.study.report.estimates import ALIKE, Estimates
 from maci.lab.study.report.strata import agreement, strata
 
 LABELS = ("a", "b", "c", "d", "e")
@@ -90,6 +91,7 @@ def test_what_is_not_a_belief_is_refused():
         score({"a": 1.5, "b": -0.5}, "a")
 
 
+FEW = Estimates(resamples=100)
 SCALE = {"-2": -2.0, "-1": -1.0, "0": 0.0, "1": 1.0, "2": 2.0}
 
 
@@ -182,15 +184,15 @@ def test_equal_confidences_share_a_bin():
 @pytest.mark.parametrize("metric", METRICS)
 def test_the_metric_of_nothing_is_undefined(metric):
     assert math.isnan(value(metric, []))
-    for found in (measure(metric, [], rng()), compare(metric, [], [], rng())):
+    for found in (FEW.metric(metric, [], []), FEW.difference(metric, [], [], [])):
         assert math.isnan(found.value) and math.isnan(found.low) and math.isnan(found.high) and found.n == 0
 
 
 def test_cases_without_the_metric_are_not_counted():
     mixed = [score({"a": 0.6, "b": 0.4}, "a"), score({"a": 0.6, "b": 0.4}, None), score({"a": 0.6, "b": 0.4}, "b")]
-    found = measure("acc1", mixed, rng())
+    found = FEW.metric("acc1", mixed, range(3))
     assert (found.value, found.n) == (0.5, 2)
-    assert math.isnan(value("mad", mixed)) and measure("mad", mixed, rng()).n == 0
+    assert math.isnan(value("mad", mixed)) and FEW.metric("mad", mixed, range(3)).n == 0
 
 
 def test_distance_from_a_rater_is_a_metric():
@@ -207,41 +209,38 @@ def test_an_unknown_metric_is_refused(of, scored):
 
 @pytest.mark.parametrize("metric", ["acc1", "mrr", "ece", "ece_adaptive", "brier"])
 def test_an_interval_holds_its_value_and_is_repeatable(metric, scored):
-    found = measure(metric, scored, rng(), resamples=2000)
+    found = Estimates(resamples=2000).metric(metric, scored, range(300))
     assert found.value == pytest.approx(value(metric, scored))
     assert found.low < found.value < found.high and found.n == 300 and found.how == "BCa"
-    assert measure(metric, scored, rng(), resamples=2000) == found
-    assert measure(metric, scored, np.random.default_rng(5), resamples=2000) != found
+    assert Estimates(resamples=2000).metric(metric, scored, range(300)) == found
+    assert Estimates(seed=5, resamples=2000).metric(metric, scored, range(300)) != found
 
 
 def test_accuracy_without_a_miss_has_the_wilson_interval():
-    found = measure("acc1", [score({"a": 1.0}, "a")] * 20, rng())
+    found = FEW.metric("acc1", [score({"a": 1.0}, "a")] * 20, range(20))
     assert (found.low, found.high) == (wilson(20, 20).low, 1.0)
 
 
 def test_seeds_of_one_case_widen_the_interval(scored):
     thrice = [s for s in scored[:100] for _ in range(3)]
     cases = [i for i in range(100) for _ in range(3)]
-    apart, together = measure("brier", thrice, rng()), measure("brier", thrice, rng(), groups=cases)
+    apart, together = (Estimates().metric("brier", thrice, by) for by in (range(300), cases))
     # three copies of a case: √3 too narrow if taken for three cases
     assert (together.high - together.low) / (apart.high - apart.low) == pytest.approx(math.sqrt(3), rel=0.05)
     assert together.how == "BCa, 100 clusters"
     flat = [score({"a": 0.5, "b": 0.5}, "a")] * 300
-    apart, together = compare("brier", thrice, flat, rng()), compare("brier", thrice, flat, rng(), groups=cases)
+    apart, together = (Estimates().difference("brier", thrice, flat, by) for by in (range(300), cases))
     assert (together.high - together.low) / (apart.high - apart.low) == pytest.approx(math.sqrt(3), rel=0.05)
-    with pytest.raises(InputError, match="groups has 2 entries for 300 rows"):
-        measure("brier", thrice, rng(), groups=["a", "b"])
 
 
 def test_a_comparison_is_paired(scored):
     worse = [score({"a": 0.5, "b": 0.5}, "a")] * 10
     better = [score({"a": 0.5 + 0.01 * k, "b": 0.5 - 0.01 * k}, "a") for k in range(1, 11)]
-    found = compare("nll", better, worse, rng())
+    found = FEW.difference("nll", better, worse, range(10))
     assert found.value == pytest.approx(value("nll", better) - value("nll", worse)) and found.high < 0
-    same = compare("ece", scored, scored, rng(), resamples=100)
-    assert (same.value, same.low, same.high) == (0, 0, 0)  # unpaired resamples would differ
-    with pytest.raises(InputError, match="a has 10 cases and b 300"):
-        compare("nll", worse, scored, rng())
+    for metric in ("ece", "ece_adaptive"):
+        same = FEW.difference(metric, scored, scored, range(300))
+        assert same.value == 0 and same.how == ALIKE  # unpaired resamples would differ
 
 
 def test_the_bars_of_a_reliability_diagram_add_up_to_the_calibration_error(scored):

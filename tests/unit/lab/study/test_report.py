@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from maci.calibration.stats import bootstrap
 from maci.calibration.temperature import Softening
 from maci.errors import CheckFailed, InputError
 from maci.lab.study.learning import Lesson
-from maci.lab.study.metrics import measure
+from maci.lab.study.metrics import ece_of
 from maci.lab.study.report import Settings, build_report
 from maci.lab.study.report.arena import arenas, scored
 from maci.lab.study.report.compare import adjusted, compare_all, in_words
@@ -568,7 +569,9 @@ def calibrated() -> list[Row]:
 
 
 def test_an_interval_of_the_calibration_error_has_its_value_in_it():
-    drawn = measure("ece", [scored(r, Softening()) for r in calibrated()], np.random.default_rng(0), resamples=200)
+    own = [scored(r, Softening()) for r in calibrated()]
+    error = ece_of([s.confidence for s in own], [s.correct is True for s in own])
+    drawn = bootstrap(error, len(own), np.random.default_rng(0), resamples=200)
     assert drawn.value == pytest.approx(0, abs=1e-12)
     assert drawn.low > 1e-6  # so it would be shown without its value
     report = build_report(study(calibrated() + answers("average", "+-"), ["maci", "average"]), FAST)

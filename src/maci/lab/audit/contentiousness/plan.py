@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from maci.agents.contentiousness import Words
 from maci.cases.case import Case, builtin_cases, load_case
@@ -94,18 +95,18 @@ class Plan:
         """Most tokens of one debate."""
         return None if self.tokens is None else self.tokens // len(self.sittings)
 
-    def settings(self, sitting: Sitting) -> tuple[str, ...]:
-        """What is set for one debate, as ``--set`` takes it."""
-        ceiling = () if self.share is None else (f"budget.tokens={self.share}",)
-        return (
-            "dials.schedule=fixed",
-            f"dials.cl_fixed={sitting.level:g}",
-            f"stop.min_rounds={self.rounds}",
-            f"stop.max_rounds={self.rounds}",
-            "dispersion.gate=off",
-            f"agents.tone={sitting.words}",
-            *ceiling,
-        )
+    def settings(self, sitting: Sitting) -> dict[str, Any]:
+        """What is set for one debate, by full keys."""
+        ceiling = {} if self.share is None else {"budget.tokens": self.share}
+        return {
+            "dials.schedule": "fixed",
+            "dials.cl_fixed": sitting.level,
+            "stop.min_rounds": self.rounds,
+            "stop.max_rounds": self.rounds,
+            "dispersion.gate": "off",
+            "agents.tone": sitting.words,
+            **ceiling,
+        }
 
 
 def topics_of(names: Sequence[str]) -> dict[str, Case]:

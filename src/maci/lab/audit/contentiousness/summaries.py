@@ -93,7 +93,7 @@ async def _own(model: Model, turns: Sequence[Spoken], seed: int, max_tokens: int
     request = _request(
         _OWN.render(turns=shown), Schema("manner", _object(dict.fromkeys(PARTS, _TEXT))), seed, max_tokens
     )
-    answer = await ask(model, request, lambda data: _texts(data, PARTS))
+    answer = await ask(model, request, lambda data: _texts(data, PARTS)).within()
     return "\n".join(f"{part}: {text}" for part, text in answer.value.items())
 
 
@@ -119,7 +119,7 @@ async def _aggregated(
         return found
 
     request = _request(prompt, schema, seed, max_tokens * max(1, len(sets)))
-    return (await ask(model, request, read)).value
+    return (await ask(model, request, read).within()).value
 
 
 _TEXT: dict[str, Any] = {"type": "string", "maxLength": 240}

@@ -9,16 +9,17 @@ arguments at once. Any other is asked one after the other, batch by batch: only 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from maci.agents.judges.crit import CritScore, Judge, JudgeAbstained, ScoreRequest
+from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
+from maci.agents.judges.judge import Judge
 from maci.config import Config, load
-from maci.errors import BudgetError, ConfigError, EvidenceError
+from maci.errors import BudgetError, ConfigError, EvidenceError, is_fatal
 from maci.lab.audit.judges.items import Batch
-from maci.llm.budget import Ledger, Purse, spending
-from maci.llm.prices import FREE, no_price
-from maci.llm.usage import Bound, Usage
+from maci.llm.budget import Ledger, spend
+from maci.llm.prices import no_price
+from maci.llm.usage import Usage
 from maci.seating import choose
 from maci.seating.models import Models, open_judge
 from maci.seating.seating import Choice
@@ -54,7 +55,7 @@ def settle(choice: Choice) -> Bench:
     if not judges:
         raise ConfigError("--judges none: there is nobody to audit; name models, or `reader`")
     _, named = names((), judges)
-    config = load(choice.profile, file=choice.config, sets=list(choice.sets), base=dict(spec.settings))
+    config = load(choice.profile, file=choice.config, sets=choice.sets, given=choice.given, base=spec.settings)
     return Bench(PanelSpec(name=spec.name, judges=named, models=spec.models), config)
 
 
@@ -67,7 +68,7 @@ def bench_of(bench: Bench, models: Models | None) -> Callable[[Batch], Sequence[
     }
     if bench.config.budget.usd is not None and models is not None:
         for name in bench.spec.seated:
-            if getattr(models.model(name), "price", FREE) is None:
+            if models.model(name).price is None:
                 raise no_price(name)
 
     def seats(batch: Batch) -> Sequence[Judge]:
@@ -120,11 +121,6 @@ class Asked:
     """What did not fit the ceiling, once something did not."""
 
 
-def is_stateless(judge: Judge) -> bool:
-    """Whether a judge's calls know nothing of each other."""
-    return bool(getattr(judge, "stateless", False))
-
-
 async def ask_all(asks: Sequence[Ask], ledger: Ledger, told: Callable[[Asked], object] = lambda asked: None) -> Asked:
     """Put every question, in order of importance; raises what no further call can mend, such as a wrong key."""
     asked = Asked()
@@ -133,35 +129,31 @@ async def ask_all(asks: Sequence[Ask], ledger: Ledger, told: Callable[[Asked], o
 
     async def one(number: int, ask: Ask) -> None:
         nonlocal out
-        bound = ask.seat.ceiling(ask.request)
-        bound = bound if isinstance(bound, Bound) else Bound(bound)
+        call = ask.seat.prepare(ask.request)
         async with room:
-            while not asked.short and not ledger.reserve(bound):
+            while not asked.short and ledger.lacks(call.bound) is not None:
                 if out == 0:
-                    asked.short = f"{ask.seat.name} may need {bound.tokens:,} tokens more, {max(0, ledger.left.tokens):,} are left"
+                    asked.short = f"{ask.seat.name} {ledger.refusal(call.bound)}"
                     break
                 await room.wait()
             if asked.short:
                 room.notify_all()
                 return
+            purse = spend(ledger, call.bound)
             out += 1
-        purse, usage = Purse(bound, _more(ledger)), Usage()
         try:
-            with spending(purse):
-                score, usage = await ask.seat.score(ask.request)
-            asked.answers[number] = Answer(score)
+            with purse:
+                asked.answers[number] = Answer(await call.make(purse))
         except BudgetError as error:
             asked.short = str(error)
         except JudgeAbstained as error:
             asked.answers[number] = Answer(None, str(error) or "it abstained")
         except Exception as error:
-            if getattr(error, "fatal", False):
+            if is_fatal(error):
                 raise
             asked.answers[number] = Answer(None, f"{type(error).__name__}: {error}")
         finally:
-            spent = purse.total() if purse.used else usage
-            ledger.settle(purse.granted, spent)
-            asked.usage = asked.usage + spent
+            asked.usage = asked.usage + purse.total()
             async with room:
                 out -= 1
                 room.notify_all()
@@ -177,7 +169,7 @@ async def ask_all(asks: Sequence[Ask], ledger: Ledger, told: Callable[[Asked], o
     for judge in dict.fromkeys(ask.judge for ask in asks):
         own = [(number, ask) for number, ask in enumerate(asks) if ask.judge == judge]
         waiting = iter(own)
-        lanes += [waiting] * (AT_ONCE if is_stateless(own[0][1].seat) else 1)
+        lanes += [waiting] * (AT_ONCE if own[0][1].seat.stateless else 1)
     try:
         async with asyncio.TaskGroup() as group:
             for waiting in lanes:
@@ -188,10 +180,3 @@ async def ask_all(asks: Sequence[Ask], ledger: Ledger, told: Callable[[Asked], o
             first = first.exceptions[0]
         raise first from None
     return asked
-
-
-def _more(ledger: Ledger) -> Callable[[Bound], Awaitable[bool]]:
-    async def more(bound: Bound) -> bool:
-        return ledger.reserve(bound)
-
-    return more

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci import __version__
-from maci.agents.judges.crit import Judge
+from maci.agents.judges.judge import Judge
 from maci.agents.judges.panel import shuffled
 from maci.calibration.stats import RESAMPLES
 from maci.calibration.stats.estimate import Estimate
@@ -18,7 +18,7 @@ from maci.calibration.stats.sampling import Sampling, share
 from maci.controller.inputs import Seat
 from maci.errors import InputError
 from maci.lab.audit.judges import agreement, bias
-from maci.lab.audit.judges.asking import Ask, Asked, ask_all, is_stateless
+from maci.lab.audit.judges.asking import Ask, Asked, ask_all
 from maci.lab.audit.judges.findings import Finding, Level, findings, verdict
 from maci.lab.audit.judges.items import Batch, Item
 from maci.lab.audit.judges.probes import PROBES, Ratings, Subject, again, panel_mean
@@ -130,7 +130,7 @@ def planned(
         by_id = {item.id: item for item in batch.items}
         for j, judge in enumerate(judges):
             order = shuffled(list(by_id), seed=plan.seed, round=0, slot=judge.name)
-            in_turn = not is_stateless(judge)
+            in_turn = not judge.stateless
             for turn, identity in enumerate(order):
                 item, i = by_id[identity], number[identity]
                 plain.append(Ask(judge=j, item=i, probe="plain", seat=judge, request=item.request))

@@ -13,6 +13,7 @@ from maci.calibration.stats.estimate import estimate
 from maci.lab.study.metrics import Scored, per_case
 from maci.lab.study.report.arena import USUAL, Arena, Entrant, Place
 from maci.lab.study.report.estimates import Estimates
+from maci.render.numbers import signed
 from maci.render.report import Cell, number, show, show_value
 
 FEW = 30
@@ -222,7 +223,7 @@ def _scores(c: Comparison, few: str) -> str:
     """Both accuracies, their difference, and what it cost."""
     digits = 0 if c.half >= 0.02 else 1  # tables have more
     theirs, ours, size = (f"{100 * x:.{digits}f}" for x in (c.theirs, c.ours, abs(c.accuracy.value)))
-    low, high = (_signed(100 * x, digits) for x in (c.accuracy.low, c.accuracy.high))
+    low, high = (signed(100 * x, digits) for x in (c.accuracy.low, c.accuracy.high))
     gap = f"a difference of {size} points [{low}, {high}]"
     open_ = c.verdict == "cannot be told from"
     said = f"{gap} could be chance.{_half_shown(c)}" if open_ else f"{gap}, {_p(c.p)}.{few}"
@@ -234,16 +235,6 @@ def _scores(c: Comparison, few: str) -> str:
         else f" {c.reference} used {'as many' if 0.995 <= c.tokens < 1.005 else f'{_times(c.tokens)} the'} tokens."
     )
     return f"{c.other} scored {theirs} %, {c.reference} {ours} %; {said}{cost}"
-
-
-def _signed(value: float, digits: int) -> str:
-    """With its sign, which a zero has none of.
-
-    >>> _signed(2.5, 1), _signed(-2.0, 0), _signed(-0.01, 1)
-    ('+2.5', '−2', '0.0')
-    """
-    written = f"{value:+.{digits}f}".replace("-", "−")
-    return written if float(f"{value:.{digits}f}") else written[1:]
 
 
 def _times(ratio: float) -> str:

@@ -11,10 +11,10 @@ from typing import Literal
 import numpy as np
 
 from maci.calibration.profile import equal_width
-from maci.calibration.stats import RESAMPLES, Draws, Estimate, Summed, bootstrap_mean, bootstrap_sums, wilson
+from maci.calibration.stats import RESAMPLES, Draws, Estimate, bootstrap, bootstrap_mean, bootstrap_sums, wilson
 from maci.calibration.stats.estimate import numbered, undefined
 from maci.calibration.stats.sums import bootstrap_all, ratio_sums
-from maci.lab.study.metrics import BINS, Scored, compare, ece_sums, measure, per_case
+from maci.lab.study.metrics import BINS, Scored, ece_of, ece_sums, per_case
 from maci.moderator.belief import Vector
 from maci.render.charts import Point
 
@@ -145,12 +145,8 @@ class Estimates:
 
     def metric(self, metric: str, scored: Sequence[Scored], cases: Sequence[Hashable]) -> Estimate:
         """A metric of :mod:`maci.lab.study.metrics`."""
-        if metric == "ece":
-            known = [i for i, s in enumerate(scored) if s.correct is not None]
-            (found,), rows = _errors([[scored[i] for i in known]], [cases[i] for i in known])
-            return covering(bootstrap_sums(found, self.draws, rows=rows))
-        if metric == "ece_adaptive":
-            return covering(measure(metric, scored, self.rng(), groups=cases, resamples=self.resamples))
+        if metric in ("ece", "ece_adaptive"):
+            return covering(self._error(metric, [scored], cases))
         values = per_case(metric, scored)
         if metric in ("acc1", "acc3"):
             return self.share(values, cases)
@@ -158,16 +154,29 @@ class Estimates:
 
     def difference(self, metric: str, a: Sequence[Scored], b: Sequence[Scored], cases: Sequence[Hashable]) -> Estimate:
         """metric(a) − metric(b) over the same answers, drawn together; percentile. Never without width: see :func:`bounded`."""
-        if metric == "ece":
-            known = [i for i, (x, y) in enumerate(zip(a, b, strict=True)) if None not in (x.correct, y.correct)]
-            (first, second), rows = _errors([[s[i] for i in known] for s in (a, b)], [cases[i] for i in known])
-            found = covering(bootstrap_sums(first.less(second), self.draws, rows=rows, method="percentile"))
-        elif metric == "ece_adaptive":
-            found = covering(compare(metric, a, b, self.rng(), groups=cases, resamples=self.resamples))
+        if metric in ("ece", "ece_adaptive"):
+            found = covering(self._error(metric, [a, b], cases))
         else:
             found = self.mean_difference(per_case(metric, a) - per_case(metric, b), cases)
         reach = _REACH.get(metric)
         return found if reach is None else bounded(found, len(set(cases)), reach)
+
+    def _error(self, metric: str, of: Sequence[Sequence[Scored]], cases: Sequence[Hashable]) -> Estimate:
+        """A calibration error, or the difference of two, over the answers whose truth is known to all."""
+        known = [i for i in range(len(cases)) if all(some[i].correct is not None for some in of)]
+        by, place_size = [cases[i] for i in known], numbered([cases[i] for i in known])
+        pairs = [
+            (np.array([some[i].confidence for i in known]), np.array([float(some[i].correct is True) for i in known]))
+            for some in of
+        ]
+        if metric == "ece":
+            first, *rest = (ece_sums(*pair, *place_size) for pair in pairs)
+            whole = first.less(rest[0]) if rest else first
+            return bootstrap_sums(whole, self.draws, rows=len(known), method="percentile" if rest else "bca")
+        one, *other = (ece_of(*pair, adaptive=True) for pair in pairs)
+        found = (lambda i: one(i) - other[0](i)) if other else one
+        method: Literal["bca", "percentile"] = "percentile" if other else "bca"
+        return bootstrap(found, len(known), self.rng(), groups=by, method=method, resamples=self.resamples)
 
     def mean_difference(self, d: Vector, cases: Sequence[Hashable]) -> Estimate:
         """The mean of paired differences, percentile; undefined ones are left out."""
@@ -192,15 +201,3 @@ class Estimates:
         drawn = np.abs((confidence - right) @ inside).sum(axis=1) / len(known)
         low, high = np.quantile(drawn, [0.025, 0.975]).tolist()
         return Estimate(float(drawn.mean()), low, high, len(known), "consistency resampling")
-
-
-def _errors(of: Sequence[Sequence[Scored]], cases: Sequence[Hashable]) -> tuple[list[Summed], int]:
-    """The calibration errors of several methods' answers to the same cases, and how many answers each has."""
-    place, size = numbered(cases)
-    found = [
-        ece_sums(
-            np.array([s.confidence for s in some]), np.array([float(s.correct is True) for s in some]), place, size
-        )
-        for some in of
-    ]
-    return found, len(place)

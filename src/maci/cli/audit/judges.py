@@ -19,6 +19,9 @@ import typer
 
 from maci import __version__
 from maci.calibration.stats.estimate import as_json
+from maci.cli.audit import JudgeQuestions, JudgeReport
+from maci.cli.files import make_folder, writing
+from maci.cli.options import OutputOptions
 from maci.cli.progress import Progress
 from maci.config import Budget
 from maci.controller.inputs import Seat
@@ -53,38 +56,22 @@ _ALONE = "Language models are asked each argument in a call of its own: a batch 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class JudgeAudit:
     """What was asked for."""
 
     choice: Choice
-    arguments: Sequence[Path] = ()
-    n: int = 150
-    probes: str = "all"
-    probed: int = 50
-    repeats: int = 2
-    resamples: int = 10_000
-    out: Path = Path("maci-audit/judges")
-    export: Path | None = None
-    people: Path | None = None
-    """--import."""
-    against: str | None = None
-    """--human."""
-    data: Path | None = None
-    per_topic: int = 0
-    dry_run: bool = False
-    strict: bool = False
-    json: bool = False
-    plain: bool = False
-    quiet: bool = False
+    asked: JudgeQuestions
+    report: JudgeReport
+    output: OutputOptions
 
 
-def run(options: Options) -> None:
+def run(options: JudgeAudit) -> None:
     """Audit; exits 0 once run, 1 with --strict where the verdict is bad."""
     _check(options)
     bench = settle(options.choice)
-    screen = Progress(plain=options.plain, silent=options.json or options.quiet)
+    screen = Progress(plain=options.output.plain, silent=options.output.silent)
     try:
-        if options.against is not None:
+        if options.asked.human is not None:
             _compare(options, bench, screen)
         else:
             _audit(options, bench, screen)
@@ -98,57 +85,58 @@ def run(options: Options) -> None:
         screen.close()
 
 
-def _check(options: Options) -> None:
-    if options.against is not None and options.against not in convarg.SETS:
-        raise InputError(f"--human {options.against}: the sets with people's choices are {', '.join(convarg.SETS)}")
-    if options.against is not None and (options.arguments or options.export or options.people):
+def _check(options: JudgeAudit) -> None:
+    if options.asked.human is not None and options.asked.human not in convarg.SETS:
+        raise InputError(f"--human {options.asked.human}: the sets with people's choices are {', '.join(convarg.SETS)}")
+    if options.asked.human is not None and (options.asked.arguments or options.asked.export or options.asked.import_):
         raise InputError("--human brings its own arguments: leave out --arguments, --export and --import")
-    if options.people is not None and not options.people.is_file():
-        raise InputError(f"--import {options.people}: there is no such file")
+    if options.asked.import_ is not None and not options.asked.import_.is_file():
+        raise InputError(f"--import {options.asked.import_}: there is no such file")
     _probes(options)
 
 
-def _probes(options: Options) -> tuple[str, ...]:
-    if options.probes == "all":
+def _probes(options: JudgeAudit) -> tuple[str, ...]:
+    if options.asked.probes == "all":
         return tuple(PROBES)
-    chosen = tuple(name.strip() for name in options.probes.split(",") if name.strip() and name.strip() != "none")
+    chosen = tuple(name.strip() for name in options.asked.probes.split(",") if name.strip() and name.strip() != "none")
     if unknown := [name for name in chosen if name not in PROBES]:
         raise InputError(f"--probes {unknown[0]}: choose from {', '.join(PROBES)}, `all` or `none`")
     return chosen
 
 
-def _batches(options: Options, bench: Bench, screen: Progress) -> list[Batch]:
+def _batches(options: JudgeAudit, bench: Bench, screen: Progress) -> list[Batch]:
     encoder = load_encoder(bench.config.evidence.encoder, offline=options.choice.offline)
-    if options.arguments:
-        found = gather(options.arguments, encoder)
+    if options.asked.arguments:
+        found = gather(options.asked.arguments, encoder)
     else:
-        debates = max(2, math.ceil(options.n / 3))
+        debates = max(2, math.ceil(options.asked.n / 3))
         what = "debates of the readers"
         found = builtin(debates, encoder, seed=options.choice.seed, told=lambda done, of: screen.at(what, done, of))
-    return draw(found, options.n, options.choice.seed)
+    return draw(found, options.asked.n, options.choice.seed)
 
 
-def _ledger(options: Options, bench: Bench) -> Ledger:
+def _ledger(options: JudgeAudit, bench: Bench) -> Ledger:
     """The ceilings of the whole audit: those given, and for language models never none."""
     budget = bench.config.budget
-    given = budget.tokens != Budget().tokens or any("tokens=" in entry for entry in options.choice.sets)
+    named = "budget.tokens" in options.choice.given or any("tokens=" in entry for entry in options.choice.sets)
+    given = named or budget.tokens != Budget().tokens
     tokens = budget.tokens if given else CEILING if bench.paid else None
     return Ledger(tokens, budget.usd)
 
 
-def _audit(options: Options, bench: Bench, screen: Progress) -> None:
+def _audit(options: JudgeAudit, bench: Bench, screen: Progress) -> None:
     plan = Plan(
-        probes=_probes(options), probed=options.probed, repeats=options.repeats, seed=options.choice.seed,
-        resamples=options.resamples,
+        probes=_probes(options), probed=options.asked.probed, repeats=options.asked.repeats, seed=options.choice.seed,
+        resamples=options.report.resamples,
     )  # fmt: skip
     batches = _batches(options, bench, screen)
     items = [item for batch in batches for item in batch.items]
-    if options.export is not None:
-        human.exported(items, options.export)
+    if options.asked.export is not None:
+        human.exported(items, options.asked.export)
         filled = "fill in `score`: any numbers, one scale for all, more is better; then --import it"
-        screen.say(f"{plural(len(items), 'argument')} for people, blind: {options.export} ({filled})")
-    people = None if options.people is None else human.imported(options.people, items)
-    _folder(options.out)
+        screen.say(f"{plural(len(items), 'argument')} for people, blind: {options.asked.export} ({filled})")
+    people = None if options.asked.import_ is None else human.imported(options.asked.import_, items)
+    make_folder(options.report.out)
     notes = []
     if any(is_reader(seat.model) for seat in bench.judges):
         notes.append(_READERS)
@@ -160,7 +148,7 @@ def _audit(options: Options, bench: Bench, screen: Progress) -> None:
         house = open_house(bench.spec, options.choice) if bench.paid else None
         try:
             seats = _seats(bench, house, options)
-            if options.dry_run:
+            if options.report.dry_run:
                 _estimate(batches, seats, plan, ledger, options)
                 return None
             told = _telling(screen, "scores")
@@ -184,25 +172,19 @@ def _telling(screen: Progress, what: str) -> Any:
     return told
 
 
-def _seats(bench: Bench, house: House | None, options: Options) -> Any:
-    if house is not None and not options.dry_run:
-        from maci.cli.models import fetch
-
-        def get(name: str) -> None:
-            fetch(name, offline=options.choice.offline, quiet=options.json or options.quiet)
-
-        check_models(bench.spec, house, get)
+def _seats(bench: Bench, house: House | None, options: JudgeAudit) -> Any:
+    if house is not None and not options.report.dry_run:
+        check_models(bench.spec, house, options.choice.fetch)
     return bench_of(bench, house)
 
 
-def _estimate(batches: Sequence[Batch], seats: Any, plan: Plan, ledger: Ledger, options: Options) -> None:
+def _estimate(batches: Sequence[Batch], seats: Any, plan: Plan, ledger: Ledger, options: JudgeAudit) -> None:
     """The most it can cost, and nothing sent."""
     asks, _, _ = planned(batches, seats, plan)
     most = Bound()
     for ask in asks:
-        bound = ask.seat.ceiling(ask.request)
-        most = most.plus(bound if isinstance(bound, Bound) else Bound(bound))
-    if options.json:
+        most = most.plus(ask.seat.prepare(ask.request).bound)
+    if options.output.json:
         found = {
             "calls": len(asks),
             "tokens_at_most": most.tokens,
@@ -216,7 +198,7 @@ def _estimate(batches: Sequence[Batch], seats: Any, plan: Plan, ledger: Ledger, 
     typer.echo(f"{len(asks):,} scores, at most {most.tokens:,} tokens{price}; {ceiling}. Nothing was sent.")
 
 
-def _finish(done: Done, people: Any, options: Options) -> None:
+def _finish(done: Done, people: Any, options: JudgeAudit) -> None:
     found = done.audit
     judges = [Seat(f.name, f.family) for f in found.judges]
     place = np.full((len(judges), len(done.items)), np.nan)
@@ -239,15 +221,17 @@ def _finish(done: Done, people: Any, options: Options) -> None:
         "audit.md": to_markdown(made),
         "audit.json": jsonlib.dumps(_as_json(found, agreements), ensure_ascii=False, indent=1) + "\n",
     }
-    _write(options.out, files)
-    _scores(options.out / "scores.csv", done)
-    if options.json:
-        typer.echo(jsonlib.dumps({**_as_json(found, agreements), "out": str(options.out)}, ensure_ascii=False))
+    _write(options.report.out, files)
+    _scores(options.report.out / "scores.csv", done)
+    if options.output.json:
+        typer.echo(jsonlib.dumps({**_as_json(found, agreements), "out": str(options.report.out)}, ensure_ascii=False))
     else:
-        if not options.quiet:
-            typer.echo(on_screen(report.build_report(found, ratings.plain, extra, full=False), plain=options.plain))
-        typer.echo(f"{found.verdict}; written: {options.out / 'audit.html'}, audit.md, audit.json, scores.csv")
-    if options.strict and found.verdict == "bad":
+        if not options.output.quiet:
+            typer.echo(
+                on_screen(report.build_report(found, ratings.plain, extra, full=False), plain=options.output.plain)
+            )
+        typer.echo(f"{found.verdict}; written: {options.report.out / 'audit.html'}, audit.md, audit.json, scores.csv")
+    if options.report.strict and found.verdict == "bad":
         bad = [f"{f.judge or 'panel'}: {f.check}" for f in found.findings if f.level == "bad"]
         raise CheckFailed(
             f"{plural(len(bad), 'check')} of the judges {'fails' if len(bad) == 1 else 'fail'}: {', '.join(bad)}"
@@ -258,15 +242,15 @@ def _as_json(found: Any, people: Sequence[Agreement]) -> dict[str, Any]:
     return {**as_json(found), "people": as_json(people) or None}
 
 
-def _compare(options: Options, bench: Bench, screen: Progress) -> None:
+def _compare(options: JudgeAudit, bench: Bench, screen: Progress) -> None:
     """Against people's choices on a public set."""
-    chosen = convarg.pairs(options.data, options.per_topic)
+    chosen = convarg.pairs(options.asked.data, options.asked.per_topic)
     readers = [seat for seat in bench.judges if is_reader(seat.model)]
     if readers and bench.paid:
         raise InputError(
             "--human: name reader judges or models, not both; they are shown the arguments in different forms"
         )
-    _folder(options.out)
+    make_folder(options.report.out)
     ledger = _ledger(options, bench)
 
     async def ask() -> convarg.Comparison:
@@ -276,7 +260,7 @@ def _compare(options: Options, bench: Bench, screen: Progress) -> None:
             if house is not None:
                 judges = list(_seats(bench, house, options)(Batch(items=(), readers=tuple)))
             return await convarg.compare(
-                chosen, judges, ledger=ledger, seed=options.choice.seed, resamples=options.resamples,
+                chosen, judges, ledger=ledger, seed=options.choice.seed, resamples=options.report.resamples,
                 told=_telling(screen, "arguments"),
             )  # fmt: skip
         finally:
@@ -290,21 +274,21 @@ def _compare(options: Options, bench: Bench, screen: Progress) -> None:
         found = replace(found, notes=(*found.notes, _WHY))
     made = report.compared(found, f"maci {__version__}, seed {options.choice.seed}")
     _write(
-        options.out,
+        options.report.out,
         {
             "human.html": to_html(made),
             "human.md": to_markdown(made),
             "human.json": jsonlib.dumps(as_json(found), ensure_ascii=False, indent=1) + "\n",
         },
     )
-    if options.json:
-        typer.echo(jsonlib.dumps({**as_json(found), "out": str(options.out)}, ensure_ascii=False))
+    if options.output.json:
+        typer.echo(jsonlib.dumps({**as_json(found), "out": str(options.report.out)}, ensure_ascii=False))
         return
-    if not options.quiet:
-        typer.echo(on_screen(made, plain=options.plain))
-    typer.echo(f"written: {options.out / 'human.html'}, human.md, human.json")
+    if not options.output.quiet:
+        typer.echo(on_screen(made, plain=options.output.plain))
+    typer.echo(f"written: {options.report.out / 'human.html'}, human.md, human.json")
     behind = [v.judge for v in found.judges if v.less_length.high < 0]
-    if options.strict and behind:
+    if options.report.strict and behind:
         raise CheckFailed(f"the longer argument is the better guess than {', '.join(behind)}")
 
 
@@ -314,21 +298,10 @@ _WHY = (
 )
 
 
-def _folder(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise EnvironmentError_(f"cannot make the folder {out}: {error.strerror}; name another with --out") from error
-
-
 def _write(out: Path, files: dict[str, str]) -> None:
     for name, text in files.items():
-        try:
+        with writing(out / name):
             (out / name).write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise EnvironmentError_(
-                f"cannot write {out / name}: {error.strerror}; name another folder with --out"
-            ) from error
 
 
 def _scores(file: Path, done: Done) -> None:

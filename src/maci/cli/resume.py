@@ -54,10 +54,10 @@ def _settings(opened: Opened, choice: Choice) -> Iterator[str]:
     if choice.profile is not None and choice.profile != opened.config.profile:
         yield f"--profile {choice.profile} (recorded: {opened.config.profile})"
         return
-    if not choice.sets and choice.config is None:
+    if not choice.sets and not choice.given and choice.config is None:
         return
     recorded = {row.key: row.value for row in parameters(opened.config)}
-    given = load(choice.profile, file=choice.config, environ={}, sets=choice.sets, base=recorded)
+    given = load(choice.profile, file=choice.config, environ={}, sets=choice.sets, given=choice.given, base=recorded)
     for row in parameters(given):
         if row.value != recorded[row.key]:
             name = _OPTIONS.get(row.key, f"--set {row.key}")

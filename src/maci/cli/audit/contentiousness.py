@@ -14,8 +14,10 @@ import numpy as np
 import typer
 
 from maci.calibration.stats.estimate import as_json
+from maci.cli.audit import DialOptions, DialReport
+from maci.cli.options import OutputOptions
 from maci.cli.progress import Progress
-from maci.cli.seating import checked_house, seat_case
+from maci.cli.show import locate
 from maci.controller.decisions import Finished
 from maci.controller.events import Event
 from maci.controller.inputs import Opened
@@ -32,7 +34,7 @@ from maci.record.transcript import read
 from maci.render.html import to_html
 from maci.render.markdown import to_markdown
 from maci.render.text import on_screen
-from maci.seating.seating import Choice
+from maci.seating.seating import Choice, checked_house, seat_case
 from maci.seating.spec import JudgeSpec, PanelSpec, is_reader, judges_of, names
 from maci.seating.table import Table
 from maci.story import Story
@@ -43,102 +45,105 @@ _AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """The command's options as given."""
+class DialAudit:
+    """What was asked for."""
 
     choice: Choice
-    levels: str
-    topics: tuple[str, ...]
-    seeds: int
-    rounds: int
-    placebo: bool
-    budget_tokens: int | None
-    out: Path
-    strict: bool
-    transcript: Path | None = None
-    export: Path | None = None
-    people: Path | None = None
-    summaries: str | None = None
-    seed: int
-    json: bool
-    plain: bool
-    quiet: bool
+    dial: DialOptions
+    report: DialReport
+    output: OutputOptions
+    tokens: int | None
 
 
-def run(options: Options) -> None:
+def run(options: DialAudit) -> None:
     """Hold the debates that are not there yet, then say what they show; or read one transcript."""
-    if options.transcript is not None:
-        _show_patterns(options.transcript, json=options.json)
+    if options.report.transcript is not None:
+        _show_patterns(options.report.transcript, json=options.output.json)
         return
     panel, _ = options.choice.settled()
     if isinstance(panel, str) and panel != "readers":
         raise InputError(f"--panel {panel} plays a script, which no dial can move: name readers or models")
     plan = _plan(options, panel)
     _check(options, panel)
-    folder = options.out / "debates"
+    folder = options.report.out / "debates"
     _enter(options, plan, panel)
     _hold(options, plan, panel, folder)
     _report(options, plan, panel, folder)
 
 
-def _check(options: Options, panel: PanelSpec | str) -> None:
+def _check(options: DialAudit, panel: PanelSpec | str) -> None:
     """What is asked for besides can be done, before any debate is held."""
-    asked = {"--export": options.export, "--import": options.people, "--self-summaries": options.summaries}
+    asked = {
+        "--export": options.report.export,
+        "--import": options.report.import_,
+        "--self-summaries": options.report.self_summaries,
+    }
     given = [name for name, value in asked.items() if value is not None]
     if given and not speaking(panel):
         raise InputError(
             f"{given[0]}: no language model debates here: readers' sentences were written for them, so there is nothing to guess or "
             "describe; name models with --agents or --panel"
         )
-    if options.people is not None and not options.people.is_file():
-        raise InputError(f"--import {options.people}: there is no such file")
-    if options.summaries is not None:
-        judges_of([JudgeSpec(model=options.summaries)], "--self-summaries")
+    if options.report.import_ is not None and not options.report.import_.is_file():
+        raise InputError(f"--import {options.report.import_}: there is no such file")
+    if options.report.self_summaries is not None:
+        judges_of([JudgeSpec(model=options.report.self_summaries)], "--self-summaries")
 
 
-def _report(options: Options, plan: Plan, panel: PanelSpec | str, folder: Path) -> None:
+def _report(options: DialAudit, plan: Plan, panel: PanelSpec | str, folder: Path) -> None:
     """Measure what was held, write it down and say it."""
     debates = [held(sitting, Story.of(events)) for sitting, events in recorded(folder, plan.sittings)]
-    found = findings(debates, plan.levels, np.random.default_rng(options.seed))
+    found = findings(debates, plan.levels, np.random.default_rng(options.choice.seed))
     verdict, name = judge(found), _name(panel)
     spoken = [turn for debate in debates if debate.whole for turn in debate.spoken if turn.sitting.words == "stance"]
     extra = _others(options, plan, panel, spoken)
     try:
         for target, written in (("report.md", to_markdown), ("report.html", to_html)):
-            (options.out / target).write_text(written(build_report(found, verdict, name)), encoding="utf-8")
+            (options.report.out / target).write_text(written(build_report(found, verdict, name)), encoding="utf-8")
     except OSError as error:
-        raise EnvironmentError_(f"cannot write to {options.out}: {error.strerror}; name another with --out") from error
-    if options.json:
-        page = str(options.out / "report.html")
+        raise EnvironmentError_(
+            f"cannot write to {options.report.out}: {error.strerror}; name another with --out"
+        ) from error
+    if options.output.json:
+        page = str(options.report.out / "report.html")
         typer.echo(jsonlib.dumps({**record(found, verdict), "panel": name, "page": page, **extra}, ensure_ascii=False))
     else:
-        typer.echo(on_screen(build_report(found, verdict, name, full=not options.quiet), plain=options.plain), nl=False)
+        typer.echo(
+            on_screen(build_report(found, verdict, name, full=not options.output.quiet), plain=options.output.plain),
+            nl=False,
+        )
         _print_others(extra)
-        typer.echo(f"\nwritten: {options.out / 'report.html'}, report.md; debates in {folder}")
-    if options.strict and not verdict.good:
+        typer.echo(f"\nwritten: {options.report.out / 'report.html'}, report.md; debates in {folder}")
+    if options.report.strict and not verdict.good:
         raise CheckFailed(verdict.says)
 
 
-def _others(options: Options, plan: Plan, panel: PanelSpec | str, spoken: Sequence[Spoken]) -> dict[str, Any]:
+def _others(options: DialAudit, plan: Plan, panel: PanelSpec | str, spoken: Sequence[Spoken]) -> dict[str, Any]:
     """What was asked for besides: a blind file for people, their guesses, agents' own words."""
     extra: dict[str, Any] = {}
-    if (options.export or options.people or options.summaries) and not spoken:
+    if (options.report.export or options.report.import_ or options.report.self_summaries) and not spoken:
         raise InputError(
             "no debate went through all its rounds with a model's turn in it: there is nothing to guess or describe"
         )
-    if options.export is not None:
-        write_blind(blind(spoken, options.seed), FIELDS, options.export)
-        extra["exported"] = {"path": str(options.export), "items": len(spoken), "guess": f"1 to {len(plan.levels)}"}
-    if options.people is not None:
-        given = read_guesses(options.people, len(plan.levels))
-        extra["people"] = as_json(guesses(spoken, plan.levels, given, np.random.default_rng(options.seed)))
-    if options.summaries is not None:
+    if options.report.export is not None:
+        write_blind(blind(spoken, options.choice.seed), FIELDS, options.report.export)
+        extra["exported"] = {
+            "path": str(options.report.export),
+            "items": len(spoken),
+            "guess": f"1 to {len(plan.levels)}",
+        }
+    if options.report.import_ is not None:
+        given = read_guesses(options.report.import_, len(plan.levels))
+        extra["people"] = as_json(guesses(spoken, plan.levels, given, np.random.default_rng(options.choice.seed)))
+    if options.report.self_summaries is not None:
         assert isinstance(panel, PanelSpec)
-        extra["self_summaries"] = as_json(_summarised(options, plan, panel, spoken, options.summaries))
+        extra["self_summaries"] = as_json(_summarised(options, plan, panel, spoken, options.report.self_summaries))
     return extra
 
 
-def _summarised(options: Options, plan: Plan, panel: PanelSpec, spoken: Sequence[Spoken], aggregator: str) -> Summaries:
+def _summarised(
+    options: DialAudit, plan: Plan, panel: PanelSpec, spoken: Sequence[Spoken], aggregator: str
+) -> Summaries:
     agents, _ = names(panel.agents, ())
     asked = panel.model_copy(update={"judges": judges_of([JudgeSpec(model=aggregator)], "--self-summaries")})
     house = checked_house(asked, options.choice)
@@ -146,7 +151,7 @@ def _summarised(options: Options, plan: Plan, panel: PanelSpec, spoken: Sequence
     async def work() -> Summaries:
         try:
             models = {seat.name: house.model(seat.model) for seat in agents if not is_reader(seat.model)}
-            return await summarise(spoken, plan.levels, models, house.model(aggregator), seed=options.seed)
+            return await summarise(spoken, plan.levels, models, house.model(aggregator), seed=options.choice.seed)
         finally:
             await house.aclose()
 
@@ -183,7 +188,7 @@ def _said(found: Mapping[str, Any]) -> str:
 
 def _show_patterns(path: Path, *, json: bool) -> None:
     """The observable patterns of one debate, by round."""
-    file = path / "transcript.jsonl" if path.is_dir() else path
+    file = locate(path)
     if path.is_dir() and not file.exists() and (below := sorted(path.glob("*/transcript.jsonl"))):
         several = plural(len(below), "debate")
         raise InputError(f"--transcript {path}: it is a folder of {several}; name one, such as {below[0].parent}")
@@ -213,31 +218,33 @@ def speaking(panel: PanelSpec | str) -> bool:
     return isinstance(panel, PanelSpec) and not all(is_reader(seat.model) for seat in panel.agents)
 
 
-def _plan(options: Options, panel: PanelSpec | str) -> Plan:
+def _plan(options: DialAudit, panel: PanelSpec | str) -> Plan:
     try:
-        levels = tuple(float(part) for part in options.levels.split(","))
+        levels = tuple(float(part) for part in options.dial.levels.split(","))
     except ValueError as error:
-        raise InputError(f"--levels {options.levels}: write numbers between the commas, such as 0.9,0.5,0.1") from error
+        raise InputError(
+            f"--levels {options.dial.levels}: write numbers between the commas, such as 0.9,0.5,0.1"
+        ) from error
     return Plan(
-        topics=topics_of(options.topics),
+        topics=topics_of(options.dial.topics or ()),
         levels=tuple(sorted(levels, reverse=True)),
-        seeds=options.seeds,
-        rounds=options.rounds,
-        placebo=options.placebo and speaking(panel),
-        tokens=options.budget_tokens,
-        first_seed=options.seed,
+        seeds=options.dial.seeds,
+        rounds=options.dial.rounds,
+        placebo=options.dial.placebo and speaking(panel),
+        tokens=options.tokens,
+        first_seed=options.choice.seed,
     )
 
 
-def _enter(options: Options, plan: Plan, panel: PanelSpec | str) -> None:
+def _enter(options: DialAudit, plan: Plan, panel: PanelSpec | str) -> None:
     """Make the folder, or see that what is in it was held under the same rules."""
-    target, identity = options.out / "audit.json", _identity(options, plan, panel)
+    target, identity = options.report.out / "audit.json", _identity(options, plan, panel)
     try:
-        options.out.mkdir(parents=True, exist_ok=True)
+        options.report.out.mkdir(parents=True, exist_ok=True)
         known = jsonlib.loads(target.read_text(encoding="utf-8")) if target.exists() else identity
         if different := [key for key in identity if known.get(key) != identity[key]]:
             raise InputError(
-                f"{options.out} holds an audit with other {' and '.join(different)}: name another folder with --out, or "
+                f"{options.report.out} holds an audit with other {' and '.join(different)}: name another folder with --out, or "
                 "repeat that audit's options; topics, seeds and levels may be added"
             )
         target.write_text(jsonlib.dumps(identity, indent=1) + "\n", encoding="utf-8")
@@ -247,7 +254,7 @@ def _enter(options: Options, plan: Plan, panel: PanelSpec | str) -> None:
         raise InputError(f"{target} cannot be read: {error}; name another folder with --out") from error
 
 
-def _identity(options: Options, plan: Plan, panel: PanelSpec | str) -> dict[str, Any]:
+def _identity(options: DialAudit, plan: Plan, panel: PanelSpec | str) -> dict[str, Any]:
     """What all debates of one audit have in common."""
     _, config = options.choice.settled()
     return {
@@ -258,18 +265,18 @@ def _identity(options: Options, plan: Plan, panel: PanelSpec | str) -> dict[str,
     }
 
 
-def _hold(options: Options, plan: Plan, panel: PanelSpec | str, folder: Path) -> None:
+def _hold(options: DialAudit, plan: Plan, panel: PanelSpec | str, folder: Path) -> None:
     house = checked_house(panel, options.choice) if isinstance(panel, PanelSpec) else None
     local = isinstance(panel, PanelSpec) and any(name.startswith("local/") for name in panel.seated)
 
     def seat(sitting: Sitting) -> tuple[Opened, Table]:
-        choice = replace(options.choice, sets=(*options.choice.sets, *plan.settings(sitting)), seed=sitting.seed)
+        choice = replace(options.choice, given={**options.choice.given, **plan.settings(sitting)}, seed=sitting.seed)
         seated = seat_case(plan.topics[sitting.topic], choice, models=house)
         return seated.opened, seated.table
 
     sittings = plan.sittings
     over: set[str] = set()
-    with Progress(plain=options.plain, silent=options.json or options.quiet) as progress:
+    with Progress(plain=options.output.plain, silent=options.output.silent) as progress:
 
         def watch(sitting: Sitting, event: Event) -> None:
             name = f"{sitting.topic}, seed {sitting.seed}, CL {sitting.level:g}"

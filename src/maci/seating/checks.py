@@ -8,24 +8,27 @@ import platform
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from maci import __version__
+from maci.agents.judges.panel import check_families
 from maci.errors import BadRequest, MaciError, WrongKey, install
+from maci.llm.families import family
 from maci.llm.keys import SERVICES, is_loopback, key_help
 from maci.llm.local.registry import WEIGHTS
 from maci.llm.local.weights import status
-from maci.llm.model import Message, Reply, Request, Schema
+from maci.llm.model import Message, Provider, Reply, Request, Schema
 from maci.llm.usage import Usage
 from maci.paths import cache_dir, panel_files
+from maci.seating import choose
 from maci.seating.file import find
 from maci.seating.models import Models
-from maci.seating.seating import key_for
-from maci.seating.spec import ModelSpec, PanelSpec
+from maci.seating.seating import Choice, key_for, open_house
+from maci.seating.spec import JudgeSpec, ModelSpec, PanelSpec, is_reader
 from maci.story.words import plural
 
 State = Literal["ok", "warning", "problem"]
@@ -83,6 +86,69 @@ def _writable(folder: Path) -> Finding:
     return Finding("cache", "ok", str(folder))
 
 
+async def models(
+    panel: str | None, agents: str | None, judges: str | None, *, offline: bool, seconds: float | None
+) -> list[Finding]:
+    """The models that were named, or the services and weights that are at hand."""
+    spec: PanelSpec
+    services, found = list[str](), list[Finding]()
+    if not (panel is None and agents is None and judges is None):
+        chosen = choose(panel, agents, judges, least=1) if agents or panel else choose("readers", None, judges)
+        if isinstance(chosen, str):
+            return [Finding(chosen, "ok", "needs no model")]
+        spec = chosen
+        names = list(spec.seated)
+        if not names:
+            return [Finding(spec.name or "panel", "ok", "needs no model")]
+    else:
+        spec = _known_models()
+        services, found = keyed_services(spec)
+        names = local_models()
+    house = open_house(spec, Choice(no_cache=True, offline=True))  # the doctor fetches no weights
+    try:
+        asked = [ask_model(house, m, spec.options(m), offline=offline, seconds=seconds or _patience(m)) for m in names]
+        listed = (
+            []
+            if offline
+            else [ask_service(house, service, spec.options(f"{service}/"), seconds or 30.0) for service in services]
+        )
+        answers = await asyncio.gather(*asked)
+        found += _families(spec)
+        for finding in await asyncio.gather(*listed):
+            if finding is not None:
+                found.append(finding)
+        return [*found, *(finding for answer in answers for finding in answer)]
+    finally:
+        await house.aclose()
+
+
+def _families(spec: PanelSpec) -> list[Finding]:
+    """Whether the judges may judge these debaters."""
+
+    def members(seats: Sequence[JudgeSpec]) -> list[tuple[str, str]]:
+        models = [(seat.name or seat.model, seat.model) for seat in seats if not is_reader(seat.model)]
+        return [(name, spec.options(model).family or family(model)) for name, model in models]
+
+    allowed = str(spec.settings.get("crit.same_family", False)).lower() == "true"
+    try:
+        warnings = check_families(members(spec.agents), members(spec.judges or ()), allowed)
+    except MaciError as error:
+        return [Finding("families", "problem", str(error))]
+    return [Finding("families", "warning", warning) for warning in warnings]
+
+
+def _patience(model: str) -> float:
+    """Seconds a model may take: one of this machine has to be loaded first."""
+    return 180.0 if model.startswith("local/") else 30.0
+
+
+def _known_models() -> PanelSpec:
+    try:
+        return PanelSpec(models=find().options)
+    except MaciError:  # said already, by the check of the panels files
+        return PanelSpec()
+
+
 def keyed_services(spec: PanelSpec) -> tuple[list[str], list[Finding]]:
     """Services to ask when nothing is named: those with a key, and those on this machine; and what stands in the way."""
     names, keys = [], 0
@@ -115,7 +181,7 @@ async def ask_service(models: Models, name: str, given: ModelSpec, seconds: floa
     key = key_for(f"{name}/", given)
     try:
         async with asyncio.timeout(seconds):
-            offers = await _provider(models.model(f"{name}/any")).models()
+            offers = await models.model(f"{name}/any").provider.models()
     except (MaciError, TimeoutError) as error:
         return None if key is None else Finding(name, "problem", _said(error, f"{name}/any", seconds))
     source = f"takes the key from {key.source}, " if key else ""
@@ -157,23 +223,21 @@ async def ask_model(models: Models, name: str, given: ModelSpec, *, offline: boo
         return [*before, Finding(name, "warning", "not asked (--offline)")]
     try:
         model = models.model(name)
-        provider = _provider(model)
         async with asyncio.timeout(seconds):
-            usage, formed = await _try(provider)
+            usage, formed = await _try(model.provider)
     except (MaciError, TimeoutError) as error:
         return [*before, Finding(name, "problem", _said(error, name, seconds))]
-    price = getattr(model, "price", None)
-    usd = 0.0 if price is None else price.usd(usage)
-    cost = ", price unknown" if price is None else "" if usd else ", free"
+    usd = 0.0 if model.price is None else model.price.usd(usage)
+    cost = ", price unknown" if model.price is None else "" if usd else ", free"
     counted = Usage(prompt=usage.prompt, generated=usage.generated, usd=usd)
     return [
         *before,
         Finding(name, "ok", f"answers, family {model.family}{cost}", counted),
-        _structured(name, getattr(provider, "structured", True), formed),
+        _structured(name, model.provider.structured, formed),
     ]
 
 
-async def _try(provider: Any) -> tuple[Usage, Reply]:
+async def _try(provider: Provider) -> tuple[Usage, Reply]:
     """One token, then a form. A model that reasons first needs more for it, and some servers say so with an error."""
     usage = Usage()
     try:
@@ -242,10 +306,6 @@ def _weights(name: str, rest: str) -> Finding:
     if now.present:
         return Finding(name, "ok", f"weights are here, {size}")
     return Finding(name, "problem", f"weights are not here ({size}): maci models pull {rest}")
-
-
-def _provider(model: Any) -> Any:
-    return getattr(model, "provider", model)
 
 
 def _said(error: BaseException, name: str, seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""``maci study``: run, list, methods, export."""
+"""``maci study run``."""
 
 from __future__ import annotations
 
@@ -7,71 +7,55 @@ import json as jsonlib
 import re
 import shlex
 import sys
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from maci.cli.models import fetch
+from maci.cli.options import BudgetOptions, OutputOptions, ReplyOptions
+from maci.cli.study import StudyOptions
+from maci.cli.study_view import StudyView
 from maci.errors import BudgetError, EnvironmentError_, InputError
-from maci.lab.methods import registry
 from maci.lab.study.parsing import load_spec
+from maci.lab.study.plan import REHEARSED, StudyPlan, planned
 from maci.lab.study.run import Outcome, Progress, run_study
 from maci.lab.study.spec import Budget, Quick, StudySpec
-from maci.lab.study.store import FILE, Meta, SqliteStore, open_store
+from maci.lab.study.store import open_store
 from maci.lab.study.study import Study, resolve
+from maci.llm.local.registry import WEIGHTS
+from maci.llm.local.weights import status
+from maci.llm.usage import dollars
+from maci.paths import replies_file
 from maci.seating.seating import key_for
+from maci.seating.spec import PanelSpec
+from maci.story.words import plural
 
 OUT = Path("studies-out")
 _FAILURES = 5
 """Failures that are shown; all of them are in the store."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """The command's options as given."""
-
-    spec: Path
-    data: Path | None
-    limit: int | None
-    quick: bool
-    engine: str
-    jobs: int
-    address: str | None
-    out: Path | None
-    store: str | None
-    retry_failed: bool
-    budget_tokens: int | None
-    budget_usd: float | None
-    cache: Path | None
-    no_cache: bool
-    offline: bool
-    dry_run: bool
-    json: bool
-    plain: bool
-    quiet: bool
-
-
-def run(options: Options) -> None:
+def run(options: StudyOptions, budget: BudgetOptions, replies: ReplyOptions, output: OutputOptions) -> None:
     """Run a study, or go on with it."""
-    from maci.cli.study_view import StudyView
-
-    spec = _with_budget(load_spec(options.spec, quick=options.quick, limit=options.limit), options)
+    spec = _with_budget(load_spec(options.spec, quick=options.quick, limit=options.limit), budget)
     if options.engine not in {"local", "ray"}:
         raise InputError(f"--engine {options.engine}: choose local or ray")
-    if options.quick and spec.quick == Quick() and not (options.json or options.quiet):
+    if options.quick and spec.quick == Quick() and not output.silent:
         what = "nothing" if options.out else f"only the results folder, {spec.name}-quick"
         typer.echo(f"{options.spec} has no [quick]: --quick changes {what}", err=True)
     out = options.out or OUT / (f"{spec.name}-quick" if options.quick else spec.name)
     if options.dry_run:
-        from maci.cli.study_plan import show
-
-        show(_study(spec, options, ready=False), out, options.store, json=options.json)
+        show_plan(asyncio.run(planned(_study(spec, options, replies), out, options.store)), json=output.json)
         return
-    study = _study(spec, options)
+    study = _study(spec, options, replies)
+    if study.panel is not None:
+        _ready(study.panel, replies, output)
     where = out if options.store is None else None
     store = open_store(out, options.store, name=out.name)
-    view = StudyView(plain=options.plain, silent=options.json or options.quiet)
+    view = StudyView(plain=output.plain, silent=output.silent)
     again = "maci " + shlex.join(sys.argv[1:]) if sys.argv[1:2] == ["study"] else "the same command"
     again = re.sub(r"(postgres(?:ql)?://[^:/@\s]+):[^@\s]+@", r"\1:…@", again)
     try:
@@ -96,50 +80,40 @@ def run(options: Options) -> None:
     finally:
         view.close()
         store.close()
-    _tell(outcome, store.where, where, options, again)
+    _tell(outcome, store.where, where, output, again)
 
 
-def _with_budget(spec: StudySpec, options: Options) -> StudySpec:
-    given = {"tokens": options.budget_tokens, "usd": options.budget_usd}
+def _with_budget(spec: StudySpec, budget: BudgetOptions) -> StudySpec:
+    given = {"tokens": budget.budget_tokens, "usd": budget.budget_usd}
     chosen = {**spec.budget.model_dump(), **{k: v for k, v in given.items() if v is not None}}
     return spec.model_copy(update={"budget": Budget(**chosen)})
 
 
-def _study(spec: StudySpec, options: Options, *, ready: bool = True) -> Study:
-    """The study with its panel; names, keys and weights of models are looked at before anything is sent, if it is to be ``ready``."""
-    from maci.paths import replies_file
-
-    panel = resolve(spec)
-    if panel is not None and ready:
-        for name in panel.seated:
-            key_for(name, panel.options(name))
-            _fetch(name, options)
+def _study(spec: StudySpec, options: StudyOptions, replies: ReplyOptions) -> Study:
     return Study(
         spec=spec,
-        panel=panel,
+        panel=resolve(spec),
         folder=None if options.data is None else options.data.resolve(),
-        cache=None if options.no_cache else (options.cache or replies_file()).resolve(),
-        offline=options.offline,
+        cache=None if replies.no_cache else (replies.cache or replies_file()).resolve(),
+        offline=replies.offline,
     )
 
 
-def _fetch(name: str, options: Options) -> None:
-    from maci.llm.local.registry import WEIGHTS
-    from maci.llm.local.weights import status
-
-    provider, _, model = name.partition("/")
-    if provider == "local" and model in WEIGHTS and not status(model).present:
-        from maci.cli.models import fetch
-
-        fetch(model, offline=options.offline, quiet=options.json or options.quiet)
+def _ready(panel: PanelSpec, replies: ReplyOptions, output: OutputOptions) -> None:
+    """Names, keys and weights of models are looked at before anything is sent."""
+    for name in panel.seated:
+        key_for(name, panel.options(name))
+        provider, _, model = name.partition("/")
+        if provider == "local" and model in WEIGHTS and not status(model).present:
+            fetch(model, offline=replies.offline, quiet=output.silent)
 
 
-def _tell(outcome: Outcome, where: str, folder: Path | None, options: Options, again: str) -> None:
+def _tell(outcome: Outcome, where: str, folder: Path | None, output: OutputOptions, again: str) -> None:
     """What came of it, and errors where nothing did."""
     progress = outcome.progress
-    if options.json:
+    if output.json:
         typer.echo(jsonlib.dumps(_summary(outcome, where), ensure_ascii=False))
-    elif not options.quiet:
+    elif not output.quiet:
         for line in _lines(progress):
             typer.echo(line)
     if outcome.stopped == "budget":
@@ -158,7 +132,7 @@ def _tell(outcome: Outcome, where: str, folder: Path | None, options: Options, a
         raise EnvironmentError_(
             f"none of the {progress.planned} answers came; the first: {why}. Then: {again} --retry-failed"
         )
-    if not options.json and not options.quiet and folder is not None:
+    if not output.json and not output.quiet and folder is not None:
         typer.echo(f"Rows: {where}. Read them with: maci study report {folder}")
 
 
@@ -205,65 +179,55 @@ def _lines(progress: Progress) -> list[str]:
     return found
 
 
-def methods(*, json: bool) -> None:
-    """What can be compared."""
-    entries = registry.entries()
+def show_plan(plan: StudyPlan, *, json: bool) -> None:
+    """Print what a study would do and cost."""
     if json:
-        rows = [{"name": e.name, "about": e.about, "options": list(e.options), "each": e.each} for e in entries]
-        typer.echo(jsonlib.dumps(rows, ensure_ascii=False))
+        parts = [{**asdict(part), "left": part.left} for part in plan.parts]
+        total = {"tokens": round(plan.tokens), "usd": plan.usd}
+        typer.echo(jsonlib.dumps({**asdict(plan), "parts": parts, "expected": total}, ensure_ascii=False))
         return
-    width = max(len(entry.name) for entry in entries)
-    for entry in entries:
-        options = [*entry.options, *(["each"] if entry.each else [])]
-        typer.echo(f"{entry.name:<{width}}  {entry.about}" + (f"  [{', '.join(options)}]" if options else ""))
+    for line in _page(plan):
+        typer.echo(line)
 
 
-def listing(folder: Path, *, json: bool) -> None:
-    """The studies below a folder, and how far each is."""
-    found = []
-    for path in sorted(folder.glob(f"*/{FILE}")):
-        with SqliteStore(path, make=False) as store:
-            meta, keys = store.meta(), store.keys()
-        if meta is not None:
-            found.append(_state(path, meta, [keys[key] for key in meta.keys() if key in keys]))  # noqa: SIM118
-    if json:
-        typer.echo(jsonlib.dumps(found, ensure_ascii=False))
-        return
-    for row in found:
-        typer.echo(
-            f"{row['out']}  {row['done']} of {row['planned']} answers, {row['failed']} failed  {row['about']}".rstrip()
-        )
-    if not found:
-        typer.echo(f"no studies in {folder}: `maci study run SPEC.toml` makes one", err=True)
+def _page(plan: StudyPlan) -> Iterator[str]:
+    total, there = sum(p.answers for p in plan.parts), sum(p.there for p in plan.parts)
+    methods = len({p.method for p in plan.parts})
+    sizes = (len(plan.items), "data set"), (methods, "method"), (len(plan.seeds), "seed")
+    yield f"{plan.name}: {' × '.join(plural(*size) for size in sizes)}; nothing was sent or written."
+    for data, parts in plan.items.items():
+        yield f"  {data}: " + ", ".join(f"{n:,} {part}" for part, n in parts.items()) + " items over all seeds"
+    yield f"In {plan.store}: {there:,} of {total:,} answers."
+    width = max(len(p.method) for p in plan.parts)
+    yield "To do, and what one answer takes:"
+    for data in plan.items:
+        yield f"  {data}"
+        for p in (part for part in plan.parts if part.data == data):
+            cost = "" if not p.usd else f", {dollars(p.usd)}"
+            judges = f" + {p.judge_calls:.0f} of judges" if p.judge_calls else ""
+            each = f"{plural(round(p.calls), 'call')}{judges}, {p.tokens:,.0f} tokens{cost}" if p.left else "there"
+            yield f"    {p.method:<{width}}  {p.left:>7,}  {p.note or each}"
+    if plan.openings:
+        yield f"Before that, {plan.openings:,} openings on dev to learn from, about {plan.opening_tokens:,.0f} tokens."
+    left = sum(p.left for p in plan.parts)
+    calls = sum(p.left * (p.calls + p.judge_calls) for p in plan.parts) + plan.openings
+    price = "" if plan.usd is None else f", {dollars(plan.usd)}" if plan.usd else ", free"
+    yield f"In all about {calls:,.0f} calls and {plan.tokens:,.0f} tokens{price}."
+    yield from _ceilings(plan)
+    if plan.unpriced:
+        yield f"No price is known for {', '.join(plan.unpriced)}: give one in [panel.models]."
+    yield f"No answer takes more than {plan.ceiling:,} tokens ([set] budget.tokens): at most {left * plan.ceiling:,} in all."
+    how = (
+        " with stand-ins that write filler: real debates end sooner or later, and openings come from the response cache"
+    )
+    yield f"Each method was rehearsed on {REHEARSED} cases of each data set{how if plan.models else ''}."
 
 
-def _state(path: Path, meta: Meta, statuses: list[Any]) -> dict[str, Any]:
-    return {
-        "name": meta.spec.name,
-        "about": meta.spec.about,
-        "out": str(path.parent),
-        "planned": len(list(meta.keys())),
-        "done": statuses.count("done"),
-        "failed": statuses.count("failed"),
-        "created": meta.created,
-        "version": meta.version,
-    }
-
-
-def exporting(folder: Path, *, format: str, to: Path | None, store: str | None) -> None:
-    """The rows of a study for other programs."""
-    from maci.lab.study.exports import FORMATS, export, texts_of
-
-    if format not in FORMATS:
-        raise InputError(f"--format {format}: choose one of {', '.join(FORMATS)}")
-    path = to or folder / f"rows.{format}"
-    kept = open_store(folder, store, name=folder.name, make=False)
-    try:
-        meta = kept.meta()
-        texts, missing = ({}, ()) if meta is None else texts_of(meta)
-        n = export(kept.rows(), format, path, texts)
-    finally:
-        kept.close()
-    for why in missing:
-        typer.echo(why, err=True)
-    typer.echo(f"{path}: {n} rows")
+def _ceilings(plan: StudyPlan) -> Iterator[str]:
+    for kind, ceiling, expected in (
+        ("tokens", plan.budget_tokens, plan.tokens + plan.spent_tokens),
+        ("usd", plan.budget_usd, plan.usd),
+    ):
+        if ceiling is not None and expected is not None:
+            enough = "reaches for it" if expected <= ceiling else "may end it early; the same command with more goes on"
+            yield f"The run's budget, {ceiling:,} {kind}, {enough}."

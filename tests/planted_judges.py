@@ -13,6 +13,7 @@ from random import Random
 from maci.agents.anchor import Question
 from maci.agents.argument import Argument
 from maci.agents.judges.crit import CritScore, ScoreRequest
+from maci.agents.judges.judge import Judge
 from maci.evidence.span import Span
 from maci.lab.audit.judges.items import Batch, Item
 from maci.llm.usage import Usage
@@ -62,7 +63,7 @@ def _words(request: ScoreRequest) -> int:
     return sum(len(reason.split()) for reason in request.argument.reasons)
 
 
-class PlantedJudge:
+class PlantedJudge(Judge):
     """Gives an argument its quality, plus noise, plus its fault."""
 
     def __init__(
@@ -79,10 +80,6 @@ class PlantedJudge:
         self.turn = 0
         """Which argument of its batch it is being asked."""
         self._fault, self._noise, self._wobble, self._last, self._calls = fault, noise, wobble, "", 0
-
-    def ceiling(self, request: ScoreRequest) -> int:
-        """It costs nothing."""
-        return 0
 
     async def score(self, request: ScoreRequest) -> tuple[CritScore, Usage]:
         """The quality, and what else moves this judge."""

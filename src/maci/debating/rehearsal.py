@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from json import dumps
 from random import Random
 from typing import Any
 
 from maci.evidence.span import estimate_tokens
+from maci.llm.client import Client
 from maci.llm.fake import FakeModel
-from maci.llm.model import Model, Reply, Request, Token
-from maci.llm.prices import Price
-from maci.llm.tokens import schema_json
+from maci.llm.model import Reply, Request, Token
+from maci.llm.models import House
 from maci.llm.usage import Usage
 from maci.seating.models import Models
+from maci.seating.spec import PanelSpec
 
 SENTENCE = 100
 """Characters of a claim, a reason or a justification."""
@@ -30,13 +32,12 @@ class StandIns:
         """What a bare answer may be."""
         self.unpriced: list[str] = []
 
-    def model(self, name: str) -> Model:
+    def model(self, name: str) -> Client:
         """The stand-in for a model."""
         real = self._models.model(name)
-        price: Price | None = getattr(real, "price", None)
-        if price is None and name not in self.unpriced:
+        if real.price is None and name not in self.unpriced:
             self.unpriced.append(name)
-        return FakeModel(real.name, real.family, partial(self._answer, name), price=price)
+        return FakeModel(real.name, real.family, partial(self._answer, name), price=real.price)
 
     def _answer(self, name: str, request: Request) -> Reply:
         """Filler, counted as if the model had written it."""
@@ -47,9 +48,23 @@ class StandIns:
             else dumps(fill(form.json, rng))
         )
         read = sum(estimate_tokens(message.content) for message in request.messages)
-        read += 0 if form is None else estimate_tokens(schema_json(form))
+        read += 0 if form is None else estimate_tokens(form.text)
         usage = Usage(prompt=read, generated=min(request.max_tokens, estimate_tokens(text)))
         return Reply(text=text, usage=usage, logprobs=(Token(text, -0.1),) if request.top_logprobs else None)
+
+
+@asynccontextmanager
+async def stand_ins(panel: PanelSpec | str | None, labels: Sequence[str] = ()) -> AsyncIterator[StandIns | None]:
+    """Stand-ins for the models of a panel; nothing needs a key. ``None`` where it has no models."""
+    if not isinstance(panel, PanelSpec):
+        yield None
+        return
+    keyless = {name: spec.model_copy(update={"key_env": None}) for name, spec in panel.models.items()}
+    house = House(cache=None, options=keyless)
+    try:
+        yield StandIns(house, labels)
+    finally:
+        await house.aclose()
 
 
 def fill(schema: Mapping[str, Any], rng: Random, name: str = "") -> Any:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json as jsonlib
-from collections.abc import Sequence
-from pathlib import Path
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from maci.config import load, parameters
+from maci.cli.options import Json, Plain, SettingsOptions, grouped
 
 
-def run(*, profile: str | None, file: Path | None, sets: Sequence[str], json: bool, plain: bool) -> None:
-    """Print the effective settings."""
-    rows = parameters(load(profile, file=file, sets=sets))
+@grouped
+def config(*, settings: SettingsOptions, json: Json = False, plain: Plain = False) -> None:
+    """Show every setting: its value, symbol, range and meaning."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from maci.config import load, parameters
+
+    rows = parameters(load(settings.profile, file=settings.config, sets=settings.sets or ()))
     if json:
         typer.echo(jsonlib.dumps([row.model_dump() for row in rows], ensure_ascii=False))
         return
@@ -28,15 +30,8 @@ def run(*, profile: str | None, file: Path | None, sets: Sequence[str], json: bo
     for column in ("setting", "value", "symbol", "valid", "meaning"):
         table.add_column(column, overflow="fold", no_wrap=column == "setting")
     for row in rows:
-        changed = row.value != row.default
-        table.add_row(
-            row.key,
-            str(row.value) + (" *" if changed else ""),
-            row.symbol,
-            row.valid,
-            row.meaning,
-            style="bold" if changed else "",
-        )
+        mark, style = ("", "") if row.value == row.default else (" *", "bold")
+        table.add_row(row.key, f"{row.value}{mark}", row.symbol, row.valid, row.meaning, style=style)
     console = Console(highlight=False)
     console.print(table)
     if any(row.value != row.default for row in rows):

@@ -1,0 +1,180 @@
+"""What a debate would cost, found by rehearsing it with stand-ins. Nothing is sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from maci.cases.case import Case
+from maci.config import Budget, Config, unplanned
+from maci.debating.loop import debate
+from maci.debating.rehearsal import SENTENCE, StandIns, stand_ins
+from maci.evidence.span import estimate_tokens
+from maci.llm.usage import dollars
+from maci.seating.seating import Choice, Seated, seat_case
+from maci.story import Story
+
+_LONGEST = 12
+"""Rounds that are rehearsed at most."""
+
+
+@dataclass(slots=True)
+class Cost:
+    """Tokens, and dollars where every price is known."""
+
+    tokens: int = 0
+    usd: float | None = 0.0
+
+    def add(self, tokens: int, usd: float | None) -> None:
+        """Count more."""
+        self.tokens += tokens
+        self.usd = None if self.usd is None or usd is None else self.usd + usd
+
+    def __str__(self) -> str:
+        return f"{self.tokens:,} tokens" + (
+            "" if self.usd is None else f", {dollars(self.usd)}" if self.usd else ", free"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """Somebody at the table."""
+
+    name: str
+    family: str
+    model: str = ""
+
+
+@dataclass(slots=True)
+class OpeningCost:
+    """One agent's opening."""
+
+    agent: str
+    expected: Cost = field(default_factory=Cost)
+    most: Cost = field(default_factory=Cost)
+    """What is set aside for it before it goes out."""
+
+
+@dataclass(slots=True)
+class RoundCost:
+    """One round; the openings are round 0."""
+
+    round: int
+    calls: int = 0
+    """To models."""
+    expected: Cost = field(default_factory=Cost)
+    so_far: Cost = field(default_factory=Cost)
+
+
+@dataclass(slots=True, kw_only=True)
+class CostEstimate:
+    """What a debate would cost."""
+
+    agents: list[Who]
+    judges: list[Who]
+    spans: int = 0
+    evidence_tokens: int = 0
+    openings: list[OpeningCost] = field(default_factory=list)
+    rounds: list[RoundCost] = field(default_factory=list)
+    min_rounds: int
+    max_rounds: int
+    ceiling: Cost
+    """``usd`` is ``None`` where there is no ceiling in dollars."""
+    rounds_within: int | None = None
+    """Rounds the ceilings reach for; ``None``: not even for the openings."""
+    beyond: list[str] = field(default_factory=list)
+    """Agents whose opening alone may cost more than a ceiling allows."""
+    unpriced: list[str] = field(default_factory=list)
+    assumptions: list[str] = field(default_factory=list)
+
+
+async def estimate(case: Case, choice: Choice) -> CostEstimate:
+    """Rehearse a debate and count; then once more under its ceilings, to see how far they reach."""
+    panel, config = choice.settled()
+    async with stand_ins(panel, case.outcomes.labels) as models:
+        return await _rehearsed(case, choice, config, models)
+
+
+async def _rehearsed(case: Case, choice: Choice, config: Config, models: StandIns | None) -> CostEstimate:
+    seated = seat_case(case, choice, models)
+    found = _empty(seated, config)
+    found.unpriced = [] if models is None else models.unpriced
+    await _count(seated, found, config)
+    found.beyond = [opening.agent for opening in found.openings if _exceeds(opening.most, found.ceiling)]
+    again = seat_case(case, choice, models)  # stand-ins learn what prompts cost; these have learnt nothing yet
+    result = (await _story(again, _endless(config, config.budget))).result
+    if result is not None and result.answer is not None:
+        found.rounds_within = result.rounds
+    return found
+
+
+async def _count(seated: Seated, found: CostEstimate, config: Config) -> None:
+    """Play the debate with nothing but the last round to end it and every argument admitted."""
+    unlimited = config.budget.model_copy(update={"tokens": 10**12, "usd": None, "seconds": None})
+    story = await _story(seated, _endless(config, unlimited))
+    found.spans = len(story.retrieved)
+    found.evidence_tokens = sum(estimate_tokens(story.spans[id].text) for id in story.retrieved)
+    openings = {opening.agent: opening for opening in found.openings}
+    for sent in story.rounds[0].sent:
+        openings[sent.who].most.add(sent.tokens, None if found.unpriced else sent.usd)
+    total, played = Cost(), sorted({call.round for call in story.calls})
+    for row in (RoundCost(number, calls=len(story.rounds[number].sent)) for number in played):
+        for call in (call for call in story.calls if call.round == row.round):
+            used = (call.usage.tokens, None if found.unpriced else call.usage.usd)
+            row.expected.add(*used)
+            if row.round == 0:
+                openings[call.who].expected.add(*used)
+        total.add(row.expected.tokens, row.expected.usd)
+        row.so_far = replace(total)
+        found.rounds.append(row)
+
+
+async def _story(seated: Seated, config: Config) -> Story:
+    return Story.of([event async for event in debate(replace(seated.opened, config=config), seated.table)])
+
+
+def _exceeds(most: Cost, ceiling: Cost) -> bool:
+    dear = most.usd is not None and ceiling.usd is not None and most.usd > ceiling.usd
+    return most.tokens > ceiling.tokens or dear
+
+
+def _empty(seated: Seated, config: Config) -> CostEstimate:
+    opened, stop = seated.opened, config.stop
+    seats = [seat for part in ("agents", "judges") for seat in (opened.table or {}).get(part, ())]
+    models = {seat["name"]: seat["model"] for seat in seats}
+    told = ["every argument admitted"]
+    if seats:
+        told = _assumed(config, len(opened.judges))
+    if stop.max_rounds > _LONGEST:
+        told.append(f"only {_LONGEST} of at most {stop.max_rounds} rounds were rehearsed")
+    return CostEstimate(
+        agents=[Who(seat.name, seat.family, models.get(seat.name, "")) for seat in opened.agents],
+        judges=[Who(seat.name, seat.family, models.get(seat.name, "")) for seat in opened.judges],
+        openings=[OpeningCost(seat.name) for seat in opened.agents],
+        min_rounds=stop.min_rounds,
+        max_rounds=stop.max_rounds,
+        ceiling=Cost(config.budget.tokens, config.budget.usd),
+        assumptions=told,
+    )
+
+
+def _assumed(config: Config, judges: int) -> list[str]:
+    return [
+        f"{config.agents.arguments} arguments a turn, all admitted, each citing two pieces",
+        f"about {SENTENCE} characters for a claim, a reason or a justification",
+        f"{max(config.crit.k, judges)} scores for each argument" if judges else "no scores",
+        "no attempt repeated, nothing from the response cache, no discount for what a provider has cached",
+    ]
+
+
+def _endless(config: Config, budget: Budget) -> Config:
+    """The settings with only ``max_rounds`` and a budget to end the debate, and nothing rejected."""
+    last = min(config.stop.max_rounds, _LONGEST)
+    stop = {"consensus": False, "crit_stable": False, "impasse": False, "tau_stop": 100}
+    stop |= {"max_rounds": last, "min_rounds": min(config.stop.min_rounds, last)}
+    return unplanned(config).model_copy(
+        update={
+            "stop": config.stop.model_copy(update=stop),
+            "gate": config.gate.model_copy(update={"q_gate": False, "crit_gate": False}),
+            "budget": budget,
+        }
+    )
