@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 DATA := $(or $(MACI_DATA),$(wildcard ../shared/data))
 export MACI_DATA := $(DATA)
 
-.PHONY: help demo test test-system check bench chaos docs pin clean
+.PHONY: help demo test test-long test-system check bench chaos docs pin clean
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
@@ -40,6 +40,9 @@ demo: $(VENV)/.core  ## a real debate on the embedded panel, its record and its 
 test: $(VENV)/.dev  ## every test that pip alone can provide for
 	@$(BIN)/python -m pytest -n 2 -m "not system"
 	@echo "Not run here: the system tier (a fresh clone set up from the README, PostgreSQL, Ray, local models, a browser); \`make test-system\` runs it."
+
+test-long: $(VENV)/.dev  ## memory over 10,000 debates in one process (SOAK="--tiny 500 --readers 30": fewer)
+	@PYTHONPATH=tests $(BIN)/python -m soak.memory $(SOAK)
 
 test-system: $(VENV)/.dev $(VENV)/.ray  ## the rest: installs what it needs
 	@tests/system/install.sh

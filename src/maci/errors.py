@@ -34,6 +34,8 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -42,8 +44,20 @@ class MaciError(Exception):
     """Base of everything raised on purpose; ``exit`` is the process exit code it stands for."""
 
     exit = 1
+    about = ""
+    """The field of a form or a request that it is about, where that is known."""
     fatal = False
     """Nothing that needs what failed can succeed: a debate with it is over."""
+
+
+@contextmanager
+def concerning(field: str) -> Iterator[None]:
+    """Errors that are raised within are about this field, unless they say more closely what they are about."""
+    try:
+        yield
+    except MaciError as error:
+        error.about = error.about or field
+        raise
 
 
 class InputError(MaciError):

@@ -24,9 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from maci.cases.case import label_text, read_data
+from maci.cases.case import label_text
 from maci.cases.outcomes import OutcomeSpace, normal
 from maci.errors import InputError
+from maci.files.parse import read
 from maci.moderator.belief import Vector
 
 OTHERWISE = "otherwise"
@@ -80,7 +81,7 @@ def favoured(p: Vector, utilities: Utilities) -> Favoured:
 
 def load_stakes(path: Path) -> Stakes:
     """Utilities from a YAML, TOML or JSON file."""
-    return read_stakes(read_data(path), str(path))
+    return read_stakes(read(path), str(path))
 
 
 def read_stakes(data: Any, where: str) -> Stakes:

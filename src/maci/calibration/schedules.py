@@ -26,9 +26,9 @@ from maci.controller.inputs import Opened
 from maci.controller.policies.bandit import ACTIONS, Arms, Context, Learned, Lesson
 from maci.controller.policies.learning import arms_of, lessons
 from maci.errors import EnvironmentError_, InputError
+from maci.files.sqlite import LOCKED, Trouble, log_ahead, make_tables, trouble
 from maci.paths import schedules_file
 from maci.record.replay import replay
-from maci.sqlite import LOCKED, Trouble, log_ahead, make_tables, trouble
 
 
 def terms(config: Config) -> str:

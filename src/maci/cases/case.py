@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import json
-import re
 import sys
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +13,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from maci.cases.outcomes import OutcomeSpace, canonical, normal
 from maci.errors import BeliefError, CaseError, InputError
+from maci.files.bounds import Beyond, check_data
+from maci.files.data import load
+from maci.files.parse import parse, read, read_bytes, read_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,11 +176,9 @@ def parse_case(data: Any, where: str) -> Case:
     if not isinstance(data, Mapping):
         raise CaseError(f"{where}: a case is a table with the keys question, context, outcomes, evidence, gold")
     try:
-        json.dumps(data, default=str, ensure_ascii=False, skipkeys=True).encode()
-    except UnicodeEncodeError as error:
-        raise CaseError(
-            f"{where}: {error.object[error.start : error.end]!r} is not text that UTF-8 can write"
-        ) from error
+        check_data(data)
+    except Beyond as error:
+        raise CaseError(f"{where}: the case {error}") from error
     try:
         return CaseFile.model_validate(data).case()
     except ValidationError as error:
@@ -212,29 +210,11 @@ def _explain(error: ValidationError) -> str:
     return f"{key} is {given}: {first['msg'].lower()}"
 
 
-def parse_text(text: str, suffix: str, where: str) -> Any:
-    """Data from a YAML, TOML or JSON text."""
-    try:
-        match suffix:
-            case ".toml":
-                return tomllib.loads(text)
-            case ".json":
-                return json.loads(text)
-            case _:
-                import yaml
-
-                return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except Exception as error:
-        kind = {".toml": "TOML", ".json": "JSON"}.get(suffix, "YAML")
-        said = re.sub(r'in "<(?:unicode|byte) string>", (?=line)', "at ", " ".join(str(error).split()))
-        raise CaseError(f"{where} is not valid {kind}: {said}") from error
-
-
 def builtin_cases() -> Mapping[str, Case]:
     """The cases that come with the package, by name."""
     found: dict[str, Case] = {}
     for file in sorted((Path(__file__).parent / "builtin").glob("*.yaml")):
-        entries: Sequence[Any] = parse_text(file.read_text(encoding="utf-8"), ".yaml", file.name)
+        entries: Sequence[Any] = load(file.read_text(encoding="utf-8"), "YAML")
         for entry in entries:
             found[entry["id"]] = parse_case(entry, f"built-in case {entry['id']}")
     return found
@@ -248,30 +228,12 @@ def is_file(name: str) -> bool:
         return False
 
 
-def _decode(data: bytes, where: str) -> str:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise CaseError(
-            f"{where} is not a text file (UTF-8): {error.reason} at byte {error.start}; save it as UTF-8"
-        ) from error
-
-
-def read_data(path: Path) -> Any:
-    """The data of a YAML, TOML or JSON file."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise CaseError(f"cannot read {path}: {error.strerror}") from error
-    return parse_text(_decode(data, str(path)), path.suffix.lower(), str(path))
-
-
-def _of_any_kind(text: str) -> Any:
+def _of_any_kind(data: bytes, where: str) -> Any:
     """Data from a text that does not say what it is: TOML where it is that, else YAML, which JSON is a part of."""
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        return parse_text(text, ".yaml", "standard input")
+        return parse(data, "TOML", where)
+    except InputError:
+        return parse(data, "YAML", where)
 
 
 def _beside(name: str) -> list[str]:
@@ -287,10 +249,10 @@ def _beside(name: str) -> list[str]:
 def load_case(name: str) -> Case:
     """A case from a file, from standard input (``-``), or a built-in one by name."""
     if name == "-":
-        text = _decode(sys.stdin.buffer.read(), "standard input")
-        return parse_case(_of_any_kind(text), "standard input")
+        where = "standard input"
+        return parse_case(_of_any_kind(read_bytes(sys.stdin.buffer, where), where), where)
     if is_file(name):
-        return parse_case(read_data(Path(name)), name)
+        return parse_case(read(Path(name)), name)
     cases = builtin_cases()
     if name in cases:
         return cases[name]
@@ -301,16 +263,4 @@ def load_case(name: str) -> Case:
 
 def read_cases(path: Path) -> Iterator[Case]:
     """Cases of a JSONL file, one a line."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise InputError(f"cannot read {path}: it is not UTF-8 text; save it as UTF-8") from error
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                data = json.loads(line)
-            except ValueError as error:
-                raise InputError(f"{path}, line {number}: not JSON: {error}") from error
-            yield parse_case(data, f"{path}, line {number}")
+    return (parse_case(data, f"{path}, line {number}") for number, data in read_lines(path))

@@ -1,4 +1,4 @@
-"""``maci``: the front door. Each command has a file of its name, opened when it is called; what it does is imported when it runs.
+"""``maci``: the front door. Each command has a file of its name, imported when it is called; heavy imports wait until it runs.
 
 Exit codes: 0 done · 1 a check failed · 2 wrong use or input · 3 provider or environment · 4 the budget ended the work before a
 first answer · 130 interrupted.
@@ -6,6 +6,7 @@ first answer · 130 interrupted.
 
 from __future__ import annotations
 
+import errno
 import gc
 import io
 import os
@@ -17,7 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from maci import __version__
-from maci.errors import MaciError, exit_code
+from maci.errors import InputError, MaciError, exit_code
 
 COMMANDS = {
     "debate": "Debate one case.",
@@ -41,7 +42,7 @@ COMMANDS = {
     "study": "Compare methods on data sets: run, resume, report, export.",
     "audit": "Check what a debate rests on: its judges, its behaviour dial.",
 }
-"""What `maci --help` says of each, which opens none of them: the first line of its own help."""
+"""The first line of each command's help, so that `maci --help` need not import them."""
 EXITS = (
     "Exit codes: 0 done, 1 a check failed, 2 wrong use or input, 3 provider or environment, "
     "4 budget ended the work before a first answer, 130 interrupted."
@@ -49,10 +50,10 @@ EXITS = (
 
 
 class Door(TyperGroup):
-    """Opens the command that is called, and no other."""
+    """Imports the command that is called, and no other."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """The command's own parser in place of its line in ``COMMANDS``."""
+        """Replace the placeholder of a command by the command itself."""
         name, _, rest = super().resolve_command(ctx, args)
         return name, None if name is None else opened(name), rest
 
@@ -101,6 +102,11 @@ def main() -> None:
     except MaciError as error:
         _complain(f"maci: {error}")
         sys.exit(exit_code(error))
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        _complain(f"maci: {str(error.filename)[:60]}… is longer than the name of a file can be: correct it")
+        sys.exit(InputError.exit)
     except KeyboardInterrupt:
         _complain("interrupted")
         sys.exit(130)

@@ -24,7 +24,7 @@ from maci.cli.options import (  # fmt: skip
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskRunOptions(RunOptions):
-    """The same where a debate is only what it may come to."""
+    """The same, with its own word for what is resumed."""
 
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the broken run in --out.")] = False
 

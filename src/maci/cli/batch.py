@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchBudget(BudgetOptions):
-    """What all cases together may cost."""
+    """Ceilings of the whole run."""
 
     budget_tokens: Annotated[
         int | None,
@@ -45,7 +45,7 @@ class BatchBudget(BudgetOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchOutput(OutputOptions):
-    """In which form many cases are told."""
+    """How the results of many cases are printed."""
 
     json: Annotated[
         bool, typer.Option("--json", help="One JSON object a case on standard output, in the order of the file.")

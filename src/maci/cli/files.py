@@ -1,4 +1,4 @@
-"""Writing results: whether it can be done, asked before the work, and an error that says what to do where it fails."""
+"""Writing results: check before the work whether they can be written; errors name the file and the next step."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _exists(path: Path) -> bool:
 
 @contextmanager
 def writing(path: Path, advice: str = "; name another folder with --out") -> Iterator[None]:
-    """Whatever is written to ``path`` inside: an error of the system says which file, why, and what to do."""
+    """An error of the operating system inside names the file, the reason and what to do."""
     try:
         yield
     except OSError as error:
@@ -45,7 +45,7 @@ def writing(path: Path, advice: str = "; name another folder with --out") -> Ite
 
 
 def make_folder(out: Path) -> None:
-    """The folder of the results."""
+    """Make the folder of the results."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -53,7 +53,7 @@ def make_folder(out: Path) -> None:
 
 
 def save(path: Path, text: str) -> Path:
-    """Write a page, and the folder it is in."""
+    """Write a page; its folder is made if need be."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", newline="\n")

@@ -1,6 +1,6 @@
-"""Options of commands, each declared once. Those that go together form a group, which a command is handed as one object.
+"""Options of commands, each declared once. Those that belong together form a group: a frozen dataclass, one parameter of a command.
 
-Typer takes options one by one: :func:`grouped` gives it the fields of each group as parameters, and puts them together again.
+Typer has no groups. :func:`grouped` declares the fields of each group as single options and builds the group from their values.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from maci.errors import InputError
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """A command as typer takes it: in place of a parameter whose type is a group, the options of that group.
+    """A command for Typer: a parameter whose type is a group is replaced by the options of that group.
 
-    Two options of one name are refused when the command is declared.
+    Two options with the same name raise ``ValueError`` when the command is declared.
     """
     declared = inspect.signature(command, eval_str=True).parameters
     groups: dict[str, Any] = {name: each.annotation for name, each in declared.items() if is_dataclass(each.annotation)}
@@ -67,7 +67,7 @@ def _share(text: str) -> float:
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")]
 Plain = Annotated[bool, typer.Option("--plain", help="No colour, no bars: for pipes and screen readers.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the result.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="TOML file with settings.", dir_okay=False)]
 Sets = Annotated[
     list[str] | None, typer.Option("--set", help="key=value; `maci config` lists the keys.", metavar="KEY=VALUE")
@@ -94,7 +94,7 @@ DataDir = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseOptions:
-    """What is debated."""
+    """The case to debate."""
 
     case: Annotated[
         str | None, typer.Argument(help="A case file (YAML, TOML, JSON), `-`, or a built-in name.", metavar="CASE")
@@ -108,7 +108,7 @@ class CaseOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PanelOptions:
-    """Who debates."""
+    """The panel: agents and judges."""
 
     panel: Annotated[
         str | None,
@@ -126,7 +126,7 @@ class PanelOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsOptions:
-    """Under which settings."""
+    """Profile, settings file and single settings."""
 
     profile: Annotated[
         str | None, typer.Option("--profile", help="`default` or `paper` (the paper's literal rules).")
@@ -137,20 +137,20 @@ class SettingsOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetOptions:
-    """What it may cost."""
+    """Ceilings in tokens and dollars."""
 
     budget_tokens: Annotated[int | None, typer.Option(help="Most tokens, all calls together.", min=0)] = None
     budget_usd: Annotated[float | None, typer.Option(help="Most dollars, all calls together.", min=0)] = None
 
     @property
     def given(self) -> dict[str, Any]:
-        """As settings; ``None`` where nothing was said."""
+        """The same as settings; ``None`` for an option that was not given."""
         return {"budget.tokens": self.budget_tokens, "budget.usd": self.budget_usd}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyOptions:
-    """Where models' replies are kept, and whether weights may be fetched."""
+    """The response cache, and whether weights may be downloaded."""
 
     cache: Cache = None
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Keep no replies, ask models every time.")] = False
@@ -163,18 +163,25 @@ class ReplyOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """Where one debate is recorded, and whether it goes on or is only estimated."""
+    """Where a debate is recorded, and whether to resume it or only to estimate its cost."""
 
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Send nothing: estimate tokens and dollars.")] = False
     out: Annotated[
         Path | None, typer.Option(help="Folder for transcript.jsonl (default: maci-runs/…).", file_okay=False)
     ] = None
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the broken debate in --out.")] = False
+    trust_record: Annotated[
+        bool,
+        typer.Option(
+            "--trust-record",
+            help="With --resume: use hosts, keys and code that only the record names, not your configuration.",
+        ),
+    ] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputOptions:
-    """In which form it is told."""
+    """How results are printed."""
 
     json: Json = False
     plain: Plain = False
@@ -182,5 +189,5 @@ class OutputOptions:
 
     @property
     def silent(self) -> bool:
-        """Whether nothing is told on the way."""
+        """Whether to print the result only, without progress."""
         return self.json or self.quiet

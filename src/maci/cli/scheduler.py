@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maci.cli.options import Json, Seed, Sets
+from maci.cli.show import locate
 from maci.errors import InputError, MaciError
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def evaluating(
 def _recordings(paths: Sequence[Path]) -> list[tuple[Path, Recording]]:
     from maci.record.transcript import read
 
-    return [(path, read(path / "transcript.jsonl" if path.is_dir() else path)) for path in paths]
+    return [(path, read(locate(path))) for path in paths]
 
 
 def _learned(store: Path | None) -> Schedules:

@@ -34,8 +34,9 @@ def chosen(
     source: str | None = None,
     utilities: Path | None = None,
 ) -> Choice:
-    """What a person chose. ``given``: settings that have an option, ``None`` where it was left out; ``quiet``: weights that are lacking
-    are pulled without a progress bar.
+    """The choice that the options of a command make.
+
+    ``given``: settings that have an option, ``None`` if it was not used. ``quiet``: download weights without a progress bar.
     """
     return Choice(
         panel=panel.panel, agents=panel.agents, judges=panel.judges, corpus=corpus,

@@ -32,6 +32,24 @@ def serve(
         str | None,
         typer.Option(help="What visitors must know (default: none on this machine, else one is made and printed)."),
     ] = None,
+    allow_models: Annotated[
+        bool,
+        typer.Option(
+            "--allow-models", help="Visitors may name any provider's models, not only those of your panels files."
+        ),
+    ] = False,
+    budget_tokens: Annotated[
+        int | None, typer.Option(help="Most tokens a day, all visitors together.", min=1, metavar="N")
+    ] = None,
+    budget_usd: Annotated[
+        float | None, typer.Option(help="Most dollars a day, all visitors together.", min=0, metavar="USD")
+    ] = None,
+    visitor_tokens: Annotated[
+        int | None, typer.Option(help="Most tokens a day for one visitor (an address).", min=1, metavar="N")
+    ] = None,
+    visitor_usd: Annotated[
+        float | None, typer.Option(help="Most dollars a day for one visitor (an address).", min=0, metavar="USD")
+    ] = None,
     open_browser: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -40,6 +58,7 @@ def serve(
 
     The first line of output is where. Also serves the panels as models at /v1, as OpenAI's API does.
     """
+    from maci.web.allowance import Ceilings
     from maci.web.server import address, is_loopback_host, with_token
     from maci.web.server import serve as start
 
@@ -48,7 +67,9 @@ def serve(
         import uvicorn  # noqa: F401
     except ImportError as error:
         raise MissingExtra(error.name or "fastapi", "web", "maci serve") from error
-    settings = with_token({"runs": dir, "studies": studies, "port": port}, host, token)
+    ceilings = Ceilings(tokens=budget_tokens, usd=budget_usd, visitor_tokens=visitor_tokens, visitor_usd=visitor_usd)
+    known = {"runs": dir, "studies": studies, "port": port, "any_model": allow_models, "ceilings": ceilings}
+    settings = with_token(known, host, token)
 
     def ready(now: Settings) -> None:
         where = address(now)

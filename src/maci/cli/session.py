@@ -103,7 +103,7 @@ class Session:
             if isinstance(recording.events[-1], Finished):
                 self._finished(recording.events, transcript.path)
                 return
-            seated = reseat(recording.opened, self.choice)
+            seated = reseat(recording.opened, replace(self.choice, trust_record=self.options.trust_record))
             stack.pop_all()
         self._play(seated, transcript, recording.events)
 
@@ -161,6 +161,8 @@ class Session:
 
         command = "ask" if seated.opened.config.triage.enabled else "debate"
         again = f"maci {command} --resume --out {shlex.quote(str(transcript.path.parent))}"
+        if self.choice.source is not None:  # a record is not trusted with one
+            again += f" --source {shlex.quote(self.choice.source)}"
         if self.choice.no_cache or self.choice.cache is not None:
             again += " --no-cache" if self.choice.no_cache else f" --cache {shlex.quote(str(self.choice.cache))}"
         try:

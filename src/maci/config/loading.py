@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -18,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from maci.config.fields import Section
 from maci.config.sections import LEARNED, PROFILES, Config
 from maci.errors import ConfigError
+from maci.files.parse import read
 
 
 class Parameter(BaseModel):
@@ -117,14 +117,7 @@ def _from_env(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _from_toml(path: Path) -> tuple[str | None, dict[str, Any]]:
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read the config file {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not valid TOML: it is not UTF-8 text; save it as UTF-8") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path} is not valid TOML: {error}") from error
+    data = read(path, "TOML")
     profile = data.pop("profile", None)
     flat: dict[str, Any] = {}
     for key, value in data.items():

@@ -313,11 +313,9 @@ def _reason(item: Input) -> str:
 
 
 def _name(item: Input) -> str:
-    match item:
-        case TurnTaken() | TurnFailed():
-            who = f" of {item.agent}"
-        case Scored() | JudgeAbstention():
-            who = f" of {item.argument}"
-        case _:
-            who = ""
+    who = ""
+    if isinstance(item, TurnTaken | TurnFailed):
+        who = f" of {item.agent}"
+    elif isinstance(item, Scored | JudgeAbstention):
+        who = f" of {item.argument}"
     return f"{item.type}{who}{'' if (t := round_of(item)) is None else f' in round {t}'}"

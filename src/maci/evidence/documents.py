@@ -1,8 +1,4 @@
-"""The text a reader of an HTML page would see.
-
-The text layer of a PDF, page by page, through pypdf (extra ``pdf``).
-
-One file → spans. What cannot be read raises :class:`Unreadable` with the reason and what to do about it.
+"""One file → spans. What cannot be read raises :class:`Unreadable` with the reason and what to do about it.
 
 ==========================  ================================================================================
 .txt .md                    packed into pieces of 60–120 words, read as a stream
@@ -16,93 +12,18 @@ from __future__ import annotations
 
 import codecs
 import csv
-import importlib
-import json
-import logging
-import re
+import importlib.util
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, TextIO
 
-from maci.errors import install
+from maci.errors import InputError, install
 from maci.evidence.chunk import chunks, stream_chunks
 from maci.evidence.span import Span
-
-_HIDDEN = {"script", "style", "noscript", "template", "svg", "math", "iframe", "object", "select", "textarea"}
-_BLOCK_TAGS = """
-address article aside blockquote body br caption dd details div dl dt figcaption figure footer form h1 h2 h3 h4 h5 h6
-header hr html li main nav ol p pre section summary table td th title tr ul
-"""
-_BLOCKS = frozenset(_BLOCK_TAGS.split())
-_INLINE_SPACE = re.compile(r"\s+")
-_SPACE = re.compile(r" ?\n[ \n]*")
-
-
-def visible_text(blocks: Iterable[str]) -> str:
-    r"""Text without markup, scripts and styles; block elements become paragraphs.
-
-    >>> visible_text(["<h1>Dengue</h1><p>High&nbsp;fe", "ver <b>and</b> rash.<script>x()</script>"])
-    'Dengue\n\nHigh fever and rash.'
-    """
-    parser = _Parser()
-    for block in blocks:
-        parser.feed(block)
-    parser.close()
-    return _SPACE.sub("\n\n", "".join(parser.pieces)).strip()
-
-
-class _Parser(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.pieces: list[str] = []
-        self._hidden = 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in _HIDDEN:
-            self._hidden += 1
-        elif tag in _BLOCKS:
-            self.pieces.append("\n")
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in _HIDDEN:
-            self._hidden = max(0, self._hidden - 1)
-        elif tag in _BLOCKS:
-            self.pieces.append("\n")
-
-    def handle_data(self, data: str) -> None:
-        if not self._hidden:
-            self.pieces.append(_INLINE_SPACE.sub(" ", data))
-
-
-def page_texts(path: Path, note: Callable[[str], None]) -> Iterator[tuple[int, str]]:
-    """(page number, text) of every page that can be read; ``note`` is told how many could not."""
-    try:
-        pypdf: Any = importlib.import_module("pypdf")
-    except ImportError as error:
-        raise Unreadable(f"PDF needs the package 'pypdf': {install('pdf')}") from error
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
-    bad = 0
-    try:
-        with path.open("rb") as stream:
-            reader = pypdf.PdfReader(stream)
-            if reader.is_encrypted and not reader.decrypt(""):
-                raise Unreadable("protected by a password: save a copy without one")
-            for number in range(len(reader.pages)):
-                try:
-                    text = reader.pages[number].extract_text()
-                except Exception:  # pypdf raises whatever a malformed page makes it trip over
-                    bad += 1
-                    continue
-                yield number + 1, text
-    except (Unreadable, OSError):
-        raise
-    except Exception as error:  # likewise for the file as a whole
-        raise Unreadable(f"broken PDF: {error or type(error).__name__}") from error
-    if bad:
-        note(f"{bad} pages could not be read and were left out")
-
+from maci.files.bounds import Beyond
+from maci.files.parse import parse
+from maci.files.worker import ask
 
 _BLOCK = 1 << 16
 _LONGEST_FIELD = 16 << 20
@@ -123,6 +44,8 @@ class ReadOptions:
 
     max_bytes: int = 100 * 1024 * 1024
     """A larger file is refused, with its size in the reason."""
+    seconds: int = 120
+    """Of computing that one HTML or PDF file may take."""
     text_columns: tuple[str, ...] = ("text", "content", "body", "sentence")
     """Columns of a table that may hold the text, in order of preference; case does not matter."""
     label_columns: tuple[str, ...] = (
@@ -203,9 +126,9 @@ def _read_text(file: _File) -> Iterator[Span]:
 
 
 def _read_html(file: _File) -> Iterator[Span]:
-
     with _open_text(file.path) as stream:
-        yield from _spans(chunks(visible_text(_blocks(stream))), file.source)
+        text = _ask("HTML", file, text=stream.read())
+    yield from _spans(chunks(text), file.source)
 
 
 def _read_jsonl(file: _File) -> Iterator[Span]:
@@ -217,8 +140,8 @@ def _read_jsonl(file: _File) -> Iterator[Span]:
                 if not line.strip():
                     continue
                 try:
-                    row = json.loads(line)
-                except (ValueError, RecursionError):
+                    row = parse(line, "JSON", file.source)
+                except InputError:
                     bad.append(number)
                     continue
                 if isinstance(row, (dict, str)):
@@ -291,9 +214,23 @@ def _value(row: Mapping[str, object], names: Iterable[str]) -> str | None:
 
 
 def _read_pdf(file: _File) -> Iterator[Span]:
-
-    for number, text in page_texts(file.path, file.note):
+    if importlib.util.find_spec("pypdf") is None:
+        raise Unreadable(f"PDF needs the package 'pypdf': {install('pdf')}")
+    found = _ask("PDF", file, path=str(file.path.absolute()))
+    for number, text in found["pages"]:
         yield from _spans(chunks(text), f"{file.source}#page={number}")
+    if found["bad"]:
+        file.note(f"{found['bad']} pages could not be read and were left out")
+
+
+def _ask(kind: str, file: _File, *, text: str = "", path: str = "") -> Any:
+    """What the child that reads such files makes of this one."""
+    try:
+        return ask(kind, text=text, path=path, seconds=file.options.seconds)
+    except Beyond as error:
+        raise Unreadable(str(error)) from error
+    except ValueError as error:
+        raise Unreadable(f"broken {kind}: {error}") from error
 
 
 SUFFIXES: Mapping[str, Callable[[_File], Iterator[Span]]] = {

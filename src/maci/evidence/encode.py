@@ -1,6 +1,4 @@
-"""Unit rows: what every encoder returns.
-
-φ: the encoder protocol and the one place that turns a name into an encoder.
+"""φ: the encoder protocol, the one place that turns a name into an encoder, and the unit rows that every encoder returns.
 
 =====================  ======================================================================================
 name                   encoder
@@ -15,8 +13,9 @@ name                   encoder
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +23,9 @@ from numpy.typing import NDArray
 from maci.errors import ConfigError
 from maci.llm.local import weights
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+_loaded: dict[tuple[str, int], Encoder] = {}
+"""The encoders of this process, by name and threads; a table of vectors takes 33 MB, so debates share one."""
+_loading = threading.Lock()
 
 
 def unit(rows: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
@@ -52,6 +51,10 @@ class Encoder(Protocol):
         """One unit-length row per text, in order; an empty text gives a zero row."""
 
 
+SHIPPED = frozenset({"wordllama", "minilm", "minilm-last"})
+"""Encoders that load no code and no weights but pinned ones."""
+
+
 def load_encoder(
     name: str = "wordllama",
     *,
@@ -59,13 +62,23 @@ def load_encoder(
     threads: int = 1,
     progress: weights.Progress | None = None,
 ) -> Encoder:
-    """The encoder of this name.
+    """The encoder of this name: one for the whole process, which any number of debates and threads may use at once.
 
     ``offline`` forbids fetching weights; ``threads`` is for encoders that compute in parallel.
 
     >>> load_encoder("wordllama").encode(["High fever.", ""]).shape
     (2, 256)
+    >>> load_encoder("wordllama") is load_encoder("wordllama")
+    True
     """
+    with _loading:
+        key = name, threads
+        if key not in _loaded:
+            _loaded[key] = _load(name, offline=offline, threads=threads, progress=progress)
+        return _loaded[key]
+
+
+def _load(name: str, *, offline: bool, threads: int, progress: weights.Progress | None) -> Encoder:
     if name == "wordllama":
         from maci.evidence.encoders.static import WordLlamaEncoder
 
@@ -79,7 +92,7 @@ def load_encoder(
     if scheme == "st" and rest:
         from maci.evidence.encoders.plugin import SentenceTransformerEncoder
 
-        return SentenceTransformerEncoder(rest, offline=offline)
+        return SentenceTransformerEncoder(rest, offline=offline or weights.is_offline())
     if colon and scheme and rest:
         from maci.evidence.encoders.plugin import load_plugin
 

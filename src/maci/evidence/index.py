@@ -25,7 +25,7 @@ from maci.errors import EnvironmentError_, EvidenceError
 from maci.evidence.corpus import IndexReport, Skipped
 from maci.evidence.documents import ReadOptions, Unreadable, read_document
 from maci.evidence.span import Span
-from maci.sqlite import log_ahead, make_tables
+from maci.files.sqlite import Trouble, log_ahead, make_tables, trouble
 
 Progress = Callable[[str, int, int], None]
 """Called with the file at hand, files done and files in all."""
@@ -54,7 +54,7 @@ class Index:
     """An open index folder; use it in a ``with`` statement."""
 
     def __init__(self, folder: Path, *, create: bool) -> None:
-        path = folder / "index.sqlite"
+        path, self._folder = folder / "index.sqlite", folder
         if not create and not path.is_file():
             raise EvidenceError(f"{str(folder)!r} is not an index: make one with `maci index PATH… --out {folder}`")
         if folder.exists() and not folder.is_dir():
@@ -72,9 +72,7 @@ class Index:
             if version == 0:
                 make_tables(self._db, _SCHEMA, _FORMAT)
         except (OSError, sqlite3.Error) as error:
-            raise EvidenceError(
-                f"the index {str(folder)!r} cannot be opened ({error}): delete the folder and run `maci index` again"
-            ) from error
+            raise self._broken(error) from error
         if version not in (0, _FORMAT):
             self._db.close()
             raise EvidenceError(
@@ -92,10 +90,24 @@ class Index:
         trace: TracebackType | None,
     ) -> None:
         self._db.close()
+        if isinstance(error, (sqlite3.Error, json.JSONDecodeError)):
+            raise self._broken(error) from error
+
+    def _broken(self, error: Exception) -> EvidenceError:
+        steps: dict[Trouble, str] = {
+            "unwritable": "make it writable, or choose another folder with --out",
+            "full": "free some space there, or choose another folder with --out",
+            "locked": "another process writes it; try again",
+            "damaged": "delete the folder and run `maci index` again",
+        }
+        return EvidenceError(f"the index {str(self._folder)!r} cannot be used ({error}): {steps[trouble(error)]}")
 
     def spans(self) -> Iterator[Span]:
         """All spans in order of file and position, repeated text included."""
-        return (Span(*row) for row in self._db.execute(_SPANS))
+        for row in self._db.execute(_SPANS):
+            if not all(isinstance(cell, str) for cell in row[:3]):
+                raise sqlite3.DatabaseError(f"the text of span {row[0]!r:.40} is none")
+            yield Span(*row)
 
     def skipped(self) -> tuple[Skipped, ...]:
         """What was left out, by file."""

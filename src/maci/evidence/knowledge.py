@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from maci.cases.case import parse_text
 from maci.evidence.span import Span
+from maci.files.data import load
 
 _FOLDER = Path(__file__).parent / "builtin"
 
@@ -43,7 +43,7 @@ class Condition:
 
 
 def _load(name: str) -> list[dict[str, Any]]:
-    entries: list[dict[str, Any]] = parse_text((_FOLDER / name).read_text(encoding="utf-8"), ".yaml", name)
+    entries: list[dict[str, Any]] = load((_FOLDER / name).read_text(encoding="utf-8"), "YAML")
     return entries
 
 
@@ -79,9 +79,7 @@ def wordings() -> Mapping[str, tuple[str, ...]]:
     >>> wordings()["retro-orbital pain"][0]
     'pain behind the eyes'
     """
-    table: dict[str, list[str]] = parse_text(
-        (_FOLDER / "wordings.yaml").read_text(encoding="utf-8"), ".yaml", "wordings.yaml"
-    )
+    table: dict[str, list[str]] = load((_FOLDER / "wordings.yaml").read_text(encoding="utf-8"), "YAML")
     return {symptom: tuple(ways) for symptom, ways in table.items()}
 
 

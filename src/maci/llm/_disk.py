@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from maci.errors import EnvironmentError_
-from maci.sqlite import LOCKED, Trouble, log_ahead, make_tables, trouble
+from maci.files.sqlite import LOCKED, Trouble, log_ahead, make_tables, trouble
 
 _FORMAT = 1
 _OFTEN, _MANY, _MOMENT = 100, 300_000, 0.25

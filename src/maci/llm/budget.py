@@ -224,7 +224,7 @@ class Purse:
         """Nothing more is spent: what was granted becomes what the call cost, or may have cost."""
         if self._ledger is not None:
             self._ledger.settle(self.granted, self.total())
-            self._ledger = None
+            self._ledger = self._more = None  # which may know the call: a cycle would keep the table of a debate alive
 
     def __enter__(self) -> Self:
         return self

@@ -17,9 +17,9 @@ user's configuration folder; its entries are named after a service or a host::
 from __future__ import annotations
 
 import difflib
+import ipaddress
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,8 @@ from types import MappingProxyType
 from typing import NoReturn
 from urllib.parse import urlsplit
 
-from maci.errors import ConfigError, WrongKey
+from maci.errors import ConfigError, InputError, WrongKey
+from maci.files.parse import parse
 from maci.paths import keys_file
 
 
@@ -130,8 +131,18 @@ def service_at(provider: str, base_url: str | None = None) -> Service | None:
     """The service a provider at an address is; ``None`` for a server of one's own."""
     if base_url is None:
         return SERVICES.get(provider)
-    host = host_of(base_url)
-    return next((service for service in SERVICES.values() if host_of(service.base_url) == host), None)
+    where = urlsplit(base_url).scheme, host_of(base_url)  # a key for https is not sent in the clear
+    known = ((service, urlsplit(service.base_url).scheme) for service in SERVICES.values())
+    return next((service for service, scheme in known if (scheme, host_of(service.base_url)) == where), None)
+
+
+def owner_of(variable: str) -> Service | None:
+    """The service whose key an environment variable holds.
+
+    >>> owner_of("GOOGLE_API_KEY").name, owner_of("MY_KEY")
+    ('gemini', None)
+    """
+    return next((service for service in SERVICES.values() if variable.upper() in service.variables), None)
 
 
 def key_help(provider: str, base_url: str | None = None, environ: Mapping[str, str] = os.environ) -> str:
@@ -158,11 +169,14 @@ def host_of(url: str) -> str:
 def is_loopback(url: str) -> bool:
     """Whether an address is on this machine.
 
-    >>> is_loopback("http://localhost:1234/v1"), is_loopback("http://[::1]:80"), is_loopback("https://api.openai.com/v1")
+    >>> is_loopback("http://localhost:1234/v1"), is_loopback("http://[::1]:80"), is_loopback("http://127.0.0.1.example.org")
     (True, True, False)
     """
     host = urlsplit(url).hostname or ""
-    return host in ("localhost", "::1") or host.startswith("127.") or host.endswith(".localhost")
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:  # a name
+        return host == "localhost" or host.endswith(".localhost")
 
 
 def _read(environ: Mapping[str, str]) -> tuple[Path, Mapping[str, str]]:
@@ -171,14 +185,16 @@ def _read(environ: Mapping[str, str]) -> tuple[Path, Mapping[str, str]]:
     try:
         if os.name == "posix" and path.is_file() and path.stat().st_mode & 0o077:
             raise ConfigError(f"{path} holds keys and others may read it: run `chmod 600 {path}`")
-        entries = tomllib.loads(path.read_text(encoding="utf-8"))
+        entries = parse(path.read_text(encoding="utf-8"), "TOML", str(path))
     except FileNotFoundError:
         if environ.get("MACI_KEYS"):
             raise ConfigError(f"MACI_KEYS is {path}, and there is no such file: correct it or unset it") from None
         return path, {}
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read ({type(error).__name__}): correct it or remove it") from None
-    except tomllib.TOMLDecodeError as error:
+    except ConfigError:
+        raise
+    except InputError as error:
         where = re.search(r"at line \d+", str(error))
         raise ConfigError(
             f'{path} is not TOML ({where[0] if where else "at its end"}): write one key a line, as in openai = "…"'

@@ -91,8 +91,10 @@ class House:
         cache: ResponseCache | None = None,
         options: Mapping[str, ModelOptions] | None = None,
         environ: Mapping[str, str] = os.environ,
+        offline: bool = False,
     ) -> None:
-        self.cache = cache
+        """``offline``: fetch no weights."""
+        self.cache, self._offline = cache, offline
         self._options, self._environ = dict(options or {}), environ
         self._models: dict[str, Client] = {}
         self._limiters: dict[tuple[object, ...], Limiter] = {}
@@ -175,6 +177,7 @@ class House:
                 context=options.context,
                 parallel=options.parallel,
                 extra=options.extra,
+                offline=self._offline,
             )
         from maci.llm.providers import OWN_API, OpenAI
 

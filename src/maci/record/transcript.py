@@ -19,13 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Any, Self
 
 from pydantic import ValidationError
 
 from maci.controller.events import FORMAT, Event, dump, parse
 from maci.controller.inputs import Opened
 from maci.errors import EnvironmentError_, InputError, TranscriptError
+from maci.files.bounds import check_text
 
 _GENESIS = hashlib.sha256(b"maci transcript").hexdigest()
 _AGAIN = "what is on disk can be continued with --resume"
@@ -68,9 +69,15 @@ def _lines(path: Path) -> Iterator[bytes]:
         raise InputError(f"cannot read the transcript {path}: {error.strerror}") from error
 
 
+def _data(rest: bytes) -> Any:
+    text = '{"' + rest.decode()
+    check_text(text, "JSON")
+    return json.loads(text)
+
+
 def _check_format(rest: bytes, path: Path) -> None:
     try:
-        first = json.loads(b'{"' + rest)
+        first = _data(rest)
         version = first["format"]
     except (ValueError, KeyError, TypeError) as error:
         raise TranscriptError(f"{path} is not a transcript: line 1 does not open a debate") from error
@@ -103,7 +110,7 @@ def read(path: str | Path) -> Recording:
         if number == 1:
             _check_format(rest, path)
         try:
-            data = json.loads(b'{"' + rest)
+            data = _data(rest)
             if data.pop("seq") != number:
                 raise ValueError("wrong sequence number")
             events.append(parse(json.dumps(data)))

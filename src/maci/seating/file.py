@@ -3,11 +3,15 @@
 Read from ``$MACI_PANELS`` if that is set; else from ``maci-panels.yaml`` in the working directory and from ``panels.yaml`` in the
 user's configuration folder, where a name in the former hides the same name in the latter. Its JSON Schema is published in
 docs/schemas. Keys are never in it.
+
+A file in the working directory may have come with somebody else's folder: it may name a provider's key for that provider's own
+host, and other variables for servers on this machine. The user's own file and one that ``MACI_PANELS`` names are trusted.
 """
 
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,12 +20,12 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from maci.cases.case import read_data
 from maci.config import build
 from maci.errors import ConfigError
-from maci.llm.keys import SERVICES, host_of
+from maci.files.parse import read
 from maci.paths import PANELS, config_dir, panel_files
 from maci.seating.spec import AgentSpec, JudgeSpec, ModelSpec, PanelSpec, agents_of, judges_of
+from maci.seating.trust import leak
 
 
 def _seat(value: Any) -> Any:
@@ -76,6 +80,13 @@ class Found:
         """What is said of models."""
         return {name: spec for name, (spec, _) in self.models.items()}
 
+    @property
+    def mentioned(self) -> set[str]:
+        """Models that are named, at a table or for themselves; not those of which only the provider is named."""
+        panels = [panel for panel, _ in self.panels.values()]
+        seats = {seat.model for panel in panels for seat in (*panel.agents, *(panel.judges or ()))}
+        return seats | {name for name in self.models if "/" in name}
+
 
 def find() -> Found:
     """All named panels and models of the panels files."""
@@ -83,7 +94,7 @@ def find() -> Found:
     models: dict[str, tuple[ModelSpec, Path]] = {}
     for path in panel_files():
         file = load_panels(path)
-        if path == Path(PANELS):
+        if not os.environ.get("MACI_PANELS") and path == Path(PANELS):
             _check_keys(file, path)
         panels = {**{name: (panel, path) for name, panel in file.panels.items()}, **panels}
         models = {**{name: (model, path) for name, model in file.models.items()}, **models}
@@ -91,20 +102,20 @@ def find() -> Found:
 
 
 def _check_keys(file: PanelsFile, path: Path) -> None:
-    """A file that came with a folder does not send a provider's key elsewhere."""
-    owners = {variable: service for service in SERVICES.values() for variable in service.variables}
-    for name, model in file.models.items():
-        owner = owners.get(model.key_env or "")
-        if owner is not None and model.base_url and host_of(model.base_url) != host_of(owner.base_url):
+    """A file that came with a folder does not send keys elsewhere."""
+    seats = (seat for panel in file.panels.values() for seat in (*panel.agents, *(panel.judges or ())))
+    for name, model in {**{seat.model: ModelSpec() for seat in seats}, **file.models}.items():
+        if found := leak(name, model, any_secret=True):
             raise ConfigError(
-                f"{path}: models.{name} would send {model.key_env} to {host_of(model.base_url)}: give that server a variable of its "
-                f"own, or move the entry to {config_dir() / 'panels.yaml'} if this is what you want"
+                f"{path}: models.{name} would {found}, and a file in the working directory may not: it may name a provider's key "
+                "for that provider's own host, and other variables for servers on this machine. If this is what you want, move the "
+                f"entry to {config_dir() / 'panels.yaml'}, or name this file with MACI_PANELS"
             )
 
 
 def load_panels(path: Path) -> PanelsFile:
     """Read one panels file."""
-    data = read_data(path)
+    data = read(path)
     if data is None:
         return PanelsFile()
     if not isinstance(data, Mapping):

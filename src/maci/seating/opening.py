@@ -17,7 +17,7 @@ from maci.config import Config
 from maci.controller.events import FORMAT
 from maci.controller.inputs import Opened, Seat
 from maci.controller.policies.bandit import Learned
-from maci.errors import MissingExtra
+from maci.errors import InputError, MissingExtra
 from maci.seating.table import Table
 
 
@@ -52,6 +52,8 @@ def opening(
     so itself); ``learned`` is what a schedule
     that learns starts from (:mod:`maci.calibration`), ``stakes`` the utilities that say what is worth asking.
     """
+    if seed < 0:
+        raise InputError(f"seed is {seed}: give a whole number, 0 or more")
     if case.outcomes.metric and find_spec("scipy") is None:
         raise MissingExtra("scipy", "eval", "a ground metric of your own")
     return Opened(

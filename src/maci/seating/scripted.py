@@ -14,11 +14,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from maci.agents.argument import Argument, Turn
 from maci.agents.fake import FunctionJudge, ScriptedAgent
 from maci.agents.judges.crit import JudgeAbstained, ScoreRequest
-from maci.cases.case import Case, label_text, parse_text, read_data
+from maci.cases.case import Case, label_text
 from maci.errors import ConfigError
 from maci.evidence.encode import Encoder
 from maci.evidence.source import CaseEvidence, Retrieval
 from maci.evidence.span import Citation, Span
+from maci.files.data import load
+from maci.files.parse import read
 from maci.seating.table import Table
 
 _PAPER = Path(__file__).parents[1] / "agents" / "builtin" / "paper.yaml"
@@ -131,7 +133,7 @@ def _read(data: Any, where: str) -> Script:
 
 def paper_table(case: Case, encoder: Encoder) -> Table:
     """The turns printed in the paper."""
-    scripts: Mapping[str, Any] = parse_text(_PAPER.read_text(encoding="utf-8"), ".yaml", "panel paper")
+    scripts: Mapping[str, Any] = load(_PAPER.read_text(encoding="utf-8"), "YAML")
     if case.id not in scripts:
         played = ", ".join(scripts)
         raise ConfigError(
@@ -142,4 +144,4 @@ def paper_table(case: Case, encoder: Encoder) -> Table:
 
 def file_table(path: Path, case: Case, encoder: Encoder) -> Table:
     """The turns of a script file."""
-    return scripted_table(_read(read_data(path), str(path)), case, encoder)
+    return scripted_table(_read(read(path), str(path)), case, encoder)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,17 +20,19 @@ from maci.config import Config, full_key, load
 from maci.controller.fold import start
 from maci.controller.inputs import Opened
 from maci.controller.reading import check_made_for
-from maci.errors import ConfigError, ModelError, WrongKey
+from maci.errors import ConfigError, ModelError, WrongKey, concerning
 from maci.evidence.encode import load_encoder
 from maci.llm.keys import SERVICES, Key, find_key, key_help
 from maci.llm.local.registry import WEIGHTS
 from maci.llm.local.weights import status
 from maci.seating import choose
+from maci.seating.file import find
 from maci.seating.opening import opening
 from maci.seating.shelf import Sources, remembering
 from maci.seating.spec import PanelSpec
 from maci.seating.table import Table
 from maci.seating.tables import Tables
+from maci.seating.trust import resumed
 
 if TYPE_CHECKING:
     from maci.llm.models import House, ModelOptions
@@ -65,6 +68,8 @@ class Choice:
     no_cache: bool = False
     offline: bool = False
     """Fetch no weights."""
+    trust_record: bool = False
+    """Resume with hosts, keys and code that only the record names (:mod:`maci.seating.trust`)."""
     source: str | None = None
     """Who answers what the plan asks (:mod:`maci.acquisition.sources.named`)."""
     stakes: Stakes | None = None
@@ -75,7 +80,8 @@ class Choice:
 
     def settled(self) -> tuple[PanelSpec | str, Config]:
         """The panel, and the settings with its own defaults below them."""
-        panel = choose(self.panel, self.agents, self.judges)
+        with concerning("agents" if self.agents else "judges" if self.judges else "panel"):
+            panel = choose(self.panel, self.agents, self.judges)
         if isinstance(panel, str) and panel != "readers" and self.corpus is not None:
             raise ConfigError(f"the panel {panel!r} is scripted and cannot use --corpus: use --panel readers")
         given, base = dict(self.given), {}
@@ -83,7 +89,8 @@ class Choice:
             base = dict(panel.settings)
             if panel.judges == ():
                 given["crit.enabled"] = False
-        return panel, load(self.profile, file=self.config, sets=self.sets, given=given, base=base)
+        with concerning("settings"):
+            return panel, load(self.profile, file=self.config, sets=self.sets, given=given, base=base)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +122,8 @@ def open_house(spec: PanelSpec, choice: Choice) -> House:
     from maci.llm.models import House
     from maci.paths import replies_file
 
-    if choice.offline:
-        os.environ["MACI_OFFLINE"] = "1"  # what local models look at
     cache = None if choice.no_cache else ResponseCache(choice.cache or replies_file())
-    return House(cache=cache, options=spec.models)
+    return House(cache=cache, options=spec.models, offline=choice.offline)
 
 
 def checked_house(spec: PanelSpec, choice: Choice) -> House:
@@ -180,12 +185,14 @@ def check_models(spec: PanelSpec, house: House | None, fetch: Fetch) -> None:
     if house is None:
         return
     for name in spec.seated:
-        house.model(name).provider.check()
+        with concerning(spec.field(name)):
+            house.model(name).provider.check()
     for name in spec.seated:
-        key_for(name, spec.options(name))
-        provider, _, model = name.partition("/")
-        if provider == "local" and model in WEIGHTS and not status(model).present:
-            fetch(model)
+        with concerning(spec.field(name)):
+            key_for(name, spec.options(name))
+            provider, _, model = name.partition("/")
+            if provider == "local" and model in WEIGHTS and not status(model).present:
+                fetch(model)
 
 
 def unpriced(opened: Opened) -> tuple[str, ...]:
@@ -205,15 +212,16 @@ def _closing(house: House | None) -> Iterator[None]:
         yield
     except BaseException:
         if house is not None:
-            asyncio.run(house.aclose())
+            with ThreadPoolExecutor(1) as aside:  # this thread may run an event loop already, as behind the web page
+                aside.submit(asyncio.run, house.aclose()).result()
         raise
 
 
 def reseat(opened: Opened, choice: Choice) -> Seated:
-    """Set the table of a recorded debate again."""
+    """Set the table of a recorded debate again; what only the record vouches for is refused (:mod:`maci.seating.trust`)."""
+    panel = resumed(opened, choice, find())
     corpus = Path(opened.corpus) if opened.corpus else None
     encoder = remembering(load_encoder(opened.config.evidence.encoder, offline=choice.offline), corpus)
-    panel = opened.panel if opened.table is None else PanelSpec.model_validate(opened.table)
     house = None if isinstance(panel, str) else checked_house(panel, choice)
     shared, source = Sources.of_corpus(corpus), opened.source or None
     with _closing(house):

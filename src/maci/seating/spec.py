@@ -104,6 +104,10 @@ class PanelSpec(_Spec):
         """What is said of a model, or of all its provider's."""
         return self.models.get(model) or self.models.get(model.partition("/")[0]) or ModelSpec()
 
+    def field(self, model: str) -> str:
+        """Where a person named it: the panel, the agents or the judges."""
+        return "panel" if self.name else "agents" if any(seat.model == model for seat in self.agents) else "judges"
+
     def record(self) -> dict[str, Any]:
         """As it goes into a transcript."""
         mentioned = {*self.seated, *(model.partition("/")[0] for model in self.seated)}

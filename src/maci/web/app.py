@@ -16,6 +16,8 @@ from maci.errors import EnvironmentError_, InputError, MaciError
 from maci.render.markup import Markup
 from maci.story import Story
 from maci.web import exports, routes, steer, v1
+from maci.web.allowance import Spent
+from maci.web.connections import Room
 from maci.web.desk import Desk, NotHere
 from maci.web.guard import Guard, TooMuch
 from maci.web.live import Asking
@@ -36,8 +38,8 @@ class _Pages:
         return panels(story, state, asking)
 
 
-def create_app(settings: Settings) -> Guard:
-    """The whole application of one server."""
+def create_app(settings: Settings, room: Room | None = None) -> Guard:
+    """The whole application of one server; ``room`` counts its connections."""
     desk = Desk(settings, _Pages())
 
     @asynccontextmanager
@@ -53,7 +55,8 @@ def create_app(settings: Settings) -> Guard:
     app.add_exception_handler(TooMuch, _went_wrong)
     app.add_exception_handler(HTTPException, _went_wrong)
     app.add_exception_handler(RequestValidationError, _went_wrong)
-    guard = Guard(app, settings)
+    app.add_exception_handler(Exception, _went_wrong)  # a page for the visitor; the server's log has the rest
+    guard = Guard(app, settings, room or Room(settings.limits))
     app.state.desk, app.state.guard = desk, guard
     return guard
 
@@ -63,14 +66,13 @@ async def _went_wrong(request: Request, error: Exception) -> Response:
     if isinstance(error.__cause__, TooMuch):
         error = error.__cause__  # FastAPI calls it a body that cannot be read
     status, title = _status(error)
-    message = str(error)
+    message = str(error) if isinstance(error, MaciError | TooMuch) else "The log of the server says more."
     if isinstance(error, HTTPException):
         message = "There is no such page." if error.status_code == 404 else str(error.detail)
     if isinstance(error, RequestValidationError):
         message = "; ".join(f"{item['loc'][-1]}: {item['msg']}" for item in error.errors())
     if request.url.path.startswith("/v1/"):
-        kind = "invalid_request_error" if status < 500 else "server_error"
-        return JSONResponse({"error": {"message": message, "type": kind, "param": None, "code": None}}, status)
+        return JSONResponse(v1.error_body(message, status, error.about if isinstance(error, MaciError) else ""), status)
     if isinstance(error, TooMuch):
         return HTMLResponse(problem(title, message, (("/new", "New debate"), ("/", "All debates"))), status)
     return HTMLResponse(problem(title, message), status)
@@ -86,9 +88,13 @@ def _status(error: Exception) -> tuple[int, str]:
             return 422, "That cannot be done"
         case TooMuch():
             return 413, "Too much"
+        case Spent():
+            return 429, "Not today"
         case EnvironmentError_():
             return 503, "Not now"
         case HTTPException():
             return error.status_code, "Not here" if error.status_code == 404 else "That cannot be done"
-        case _:
+        case MaciError():
             return 500, "This record cannot be shown"
+        case _:
+            return 500, "Something went wrong here"

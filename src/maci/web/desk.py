@@ -8,21 +8,27 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Protocol
 
 from maci.acquisition.plan import Item
 from maci.cases.case import Case
+from maci.config import Config
 from maci.controller.decisions import Finished
 from maci.controller.events import Event
 from maci.controller.inputs import Intervened, Opened
 from maci.errors import EnvironmentError_, InputError
+from maci.llm.models import price_for
+from maci.llm.usage import Bound
 from maci.paths import run_dir, slug
 from maci.record.transcript import Transcript, read
-from maci.seating.seating import Choice, Seated, reseat, seat_case
+from maci.seating.seating import Choice, reseat, seat_case
+from maci.seating.spec import PanelSpec
 from maci.story import Story
+from maci.web.allowance import Allowance, Claim, visitor_of
 from maci.web.history import History, Summary
 from maci.web.live import Asking, Broadcast, Live, Prepared
 from maci.web.server import Settings
@@ -100,7 +106,7 @@ class Desk:
 
     def __init__(self, settings: Settings, show: Show) -> None:
         self.settings, self.history = settings, History(settings.runs)
-        self._show = show
+        self._show, self._allowance = show, Allowance(settings.ceilings, settings.runs)
         self._running: dict[str, Run] = {}
         self._read: OrderedDict[tuple[str, int, int], Run] = OrderedDict()
         self._drawing: dict[str, asyncio.TimerHandle] = {}
@@ -136,17 +142,19 @@ class Desk:
 
     # --- starting and steering ----------------------------------------------------------------------------------------
 
-    async def start(self, case: Case, choice: Choice) -> Run:
-        """Begin a debate; raises what stands in the way, and then leaves nothing behind."""
+    async def start(self, case: Case, choice: Choice, visitor: str = "") -> Run:
+        """Begin a debate; raises what stands in the way, and then leaves nothing behind. ``visitor`` is the address of who pays."""
         id = run_dir(slug(case.id or case.question)).name
 
         def prepare() -> Prepared:
-            seated = seat_case(case, choice)
-            return Prepared(seated, Transcript.create(self.history.path(id)))
+            panel, config = choice.settled()
+            with self._claimed(id, panel, config, visitor) as claim:
+                seated = seat_case(case, choice)
+                return Prepared(seated, Transcript.create(self.history.path(id)), claim=claim)
 
         return await self._begin(id, prepare)
 
-    async def resume(self, id: str) -> Run:
+    async def resume(self, id: str, visitor: str = "") -> Run:
         """Go on with a debate that broke off."""
         if id in self._running:
             raise InputError("this debate is under way already")
@@ -161,13 +169,35 @@ class Desk:
                     raise InputError("this debate is finished: there is nothing to go on with")
                 if not recording.opened.panel:
                     raise InputError("this debate was made in Python: go on with it from there, debate(…, recorded=…)")
-                seated: Seated = reseat(recording.opened, Choice())
+                opened = recording.opened
+                panel = opened.panel if opened.table is None else PanelSpec.model_validate(opened.table)
+                with self._claimed(id, panel, opened.config, visitor) as claim:
+                    return Prepared(reseat(opened, Choice()), transcript, recording.events, claim)
             except BaseException:
                 transcript.close()
                 raise
-            return Prepared(seated, transcript, recording.events)
 
         return await self._begin(id, prepare)
+
+    @contextmanager
+    def _claimed(self, id: str, panel: PanelSpec | str, config: Config, visitor: str) -> Iterator[Claim | None]:
+        """What a debate may spend of the day, given back if it cannot start; nothing where there is no ceiling, or no model."""
+        ceilings, budget = self.settings.ceilings, config.budget
+        if not ceilings or isinstance(panel, str):
+            yield None
+            return
+        unknown = [name for name in panel.seated if price_for(name, panel.options(name)) is None]
+        if ceilings.in_usd and unknown:
+            raise EnvironmentError_(
+                f"the price of {', '.join(unknown)} is not known, and this server has a ceiling in dollars: choose another model"
+            )
+        places = self.settings.limits.debates - len(self._running) + 1
+        claim = self._allowance.claim(id, visitor_of(visitor), Bound(budget.tokens, budget.usd or 0.0), places=places)
+        try:
+            yield claim
+        except BaseException:
+            self._allowance.settle(claim)
+            raise
 
     async def _begin(self, id: str, prepare: Callable[[], Prepared]) -> Run:
         if len(self._running) >= self.settings.limits.debates:
@@ -182,6 +212,7 @@ class Desk:
                 begun=lambda prepared: self._begun(run, prepared),
                 hear=lambda event: self._hear(run, event),
                 asked=lambda item: self._asked(run, item),
+                settle=self._allowance.settle,
                 over=lambda error: self._over(run, error),
             )
             await run.live.begin()

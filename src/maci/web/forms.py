@@ -16,13 +16,16 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from maci.acquisition.utilities import Stakes, read_stakes, written
-from maci.cases.case import Case, Document, builtin_cases, parse_case, parse_text
+from maci.cases.case import Case, Document, builtin_cases, parse_case
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import full_key, load, parameters
 from maci.controller.inputs import Opened
-from maci.errors import CaseError, ConfigError, EvidenceError, InputError
+from maci.errors import CaseError, ConfigError, EvidenceError, InputError, concerning
+from maci.files.parse import kind_of, parse
 from maci.seating.file import find
 from maci.seating.seating import Choice
+from maci.seating.spec import is_reader
+from maci.seating.trust import is_hosted
 from maci.web.server import Limits
 
 _ELSEWHERE = {"budget.tokens", "budget.usd", "plan.acquire", "crit.enabled"}
@@ -168,12 +171,13 @@ def _outcomes(text: str) -> list[str] | str:
     parts = text.splitlines() if len(text.strip().splitlines()) > 1 else text.split(",")
     found = [part.strip() for part in parts if part.strip()]
     if len(found) < 2:
-        raise CaseError(
-            f"possible outcomes: there is only {found[0]!r}. Name two or more, one a line or between commas, or leave the field "
-            "empty and the agents name them"
-            if found
-            else "possible outcomes: no name stands between the commas. Name two or more, or leave the field empty"
-        )
+        with concerning("outcomes"):
+            raise CaseError(
+                f"possible outcomes: there is only {found[0]!r}. Name two or more, one a line or between commas, or leave the field "
+                "empty and the agents name them"
+                if found
+                else "possible outcomes: no name stands between the commas. Name two or more, or leave the field empty"
+            )
     return found
 
 
@@ -182,25 +186,7 @@ def _case_data(file: Upload, limits: Limits) -> Any:
         raise CaseError(f"{file.plain_name}: a case file is YAML, TOML or JSON ({', '.join(CASE_KINDS)})")
     if len(file.data) > limits.case_file:
         raise CaseError(f"{file.plain_name} has {len(file.data):,} bytes; a case file has {limits.case_file:,} at most")
-    try:
-        text = file.data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise CaseError(f"{file.plain_name} is not a text file (UTF-8)") from error
-    if file.suffix in (".yaml", ".yml"):
-        _no_references(text, file.plain_name)
-    return parse_text(text, file.suffix, file.plain_name)
-
-
-def _no_references(text: str, name: str) -> None:
-    """A few lines of YAML that refer to one another can stand for gigabytes."""
-    import yaml
-
-    try:
-        for token in yaml.scan(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-            if isinstance(token, yaml.AliasToken):
-                raise CaseError(f"{name} refers to itself (*name in YAML): write it out in full")
-    except yaml.YAMLError:
-        return  # said better where it is read
+    return parse(file.data, kind_of(file.suffix), file.plain_name)
 
 
 def _with(case: Case, form: Mapping[str, str], uploads: Sequence[Upload], limits: Limits) -> Case:
@@ -239,7 +225,9 @@ def _documents(uploads: Sequence[Upload], limits: Limits) -> list[Document]:
             path = Path(folder) / f"{number}{upload.suffix}"  # never the sender's name
             path.write_bytes(upload.data)
             try:
-                spans = list(read_document(path, upload.plain_name, ReadOptions(max_bytes=limits.file)))
+                spans = list(
+                    read_document(path, upload.plain_name, ReadOptions(max_bytes=limits.file, seconds=limits.seconds))
+                )
             except Unreadable as error:
                 raise EvidenceError(f"{upload.plain_name}: {error}") from error
             found += [Document(span.text, source=span.source, label=span.label) for span in spans]
@@ -265,19 +253,40 @@ def settings_of(text: str) -> tuple[str, ...]:
     return tuple(sets)
 
 
-def choice_of(form: Mapping[str, str]) -> Choice:
+def models() -> tuple[str, ...]:
+    """Language models that the operator's panels files name: those that visitors can choose."""
+    return tuple(sorted(name for name in find().mentioned if not is_reader(name)))
+
+
+def _check_models(text: str, any_model: bool) -> None:
+    """Visitors name readers and models of the panels files; with ``any_model`` others too, but no paths, addresses or hub files."""
+    known = models()
+    for name in filter(None, (part.strip() for part in text.split(","))):
+        if is_reader(name) or name in known or (any_model and is_hosted(name)):
+            continue
+        some = f"choose among {', '.join(known)} and reader" if known else "only readers can be chosen"
+        more = (
+            ""
+            if any_model
+            else ". The operator can add models to a panels file, or start `maci serve` with --allow-models"
+        )
+        raise ConfigError(f"{name} is not a model of this server: {some}{more}")
+
+
+def choice_of(form: Mapping[str, str], *, any_model: bool = False) -> Choice:
     """Who debates, under which settings."""
     panel, agents, judges = (form.get(name, "").strip() or None for name in ("panel", "agents", "judges"))
-    for name, value in (("agents", agents), ("judges", judges)):
-        if value is not None and re.search(r"(^|[,\s])local/\s*[/.~\\]", value):
-            raise ConfigError(
-                f"{name}: {value}: models by path are for the command line; name one that `maci models` lists"
-            )
+    for field, value in (("agents", agents or ""), ("judges", judges or "")):
+        if value.casefold() != "none":
+            with concerning(field):
+                _check_models(value, any_model)
     if agents is not None:
         panel = None
     elif panel is not None and panel not in dict(panels()):
-        raise ConfigError(f"unknown panel {panel!r}: choose one of the list")
-    sets = [*settings_of(form.get("settings", ""))]
+        with concerning("panel"):
+            raise ConfigError(f"unknown panel {panel!r}: choose one of the list")
+    with concerning("settings"):
+        sets = [*settings_of(form.get("settings", ""))]
     for field, key in (("budget_tokens", "budget.tokens"), ("budget_usd", "budget.usd")):
         if value := form.get(field, "").strip().replace(",", ""):
             sets.append(f"{key}={value}")
@@ -303,15 +312,15 @@ def _stakes(text: str) -> Stakes | None:
     """Utilities as they were typed, a line for each action."""
     if not text.strip():
         return None
-    _no_references(text, "Utilities")
-    return read_stakes(parse_text(text, ".yaml", "Utilities"), "Utilities")
+    with concerning("utilities"):
+        return read_stakes(parse(text, "YAML", "Utilities"), "Utilities")
 
 
 def _seed(text: str) -> int:
-    try:
-        return int(text.strip() or 0)
-    except ValueError as error:
-        raise InputError(f"seed is {text!r}: give a whole number") from error
+    with concerning("seed"):
+        if not re.fullmatch(r"\d{0,18}", text.strip()):
+            raise InputError(f"seed is {text[:40]!r}: give a whole number, 0 or more")
+    return int(text.strip() or 0)
 
 
 def person(form: Mapping[str, str]) -> str:

@@ -6,7 +6,7 @@ another site's name   The Host header must name this server, so that a site whos
 a stranger            With a token: the cookie of somebody who gave it, or `Authorization: Bearer`.
 another site's form   What changes something must come from a page of ours (Origin, Sec-Fetch-Site) and carry the
                       word that only our pages know (:attr:`Visit.word`, checked where forms are read).
-too much              Bodies are counted while they come in.
+too much              Bodies are counted while they come in, and streams while they last.
 ====================  =========================================================================================
 
 Every answer carries a policy that forbids scripts, styles and requests to anywhere but here.
@@ -16,13 +16,18 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from starlette.requests import ClientDisconnect
+
+from maci.web.connections import Full, Room
 from maci.web.server import Settings, is_loopback_host
 
 Scope = MutableMapping[str, Any]
@@ -43,6 +48,7 @@ _HEADERS = {
     "x-frame-options": "DENY",
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
 }
+_STREAM = re.compile(r"/debates/[^/]+/events")
 _OPEN = ("/sign-in", "/static/")
 """What can be seen without a token."""
 
@@ -72,8 +78,8 @@ class Visit:
 class Guard:
     """Stands before the application."""
 
-    def __init__(self, app: App, settings: Settings) -> None:
-        self._app, self._settings = app, settings
+    def __init__(self, app: App, settings: Settings, room: Room) -> None:
+        self._app, self._settings, self._room = app, settings, room
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or answer it."""
@@ -101,7 +107,15 @@ class Guard:
         if visit is None:
             visit, new = Visit(secrets.token_urlsafe(32)), self._settings.token is None
         scope["visit"] = visit
-        await self._app(scope, self._counted(receive, headers), self._dressed(scope, send, visit if new else None))
+        receive, dressed = self._counted(receive, headers), self._dressed(scope, send, visit if new else None)
+        stream = _STREAM.fullmatch(scope["path"]) is not None
+        try:
+            with self._room.stream((scope.get("client") or ("",))[0]) if stream else nullcontext():
+                await self._app(scope, receive, dressed)
+        except Full as full:
+            await _answer(send, 503, str(full), ("retry-after", "5"))
+        except ClientDisconnect:
+            return  # nobody is there to be answered
 
     def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
         host = headers.get("host", "")

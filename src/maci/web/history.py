@@ -12,6 +12,8 @@ from typing import Any, Literal
 from maci.errors import InputError
 
 FILE = "transcript.jsonl"
+_NAME = 255
+"""Bytes of the name of a file."""
 _TAIL = 1 << 16
 _LONGEST = 16 << 20
 
@@ -55,8 +57,15 @@ class History:
 
     def path(self, id: str) -> Path:
         """The transcript of a debate; refuses what is no name of one."""
-        if not id or id != Path(id).name or id.startswith(".") or "\0" in id or "\\" in id:
-            raise InputError(f"{id!r} is no debate of this folder")
+        if (
+            not id
+            or id != Path(id).name
+            or id.startswith(".")
+            or "\0" in id
+            or "\\" in id
+            or len(os.fsencode(id)) > _NAME
+        ):
+            raise InputError(f"{id[:80]!r} is no debate of this folder")
         return self.folder / id / FILE
 
     def summaries(self) -> list[Summary]:
@@ -67,6 +76,8 @@ class History:
             ]
         except FileNotFoundError:
             return []
+        for gone in self._known.keys() - set(names):
+            del self._known[gone]
         found = [summary for name in names if (summary := self.summary(name)) is not None]
         return sorted(found, key=lambda summary: (summary.created, summary.id), reverse=True)
 
@@ -90,7 +101,7 @@ def _read(id: str, path: Path) -> Summary:
             first = json.loads(file.readline(_LONGEST))
             last = _last(file)
         return _summary(id, first, last)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         blank = Summary(
             id=id, title=id, question="", created="", panel="", agents=(), state="unreadable", words=id.casefold()
         )

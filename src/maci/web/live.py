@@ -16,6 +16,7 @@ import asyncio
 import json
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -26,9 +27,10 @@ from maci.controller.decisions import Finished
 from maci.controller.events import Event
 from maci.controller.inputs import Intervened
 from maci.debating.loop import debate
-from maci.errors import MaciError, MissingExtra
+from maci.errors import MaciError, MissingExtra, said
 from maci.record.transcript import Transcript
 from maci.seating.seating import Seated
+from maci.web.allowance import Claim
 
 _FEW = 4
 
@@ -158,6 +160,8 @@ class Prepared:
     seated: Seated
     transcript: Transcript
     recorded: Sequence[Event] = ()
+    claim: Claim | None = None
+    """What it may spend of the server's day; nothing for one that costs nothing."""
 
 
 class Live:
@@ -170,9 +174,11 @@ class Live:
         begun: Callable[[Prepared], None],
         hear: Callable[[Event], None],
         asked: Callable[[Item | None], None],
+        settle: Callable[[Claim], None],
         over: Callable[[str], None],
     ) -> None:
         self._prepare, self._begun, self._hear, self._asked, self._over = prepare, begun, hear, asked, over
+        self._settle = settle
         self._answer: asyncio.Future[str | None] | None = None
         """Of the question that is open, in the debate's own loop."""
         self._home = asyncio.get_running_loop()
@@ -222,12 +228,10 @@ class Live:
         error = ""
         try:
             asyncio.run(self._play())
-        except MaciError as raised:
-            error = str(raised)
         except asyncio.CancelledError:
             error = "it was broken off when the server ended"
         except Exception as raised:
-            error = f"{type(raised).__name__}: {raised}"
+            error = said(raised)
         self._tell(self._over, error)
 
     async def _play(self) -> None:
@@ -242,12 +246,19 @@ class Live:
         table = seated.table
         if table.source is not None and table.source.name == Person.name:
             table = replace(table, source=Person(self._ask))  # not the person at the server's terminal
+        claim = prepared.claim
         try:
             async with prepared.transcript as record:
-                stream = debate(seated.opened, table, record=record, recorded=prepared.recorded, hand=self._hand)
-                async for last in stream:
-                    self._tell(self._hear, last)
+                stream = debate(
+                    seated.opened, table, record=record, recorded=prepared.recorded, hand=self._hand,
+                    ledger=None if claim is None else claim.ledger,
+                )  # fmt: skip
+                async with aclosing(stream):  # type: ignore[type-var]
+                    async for last in stream:
+                        self._tell(self._hear, last)
         finally:
+            if claim is not None:
+                self._settle(claim)
             if seated.house is not None:
                 await seated.house.aclose()
         if not isinstance(last, Finished):

@@ -38,6 +38,11 @@ def visit_of(request: Request) -> Visit:
     return visit
 
 
+def address_of(request: Request) -> str:
+    """Where the request comes from; behind a proxy on this machine, what that says."""
+    return "" if request.client is None else request.client.host
+
+
 @router.get("/static/{name}")
 async def static_file(name: str) -> Response:
     """Style and scripts."""
@@ -72,7 +77,15 @@ async def new(request: Request) -> HTMLResponse:
         given = fields_of(id, opened, [name for name, _ in forms.panels()])
     limits = desk_of(request).settings.limits
     return HTMLResponse(
-        new_page(given, builtin_cases(), forms.panels(), forms.evidence_kinds(), limits, visit_of(request))
+        new_page(
+            given,
+            builtin_cases(),
+            forms.panels(),
+            forms.evidence_kinds(),
+            limits,
+            visit_of(request),
+            models=forms.models(),
+        )
     )
 
 

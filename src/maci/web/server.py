@@ -6,15 +6,20 @@ Serving: a socket, uvicorn, and the lines that say where.
 from __future__ import annotations
 
 import ipaddress
+import logging
 import secrets
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from maci.errors import EnvironmentError_, InputError, MissingExtra
+from maci.web.allowance import Ceilings
 
 _SHORTEST_TOKEN = 16
+_BACKLOG = 128
+"""Connections that are accepted at once, before they are counted; far fewer than there are file descriptors to spare."""
 
 
 def is_loopback_host(host: str) -> bool:
@@ -40,11 +45,21 @@ class Limits:
     files: int = 20
     file: int = 8 << 20
     """Bytes of one file of evidence."""
+    seconds: int = 20
+    """Of computing that reading one of them may take."""
     case_file: int = 1 << 20
     text: int = 2_000_000
     """Characters of all evidence together."""
     debates: int = 8
     """Debates under way at once."""
+    connections: int = 1000
+    per_client: int = 400
+    """Connections from one address; streams may take half of these and of all."""
+    header_seconds: float = 10.0
+    """From the start of a connection, or the last answer, to a whole request without its body."""
+    body_seconds: float = 60.0
+    unread_seconds: float = 60.0
+    """How long a client may read nothing of its answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +73,9 @@ class Settings:
     token: str | None = None
     """Needed by every visitor if given; a server that others can reach has one."""
     limits: Limits = field(default_factory=Limits)
+    any_model: bool = False
+    """Visitors may name any provider's models, not only those of the panels files."""
+    ceilings: Ceilings = field(default_factory=Ceilings)
 
     def __post_init__(self) -> None:
         if self.token is not None and len(self.token) < _SHORTEST_TOKEN:
@@ -93,6 +111,7 @@ def serve(settings: Settings, ready: Callable[[Settings], None]) -> None:
         import uvicorn
 
         from maci.web.app import create_app
+        from maci.web.connections import Connection, Room, Sparing
     except ImportError as error:
         raise MissingExtra(error.name or "fastapi", "web", "maci serve") from error
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
@@ -106,10 +125,13 @@ def serve(settings: Settings, ready: Callable[[Settings], None]) -> None:
             f"cannot listen at {settings.host}:{settings.port}: {error.strerror}; choose another --port, or 0 for a free one"
         ) from error
     settings = replace(settings, port=door.getsockname()[1])
-    door.listen(512)
+    room = Room(settings.limits, _descriptors(settings.limits))
+    door.listen(_BACKLOG)
     ready(settings)
     config = uvicorn.Config(
-        create_app(settings),
+        create_app(settings, room),
+        http=partial(Connection, room),  # type: ignore[arg-type]
+        backlog=_BACKLOG,
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -117,4 +139,21 @@ def serve(settings: Settings, ready: Callable[[Settings], None]) -> None:
         lifespan="on",
         ws="none",
     )
+    for name in ("uvicorn.error", "asyncio", "maci.web"):
+        logging.getLogger(name).addFilter(Sparing())
     uvicorn.Server(config).run(sockets=[door])
+
+
+def _descriptors(limits: Limits) -> int:
+    """The files this process may have open, as many as connections need where the system allows it."""
+    try:
+        import resource
+    except ImportError:  # a system without such a limit
+        return 1 << 20
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = hard if hard != resource.RLIM_INFINITY else 1 << 20
+    if soft == resource.RLIM_INFINITY:
+        return most
+    wanted = min(most, max(soft, limits.connections + 1024))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return wanted

@@ -19,7 +19,7 @@ from maci.web.forms import Upload
 from maci.web.guard import Guard
 from maci.web.pages.layout import sign_in_page
 from maci.web.pages.new import new_page
-from maci.web.routes import desk_of, link, visit_of
+from maci.web.routes import address_of, desk_of, link, visit_of
 
 router = APIRouter()
 
@@ -53,11 +53,11 @@ async def start(request: Request) -> Response:
     try:
         before = (await desk.run(fields["from"])).story.opened.case if fields.get("from") else None
         case, choice = await asyncio.to_thread(_order, desk, fields, files, before)
-        run = await desk.start(case, choice)
+        run = await desk.start(case, choice, address_of(request))
     except MaciError as error:
         page = new_page(
             fields, builtin_cases(), forms.panels(), forms.evidence_kinds(), desk.settings.limits, visit_of(request),
-            wrong=str(error), lost=bool(files),
+            models=forms.models(), wrong=error, lost=bool(files),
         )  # fmt: skip
         return HTMLResponse(page, 422)
     return RedirectResponse(link(run.id), 303)
@@ -68,7 +68,9 @@ def _order(
 ) -> tuple[Case, Choice]:
     limits = desk.settings.limits
     case_file = next(iter(files.get("case_file", ())), None)
-    return forms.case_of(fields, case_file, files.get("files", ()), limits, before), forms.choice_of(fields)
+    return forms.case_of(fields, case_file, files.get("files", ()), limits, before), forms.choice_of(
+        fields, any_model=desk.settings.any_model
+    )
 
 
 @router.post("/debates/{id}/hand")
@@ -136,7 +138,7 @@ async def answer(request: Request, id: str) -> Response:
 async def resume(request: Request, id: str) -> Response:
     """Go on with a debate that broke off."""
     await _form(request)
-    run = await desk_of(request).resume(id)
+    run = await desk_of(request).resume(id, address_of(request))
     return RedirectResponse(link(run.id), 303)
 
 

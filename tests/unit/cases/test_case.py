@@ -8,7 +8,7 @@ import pytest
 
 from maci.cases.case import Case, builtin_cases, load_case, parse_case
 from maci.cases.outcomes import OutcomeSpace
-from maci.errors import CaseError
+from maci.errors import CaseError, InputError
 
 GOOD = {"question": "Is it so?", "outcomes": ["yes", "no"]}
 
@@ -95,7 +95,7 @@ def test_a_case_reads_the_same_from_every_format(tmp_path: Path, name: str, text
 )
 def test_a_file_that_cannot_be_parsed_is_refused(tmp_path: Path, name: str, data: bytes, says: str) -> None:
     (tmp_path / name).write_bytes(data)
-    with pytest.raises(CaseError) as error:
+    with pytest.raises(InputError) as error:
         load_case(str(tmp_path / name))
     assert says in str(error.value)
     assert name in str(error.value)
@@ -123,7 +123,7 @@ def test_a_case_can_come_from_standard_input(monkeypatch: pytest.MonkeyPatch, da
     if says is None:
         assert load_case("-").question == "q"
     else:
-        with pytest.raises(CaseError, match=says):
+        with pytest.raises(InputError, match=says):
             load_case("-")
 
 
@@ -142,7 +142,7 @@ def test_the_query_never_holds_gold_or_hidden_findings() -> None:
 
 def test_what_is_wrong_with_yaml_is_said_by_line_and_without_the_parsers_own_words(tmp_path):
     (tmp_path / "c.yaml").write_text("question: x\noutcomes: [a, b\ngold: a\n")
-    with pytest.raises(CaseError, match=r"at line 2, column 11") as caught:
+    with pytest.raises(InputError, match=r"at line 2, column 11") as caught:
         load_case(str(tmp_path / "c.yaml"))
     assert "<unicode string>" not in str(caught.value)
 

@@ -226,7 +226,7 @@ def test_cases_lists_them_and_gives_the_schema(maci) -> None:
         (["debate", "--resume", "--out", "nowhere"], "nothing to resume"),
         (
             ["debate", "surrogate.json", "--panel", "panel.yaml"],
-            "surrogate.json: '\\ud800' is not text that UTF-8 can write",
+            "surrogate.json has '\\ud800', which is not text that UTF-8 can write",
         ),
         (["show", "nowhere.jsonl"], "cannot read the transcript nowhere.jsonl"),
         (["replay", "nowhere.jsonl"], "cannot read the transcript"),
@@ -649,3 +649,22 @@ def test_toml_is_read_from_standard_input(maci, tmp_path, monkeypatch) -> None:
 def test_the_package_runs_as_a_module() -> None:
     done = subprocess.run([sys.executable, "-m", "maci", "--version"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and done.stdout.startswith("maci ")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("deep.yaml", "[" * 25_000), ("deep.toml", ".".join("a" * 20_000) + "=1"), ("deep.json", "[" * 100_000)],
+)
+def test_a_file_made_to_crash_its_parser_is_refused(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    done = process("debate", name, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"maci: {name} is nested more than 64 deep (line 1): write it flatter\n"
+
+
+def test_a_negative_seed_and_a_name_too_long_for_a_file_are_refused_in_words(tmp_path: Path) -> None:
+    done = process("debate", "dengue", "--seed", "-1", cwd=tmp_path)
+    assert done.returncode == 2 and "--seed" in done.stderr and "Traceback" not in done.stderr
+    done = process("show", "i" * 5000, cwd=tmp_path)
+    assert done.returncode == 2 and "longer than the name of a file can be: correct it" in done.stderr
+    assert len(done.stderr) < 200 and "Traceback" not in done.stderr

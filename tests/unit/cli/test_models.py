@@ -37,7 +37,6 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in os.environ:
         if name.startswith("MACI_") or name.endswith(("_API_KEY", "_BASE_URL")):
             monkeypatch.delenv(name)
-    monkeypatch.setenv("MACI_OFFLINE", "")  # the commands set it; monkeypatch takes it back
     for name in ("XDG_CONFIG_HOME", "MACI_CACHE"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     monkeypatch.setenv("MINE", "sk-this-is-the-key-of-the-tests")
@@ -292,9 +291,10 @@ def test_a_debate_cut_short_is_resumed_from_its_own_record(maci) -> None:
         path = Path("run/transcript.jsonl")
         whole = path.read_bytes().splitlines(keepends=True)
         path.write_bytes(b"".join(whole[: len(whole) // 2]))
-        Path("maci-panels.yaml").unlink()  # the record says who debates
+        Path("maci-panels.yaml").unlink()  # only the record says now where the models are
         asked = sum(count.requests for count in server.counts.values())
-        ran = maci("debate", "--resume", "--out", "run", "--json", "--no-cache")
+        assert maci("debate", "--resume", "--out", "run", "--json", "--no-cache").code == 2
+        ran = maci("debate", "--resume", "--out", "run", "--json", "--no-cache", "--trust-record")
         assert ran.code == 0, ran.err
         assert sum(count.requests for count in server.counts.values()) > asked
     events = read(path).events

@@ -6,6 +6,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -276,7 +277,7 @@ def test_a_folder_that_is_no_index_and_one_of_another_format_are_refused(notes: 
     with pytest.raises(EvidenceError, match="has format 99"):
         Corpus.open(tmp_path / "index")
     (tmp_path / "index" / "index.sqlite").write_bytes(b"garbage, no database" * 50)
-    with pytest.raises(EvidenceError, match="cannot be opened"):
+    with pytest.raises(EvidenceError, match="cannot be used"):
         Corpus.open(tmp_path / "index")
 
 
@@ -297,3 +298,77 @@ def test_an_index_is_not_written_over_its_own_evidence(tmp_path: Path) -> None:
     with pytest.raises(EvidenceError, match="choose another --out"):
         update_index([tmp_path / "a.txt"], tmp_path)
     assert not (tmp_path / "index.sqlite").exists()
+
+
+# --- files made to break their reader ---------------------------------------------------------------------------------
+
+
+def pages(count: int) -> bytes:
+    """A PDF whose pages are all the same one."""
+    text = b"BT /F 9 Tf (fever) Tj ET"
+    bodies = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Count %d/Kids[%s]>>" % (count, b" ".join([b"3 0 R"] * count)),
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>",
+        b"<</Length %d>>stream\n%s\nendstream" % (len(text), text),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+    ]
+    out, places = b"%PDF-1.4\n", []
+    for number, body in enumerate(bodies, 1):
+        places.append(len(out))
+        out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    return out + b"xref\n0 6\n0000000000 65535 f \n%strailer<</Size 6/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (
+        table,
+        len(out),
+    )
+
+
+def test_a_small_pdf_of_very_many_pages_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("pypdf", reason="extra `pdf` is not installed")
+    (tmp_path / "a.txt").write_text("High fever.")
+    (tmp_path / "b.pdf").write_bytes(pages(20_000))
+    (tmp_path / "c.pdf").write_bytes(pages(3))
+    corpus = Corpus.read(tmp_path)
+    assert texts(corpus) == ["High fever.", "fever"]
+    assert [skip.reason for skip in corpus.skipped] == ["20,000 pages, over the limit of 5,000: split the file"]
+
+
+def test_html_that_no_parser_takes_is_left_out_with_a_reason(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("High fever.")
+    (tmp_path / "b.html").write_text("<p>hello</p><![--")
+    (tmp_path / "c.html").write_text("<a " * 200_000)
+    corpus = Corpus.read(tmp_path, options=ReadOptions(seconds=1))
+    reasons = {Path(skip.path).name: skip.reason for skip in corpus.skipped}
+    assert texts(corpus)[0] == "High fever."
+    assert reasons.get("b.html", "broken HTML").startswith("broken HTML")
+    assert reasons["c.html"].startswith("takes more than 1 s to read: split it")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DROP TABLE span",
+        "UPDATE file SET skipped = '{'",
+        "UPDATE span SET text = x'ff00'",
+        "UPDATE span SET source = 5, id = x'00'",
+    ],
+)
+def test_a_damaged_index_is_an_error_with_a_next_step(notes: Path, tmp_path: Path, damage: str) -> None:
+    folder = tmp_path / "index"
+    update_index([notes], folder)
+    with closing(sqlite3.connect(folder / "index.sqlite")) as database:
+        database.execute(damage)
+        database.commit()
+    with pytest.raises(EvidenceError, match="delete the folder and run `maci index` again"):
+        Corpus.open(folder)
+
+
+def test_an_index_with_broken_pages_is_an_error_with_a_next_step(notes: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "index"
+    update_index([notes], folder)
+    file = folder / "index.sqlite"
+    file.write_bytes(file.read_bytes()[:4096] + b"\x07" * (file.stat().st_size - 4096))
+    for use in (lambda: Corpus.open(folder), lambda: update_index([notes], folder)):
+        with pytest.raises(EvidenceError, match="delete the folder and run `maci index` again"):
+            use()

@@ -112,6 +112,7 @@ def test_default_is_the_static_encoder_of_every_install() -> None:
 def test_minilm_offline_without_weights_says_what_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("onnxruntime", reason="extra `dense` is not installed")
     monkeypatch.setenv("MACI_CACHE", str(tmp_path))
+    monkeypatch.setattr("maci.evidence.encode._loaded", {})
     with pytest.raises(ModelError, match="maci models pull minilm-l6-v2-int8"):
         load_encoder("minilm", offline=True)
 

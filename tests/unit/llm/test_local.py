@@ -22,6 +22,7 @@ from maci.llm.local import engine as shared
 from maci.llm.local.gguf import fingerprint, source_of, training_context
 from maci.llm.local.provider import cores
 from maci.llm.model import Message, Request, Schema
+from maci.llm.models import House
 
 SCHEMA = Schema("answer", {"type": "object", "properties": {"why": {"type": "string"}, "belief": {"type": "integer"}}})
 
@@ -146,6 +147,17 @@ def test_what_is_no_gguf_file_is_said_to_be_none(tmp_path: Path, data: bytes) ->
     path = tmp_path / "x.gguf"
     path.write_bytes(data)
     with pytest.raises(ModelError, match=r"x\.gguf .*download it again"):
+        training_context(path)
+
+
+def test_a_header_without_end_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.gguf"
+    with path.open("wb") as file:
+        file.write(b"GGUF" + bytes(12) + (1 << 60).to_bytes(8, "little"))
+        file.write((7).to_bytes(8, "little") + b"general" + (9).to_bytes(4, "little"))
+        file.write((8).to_bytes(4, "little") + (1 << 60).to_bytes(8, "little"))
+        file.truncate(1 << 32)
+    with pytest.raises(ModelError, match=r"x\.gguf has a header of more than 4 MB: download it again"):
         training_context(path)
 
 
@@ -413,6 +425,23 @@ def test_a_file_of_the_hub_is_fetched_with_all_its_parts(tmp_path: Path, monkeyp
     assert path == tmp_path / "q4/m-00001-of-00002.gguf"
     assert asked == [("org/repo", f"q4/m-0000{n}-of-00002.gguf", False) for n in (1, 2)]
     assert ("q4/m-00001-of-00002.gguf", 10, 10) in seen
+
+
+@pytest.mark.parametrize("how", ["House", "MACI_OFFLINE"])
+def test_offline_holds_for_files_of_the_hub(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    asked: list[bool] = []
+
+    def download(repo_id: str, filename: str, *, local_files_only: bool, tqdm_class: Any = None) -> str:
+        asked.append(local_files_only)
+        raise ConnectionError("nothing was fetched")
+
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
+    monkeypatch.setenv("MACI_OFFLINE", "1" if how == "MACI_OFFLINE" else "0")
+    opened = House(offline=how == "House").model("local/hf:org/repo/m.gguf").provider
+    assert isinstance(opened, LocalProvider)
+    with pytest.raises(ModelError):
+        opened._plan(threading.Event())
+    assert asked == [True]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from maci.errors import CaseError, ConfigError
+from maci.errors import ConfigError, InputError
 from maci.llm.keys import SERVICES
 from maci.paths import config_dir
 from maci.seating import choose
@@ -122,7 +122,7 @@ def test_what_is_wrong_is_said_by_file_place_and_remedy(text: str, says: str) ->
 
 def test_a_file_that_is_no_yaml_is_refused() -> None:
     write("panels: [")
-    with pytest.raises(CaseError, match=r"maci-panels.yaml is not valid YAML"):
+    with pytest.raises(InputError, match=r"maci-panels.yaml is not valid YAML"):
         find()
 
 

@@ -8,7 +8,7 @@ import pytest
 from helpers import make_case, play
 from maci.agents.fake import request_stub
 from maci.cases.case import load_case
-from maci.errors import CaseError, ConfigError
+from maci.errors import ConfigError, InputError
 from maci.evidence.fake import HashEncoder
 from maci.seating.tables import Tables
 
@@ -56,9 +56,9 @@ def test_a_bad_script_is_refused_by_place(tmp_path: Path, text: str, says: str) 
 
 
 def test_a_script_that_is_no_text_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CaseError, match="is not a text file"):
+    with pytest.raises(InputError, match="is not a text file"):
         table(tmp_path, b"\xff\xfe")
-    with pytest.raises(CaseError, match="is not valid YAML"):
+    with pytest.raises(InputError, match="is not valid YAML"):
         table(tmp_path, "agents: [")
 
 

@@ -393,3 +393,24 @@ def test_a_debate_that_another_process_writes_is_shown_and_not_steered(
 
     with tables(monkeypatch):
         visit(tmp_path, walk)
+
+
+def test_a_file_made_to_crash_its_parser_is_refused_and_the_server_goes_on(tmp_path: Path) -> None:
+    async def walk(browser: Browser) -> None:
+        for name, text in (("a.yaml", "[" * 25_000), ("a.toml", ".".join("a" * 20_000) + "=1")):
+            answer = await browser.post("/debates", {}, files={"case_file": (name, text.encode())})
+            assert answer.status_code == 422 and "is nested more than 64 deep" in answer.text
+        assert (await browser.get("/")).status_code == 200
+
+    visit(tmp_path, walk)
+
+
+def test_names_too_long_for_a_file_and_negative_seeds_are_refused_in_words(tmp_path: Path) -> None:
+    async def walk(browser: Browser) -> None:
+        for path in ("debates", "studies"):
+            answer = await browser.get(f"/{path}/{'i' * 5000}")
+            assert answer.status_code in {404, 422} and len(answer.text) < 5000
+        answer = await browser.post("/debates", {"question": "Is it so?", "outcomes": "yes, no", "seed": "-1"})
+        assert answer.status_code == 422 and "0 or more" in answer.text
+
+    visit(tmp_path, walk)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import fsum, log
 from statistics import median
 
@@ -54,6 +54,11 @@ def phrases(text: str) -> frozenset[str]:
 FEATURES: Mapping[str, Callable[[str], frozenset[str]]] = {"letters": letters, "words": words, "phrases": phrases}
 
 
+def _sum(features: Callable[[str], frozenset[str]], weight: Mapping[str, float], unseen: float, text: str) -> float:
+    """The weights of a text's features together. Not a method: a cache of its own methods would keep a judge alive."""
+    return fsum(weight.get(feature, unseen) for feature in features(text))
+
+
 class ReaderJudge(Judge):
     """A judge that compares texts by one kind of feature."""
 
@@ -66,7 +71,7 @@ class ReaderJudge(Judge):
         seen = Counter(f for text in texts for f in self._features(text))
         self._unseen = log(len(texts) + 1) + 1
         self._weight = {f: log((len(texts) + 1) / (n + 1)) + 1 for f, n in seen.items()}
-        self._mass = lru_cache(maxsize=4096)(lambda text: fsum(map(self._weigh, self._features(text))))
+        self._mass = lru_cache(maxsize=4096)(partial(_sum, self._features, self._weight, self._unseen))
         self._usual = self._learn(texts)
 
     def _weigh(self, feature: str) -> float:

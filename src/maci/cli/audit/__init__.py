@@ -1,4 +1,4 @@
-"""``maci audit``: its commands and their options. What they do is in the modules of their names."""
+"""``maci audit``: its commands and their options. Their work is in the modules of the same names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ audit = typer.Typer(no_args_is_help=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeSeats:
-    """Who is audited."""
+    """The judges to audit."""
 
     judges: Annotated[
         str | None, typer.Option(help="Whom to audit: provider/model,…; `reader` (default).", metavar="MODELS")
@@ -43,7 +43,7 @@ class JudgeSeats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeQuestions:
-    """What judges are asked, and with whom they are compared."""
+    """What to ask the judges, and whom to compare them with."""
 
     arguments: Annotated[
         list[Path] | None,
@@ -77,7 +77,7 @@ class JudgeQuestions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditBudget(BudgetOptions):
-    """What an audit may cost."""
+    """Ceilings of the whole audit."""
 
     budget_tokens: Annotated[
         int | None,
@@ -88,7 +88,7 @@ class AuditBudget(BudgetOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeReport:
-    """What is made of it."""
+    """The report, and what the exit code depends on."""
 
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Send nothing: the most it can cost.")] = False
     resamples: Annotated[int, typer.Option(help="Bootstrap resamples.", min=20, max=10**6)] = 10_000
@@ -98,7 +98,7 @@ class JudgeReport:
 
 @audit.command("judges")
 @grouped
-def judging(
+def audit_judges(
     *,
     seats: JudgeSeats,
     asked: JudgeQuestions,
@@ -125,7 +125,7 @@ def judging(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DialOptions:
-    """Which debates are held."""
+    """Which debates to hold."""
 
     levels: Annotated[str, typer.Option(help="Levels of CL, comma-separated.")] = "0.9,0.7,0.5,0.3,0.1"
     topics: Annotated[
@@ -143,7 +143,7 @@ class DialOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DialReport:
-    """What is made of them."""
+    """The report, files for people, and what the exit code depends on."""
 
     out: Annotated[Path, typer.Option(help="Folder for the debates and the report.", file_okay=False)] = Path(
         "maci-audit/contentiousness"
@@ -169,7 +169,7 @@ class DialReport:
 
 @audit.command("contentiousness", short_help="Does the behaviour dial CL move these agents?")
 @grouped
-def moving(
+def audit_contentiousness(
     *,
     panel: PanelOptions,
     dial: DialOptions,

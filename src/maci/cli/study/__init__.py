@@ -1,4 +1,4 @@
-"""``maci study``: its commands. What ``run`` does is in :mod:`maci.cli.study.run`."""
+"""``maci study``: its commands. The work of ``run`` is in :mod:`maci.cli.study.run`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ StoreUrl = Annotated[str | None, typer.Option(help="Read from PostgreSQL instead
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyOptions:
-    """What is compared, on what, and where it is computed and kept."""
+    """What to compare, and where to compute and store the answers."""
 
     spec: Annotated[Path, typer.Argument(help="What to compare: a TOML file.", metavar="SPEC.toml", dir_okay=False)]
     data: Annotated[
@@ -60,7 +60,7 @@ class StudyOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyBudget(BudgetOptions):
-    """What a study may cost."""
+    """Ceilings of all runs of a study together."""
 
     budget_tokens: Annotated[int | None, typer.Option(help="Most tokens of all runs together.", min=0)] = None
     budget_usd: Annotated[float | None, typer.Option(help="Most dollars of all runs together.", min=0)] = None
@@ -68,7 +68,7 @@ class StudyBudget(BudgetOptions):
 
 @study.command("run")
 @grouped
-def running(*, study: StudyOptions, budget: StudyBudget, replies: ReplyOptions, output: OutputOptions) -> None:
+def study_run(*, study: StudyOptions, budget: StudyBudget, replies: ReplyOptions, output: OutputOptions) -> None:
     """Run a study, or go on with one that was interrupted: the same command again.
 
     Every method answers every case of every data set and seed; each answer is kept as soon as it is there, and what

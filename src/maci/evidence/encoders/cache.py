@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from maci.sqlite import log_ahead
+from maci.files.sqlite import log_ahead
 
 if TYPE_CHECKING:
     import numpy as np

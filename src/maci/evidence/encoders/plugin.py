@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,10 +37,13 @@ class SentenceTransformerEncoder:
                 "it first and name its folder"
             ) from error
         self.name = f"st:{model}/{library.__version__}"
+        self._one_at_a_time = threading.Lock()  # its tokenizer cannot be used by two threads at once
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One unit row per text."""
-        return _checked(self.name, self._model.encode(list(texts), show_progress_bar=False), texts)
+        with self._one_at_a_time:
+            rows = self._model.encode(list(texts), show_progress_bar=False)
+        return _checked(self.name, rows, texts)
 
 
 class FunctionEncoder:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from maci.errors import EnvironmentError_, InputError
+from maci.files.parse import read_lines
 
 
 def write_blind(rows: Sequence[Mapping[str, str]], columns: Sequence[str], to: Path) -> None:
@@ -34,16 +35,16 @@ def write_blind(rows: Sequence[Mapping[str, str]], columns: Sequence[str], to: P
 def read_blind(file: Path, key: str, answer: str) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
     """(where, key, answer, row) of every row; the answer is empty where it was left open."""
     try:
-        body = file.read_text(encoding="utf-8-sig")
         if file.suffix == ".jsonl":
-            rows = [json.loads(line) for line in body.splitlines() if line.strip()]
+            rows = [data for _, data in read_lines(file)]
         else:
+            body = file.read_text(encoding="utf-8-sig")
             head = body.partition("\n")[0]
             separator = ";" if head.count(";") > head.count(",") else ","  # some spreadsheets write semicolons
             rows = list(csv.DictReader(io.StringIO(body, newline=""), delimiter=separator))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {file}: {error}") from error
-    except (ValueError, csv.Error) as error:
+    except csv.Error as error:
         raise InputError(f"{file} is not what --export wrote, filled in: {error}") from error
     for number, row in enumerate(rows, 1 if file.suffix == ".jsonl" else 2):
         where = f"{file}, row {number}"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from maci.errors import InputError
+from maci.files.parse import parse
 
 
 def is_dev(key: str) -> bool:
@@ -88,10 +89,7 @@ def json_lines(path: Path, needed: Collection[str] = ()) -> Iterator[dict[str, A
             for number, line in enumerate(file, 1):
                 if not line.strip():
                     continue
-                try:
-                    entry = json.loads(line)
-                except json.JSONDecodeError as error:
-                    raise InputError(f"{path}, line {number} is not JSON: {error.msg}") from error
+                entry = parse(line, "JSON", f"{path}, line {number}")
                 if not isinstance(entry, dict):
                     raise InputError(f"{path}, line {number} is {type(entry).__name__}, not a JSON object")
                 if missing := [key for key in needed if key not in entry]:

@@ -7,7 +7,6 @@ import difflib
 import gzip
 import importlib
 import io
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ import numpy as np
 from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace, canonical
 from maci.errors import BeliefError, CaseError, InputError, MissingExtra
+from maci.files.parse import parse, read_bytes
 from maci.lab.datasets.dataset import Item, Task
 from maci.lab.datasets.files import is_dev, need, plain, text_id
 
@@ -311,8 +311,8 @@ def _parsed(value: Any) -> Any:
     """A cell; one that is a JSON list as that list."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
-            return json.loads(value)
-        except json.JSONDecodeError:
+            return parse(value, "JSON", "a cell")
+        except InputError:
             return value
     return value
 
@@ -349,10 +349,14 @@ def _rows(path: Path) -> Iterator[_Row]:
     return _table(path, text, "\t" if name.endswith((".tsv", ".tsv.gz")) else _delimiter(text))
 
 
+_LARGEST = 256 << 20
+"""Bytes of a file of one's own, unpacked."""
+
+
 def _content(path: Path) -> str:
     try:
         with gzip.open(path) if path.suffix.casefold() == ".gz" else path.open("rb") as file:
-            return file.read().decode("utf-8-sig")
+            return read_bytes(file, str(path), _LARGEST).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(
             f"cannot read {path}: not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8"
@@ -392,10 +396,7 @@ def _table(path: Path, text: str, delimiter: str) -> Iterator[_Row]:
 def _objects(path: Path, text: str) -> Iterator[_Row]:
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
-            try:
-                entry = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise InputError(f"{path}, line {number} is not JSON: {error.msg}") from error
+            entry = parse(line, "JSON", f"{path}, line {number}")
             if not isinstance(entry, dict):
                 raise InputError(f"{path}, line {number} is {type(entry).__name__}, not a JSON object")
             yield _Row(number, entry)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +11,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from maci.config import build, full_key
-from maci.errors import ConfigError, InputError, MaciError
+from maci.errors import ConfigError, MaciError
+from maci.files.parse import read
 from maci.lab.datasets.own import OPTIONS
 from maci.lab.methods import registry
 from maci.lab.study.spec import Budget, Data, Learn, MethodSpec, Panel, Quick, StudySpec, flat
@@ -32,13 +32,7 @@ _TAUGHT = ("calibration.agents", "calibration.doubt", "reliability.prior")
 
 def load_spec(path: Path, *, quick: bool = False, limit: int | None = None) -> StudySpec:
     """A spec from its file, checked: every name in it is one that exists."""
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read the study {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not valid TOML: {error}") from error
-    return parse_spec(data, str(path), folder=path.parent, quick=quick, limit=limit)
+    return parse_spec(read(path, "TOML"), str(path), folder=path.parent, quick=quick, limit=limit)
 
 
 def parse_spec(
@@ -122,6 +116,8 @@ def _check(spec: StudySpec, where: str) -> None:
     _unique([_data_name(entry, where) for entry in spec.data], "[[data]] are called", "a `label`", where)
     _unique([method.label for method in spec.methods], "[[methods]] are called", "a `name`", where)
     _unique([str(seed) for seed in spec.seeds], "seeds are", "a number", where)
+    if (least := min(spec.seeds)) < 0:
+        raise ConfigError(f"{where}: seeds has {least}: give whole numbers, 0 or more")
     for method in spec.methods:
         _check_method(method, where)
     try:

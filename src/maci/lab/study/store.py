@@ -19,12 +19,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from maci import __version__
 from maci.errors import CheckFailed, EnvironmentError_, InputError
+from maci.files.sqlite import LOCKED, Trouble, log_ahead, look, make_tables, trouble
 from maci.lab.study.learning import Lesson
 from maci.lab.study.rows import Key, Row
 from maci.lab.study.spec import StudySpec, differences
 from maci.llm.usage import Bound
 from maci.seating.opening import commit
-from maci.sqlite import LOCKED, Trouble, log_ahead, look, make_tables, trouble
 
 FORMAT = 2
 """2: rows may have the judges' scores. Folders of format 1 are read and gone on with as they are."""

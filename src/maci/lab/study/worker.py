@@ -234,7 +234,7 @@ class Worker:
             from maci.llm.models import House
 
             cache = None if self.study.cache is None else ResponseCache(self.study.cache)
-            self._house = House(cache=cache, options=self.study.panel.models)
+            self._house = House(cache=cache, options=self.study.panel.models, offline=self.study.offline)
             if self.study.spec.budget.usd is not None:  # can only be kept where prices are known
                 for name in self.study.panel.seated:
                     if self._house.model(name).price is None:

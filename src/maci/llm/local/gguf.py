@@ -1,8 +1,5 @@
 """What can be read off a GGUF file without loading it: the context it was trained for, and a fingerprint.
 
-The format: a header, then keys with typed values, then tensors. Of the keys, those about the architecture come before the
-tokenizer's long lists in every file the converters write, so reading stops there.
-
 Where the weights of a local model come from, by what follows ``local/`` in its name.
 
 ::
@@ -22,14 +19,14 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, Protocol
 
 from maci.errors import MaciError, ModelError, UnknownModel, WrongKey
+from maci.files.bounds import Beyond
+from maci.files.worker import ask
 from maci.llm.local.registry import WEIGHTS
-from maci.llm.local.weights import Progress, pull
+from maci.llm.local.weights import Progress, is_offline, pull
 
-_SIZES = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
-_STRING, _LIST = 8, 9
 _SPLIT = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$")
 _SAMPLES, _SAMPLE = 64, 1 << 16
 
@@ -55,46 +52,12 @@ def training_context(path: Path) -> int | None:
     Raises :class:`~maci.errors.ModelError` where it is no GGUF file.
     """
     try:
-        with path.open("rb") as file:
-            if file.read(4) != b"GGUF":
-                raise ModelError(f"{path} is not a GGUF file: download it again, or correct the path")
-            file.read(4 + 8)  # version, number of tensors
-            (keys,) = struct.unpack("<Q", file.read(8))
-            for _ in range(keys):
-                key, value = _text(file), _value(file)
-                if key.endswith(".context_length"):
-                    return int(value) if isinstance(value, int) else None
-                if key.startswith("tokenizer."):
-                    return None
-            return None
-    except OSError as error:
-        raise ModelError(f"{path} cannot be read ({error.strerror}): correct the path") from error
-    except (struct.error, KeyError, MemoryError, OverflowError) as error:
+        found: int | None = ask("GGUF", path=str(path.absolute()))
+    except Beyond as error:
+        raise ModelError(f"{path} {error}") from error
+    except ValueError as error:
         raise ModelError(f"{path} breaks off in its header: download it again") from error
-
-
-def _value(file: BinaryIO) -> int | float | str | None:
-    """A value with its type before it; a list is passed over."""
-    (kind,) = struct.unpack("<I", file.read(4))
-    if kind == _STRING:
-        return _text(file)
-    if kind == _LIST:
-        inner, count = struct.unpack("<IQ", file.read(12))
-        if inner == _STRING:
-            for _ in range(count):
-                _text(file)
-        else:
-            file.seek(count * struct.calcsize(_SIZES[inner]), 1)
-        return None
-    value: int | float = struct.unpack(_SIZES[kind], file.read(struct.calcsize(_SIZES[kind])))[0]
-    return value
-
-
-def _text(file: BinaryIO) -> str:
-    (size,) = struct.unpack("<Q", file.read(8))
-    if size > 1 << 24:
-        raise struct.error("a text this long is none")
-    return file.read(size).decode("utf-8", "replace")
+    return found
 
 
 def fingerprint(path: Path) -> str:
@@ -202,6 +165,7 @@ def _download(repository: str, file: str, *, offline: bool, progress: Progress) 
     except ImportError:
         raise ModelError(f"local/hf:{repository}/{file} needs huggingface_hub: pip install huggingface_hub") from None
     progress(file, 0, 0)
+    offline = offline or is_offline()
     try:
         return str(hf_hub_download(repository, file, local_files_only=offline, **_bar(hf_hub_download, file, progress)))
     except MaciError:

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from maci.cases.case import Case
 from maci.config import PROFILES
+from maci.errors import MaciError, said
 from maci.render.markup import Child, Markup, el, join
 from maci.story.report.verdict import sentence
 from maci.web.forms import CASE_KINDS
@@ -23,14 +24,18 @@ def new_page(
     limits: Limits,
     visit: Visit,
     *,
-    wrong: str = "",
+    models: Sequence[str] = (),
+    wrong: MaciError | None = None,
     lost: bool = False,
 ) -> str:
-    """The form; what was given before is kept, except files that are ``lost``; ``wrong`` says why it is shown again."""
+    """The form; what was given before is kept, except files that are ``lost``; ``wrong`` says why it is shown again, and marks the
+    field it is about. ``models`` are those that can be chosen by name.
+    """
     alert = None
-    if wrong:
+    if wrong is not None:
+        given = {**given, _WRONG: wrong.about}
         alert = el(
-            "div", el("p", "The debate was not started."), el("p", sentence(wrong)),
+            "div", el("p", "The debate was not started."), el("p", sentence(said(wrong))),
             el("p", "Files have to be chosen again; everything else is still there.", class_="soft") if lost else None,
             class_="verdict wrong", role="alert", tabindex=-1, id="wrong",
         )  # fmt: skip
@@ -46,7 +51,7 @@ def new_page(
         hidden(visit, **({"from": again} if again else {})),
         _case(given, cases, limits),
         _evidence(given, kinds, limits),
-        _table(given, panels),
+        _table(given, panels, models),
         _limits(given),
         el("p", el("button", "Start the debate", type="submit", class_="home", id="start")),
         method="post",
@@ -57,6 +62,14 @@ def new_page(
         data_most=limits.body,
     )
     return page("New debate", el("h1", "New debate"), head, alert, form, here="/new", script="files.js")
+
+
+_WRONG = "wrong field"
+"""Where ``given`` says which field is wrong; no field of the form has this name."""
+
+
+def _invalid(name: str, given: Mapping[str, str]) -> str | None:
+    return "true" if given.get(_WRONG) == name else None
 
 
 def _field(name: str, label: str, control: Markup, hint: str = "") -> Markup:
@@ -76,6 +89,7 @@ def _text(name: str, given: Mapping[str, str], label: str, hint: str = "", **mor
             id=name,
             value=given.get(name, ""),
             aria_describedby=about,
+            aria_invalid=_invalid(name, given),
             **more,
         ),
         hint,
@@ -95,6 +109,7 @@ def _area(
         dir="auto",
         placeholder=placeholder or None,
         aria_describedby=about,
+        aria_invalid=_invalid(name, given),
     )
     return _field(name, label, area, hint)
 
@@ -104,9 +119,9 @@ def _select(
 ) -> Markup:
     chosen = given.get(name, "")
     items = [el("option", text, value=value, selected=value == chosen) for value, text in options]
-    return _field(
-        name, label, el("select", items, name=name, id=name, aria_describedby=f"{name}-hint" if hint else None), hint
-    )
+    about = f"{name}-hint" if hint else None
+    box = el("select", items, name=name, id=name, aria_describedby=about, aria_invalid=_invalid(name, given))
+    return _field(name, label, box, hint)
 
 
 def _file(name: str, accept: Sequence[str], most: int, **more: Child) -> Markup:
@@ -173,7 +188,8 @@ def _evidence(given: Mapping[str, str], kinds: Sequence[str], limits: Limits) ->
     )
 
 
-def _table(given: Mapping[str, str], panels: Sequence[tuple[str, str]]) -> Markup:
+def _table(given: Mapping[str, str], panels: Sequence[tuple[str, str]], models: Sequence[str]) -> Markup:
+    named = f"This server's models: {', '.join(models)}." if models else "This server's panels name no models."
     options = [(name, f"{name}: {about}") for name, about in panels]
     return el(
         "fieldset",
@@ -182,7 +198,7 @@ def _table(given: Mapping[str, str], panels: Sequence[tuple[str, str]]) -> Marku
         el(
             "details",
             el("summary", "Models of your own choice"),
-            _text("agents", given, "Agents", "provider/model, between commas, instead of a panel; keys come from the server."),
+            _text("agents", given, "Agents", f"Between commas, instead of a panel. {named}"),
             _text("judges", given, "Judges", "Of another family; reader for the embedded judges, none for no judges."),
             open=bool(given.get("agents") or given.get("judges")),
         ),

@@ -9,6 +9,7 @@ from pathlib import Path
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
+from maci.cases.case import is_file
 from maci.errors import MaciError
 from maci.lab.study.report import Settings, build_report, gather
 from maci.lab.study.store import FILE, SqliteStore
@@ -37,8 +38,8 @@ async def studies(request: Request) -> HTMLResponse:
 async def study(request: Request, name: str) -> HTMLResponse:
     """One study: tables that can be sorted, reliability diagrams, what it all means."""
     folder = desk_of(request).settings.studies
-    if name != Path(name).name or name.startswith(".") or not (folder / name / FILE).is_file():
-        raise NotHere(f"there is no study {name!r} in {folder.name}")
+    if name != Path(name).name or name.startswith(".") or not is_file(str(folder / name / FILE)):
+        raise NotHere(f"there is no study {name[:80]!r} in {folder.name}")
     page = await asyncio.to_thread(_page, folder / name)
     return HTMLResponse(page, headers={"content-security-policy": policy()})
 

@@ -72,7 +72,7 @@ def test_a_file_of_arguments_is_read_and_its_faults_are_named(tmp_path):
     with pytest.raises(InputError, match=r"mine.jsonl, line 1: clam: .* a line may have question, context, claim"):
         gather([file], HashEncoder())
     file.write_text("{oops\n")
-    with pytest.raises(InputError, match="not JSON"):
+    with pytest.raises(InputError, match="not valid JSON"):
         gather([file], HashEncoder())
     with pytest.raises(InputError, match="no such file"):
         gather([tmp_path / "nowhere"], HashEncoder())

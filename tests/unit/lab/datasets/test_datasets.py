@@ -162,7 +162,7 @@ def test_another_file_than_the_one_described_is_read_and_noted(data: Path) -> No
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b'{"question": "a"}\nnot json\n', "line 2 is not JSON"),
+        (b'{"question": "a"}\nnot json\n', "line 2 is not valid JSON"),
         (b"[1]\n", "line 1 is list, not a JSON object"),
         (b'{"x": 1}\n', "line 1 has no 'question'; it has 'x'"),
         (b"\xff\xfe\n", "not UTF-8 text"),

@@ -216,7 +216,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     (tmp_path / "bytes.csv").write_bytes(b"context,gold\n\xff\xfe,x\n")
     with pytest.raises(InputError, match="not UTF-8 text"):
         load_own(tmp_path / "bytes.csv")
-    with pytest.raises(InputError, match=r"mine\.jsonl, line 2 is not JSON"):
+    with pytest.raises(InputError, match=r"mine\.jsonl, line 2 is not valid JSON"):
         load_own(write(tmp_path / "mine.jsonl", '{"question": "a", "gold": "x"}\n{\n'))
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -28,6 +27,7 @@ from maci.errors import EvidenceError, InputError, TranscriptError
 from maci.evidence.encode import Encoder
 from maci.evidence.source import CASE
 from maci.evidence.span import Span
+from maci.files.parse import read_lines
 from maci.record.replay import replay
 from maci.record.transcript import Recording, read
 from maci.seating.opening import opening
@@ -199,7 +199,7 @@ def _readers(recording: Recording, encoder: Encoder) -> Callable[[], Sequence[Ju
 
 
 def _from_lines(file: Path) -> list[Batch]:
-    lines = [(n, _line(text, f"{file}, line {n}")) for n, text in _texts(file)]
+    lines = [(n, _line(data, f"{file}, line {n}")) for n, data in read_lines(file)]
     if not lines:
         raise InputError(f"--arguments {file}: it holds no arguments")
     library = tuple({s.id: s for _, line in lines for s in map(_span, line.spans)}.values())
@@ -223,25 +223,13 @@ def _from_lines(file: Path) -> list[Batch]:
     return [Batch(items=tuple(items), readers=lambda: readers) for items in debates.values()]
 
 
-def _texts(file: Path) -> Iterator[tuple[int, str]]:
+def _line(data: Any, where: str) -> ArgumentLine:
     try:
-        for number, text in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
-            if text.strip():
-                yield number, text
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {file}: {error}") from error
-
-
-def _line(text: str, where: str) -> ArgumentLine:
-    try:
-        data: Any = json.loads(text)
         return ArgumentLine.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
         keys = f"; a line may have {', '.join(ArgumentLine.model_fields)}" if first["type"] == "extra_forbidden" else ""
         raise InputError(f"{where}: {'.'.join(map(str, first['loc']))}: {first['msg'].lower()}{keys}") from error
-    except ValueError as error:
-        raise InputError(f"{where}: not JSON: {error}") from error
 
 
 def _span(piece: _Piece | str) -> Span:

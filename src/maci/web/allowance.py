@@ -1,0 +1,183 @@
+"""What a server may spend in a day, in all and for each visitor.
+
+What a debate may spend is set aside when it starts: its own budget, or what is left of the day. When it ends, what it did spend is
+counted. A visitor is an address (of IPv6, the network). The day's figures are in a small file beside the debates; after a kill, a
+server reads from the records what its debates had spent.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from maci.errors import EnvironmentError_, MaciError
+from maci.llm.budget import Ledger
+from maci.llm.usage import Bound, Usage
+from maci.record.replay import replay
+from maci.record.transcript import read
+
+FILE = ".spent.json"
+
+
+class Spent(EnvironmentError_):
+    """Nothing is left of what may be spent today."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ceilings:
+    """The most of a day; ``None`` is no ceiling."""
+
+    tokens: int | None = None
+    usd: float | None = None
+    visitor_tokens: int | None = None
+    visitor_usd: float | None = None
+
+    def __bool__(self) -> bool:
+        return any(value is not None for value in asdict(self).values())
+
+    @property
+    def in_tokens(self) -> bool:
+        """Whether tokens are counted."""
+        return self.tokens is not None or self.visitor_tokens is not None
+
+    @property
+    def in_usd(self) -> bool:
+        """Whether dollars are counted."""
+        return self.usd is not None or self.visitor_usd is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What one debate may spend of a day."""
+
+    id: str
+    day: str
+    visitor: str
+    bound: Bound
+    ledger: Ledger
+    """The debate's own: no other thread has it."""
+
+
+def visitor_of(address: str) -> str:
+    """Who counts as one visitor.
+
+    >>> visitor_of("192.0.2.7"), visitor_of("2001:db8:1:2:3:4:5:6"), visitor_of("")
+    ('192.0.2.7', '2001:db8:1:2::/64', 'unknown')
+    """
+    try:
+        ip = ipaddress.ip_address(address)
+    except ValueError:
+        return "unknown"
+    return str(ip) if ip.version == 4 else str(ipaddress.ip_network((ip, 64), strict=False))
+
+
+class Allowance:
+    """The day's spending of one server. Any thread may use it."""
+
+    def __init__(
+        self, ceilings: Ceilings, runs: Path, today: Callable[[], str] = lambda: date.today().isoformat()
+    ) -> None:
+        self._ceilings, self._runs, self._today = ceilings, runs, today
+        self._lock = threading.Lock()
+        self._open: dict[str, Claim] = {}
+        self._begin(today())
+        self._load()
+
+    def claim(self, id: str, visitor: str, wanted: Bound, *, places: int = 1) -> Claim:
+        """Set aside what a debate may spend at most; raises :class:`Spent` where nothing is left.
+
+        ``wanted`` is its own ceiling. Without one in dollars it gets its share of what is left, of ``places`` debates that could run.
+        """
+        with self._lock:
+            if self._today() != self._day:
+                self._begin(self._today())
+            own = self._visitor(visitor)
+            left = [own.left, self._all.left]
+            tokens = min(wanted.tokens, *(each.tokens for each in left)) if self._ceilings.in_tokens else 0
+            usd = min(each.usd for each in left) if self._ceilings.in_usd else 0.0
+            usd = min(usd, wanted.usd) if wanted.usd else usd / max(1, places)
+            if (self._ceilings.in_tokens and tokens <= 0) or (self._ceilings.in_usd and usd <= 0):
+                whose = "You have" if min(own.left) <= 0 else "This server has"
+                raise Spent(
+                    f"{whose} spent what may be spent today: come back tomorrow, or use the panel readers, which costs nothing"
+                )
+            bound = Bound(tokens, usd)
+            own.reserve(bound)
+            ledger = Ledger(tokens if self._ceilings.in_tokens else None, usd if self._ceilings.in_usd else None)
+            claim = self._open[id] = Claim(id, self._day, visitor, bound, ledger)
+            self._save()
+            return claim
+
+    def settle(self, claim: Claim) -> None:
+        """The debate is over: count what it spent."""
+        with self._lock:
+            if self._open.pop(claim.id, None) is None or claim.day != self._day:
+                return  # of a day that is over
+            self._visitor(claim.visitor).settle(claim.bound, claim.ledger.spent)
+            self._save()
+
+    def _begin(self, day: str) -> None:
+        self._day = day
+        self._all = Ledger(self._ceilings.tokens, self._ceilings.usd)
+        self._visitors: dict[str, Ledger] = {}
+
+    def _visitor(self, name: str) -> Ledger:
+        if name not in self._visitors:
+            ceilings = self._ceilings
+            self._visitors[name] = Ledger(ceilings.visitor_tokens, ceilings.visitor_usd, parent=self._all)
+        return self._visitors[name]
+
+    # --- across restarts ----------------------------------------------------------------------------------------------
+
+    def _save(self) -> None:
+        data = {
+            "day": self._day,
+            "visitors": {
+                name: {"tokens": own.spent.tokens, "usd": own.spent.usd} for name, own in self._visitors.items()
+            },
+            "open": {
+                c.id: {"visitor": c.visitor, **c.bound._asdict()} for c in self._open.values() if c.day == self._day
+            },
+        }
+        self._runs.mkdir(parents=True, exist_ok=True)
+        part = self._runs / f"{FILE}.part"
+        part.touch(mode=0o600)
+        part.write_text(json.dumps(data), encoding="utf-8")
+        part.replace(self._runs / FILE)
+
+    def _load(self) -> None:
+        if not self._ceilings:
+            return
+        path = self._runs / FILE
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            if data["day"] != self._day:
+                return
+            for name, spent in data["visitors"].items():
+                self._add(name, spent)
+            for id, claim in data["open"].items():
+                self._add(claim["visitor"], self._so_far(id, claim))
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise EnvironmentError_(
+                f"{path} cannot be read ({error}), and says what was spent today: mend it, or delete it to begin the day again"
+            ) from error
+
+    def _add(self, visitor: str, spent: Mapping[str, Any]) -> None:
+        self._visitor(visitor).settle(Bound(), Usage(prompt=int(spent["tokens"]), usd=float(spent["usd"])))
+
+    def _so_far(self, id: str, claim: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What a debate that was killed may have spent: what is on record, and all of its claim where that cannot be read."""
+        try:
+            state = replay(read(self._runs / id / "transcript.jsonl").events).state
+        except (MaciError, OSError, ValueError):
+            return claim
+        spent = sum(state.in_flight.values(), state.usage)
+        return {"tokens": spent.tokens, "usd": spent.usd}

@@ -1,0 +1,203 @@
+"""Who may be seated over the web, and what a person reads where a seat cannot be taken."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers import make_case, settings
+from maci.controller.events import FORMAT
+from maci.controller.inputs import Opened, Seat
+from maci.evidence.fake import HashEncoder
+from maci.record.transcript import Transcript
+from maci.web.forms import choice_of
+from web_helpers import Browser, entries, visit
+
+PANELS = """
+panels:
+  pair: {agents: [mistral/a, mistral/b], judges: []}
+  typo: {agents: [opnai/a, mistral/b], judges: []}
+models: {groq/c: {}, anthropic: {retries: 1}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in list(os.environ):
+        if name.startswith("MACI_") or name.endswith(("_API_KEY", "_BASE_URL")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("MACI_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("maci.seating.seating.load_encoder", lambda *args, **more: HashEncoder())
+    Path("maci-panels.yaml").write_text(PANELS)
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    return runs
+
+
+ASKED = {"question": "Is it?", "outcomes": "yes, no", "evidence": "yes it is\n\nno it is not"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "marked", "says"),
+    [
+        ({"panel": "pair"}, "panel", "no key for mistral"),
+        ({"panel": "typo"}, "panel", "did you mean openai?"),
+        ({"agents": "mistral/a,mistral/b", "judges": "none"}, "agents", "no key for mistral"),
+        ({"agents": "reader", "judges": "groq/c"}, "judges", "no key for groq"),
+        ({"agents": "mistral/a,mistrl/b"}, "agents", "mistrl/b is not a model of this server"),
+        ({"panel": "readers", "settings": "tau_q = 7"}, "settings", "out of range"),
+        ({"panel": "readers", "seed": "x"}, "seed", "whole number"),
+    ],
+)
+def test_the_form_comes_back_with_the_field_marked(
+    elsewhere: Path, fields: dict[str, str], marked: str, says: str
+) -> None:
+    async def walk(browser: Browser) -> None:
+        answer = await browser.post("/debates", {**ASKED, **fields})
+        assert answer.status_code == 422 and 'role="alert"' in answer.text
+        assert says in answer.text.replace("&#x27;", "'") and "Is it?" in answer.text
+        assert [part.split('id="')[1].split('"')[0] for part in answer.text.split("<") if "aria-invalid" in part] == [
+            marked
+        ]
+        assert browser.desk._running == {}
+
+    visit(elsewhere, walk)
+    assert entries(elsewhere) == []
+
+
+def test_programs_are_told_in_openais_form_and_never_with_200(elsewhere: Path) -> None:
+    async def walk(browser: Browser) -> None:
+        asked: dict[str, Any] = {"messages": [{"role": "user", "content": "Is it?"}], "outcomes": ["yes", "no"]}
+        for model, status, kind in (("pair", 503, "server_error"), ("typo", 422, "invalid_request_error")):
+            for stream in (False, True):
+                answer = await browser.client.post(
+                    "/v1/chat/completions", json={**asked, "model": model, "stream": stream}
+                )
+                assert answer.status_code == status
+                error = answer.json()["error"]
+                assert (error["type"], error["param"]) == (kind, "model") and error["message"]
+
+    visit(elsewhere, walk)
+
+
+def test_a_debate_that_ended_in_an_error_is_no_success_for_programs(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MISTRAL_API_KEY", "sk-wrong")
+    Path("maci-panels.yaml").write_text(
+        "panels: {pair: {agents: [mistral/a, mistral/b], judges: []}}\n"
+        "models: {mistral: {base_url: 'http://127.0.0.1:9/v1', retries: 0}}"  # nobody listens there
+    )
+
+    async def walk(browser: Browser) -> None:
+        asked = {"model": "pair", "messages": [{"role": "user", "content": "Is it?"}], "outcomes": ["yes", "no"]}
+        answer = await browser.client.post("/v1/chat/completions", json=asked)
+        assert answer.status_code == 503 and "no connection" in answer.json()["error"]["message"]
+        streamed = (await browser.client.post("/v1/chat/completions", json={**asked, "stream": True})).text
+        assert '"type": "server_error"' in streamed and '"choices"' not in streamed
+
+    visit(elsewhere, walk)
+
+
+def broken(folder: Path, **more: Any) -> None:
+    opened = Opened(
+        format=FORMAT, case=make_case(), config=settings("crit.enabled=false"), encoder="hash/1", seed=0, version="0",
+        agents=(Seat("a", "x"), Seat("b", "x")), judges=(), panel="--agents", **more,
+    )  # fmt: skip
+    with Transcript.create(folder / "broken" / "transcript.jsonl") as transcript:
+        transcript.append(opened, sync=True)
+
+
+@pytest.mark.parametrize(
+    ("models", "status", "says"),
+    [
+        ({}, 503, "no key for mistral"),
+        ({"mistral": {"base_url": "https://evil.example/v1", "key_env": "HOME"}}, 422, "--trust-record"),
+    ],
+)
+def test_a_debate_that_cannot_be_resumed_says_why(
+    elsewhere: Path, models: dict[str, Any], status: int, says: str
+) -> None:
+    broken(
+        elsewhere, table={"agents": [{"model": "mistral/a"}, {"model": "mistral/b"}], "judges": [], "models": models}
+    )
+
+    async def walk(browser: Browser) -> None:
+        answer = await browser.post("/debates/broken/resume", {})
+        assert answer.status_code == status and says in answer.text
+
+    visit(elsewhere, walk)
+
+
+def test_an_error_nobody_foresaw_is_a_page_too(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fall(*args: object, **more: object) -> None:
+        raise KeyError("sk-secret-in-a-variable")
+
+    async def walk(browser: Browser) -> None:
+        browser.client._transport.raise_app_exceptions = False  # type: ignore[attr-defined]
+        answer = await browser.post("/debates", {**ASKED, "panel": "readers"})
+        assert answer.status_code == 500 and "All debates" in answer.text and "sk-secret" not in answer.text
+
+    monkeypatch.setattr("maci.seating.tables.Tables._seat", fall)
+    visit(elsewhere, walk)
+
+
+STRANGE = (
+    "local/hf:evil/repo/x.gguf",
+    "local/x/../../y.gguf",
+    "local//etc/passwd",
+    "local/~/x.gguf",
+    "local/ ./x.gguf",
+    "litellm/huggingface/https://evil.example",
+)
+
+
+@pytest.mark.parametrize("name", [*STRANGE, "openai/gpt-5-pro", "anthropic/claude-x", "local/smollm2-135m"])
+@pytest.mark.parametrize("field", ["agents", "judges"])
+def test_visitors_choose_among_the_operators_models(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch, name: str, field: str
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("maci.llm.local.gguf.source_of", lambda name: opened.append(name))
+    monkeypatch.setattr("maci.llm.local.provider.source_of", lambda name: opened.append(name))
+
+    async def walk(browser: Browser) -> None:
+        fields = {"agents": "reader", field: f"reader,{name}"}
+        answer = await browser.post("/debates", {**ASKED, **fields})
+        assert answer.status_code == 422 and "is not a model of this server" in answer.text
+
+    visit(elsewhere, walk)
+    assert opened == []
+
+
+def test_configured_models_can_be_chosen_and_others_if_the_operator_says_so() -> None:
+    named = "mistral/a, groq/c, reader/lexical"
+    choice = choice_of({"agents": named, "judges": "none"})
+    assert (choice.panel, choice.agents, choice.judges) == (None, named, "none")
+    more = "openai/gpt-4o-mini,local/smollm2-135m"
+    assert choice_of({"agents": more}, any_model=True).agents == more
+    for name in STRANGE:
+        with pytest.raises(Exception, match="not a model of this server"):
+            choice_of({"agents": f"mistral/a,{name}"}, any_model=True)
+
+
+def test_the_form_lists_the_models_of_the_server(elsewhere: Path) -> None:
+    async def walk(browser: Browser) -> None:
+        assert "This server's models: groq/c, mistral/a, mistral/b, opnai/a." in (
+            await browser.get("/new")
+        ).text.replace("&#x27;", "'")
+
+    visit(elsewhere, walk)
+
+
+def test_any_model_reaches_the_form_through_the_settings(elsewhere: Path) -> None:
+    async def walk(browser: Browser) -> None:
+        answer = await browser.post("/debates", {**ASKED, "agents": "openai/x,openai/y", "judges": "none"})
+        assert answer.status_code == 422 and "no key for openai" in answer.text
+
+    visit(elsewhere, walk, any_model=True)
