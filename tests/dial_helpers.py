@@ -23,6 +23,7 @@ from maci.seating.opening import opening
 from maci.seating.spec import AgentSpec, PanelSpec, agents_of
 from maci.seating.table import Table
 from maci.seating.tables import Tables
+from maci.story import Story
 
 PLACES = ("garden", "harbour", "library", "bakery", "orchard")
 SPEC = PanelSpec(agents=agents_of([AgentSpec(model="planted/a"), AgentSpec(model="planted/b")]), judges=())
@@ -95,4 +96,4 @@ def seating(plan: Plan, house: FakeHouse) -> Seating:
 def audited(plan: Plan, folder: Path, answer: Callable[[str, Request], Any]) -> Sequence[Held]:
     """All debates of a plan, held by planted models."""
     asyncio.run(play(plan.sittings, seating(plan, FakeHouse(answer)), folder))
-    return [held(sitting, events) for sitting, events in recorded(folder, plan.sittings)]
+    return [held(sitting, Story.of(events)) for sitting, events in recorded(folder, plan.sittings)]

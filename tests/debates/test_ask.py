@@ -8,8 +8,10 @@ from maci.controller.inputs import Sent, TurnTaken
 from maci.controller.triage import Triaged
 from maci.errors import BadReply
 from maci.record.replay import replay, replay_with
-from maci.record.result import AskResult, stage_of
+from maci.record.result import AskResult
 from maci.record.transcript import Transcript, read
+from maci.story import Story
+from maci.story.result import result_of
 
 ASK = settings("triage.enabled=true", "triage.worth=1000")
 SURE = turn(0.97, 0.02, 0.01, tokens=100)
@@ -45,7 +47,7 @@ def test_a_confident_agent_is_enough():
     result = events[-1]
     assert isinstance(result, Finished)
     assert (result.answer, result.stop_reason, result.rounds, result.tokens) == ("dengue", "triage", 0, 100)
-    assert stage_of(events) == "single"
+    assert Story.of(events).stage == "single"
 
 
 def test_nobody_who_was_not_asked_is_said_to_have_failed():
@@ -60,7 +62,7 @@ def test_doubt_asks_the_others_and_a_clear_vote_ends_it():
     events = play(table([UNSURE], [SURE], [SURE]), ASK)
     assert asked(events) == [(0, "ada"), (0, "ben"), (0, "cyd")]
     assert verdicts(events) == [("single", True), ("vote", False)]
-    assert (events[-1].stop_reason, events[-1].rounds, stage_of(events)) == ("triage", 0, "vote")
+    assert (events[-1].stop_reason, events[-1].rounds, Story.of(events).stage) == ("triage", 0, "vote")
     # the mean of 0.4, 0.97, 0.97
     assert events[-1].raw["dengue"] == pytest.approx(0.78)
 
@@ -75,7 +77,7 @@ def test_disagreement_escalates_to_a_debate():
     assert verdicts(events) == [("single", True), ("vote", True)]
     assert events[-1].stop_reason != "triage"
     assert events[-1].rounds >= 1
-    assert stage_of(events) == "debate"
+    assert Story.of(events).stage == "debate"
 
 
 def test_the_openings_of_an_ask_are_those_of_the_debate():
@@ -112,12 +114,12 @@ def test_a_budget_for_one_opening_gives_that_answer():
     events = play(table([UNSURE], [SURE], ceiling=100), config)
     assert asked(events) == [(0, "ada")]
     assert (events[-1].stop_reason, events[-1].answer, events[-1].tokens) == ("budget", "dengue", 100)
-    assert stage_of(events) == "single"
+    assert Story.of(events).stage == "single"
 
 
 def test_a_budget_for_nothing_is_no_answer():
     events = play(table([UNSURE], [SURE], ceiling=100), settings("triage.enabled=true", "budget.tokens=50"))
-    assert (events[-1].stop_reason, events[-1].answer, stage_of(events)) == ("budget", None, None)
+    assert (events[-1].stop_reason, events[-1].answer, Story.of(events).stage) == ("budget", None, None)
 
 
 @pytest.mark.parametrize("turns", [([SURE], [OTHER]), ([UNSURE], [SURE]), ([UNSURE, SURE], [OTHER, SURE])])
@@ -168,7 +170,8 @@ def test_others_that_spoke_before_the_first_are_heard_when_it_goes_on():
 
 def test_the_result_says_stage_tests_and_steps(tmp_path):
     events = play(table([UNSURE], [SURE], [SURE]), ASK)
-    found = AskResult.of_ask(events, tmp_path)
+    found = result_of(Story.of(events), tmp_path)
+    assert isinstance(found, AskResult)
     assert (found.stage, [v.stage for v in found.explain]) == ("vote", ["single", "vote"])
     assert [step.to for step in found.explain[0].steps] == ["vote", "debate"]
     assert all(check.threshold is not None for v in found.explain for check in v.checks)

@@ -150,22 +150,17 @@ def _count(view: Progress, told: Mapping[int, Done], run: Batch) -> None:
 def _full(done: Done) -> dict[str, Any]:
     """One line of ``--json``: the result's keys, beside which case it is of and what became of it."""
     from maci.cli.batch_results import path_of
-    from maci.controller.inputs import Opened
-    from maci.record.result import AskResult, Result, last_plan
     from maci.seating.seating import unpriced
+    from maci.story import Story
+    from maci.story.result import result_of
 
     head: dict[str, Any] = {"number": done.entry.number, "case": done.entry.name, "status": done.status}
     if done.error:
         head["error"] = done.error
     if done.result is None:
         return {**head, "answer": None}
-    opened = done.events[0]
-    assert isinstance(opened, Opened)
-    path, priced = path_of(done), not unpriced(opened)
-    if opened.config.triage.enabled:
-        page: Result = AskResult.of_ask(done.events, path, priced=priced)
-    else:
-        page = Result.of(done.result, path, planned=last_plan(done.events), priced=priced)
+    story = Story.of(done.events)
+    page = result_of(story, path_of(done), priced=not unpriced(story.opened))
     return {**head, **page.model_dump(mode="json")}
 
 

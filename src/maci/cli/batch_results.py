@@ -13,7 +13,7 @@ from typing import Any
 
 from maci.debating.batch import Done
 from maci.errors import EnvironmentError_
-from maci.record.result import stage_of
+from maci.story import Story
 from maci.story.words import plural
 
 _COLUMNS = (
@@ -44,7 +44,7 @@ def row(done: Done) -> dict[str, Any]:
         "correct": None
         if case.gold is None or result is None or answer is None
         else answer == case.gold_among(result.raw),
-        "stage": stage_of(done.events) if result is not None else None,
+        "stage": Story.of(done.events).stage if result is not None else None,
         "stop_reason": None if result is None else result.stop_reason,
         "rounds": None if result is None else result.rounds,
         "tokens": None if result is None else result.tokens,

@@ -26,10 +26,10 @@ from maci.controller.inputs import Opened
 from maci.debating.loop import debate
 from maci.errors import BudgetError, EnvironmentError_, InputError
 from maci.paths import run_dir, slug
-from maci.record.result import AskResult, Result, last_plan
 from maci.record.transcript import Transcript
 from maci.seating.seating import Choice, Seated, reseat, seat_case, unpriced
 from maci.seating.unnamed import unnamed
+from maci.story.result import result_of
 
 _NAMING = (
     'Name them with --outcomes "a,b,c", or as `outcomes:` in a case file; on the web page under Possible outcomes.'
@@ -107,15 +107,12 @@ class Session:
             stack.pop_all()
         self._play(seated, transcript, recording.events)
 
-    def _print(self, events: Sequence[Event], path: Path, view: View) -> None:
+    def _print(self, path: Path, view: View) -> None:
         """The result, and an error where it is not what was asked for."""
-        opened, result = events[0], events[-1]
-        assert isinstance(opened, Opened) and isinstance(result, Finished)
-        priced = not unpriced(opened)
-        if self.output.json and opened.config.triage.enabled:
-            typer.echo(AskResult.of_ask(events, path, priced=priced).model_dump_json())
-        elif self.output.json:
-            typer.echo(Result.of(result, path, planned=last_plan(events), priced=priced).model_dump_json())
+        result, priced = view.story.result, not unpriced(view.story.opened)
+        assert result is not None
+        if self.output.json:
+            typer.echo(result_of(view.story, path, priced=priced).model_dump_json())
         else:
             said_elsewhere = result.stop_reason == "error" or result.answer is None
             view.result(result, path, why=not said_elsewhere, priced=priced)
@@ -144,16 +141,14 @@ class Session:
             typer.echo(
                 f"This debate is finished: nothing was asked. This is its result; `maci show {path.parent}` prints all of it."
             )
-        self._print(recorded, path, view)
+        self._print(path, view)
 
     def _play(self, seated: Seated, transcript: Transcript, recorded: Sequence[Event] = ()) -> None:
         view = View(plain=self.output.plain, silent=self.output.silent, explain=self.explain)
 
-        async def play() -> list[Event]:
-            events = list(recorded)
+        async def play() -> None:
             try:
                 async for event in debate(seated.opened, seated.table, record=transcript, recorded=recorded):
-                    events.append(event)
                     view.show(event)
                     if isinstance(event, Opened):
                         for note in seated.notes:
@@ -161,9 +156,8 @@ class Session:
             finally:
                 if seated.house is not None:
                     await seated.house.aclose()
-            if not isinstance(events[-1], Finished):
+            if view.story.result is None:
                 raise EnvironmentError_(f"the debate broke off; go on with: {again}")
-            return events
 
         command = "ask" if seated.opened.config.triage.enabled else "debate"
         again = f"maci {command} --resume --out {shlex.quote(str(transcript.path.parent))}"
@@ -176,14 +170,14 @@ class Session:
                 for event in recorded:
                     view.show(event)
                 view.begin()
-                events = asyncio.run(play())
+                asyncio.run(play())
             keep(seated.opened, transcript.path)
         except KeyboardInterrupt:
             typer.echo(f"\ninterrupted; nothing that was recorded is lost. Go on with: {again}", err=True)
             raise typer.Exit(130) from None
         except BrokenPipeError as error:
             raise EnvironmentError_(f"nobody reads the output any more; go on with: {again}") from error
-        self._print(events, transcript.path, view)
+        self._print(transcript.path, view)
 
     def _case(self) -> Case:
         given = self.case

@@ -25,11 +25,12 @@ def show(
     """Read a debate: rounds, dials, signals, arguments, and why it stopped."""
     from maci.cli.view import View
     from maci.controller.decisions import Finished
-    from maci.controller.events import round_of, tree
     from maci.controller.events import schema as events_schema
+    from maci.controller.events import tree
     from maci.record.replay import replay
     from maci.record.transcript import read
     from maci.seating.seating import unpriced
+    from maci.story import Story
 
     if schema:
         typer.echo(jsonlib.dumps(events_schema(), indent=2, ensure_ascii=False))
@@ -41,8 +42,7 @@ def show(
     if output.json:
         typer.echo(jsonlib.dumps([tree(event) for event in recording.events], ensure_ascii=False))
         return
-    last_round = max(round_of(event) or 0 for event in recording.events)
-    if round is not None and round > last_round:
+    if round is not None and round > (last_round := Story.of(recording.events).current.number):
         raise InputError(f"--round {round}: this debate has the rounds 0 to {last_round}")
     view = View(plain=output.plain, silent=output.quiet, only=round, full=True)
     for event in recording.events:

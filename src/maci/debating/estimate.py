@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import assert_never
 
 from maci.cases.case import Case
 from maci.config import Budget, Config, unplanned
-from maci.controller.decisions import Decision, Finished
-from maci.controller.inputs import (
-    Acquired,
-    Exhausted,
-    Intervened,
-    JudgeAbstention,
-    Lost,
-    Opened,
-    Resolved,
-    Retrieved,
-    Scored,
-    Sent,
-    Surveyed,
-    TurnFailed,
-    TurnTaken,
-)
 from maci.debating.loop import debate
 from maci.debating.rehearsal import SENTENCE, StandIns, stand_ins
 from maci.evidence.span import estimate_tokens
 from maci.llm.usage import dollars
 from maci.seating.seating import Choice, Seated, seat_case
+from maci.story import Story
 
 _LONGEST = 12
 """Rounds that are rehearsed at most."""
@@ -117,43 +101,35 @@ async def _rehearsed(case: Case, choice: Choice, config: Config, models: StandIn
     await _count(seated, found, config)
     found.beyond = [opening.agent for opening in found.openings if _exceeds(opening.most, found.ceiling)]
     again = seat_case(case, choice, models)  # stand-ins learn what prompts cost; these have learnt nothing yet
-    async for event in debate(replace(again.opened, config=_endless(config, config.budget)), again.table):
-        if isinstance(event, Finished) and event.answer is not None:
-            found.rounds_within = event.rounds
+    result = (await _story(again, _endless(config, config.budget))).result
+    if result is not None and result.answer is not None:
+        found.rounds_within = result.rounds
     return found
 
 
 async def _count(seated: Seated, found: CostEstimate, config: Config) -> None:
     """Play the debate with nothing but the last round to end it and every argument admitted."""
-    rounds: dict[int, RoundCost] = {}
-    openings = {opening.agent: opening for opening in found.openings}
     unlimited = config.budget.model_copy(update={"tokens": 10**12, "usd": None, "seconds": None})
-    async for event in debate(replace(seated.opened, config=_endless(config, unlimited)), seated.table):
-        if isinstance(event, Decision):
-            continue
-        match event:
-            case Retrieved():
-                found.spans = len(event.spans)
-                found.evidence_tokens = sum(estimate_tokens(span.text) for span in event.spans)
-            case Sent():
-                rounds.setdefault(event.round, RoundCost(event.round)).calls += len(event.calls)
-                for call in event.calls if event.round == 0 else ():
-                    openings[call.who].most.add(call.tokens, None if found.unpriced else call.usd)
-            case TurnTaken() | TurnFailed() | Scored() | JudgeAbstention():
-                usage = event.turn.usage if isinstance(event, TurnTaken) else event.usage
-                used = (usage.tokens, None if found.unpriced else usage.usd)
-                rounds.setdefault(event.round, RoundCost(event.round)).expected.add(*used)
-                if event.round == 0 and isinstance(event, TurnTaken | TurnFailed):
-                    openings[event.agent].expected.add(*used)
-            case Opened() | Resolved() | Lost() | Intervened() | Exhausted() | Surveyed() | Acquired():
-                pass  # free, or without a place in a rehearsal: nothing breaks off, runs out, or is asked by a plan
-            case _:
-                assert_never(event)
-    total = Cost()
-    for _, row in sorted(rounds.items()):
+    story = await _story(seated, _endless(config, unlimited))
+    found.spans = len(story.retrieved)
+    found.evidence_tokens = sum(estimate_tokens(story.spans[id].text) for id in story.retrieved)
+    openings = {opening.agent: opening for opening in found.openings}
+    for sent in story.rounds[0].sent:
+        openings[sent.who].most.add(sent.tokens, None if found.unpriced else sent.usd)
+    total, played = Cost(), sorted({call.round for call in story.calls})
+    for row in (RoundCost(number, calls=len(story.rounds[number].sent)) for number in played):
+        for call in (call for call in story.calls if call.round == row.round):
+            used = (call.usage.tokens, None if found.unpriced else call.usage.usd)
+            row.expected.add(*used)
+            if row.round == 0:
+                openings[call.who].expected.add(*used)
         total.add(row.expected.tokens, row.expected.usd)
         row.so_far = replace(total)
         found.rounds.append(row)
+
+
+async def _story(seated: Seated, config: Config) -> Story:
+    return Story.of([event async for event in debate(replace(seated.opened, config=config), seated.table)])
 
 
 def _exceeds(most: Cost, ceiling: Cost) -> bool:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
-from maci.controller.decisions import Finished, Initialized, Planned
-from maci.controller.events import Event
+from maci.controller.decisions import Finished, Planned
 from maci.controller.stop import StopReason
-from maci.controller.triage import Check, Prospect, Regime, Stage, Triaged
+from maci.controller.triage import Check, Prospect, Regime, Stage
 from maci.record.plan import FavouredPage, Page, PlanPage, plan_of
 
 
@@ -152,28 +150,3 @@ class AskResult(Result):
 
     stage: Stage | None = Field(description="where the answer comes from; null where there is none")
     explain: list[Verdict]
-
-    @classmethod
-    def of_ask(cls, events: Sequence[Event], transcript: Path, *, priced: bool = True) -> AskResult:
-        """The result of recorded events that end with one."""
-        finished = events[-1]
-        assert isinstance(finished, Finished)
-        plain = Result.of(finished, transcript, planned=last_plan(events), priced=priced)
-        verdicts = [Verdict.model_validate(event) for event in events if isinstance(event, Triaged)]
-        return cls(**plain.model_dump(), stage=stage_of(events), explain=verdicts)
-
-
-def last_plan(events: Sequence[Event]) -> Planned | None:
-    """The plan a debate ended with, if it made one."""
-    return next((event for event in reversed(events) if isinstance(event, Planned)), None)
-
-
-def stage_of(events: Sequence[Event]) -> Stage | None:
-    """Where the answer of recorded events comes from: one agent, the openings of several, or rounds of debate."""
-    finished = events[-1]
-    if not isinstance(finished, Finished) or finished.answer is None:
-        return None
-    if finished.rounds:
-        return "debate"
-    start = next((event for event in events if isinstance(event, Initialized)), None)
-    return "single" if start is None or len(start.beliefs) == 1 else "vote"

@@ -80,23 +80,9 @@ class Run:
         return self._story
 
     @property
-    def opened(self) -> Opened:
-        """The first event."""
-        first = self.events[0]
-        assert isinstance(first, Opened)
-        return first
-
-    @property
     def finished(self) -> Finished | None:
         """The result, if there is one."""
-        last = self.events[-1]
-        return last if isinstance(last, Finished) else None
-
-    @property
-    def paused(self) -> bool:
-        """Whether a person holds it."""
-        said = [event.pause for event in self.events if isinstance(event, Intervened) and event.pause is not None]
-        return bool(said and said[-1])
+        return self.story.result
 
     @property
     def state(self) -> str:
@@ -104,13 +90,13 @@ class Run:
         if self.finished is not None:
             return "finished"
         if self.live is not None or self.elsewhere:
-            return "paused" if self.paused else "running"
+            return "paused" if self.story.paused else "running"
         return "broken"
 
     @property
     def now(self) -> Literal["running", "paused", "asking"]:
         """What one that is under way does: its own work, or it waits for a person."""
-        if self.events and self.paused:
+        if self.events and self.story.paused:
             return "paused"
         return "asking" if self.asking else "running"
 

@@ -71,7 +71,7 @@ def _report(path: Path, write: Callable[[Story, Provenance], str]) -> str:
 def _result(run: Run) -> Result:
     if run.finished is None:
         raise InputError("this debate has no result yet")
-    path, priced = Path(run.id) / FILE, not unpriced(run.opened)
+    path, priced = Path(run.id) / FILE, not unpriced(run.story.opened)
     return Result.of(run.finished, path, planned=run.story.plan, priced=priced)
 
 

@@ -73,7 +73,7 @@ async def new(request: Request) -> HTMLResponse:
     """The form that starts a debate."""
     given = {name: value[:5000] for name, value in request.query_params.items()}
     if id := given.get("from"):
-        opened = (await desk_of(request).run(id)).opened
+        opened = (await desk_of(request).run(id)).story.opened
         given = fields_of(id, opened, [name for name, _ in forms.panels()])
     limits = desk_of(request).settings.limits
     return HTMLResponse(
@@ -104,7 +104,7 @@ async def debate(request: Request, id: str, said: str = "") -> HTMLResponse:
         notice=notice,
         elsewhere=run.elsewhere,
         asking=run.asking,
-        remark=unnamed(run.opened),
+        remark=unnamed(run.story.opened),
     )
     return HTMLResponse(html)
 
@@ -145,13 +145,13 @@ async def events(request: Request, id: str, after: int = 0) -> EventSourceRespon
 async def replay(request: Request, id: str, profile: str = "", settings: str = "") -> HTMLResponse:
     """What other rules would have made of it."""
     run = await desk_of(request).run(id)
-    case = run.opened.case
+    case = run.story.opened.case
     title = title_of(case.title, case.question)
     form = replay_form(id, profile, settings[:5000], "Ask again")
     try:
         sets = forms.settings_of(settings[:5000])
-        config = other_rules(run.opened.config, profile or None, sets=sets)
-        if config == run.opened.config:
+        config = other_rules(run.story.opened.config, profile or None, sets=sets)
+        if config == run.story.opened.config:
             return HTMLResponse(replay_page(id, title, None, "", form, same=True))
         found = await asyncio.to_thread(otherwise, run.events, config)
     except MaciError as error:

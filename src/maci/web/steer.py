@@ -51,7 +51,7 @@ async def start(request: Request) -> Response:
     fields, files = await _form(request)
     desk = desk_of(request)
     try:
-        before = (await desk.run(fields["from"])).opened.case if fields.get("from") else None
+        before = (await desk.run(fields["from"])).story.opened.case if fields.get("from") else None
         case, choice = await asyncio.to_thread(_order, desk, fields, files, before)
         run = await desk.start(case, choice, address_of(request))
     except MaciError as error:

@@ -10,10 +10,12 @@ from helpers import arg, decisions, judge, play, result, script, seat, settings,
 from maci.agents.judges.crit import JudgeAbstained
 from maci.controller.decisions import Gated, Initialized, Weighed
 from maci.controller.history import Measured
-from maci.controller.inputs import Intervened
+from maci.controller.inputs import Intervened, Pending, Sent, TurnFailed
 from maci.errors import InputError
 from maci.evidence.span import Citation
+from maci.lab.methods.maci import NoModel, summary
 from maci.llm.usage import Usage
+from maci.record.replay import replay
 from maci.record.transcript import read
 from maci.story import Story
 from maci.story.words import STOPS, how_sure, rival_of, would_change
@@ -161,3 +163,37 @@ def test_a_lead_that_cannot_be_seen_is_none():
     assert how_sure(0.502, rival_of("gout", close)) == "about even with lupus"
     assert how_sure(0.52, ("lupus", 0.48)) == "more likely than not"
     assert how_sure(1.0, rival_of("gout", {"gout": 1.0})) == "almost certain"
+
+
+def test_a_rounds_signals_have_one_shape_from_the_fold_to_the_row():
+    happened = events()
+    story, state = Story.of(happened), replay(happened).state
+    measured = [event for event in happened if isinstance(event, Measured)]
+    assert [r.signals for r in story.closed[1:]] == measured == [r.signals for r in state.history]
+    opening, *course = summary(story).course
+    assert (opening.q, opening.d, opening.o, opening.crit, opening.i) == (
+        story.rounds[0].signals.q, story.rounds[0].signals.d, story.rounds[0].signals.o, None, None,
+    )  # fmt: skip
+    assert [(s.q, s.d, s.o, s.crit, s.i) for s in course] == [(m.q, m.d, m.o, m.crit, m.gain) for m in measured]
+
+
+def test_what_went_out_is_told_by_round_with_its_bound_and_what_was_found_first():
+    story = Story.of(events())
+    assert story.retrieved and set(story.retrieved) <= set(story.spans)
+    calls = (Pending(kind="turn", who="first", tokens=10), Pending(kind="turn", who="second", tokens=20))
+    told = Story(opened=story.opened).follow(Sent(round=0, calls=calls)).follow(Sent(round=0, calls=calls[:1]))
+    assert told.rounds[0].sent == (*calls, calls[0]) and len(told.waiting) == 2
+
+
+def test_a_call_that_can_never_succeed_is_nobodys_answer():
+    happened = events()
+    story = Story.of([*happened[:-1], TurnFailed(round=2, agent="first", error="wrong key", fatal=True), happened[-1]])
+    assert [call.who for call in story.calls if call.fatal] == ["first"]
+    with pytest.raises(NoModel):
+        summary(story)
+
+
+def test_of_arguments_with_one_claim_reasoning_or_body_of_evidence_the_first_is_chosen():
+    story = Story.of(events())
+    assert [item.id for item in story.distinct(("1A1", "2A1", "1A1"))] == ["1A1"]
+    assert story.distinct(("9Z9",)) == []

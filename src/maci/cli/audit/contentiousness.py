@@ -37,6 +37,7 @@ from maci.render.text import on_screen
 from maci.seating.seating import Choice, checked_house, seat_case
 from maci.seating.spec import JudgeSpec, PanelSpec, is_reader, judges_of, names
 from maci.seating.table import Table
+from maci.story import Story
 from maci.story.words import plural
 
 _AT_ONCE = 8
@@ -91,7 +92,7 @@ def _check(options: DialAudit, panel: PanelSpec | str) -> None:
 
 def _report(options: DialAudit, plan: Plan, panel: PanelSpec | str, folder: Path) -> None:
     """Measure what was held, write it down and say it."""
-    debates = [held(sitting, events) for sitting, events in recorded(folder, plan.sittings)]
+    debates = [held(sitting, Story.of(events)) for sitting, events in recorded(folder, plan.sittings)]
     found = findings(debates, plan.levels, np.random.default_rng(options.choice.seed))
     verdict, name = judge(found), _name(panel)
     spoken = [turn for debate in debates if debate.whole for turn in debate.spoken if turn.sitting.words == "stance"]
@@ -191,8 +192,7 @@ def _show_patterns(path: Path, *, json: bool) -> None:
     if path.is_dir() and not file.exists() and (below := sorted(path.glob("*/transcript.jsonl"))):
         several = plural(len(below), "debate")
         raise InputError(f"--transcript {path}: it is a folder of {several}; name one, such as {below[0].parent}")
-    events = read(file).events
-    found = patterns(events)
+    found = patterns(Story.of(read(file).events))
     if not found:
         raise InputError(f"{path}: no round was closed, there is nothing to see yet")
     if json:

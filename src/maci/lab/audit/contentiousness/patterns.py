@@ -18,12 +18,11 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from maci.agents.argument import Argument, Turn
-from maci.controller.decisions import Initialized, Weighed
-from maci.controller.events import Event
-from maci.controller.inputs import TurnTaken
+from maci.agents.argument import Argument
 from maci.lab.audit.contentiousness.style import sentences, spoken, style
+from maci.story import Round, Story
 
 NAMES: dict[str, str] = {
     "specificity": "specificity of outcomes (0 spread, 1 certain)",
@@ -64,33 +63,21 @@ class Pattern:
     recommendations: float | None
 
 
-def patterns(events: Sequence[Event]) -> tuple[Pattern, ...]:
+def patterns(story: Story) -> tuple[Pattern, ...]:
     """The patterns of every round that was closed, the opening as round 0."""
-    turns: dict[int, dict[str, Turn]] = {}
-    found: list[Pattern] = []
-    leads: Mapping[str, str] = {}
-    for event in events:
-        if isinstance(event, TurnTaken):
-            turns.setdefault(event.round, {})[event.agent] = event.turn
-        elif isinstance(event, Initialized | Weighed):
-            found.append(_pattern(event.round, event.beliefs, turns.get(event.round, {}), leads))
-            leads = {agent: max(p, key=lambda y: p[y]) for agent, p in event.beliefs.items() if p}
-    return tuple(found)
+    return tuple(_pattern(now, before) for before, now in pairwise((Round(number=0), *story.closed)))
 
 
-def _pattern(
-    round: int,
-    beliefs: Mapping[str, Mapping[str, float]],
-    turns: Mapping[str, Turn],
-    leads: Mapping[str, str],
-) -> Pattern:
+def _pattern(now: Round, before: Round) -> Pattern:
+    beliefs, turns = now.beliefs, now.turns
+    leads = {agent: max(p, key=lambda y: p[y]) for agent, p in before.beliefs.items() if p}
     certain = [value for p in beliefs.values() if (value := _certainty(p)) is not None]
     said = [(agent, argument) for agent, turn in turns.items() for argument in turn.arguments]
     depths = {agent: d for agent, turn in turns.items() if (d := _mean(_words(a) for a in turn.arguments)) is not None}
     styles = [found for turn in turns.values() if (found := style(spoken(turn), 0)) is not None]
     words = sum(found.words for found in styles)
     return Pattern(
-        round=round,
+        round=now.number,
         specificity=_mean(certain),
         specificity_gap=_gap(certain),
         reference=_mean(_answers(a, [y for other, y in leads.items() if other != agent]) for agent, a in said),

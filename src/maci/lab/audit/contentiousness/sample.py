@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from maci.controller.decisions import Finished
-from maci.controller.events import Event
+from maci.agents.argument import Turn
 from maci.controller.history import Measured
-from maci.controller.inputs import Opened, TurnFailed, TurnTaken
 from maci.lab.audit.contentiousness.plan import Sitting
 from maci.lab.audit.contentiousness.style import Style, spoken, style
+from maci.story import Story
 
 EARLY = 3
 """Rounds, from the first, among which the largest Î is looked for."""
@@ -87,31 +86,28 @@ class Held:
         return max(self.gain[:EARLY], default=None)
 
 
-def held(sitting: Sitting, events: Sequence[Event]) -> Held:
-    """Read one record."""
-    opened = events[0]
-    assert isinstance(opened, Opened)
-    models = {seat.name for seat in opened.agents if speaks(seat.family)}
-    measured = [event for event in events if isinstance(event, Measured)]
-    turns = [event for event in events if isinstance(event, TurnTaken) and event.round >= 1]
-    last = events[-1]
+def held(sitting: Sitting, story: Story) -> Held:
+    """What an audit looks at in one debate."""
+    measured = [r.signals for r in story.rounds if isinstance(r.signals, Measured)]
+    later = [(r.number, agent, turn) for r in story.rounds[1:] for agent, turn in r.turns.items()]
     return Held(
         sitting=sitting,
         rounds=len(measured),
-        planned=opened.config.stop.max_rounds,
-        over=last.stop_reason if isinstance(last, Finished) else None,
-        d=tuple(event.d for event in measured),
-        o=tuple(event.o for event in measured),
-        gain=tuple(event.gain for event in measured),
-        spoken=tuple(_spoken(sitting, (turn for turn in turns if turn.agent in models))),
-        silent=sum(isinstance(event, TurnFailed) for event in events),
-        written=sum(turn.turn.usage.generated for turn in turns),
+        planned=story.opened.config.stop.max_rounds,
+        over=None if story.result is None else story.result.stop_reason,
+        d=tuple(signals.d for signals in measured),
+        o=tuple(signals.o for signals in measured),
+        gain=tuple(signals.gain for signals in measured),
+        spoken=tuple(_spoken(sitting, story, later)),
+        silent=sum(call.kind == "turn" and bool(call.failed) for call in story.calls),
+        written=sum(turn.usage.generated for _, _, turn in later),
     )
 
 
-def _spoken(sitting: Sitting, turns: Iterable[TurnTaken]) -> Iterable[Spoken]:
-    for event in turns:
-        text = spoken(event.turn)
-        found = style(text, sum(len(argument.citations) for argument in event.turn.arguments))
-        if found is not None:
-            yield Spoken(sitting, event.agent, event.round, text, found)
+def _spoken(sitting: Sitting, story: Story, turns: Iterable[tuple[int, str, Turn]]) -> Iterable[Spoken]:
+    models = {seat.name for seat in story.opened.agents if speaks(seat.family)}
+    for number, agent, turn in turns:
+        text = spoken(turn)
+        found = style(text, sum(len(argument.citations) for argument in turn.arguments))
+        if agent in models and found is not None:
+            yield Spoken(sitting, agent, number, text, found)

@@ -20,9 +20,8 @@ from maci.cases.case import Case, builtin_cases
 from maci.config import Config
 from maci.controller.acquiring import question
 from maci.controller.events import Event
-from maci.controller.inputs import TurnTaken
 from maci.controller.requests import call_seed
-from maci.controller.state import argument_id, check_citations
+from maci.controller.state import check_citations
 from maci.debating.loop import debate
 from maci.errors import EvidenceError, InputError, TranscriptError
 from maci.evidence.encode import Encoder
@@ -34,6 +33,7 @@ from maci.record.transcript import Recording, read
 from maci.seating.opening import opening
 from maci.seating.readers import ReaderPanel
 from maci.seating.shelf import Bookcase, Sources, evidence_for
+from maci.story import Story
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,27 +102,22 @@ def of_debate(events: Sequence[Event], name: str, readers: Callable[[], Sequence
     families = {seat.name: seat.family for seat in opened.agents}
     met: set[tuple[str, Argument]] = set()
     items = []
-    for event in events:
-        if not isinstance(event, TurnTaken) or event.round == 0:
+    for said in Story.of(events).said.values():
+        if said.round == 0 or (said.agent, said.argument) in met:
             continue
-        for number, argument in enumerate(event.turn.arguments, 1):
-            if (event.agent, argument) in met:
-                continue
-            met.add((event.agent, argument))
-            checked = check_citations(argument, state)
-            identity = argument_id(event.round, state.agents.index(event.agent), number)
-            request = ScoreRequest(
-                question=asked,
-                argument=argument,
-                spans=tuple(state.spans[i] for i in dict.fromkeys(c.span for c in checked if c.verified)),
-                unverified=sum(not c.verified for c in checked),
-                seed=call_seed(opened.seed, event.round, "audit", identity),
-            )
-            case = opened.case.id or opened.case.question
-            items.append(
-                Item(id=f"{name}/{identity}", debate=name, case=case, agent=event.agent,
-                     family=families[event.agent], request=request)
-            )  # fmt: skip
+        met.add((said.agent, said.argument))
+        checked = check_citations(said.argument, state)
+        request = ScoreRequest(
+            question=asked,
+            argument=said.argument,
+            spans=tuple(state.spans[i] for i in dict.fromkeys(c.span for c in checked if c.verified)),
+            unverified=sum(not c.verified for c in checked),
+            seed=call_seed(opened.seed, said.round, "audit", said.id),
+        )
+        items.append(
+            Item(id=f"{name}/{said.id}", debate=name, case=opened.case.id or opened.case.question, agent=said.agent,
+                 family=families[said.agent], request=request)
+        )  # fmt: skip
     known = tuple(span for span in state.spans.values() if span.source != CASE)
     return Batch(items=tuple(items), readers=readers or (lambda: reader_judges(known)))
 

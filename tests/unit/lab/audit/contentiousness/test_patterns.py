@@ -6,6 +6,7 @@ import pytest
 
 from helpers import arg, play, script, seat, settings, turn
 from maci.lab.audit.contentiousness.patterns import NAMES, patterns, table
+from maci.story import Story
 
 
 def test_patterns_of_two_rounds_by_hand() -> None:
@@ -26,7 +27,7 @@ def test_patterns_of_two_rounds_by_hand() -> None:
         turn(*sure, args=[arg("So it is.", "e1", outcome="dengue")]),
     )
     events = play(seat([first, second]), settings("min_rounds=2", "max_rounds=2", "dispersion.gate=off"))
-    opening, one, two = patterns(events)
+    opening, one, two = patterns(Story.of(events))
     log3 = 1.584962500721156
     assert (opening.round, one.round, two.round) == (0, 1, 2)
     assert one.specificity == pytest.approx(((1 - 1 / log3) + 1) / 2)
@@ -44,6 +45,6 @@ def test_patterns_of_two_rounds_by_hand() -> None:
 
 def test_a_round_in_which_nobody_argues_has_no_figures_and_no_zeros() -> None:
     quiet = [script(name, turn(1.0, 0, 0, args=[])) for name in ("a", "b")]
-    (_, one) = patterns(play(seat(quiet), settings("min_rounds=1", "max_rounds=1")))
+    (_, one) = patterns(Story.of(play(seat(quiet), settings("min_rounds=1", "max_rounds=1"))))
     assert one.reference is None and one.depth is None and one.hedging is None and one.recommendations is None
     assert one.specificity == pytest.approx(1.0)

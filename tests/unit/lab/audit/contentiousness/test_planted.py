@@ -21,6 +21,7 @@ from maci.llm.model import Message, Request
 from maci.render.html import to_html
 from maci.render.markdown import to_markdown
 from maci.render.text import to_text
+from maci.story import Story
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +101,7 @@ def test_a_broken_debate_goes_on_and_a_whole_one_is_not_held_again(tmp_path: Pat
         asyncio.run(play(plan.sittings, seating(plan, house), tmp_path, watch=stop))
     assert caught.group_contains(Enough)
     asyncio.run(play(plan.sittings, seating(plan, house), tmp_path))
-    debates = [held(sitting, events) for sitting, events in recorded(tmp_path, plan.sittings)]
+    debates = [held(sitting, Story.of(events)) for sitting, events in recorded(tmp_path, plan.sittings)]
     assert all(found.whole for found in debates) and len(debates) == 5
     before = house.calls
     asyncio.run(play(plan.sittings, seating(plan, house), tmp_path))
