@@ -22,9 +22,9 @@ from pathlib import Path
 import numpy as np
 
 from bench_acquisition import Drawn, conduct_of, interval, loop, readied
-from maci.acquisition.menu import offered
+from maci.acquisition.features import offered
 from maci.acquisition.residual import Residual, Survey
-from maci.acquisition.sources.stored import Hidden
+from maci.acquisition.sources.named import Hidden
 from maci.agents.reader.library import Library
 from maci.cases.case import Case
 from maci.cases.outcomes import normal
@@ -38,9 +38,9 @@ from maci.evidence.span import Span
 from maci.lab.datasets import Item, load
 from maci.lab.datasets.clinical import _knowledge
 from maci.paths import data_dir
-from maci.seating.opening import opening
 from maci.seating.readers import ReaderPanel
 from maci.seating.shelf import Sources
+from maci.seating.table import opening
 
 _FOLDS = 5
 """Of the development stations under ``--tune``."""

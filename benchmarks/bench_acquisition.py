@@ -28,7 +28,7 @@ import numpy as np
 from maci.acquisition import features
 from maci.acquisition.plan import Candidate, Kind, candidate_id
 from maci.acquisition.residual import Residual, Survey
-from maci.acquisition.sources.stored import Hidden
+from maci.acquisition.sources.named import Hidden
 from maci.agents.reader.reader import Conduct
 from maci.calibration.temperature import fit_temperature
 from maci.cases.case import Case
@@ -41,8 +41,8 @@ from maci.evidence.lexical import terms
 from maci.evidence.span import Span
 from maci.lab.datasets import Item, Task, load
 from maci.paths import data_dir
-from maci.seating.opening import opening
 from maci.seating.readers import ReaderPanel
+from maci.seating.table import opening
 
 
 class Drawn:

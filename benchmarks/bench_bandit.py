@@ -19,12 +19,11 @@ import numpy as np
 
 from maci.calibration.schedules import Report, Schedules
 from maci.config import build
-from maci.controller.dials import Dials
-from maci.controller.history import ClosedRound, Measured
+from maci.controller.dials import ClosedRound, Dials, Measured
 from maci.controller.policies.bandit import ACTIONS, Arms, Context, Learned, Lesson, linucb, ucb
-from maci.controller.policies.learning import decide
+from maci.controller.policies.base import decide
 from maci.llm.usage import Bound
-from maci.moderator.analysis import Analysis
+from maci.moderator.divergence import Analysis
 from maci.moderator.plateau import Progress
 
 

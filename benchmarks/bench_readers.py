@@ -27,7 +27,7 @@ from maci.calibration.profile import ece
 from maci.calibration.temperature import fit_temperature
 from maci.config import Config, build
 from maci.controller.decisions import Finished, Gated, Initialized
-from maci.controller.history import Measured
+from maci.controller.dials import Measured
 from maci.controller.inputs import Retrieved
 from maci.debating.loop import debate
 from maci.evidence.encode import load_encoder
@@ -36,8 +36,8 @@ from maci.evidence.span import Span
 from maci.lab.datasets import Item, Task, load
 from maci.moderator.belief import temper
 from maci.paths import cache_dir, data_dir
-from maci.seating.opening import opening
 from maci.seating.readers import ReaderPanel
+from maci.seating.table import opening
 
 
 @dataclass

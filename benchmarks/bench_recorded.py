@@ -30,7 +30,7 @@ from maci.evidence.fake import HashEncoder
 from maci.lab.datasets import Item, Task, load
 from maci.lab.methods.maci import Maci
 from maci.lab.methods.method import Answer, Bench, Method
-from maci.lab.methods.single import WeightedAverage
+from maci.lab.methods.pools import WeightedAverage
 from maci.lab.study.metrics import Scored, per_case, score, value
 from maci.lab.study.recorded import RecordedPanel
 from maci.lab.study.report.estimates import Estimates

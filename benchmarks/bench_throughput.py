@@ -83,7 +83,7 @@ class Maci:
         from maci.controller.decisions import Finished
         from maci.debating.loop import debate
         from maci.record.transcript import Transcript
-        from maci.seating.opening import opening
+        from maci.seating.table import opening
 
         table, last = panel.table(self.case, seed=seed), None
         opened = opening(self.case, table, self.config, seed=seed)

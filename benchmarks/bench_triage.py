@@ -26,7 +26,7 @@ from maci.evidence.encode import load_encoder
 from maci.lab.datasets import load
 from maci.lab.methods.maci import Ask, Maci
 from maci.lab.methods.method import Answer, Bench, Method
-from maci.lab.methods.single import Single, WeightedAverage
+from maci.lab.methods.pools import Single, WeightedAverage
 from maci.lab.study.learning import learn, learn_stages
 from maci.lab.study.recorded import RecordedPanel
 from maci.lab.study.rows import Row

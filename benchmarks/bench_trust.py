@@ -42,7 +42,7 @@ def replayed(folder: Path, debates: str) -> None:
     from maci.evidence.fake import HashEncoder
     from maci.lab.datasets import load as load_data
     from maci.lab.study.recorded import RecordedPanel
-    from maci.seating.opening import opening
+    from maci.seating.table import opening
 
     task = load_data("ford_debates", folder, options={"debates": debates})
     items = (*task.dev, *task.test)

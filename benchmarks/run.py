@@ -13,7 +13,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from maci.seating.opening import commit
+from maci.seating.table import commit
 
 HERE = Path(__file__).parent
 

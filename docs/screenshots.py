@@ -26,7 +26,7 @@ from maci.config import load
 from maci.debating.loop import debate
 from maci.evidence.encode import load_encoder
 from maci.record.transcript import Transcript, read
-from maci.seating.opening import opening
+from maci.seating.table import opening
 from maci.seating.tables import Tables
 from maci.story import Story
 from maci.story.report.html import to_html

@@ -19,9 +19,8 @@ from maci.evidence.fake import HashEncoder
 from maci.lab.audit.contentiousness.plan import Plan, Seating, Sitting, play, recorded
 from maci.lab.audit.contentiousness.sample import Held, held
 from maci.llm.model import Request
-from maci.seating.opening import opening
 from maci.seating.spec import AgentSpec, PanelSpec, agents_of
-from maci.seating.table import Table
+from maci.seating.table import Table, opening
 from maci.seating.tables import Tables
 from maci.story import Story
 

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from maci.debating.rehearsal import fill
+from maci.debating.estimate import fill
+from maci.llm.catalogue import FREE, Price, family
 from maci.llm.fake import FakeModel
-from maci.llm.families import family
 from maci.llm.model import Request
-from maci.llm.prices import FREE, Price
 
 
 class FakeHouse:

@@ -21,16 +21,15 @@ from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import Config, load
 from maci.controller.decisions import Finished
-from maci.controller.dials import Dials
+from maci.controller.dials import ClosedRound, Dials, Measured
 from maci.controller.events import FORMAT, Event, is_decision
-from maci.controller.history import ClosedRound, Measured
 from maci.controller.inputs import Intervened, Opened, Seat
 from maci.debating.loop import Nowhere, Recorder, debate
 from maci.evidence.fake import HashEncoder
 from maci.evidence.source import CaseEvidence
 from maci.evidence.span import Citation
 from maci.llm.usage import Usage
-from maci.moderator.analysis import Analysis
+from maci.moderator.divergence import Analysis
 from maci.moderator.plateau import Progress
 from maci.record.transcript import Transcript
 from maci.seating.table import Table

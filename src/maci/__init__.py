@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from maci.llm.usage import Usage
     from maci.record.replay import replay
     from maci.record.transcript import Transcript, read
-    from maci.seating.opening import opening
-    from maci.seating.table import Table
+    from maci.seating.table import Table, opening
 
 __version__ = "0.1.0"
 
@@ -65,7 +64,7 @@ _DOORS = {
     "load_case": "maci.cases.case",
     "load_config": "maci.config:load",
     "load_encoder": "maci.evidence.encode",
-    "opening": "maci.seating.opening",
+    "opening": "maci.seating.table",
     "read": "maci.record.transcript",
     "replay": "maci.record.replay",
     "run": "maci.debating.open",

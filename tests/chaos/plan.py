@@ -10,7 +10,7 @@ from random import Random
 from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import Config, load
-from maci.llm.prices import Price
+from maci.llm.catalogue import Price
 
 RATES = (0.0, 0.1, 0.3, 0.6)
 """Share of requests with a fault, one server for each."""

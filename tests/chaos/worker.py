@@ -45,8 +45,7 @@ from maci.llm.providers import Anthropic, Gemini, Http, OpenAI
 from maci.llm.providers._errors import Peer
 from maci.record.replay import replay
 from maci.record.transcript import Recording, Transcript
-from maci.seating.opening import opening
-from maci.seating.table import Table
+from maci.seating.table import Table, opening
 
 AT_ONCE = 12
 PLACES = ("sent", "asked", "answered", "kept", "torn")

@@ -15,7 +15,7 @@ from maci.lab.audit.contentiousness.verdict import Findings, judge
 from maci.lab.audit.judges.convarg import Comparison, Versus
 from maci.lab.audit.judges.report import compared
 from maci.lab.study.report import Settings, build_report
-from maci.lab.theory.report import build_report as claims_report
+from maci.lab.theory.suite import build_report as claims_report
 from maci.lab.theory.verdict import Verdict
 from maci.render.charts import Chart, Series
 from maci.render.html import to_html

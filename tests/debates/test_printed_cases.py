@@ -7,10 +7,10 @@ import pytest
 from maci.cases.case import load_case
 from maci.config import build
 from maci.controller.decisions import Finished
-from maci.controller.history import Measured
+from maci.controller.dials import Measured
 from maci.debating.loop import debate
 from maci.evidence.fake import HashEncoder
-from maci.seating.opening import opening
+from maci.seating.table import opening
 from maci.seating.tables import Tables
 
 

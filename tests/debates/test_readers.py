@@ -20,8 +20,8 @@ from maci.evidence.encode import load_encoder
 from maci.evidence.span import Span
 from maci.lab.datasets import load
 from maci.record.replay import replay
-from maci.seating.opening import opening
 from maci.seating.readers import ReaderPanel
+from maci.seating.table import opening
 from maci.seating.tables import Tables
 
 DATA = Path(os.environ.get("MACI_DATA") or "missing")

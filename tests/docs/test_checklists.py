@@ -118,14 +118,14 @@ def test_a_provider_is_added_as_the_checklist_says(package: Path) -> None:
         'Service("xai"',
         '            Service("parrot", "https://parrot.example", ("PARROT_API_KEY",)),',
     )
-    add(package / "llm/families.py", '"perplexity": "sonar"', '        "psittacus": "macaw",')
+    add(package / "llm/catalogue.py", '"perplexity": "sonar"', '        "psittacus": "macaw",')
     use(package, ASK_PARROT)
 
 
 def test_a_method_is_added_as_the_checklist_says(package: Path) -> None:
     (package / "lab/methods/first_comer.py").write_text(METHOD)
     registry = package / "lab/methods/registry.py"
-    add(registry, "from maci.lab.methods.adversaries", "from maci.lab.methods.first_comer import FirstComer")
+    add(registry, "from maci.lab.methods.debates", "from maci.lab.methods.first_comer import FirstComer")
     add(registry, "_ALL = (", '    _plain("first_comer", "the first agent\'s opening", FirstComer),')
     code = """
 import asyncio

@@ -5,7 +5,7 @@ import pytest
 
 from maci.agents.judges.crit import CritScore
 from maci.agents.judges.panel import verdict
-from maci.moderator.reliability import update, weights
+from maci.moderator.signals import update, weights
 
 
 def test_the_papers_example_has_composite_0_92():

@@ -13,9 +13,8 @@ from helpers import closed_round, judge, of, open_debate, script, seat, turn
 from helpers import settings as configure
 from maci.calibration.schedules import summed
 from maci.controller.decisions import Dialled, Finished
-from maci.controller.dials import Dials
+from maci.controller.dials import ClosedRound, Dials
 from maci.controller.events import dump, parse
-from maci.controller.history import ClosedRound
 from maci.controller.policies.bandit import (
     ACTIONS,
     START,
@@ -31,8 +30,7 @@ from maci.controller.policies.bandit import (
     reward,
     ucb,
 )
-from maci.controller.policies.base import Learning
-from maci.controller.policies.learning import arms_of, decide, lessons
+from maci.controller.policies.base import Learning, arms_of, decide, lessons
 from maci.debating.loop import debate
 from maci.llm.usage import Bound
 from maci.moderator.gate import Candidate

@@ -15,9 +15,9 @@ from maci.agents.debater import Debater
 from maci.agents.judges.llm import LlmJudge
 from maci.controller.inputs import Lost, Sent
 from maci.errors import ContentRefused, Interrupted, Overloaded, Unreachable
+from maci.llm.catalogue import Price
 from maci.llm.fake import FakeModel
 from maci.llm.model import Reply, Request
-from maci.llm.prices import Price
 from maci.llm.usage import Bound, Usage
 from maci.record.replay import replay
 from maci.seating.table import Table

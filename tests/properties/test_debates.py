@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from helpers import Wild, decisions, of, play, result
 from maci.config import Config
 from maci.controller.decisions import Finished, Gated, Initialized, Weighed
+from maci.controller.dials import Measured
 from maci.controller.events import Event, dump, parse
-from maci.controller.history import Measured
 from maci.controller.inputs import TurnFailed, TurnTaken
 from maci.record.replay import replay, replay_with
 from maci.seating.table import Table

@@ -12,13 +12,12 @@ from hypothesis.extra.numpy import arrays
 
 from helpers import closed_round
 from maci.config import Config
-from maci.controller.dials import Dials
-from maci.controller.history import ClosedRound
+from maci.controller.dials import ClosedRound, Dials
 from maci.controller.policies.base import Plateau, next_gates
 from maci.errors import BeliefError
-from maci.moderator.analysis import analyse
 from maci.moderator.belief import entropy, read, smooth, temper, total_variation
 from maci.moderator.divergence import (
+    analyse,
     cross_entropy,
     disagreement,
     dispersion,
@@ -30,8 +29,7 @@ from maci.moderator.divergence import (
 )
 from maci.moderator.gate import Candidate, Thresholds, passes, reverts
 from maci.moderator.plateau import Progress, flags, ratios
-from maci.moderator.reliability import update, weights
-from maci.moderator.signals import information_gain, jaccard, overlap
+from maci.moderator.signals import information_gain, jaccard, overlap, update, weights
 
 THOROUGH = settings(max_examples=1000, deadline=None)
 UNIT = st.floats(0, 1)

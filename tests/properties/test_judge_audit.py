@@ -15,7 +15,8 @@ from hypothesis.extra.numpy import arrays
 from maci.calibration.stats.correlation import auc, partial, pearson, ranks, spearman
 from maci.calibration.stats.sampling import Sampling
 from maci.controller.inputs import Seat
-from maci.lab.audit.judges import agreement, bias, swaps
+from maci.lab.audit.judges import agreement, swaps
+from maci.lab.audit.judges import swaps as bias
 from maci.lab.audit.judges.probes import Ratings, Subject, panel_mean
 
 stats = pytest.importorskip("scipy.stats", reason="needs the extra `eval`")

@@ -18,8 +18,7 @@ from maci.controller.policies.bandit import Arms, Context, Learned, Lesson
 from maci.debating.loop import debate
 from maci.evidence.encode import load_encoder
 from maci.record.transcript import Transcript
-from maci.seating.opening import opening
-from maci.seating.table import Table
+from maci.seating.table import Table, opening
 from maci.seating.tables import Tables
 
 PATH = Path(__file__).parent / f"format-{FORMAT}.jsonl"

@@ -106,7 +106,7 @@ class Item:
     value: float | None = None
     """Value of the answer under utilities, where some were given; where somebody is asked, times the chance of an answer."""
     answered: float | None = None
-    """π: how likely it is to be answered, where there is somebody to ask (:mod:`maci.acquisition.answered`)."""
+    """π: how likely it is to be answered, where there is somebody to ask (:mod:`maci.controller.acquiring`)."""
 
     @property
     def if_answered(self) -> float:

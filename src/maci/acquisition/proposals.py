@@ -12,9 +12,8 @@ import numpy as np
 
 from maci.acquisition.answers import is_order
 from maci.acquisition.dedupe import distinct
-from maci.acquisition.features import Features, Mentioned
+from maci.acquisition.features import Features, Mentioned, offered
 from maci.acquisition.gain import gain, gains
-from maci.acquisition.menu import offered
 from maci.acquisition.plan import COSTS, NONE_OF_THESE, Candidate, Kind, candidate_id, table_of
 from maci.acquisition.residual import Residual, Survey
 from maci.agents.reader.library import Library

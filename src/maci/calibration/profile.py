@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from maci.calibration.temperature import fit_temperature
 from maci.calibration.triage import learn_triage, trial
 from maci.config import Plateau, Regime, full_key
+from maci.controller.dials import Measured
 from maci.controller.events import Event
-from maci.controller.history import Measured
 from maci.controller.reading import made_for
 from maci.errors import InputError
 from maci.moderator.belief import Vector, temper

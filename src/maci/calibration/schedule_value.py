@@ -22,10 +22,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from maci.config import LEARNED, Config, build
+from maci.controller.dials import ClosedRound
 from maci.controller.events import Event
-from maci.controller.history import ClosedRound
 from maci.controller.policies.bandit import ACTIONS, Arms, Context, choose, estimates, feasible, reward
-from maci.controller.policies.learning import context, indices
+from maci.controller.policies.base import context, indices
 from maci.moderator.belief import Vector
 from maci.record.replay import replay
 

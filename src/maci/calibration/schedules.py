@@ -24,7 +24,7 @@ from maci.config import LEARNED, Config
 from maci.controller.events import Event
 from maci.controller.inputs import Opened
 from maci.controller.policies.bandit import ACTIONS, Arms, Context, Learned, Lesson
-from maci.controller.policies.learning import arms_of, lessons
+from maci.controller.policies.base import arms_of, lessons
 from maci.errors import EnvironmentError_, InputError
 from maci.files.sqlite import LOCKED, Trouble, log_ahead, make_tables, trouble
 from maci.paths import schedules_file

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from maci.calibration.stats.logistic import fit_logistic
+from maci.calibration.temperature import fit_logistic
 from maci.cases.outcomes import canonical
 from maci.config import Triage
 from maci.controller.state import first_agent

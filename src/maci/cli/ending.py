@@ -1,16 +1,93 @@
-"""How a debate ended, as text: arguments for the answer, dissent, what to find out next, the probabilities, the cost."""
+"""The end of a debate on the terminal: result, remarks, why `ask` stopped.
+
+Complaints that are made only once.
+
+A triage decision in lines: why it stopped or went on, and with ``full`` every test with its threshold and every step.
+
+How a debate ended, as text: arguments for the answer, dissent, what to find out next, the probabilities, the cost.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from textwrap import shorten
 
 from maci.cli.lines import Lines
-from maci.cli.remarks import Remarks
 from maci.controller.decisions import Finished
+from maci.controller.triage import Check, Prospect, Triaged
 from maci.story.story import Story
-from maci.story.words import cost, given, leads, minority, plural, shown
+from maci.story.words import cost, given, leads, minority, plural, shown, triage_words
+
+_MISSING = re.compile(
+    r"(?P<what>round \d+: (\d+ of \d+ scores are missing(?=: \S+ on)|(?P<who>.+?) abstained)): (\S+ on \S+: )?(?P<why>.*)",
+    re.DOTALL,
+)
+
+
+class Remarks:
+    """Remembers of whom what was said last."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, str] = {}
+
+    def new(self, who: str, why: str, *, printed: bool = True) -> bool:
+        """Whether a complaint about somebody differs from the last one that was printed."""
+        new = self._last.get(who) != why
+        if printed:
+            self._last[who] = why
+        return new
+
+    def once(self, warning: str) -> str:
+        """A warning about missing turns or scores, with its reason only where it was not given before.
+
+        >>> remarks = Remarks()
+        >>> [remarks.once(f"round {t}: x abstained: no key") for t in (1, 2)]
+        ['round 1: x abstained: no key', 'round 2: x abstained, as above']
+        """
+        found = _MISSING.fullmatch(warning)
+        if found is None or self.new(found["who"] or "judges", found["why"]):
+            return warning
+        return f"{found['what']}, as above"
+
+
+def explained(event: Triaged, *, full: bool) -> Iterator[tuple[str, str]]:
+    """(line, style) for the terminal."""
+    yield "", ""
+    yield f"Triage {triage_words(event)}", "bold cyan"
+    for sentence in event.why:
+        yield f"  {sentence}", ""
+    if not full:
+        return
+    yield f"  regime {event.regime.kind}: {'; '.join(event.regime.why)}", ""
+    for check in event.checks:
+        yield f"    {_check(check)}", "dim"
+    if event.answer is not None:
+        margin = "undefined" if event.margin is None else f"{event.margin:.3f}"
+        chance = f"chance that {event.answer} is right {event.confidence:.3f}, margin over the next {margin}"
+        yield f"  {chance}, {event.tokens:,} tokens so far", ""
+    for step in event.steps:
+        yield f"    {_step(step)}", "dim"
+
+
+def _check(check: Check) -> str:
+    limit = "–" if check.threshold is None else f"{check.threshold:g}"
+    return (
+        f"{'yes' if check.holds else 'no':3} {check.name} {_number(check.value)} {check.relation} {limit}: {check.why}"
+    )
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "undefined"
+    return f"{value:g}" if value == int(value) else f"{value:.3f}"
+
+
+def _step(step: Prospect) -> str:
+    against = f"worth {max(0.0, step.worth):,.0f} tokens, about {step.tokens:,} needed"
+    return f"{'yes' if step.pays else 'no':3} {step.to}: {100 * step.gain:+.1f} points expected, {against}"
+
 
 _BAR, _SHORTEST_BAR = 30, 6
 """Cells of the bar of a certain outcome, and on the narrowest terminal."""

@@ -10,8 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from maci.cli.live import LiveArea
-from maci.render.markup import clean
-from maci.render.numbers import typeset
+from maci.render.markup import clean, typeset
 
 
 class Out(Console):

@@ -119,7 +119,7 @@ def lines(plan: Plan, *, width: int = 80, full: bool = True) -> Iterator[str]:
 
 
 def _details(item: Item, width: int) -> Iterator[str]:
-    from maci.render.numbers import percent
+    from maci.render.markup import percent
     from maci.story.words import shift_words
 
     mark = "~" if item.assumed else ""

@@ -28,7 +28,7 @@ from maci.errors import BudgetError, EnvironmentError_, InputError
 from maci.paths import run_dir, slug
 from maci.record.transcript import Transcript
 from maci.seating.seating import Choice, Seated, reseat, seat_case, unpriced
-from maci.seating.unnamed import unnamed
+from maci.seating.table import unnamed
 from maci.story.result import result_of
 
 _NAMING = (

@@ -12,7 +12,7 @@ from rich.text import Text
 from maci.cli.progress import Progress
 from maci.lab.study.rows import Row
 from maci.lab.study.store import Meta
-from maci.lab.study.tables import NO_EVIDENCE
+from maci.lab.study.study import NO_EVIDENCE
 
 if TYPE_CHECKING:
     from maci.lab.study.run import Progress as Tally

@@ -35,8 +35,7 @@ def verify(
     Negative findings are shown too: where a rule of the paper does not do what it is for, and what the default does.
     """
     from maci.cli.progress import Progress
-    from maci.lab.theory.report import build_report, plots
-    from maci.lab.theory.suite import check, named
+    from maci.lab.theory.suite import build_report, check, named, plots
     from maci.lab.theory.verdict import FULL, QUICK
     from maci.render.html import to_html
     from maci.render.text import on_screen

@@ -7,14 +7,12 @@ from pathlib import Path
 from textwrap import shorten
 from typing import assert_never
 
-from maci.cli.ending import print_result, quoted
-from maci.cli.explain import explained
+from maci.cli.ending import Remarks, explained, print_result, quoted
 from maci.cli.lines import Lines
-from maci.cli.remarks import Remarks
 from maci.controller.caution import Watched
 from maci.controller.decisions import Admission, Dialled, Finished, Gained, Gated, Initialized, Planned, Weighed
+from maci.controller.dials import Measured
 from maci.controller.events import Event
-from maci.controller.history import Measured
 from maci.controller.inputs import (
     Acquired,
     Exhausted,
@@ -33,7 +31,7 @@ from maci.controller.inputs import (
 )
 from maci.controller.policies.bandit import ACTIONS, Choice
 from maci.controller.triage import Triaged
-from maci.render.numbers import signed
+from maci.render.markup import signed
 from maci.story.model import hand_words
 from maci.story.story import Story
 from maci.story.words import favoured_words, figure, leading, leads, plural, shown, watched

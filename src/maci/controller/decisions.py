@@ -9,8 +9,7 @@ from typing import ClassVar, Literal
 from maci.acquisition.plan import Item
 from maci.acquisition.utilities import Favoured
 from maci.controller.caution import Dissent, Harm, PredictionSet, RolledBack, Watched
-from maci.controller.dials import Dials
-from maci.controller.history import Measured
+from maci.controller.dials import Dials, Measured
 from maci.controller.policies.bandit import Choice
 from maci.controller.stop import StopReason
 from maci.controller.triage import Regime, Triaged

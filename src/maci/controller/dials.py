@@ -7,16 +7,24 @@ high      low       0.7
 low       high      0.9
 otherwise           0.8
 ========  ========  ======
+
+The closed rounds: what each measured, and what stop rules and schedules look back on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
+from typing import Literal
 
 from maci.config import Config
 from maci.config import Dials as DialsConfig
+from maci.controller.policies.bandit import Choice
+from maci.llm.usage import Bound
+from maci.moderator.divergence import Analysis
+from maci.moderator.gate import Candidate
+from maci.moderator.plateau import Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +72,52 @@ def fitted_tau_q(tau: float, cosines: Sequence[float], config: Config) -> float 
     if config.calibration.made_for or not config.gate.fit_tau_q or not cosines:
         return None
     return max(0.0, min(tau, median(cosines)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """The four signals, gain, ratios and flags of a round."""
+
+    type: Literal["measured"] = "measured"
+    round: int
+    q: float | None
+    d: float | None
+    o: float | None
+    crit: float | None
+    crit_variance: float | None
+    entropy: float
+    """H(p⁽ᵗ⁾) in bits."""
+    gain: float
+    """Î⁽ᵗ⁾"""
+    shift: float
+    """TV(p⁽ᵗ⁾, p⁽ᵗ⁻¹⁾)"""
+    r_i: float
+    r_d: float | None
+    pi_i: bool
+    pi_d: bool
+    analysis: Analysis
+
+    @property
+    def correct(self) -> bool | None:
+        """Whether the mixture's top outcome is the gold one."""
+        return self.analysis.correct
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClosedRound:
+    """What stop rules and schedules may know of a closed round t ≥ 1."""
+
+    signals: Measured
+    progress: Progress
+    """What it added, as the plateau test sees it."""
+    dials: Dials
+    admitted: int
+    candidates: tuple[Candidate, ...]
+    same_top: bool
+    """Every agent's belief has the same leading outcome."""
+    cost: Bound = field(default_factory=Bound)
+    """Of the round's calls."""
+    spent: Bound = field(default_factory=Bound)
+    """By its end, on all calls."""
+    choice: Choice | None = None
+    """Under which the round was played, where the schedule learns."""

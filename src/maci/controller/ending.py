@@ -1,4 +1,6 @@
-"""What was wrong with the answers of a source: each complaint once, with what it was made about.
+"""The end of a debate: which answer is given, with which warnings.
+
+What was wrong with the answers of a source: each complaint once, with what it was made about.
 
 Which answer is given: the debate's or round 0's, at all or not at this risk, alone or as a set.
 

@@ -18,7 +18,6 @@ from maci.controller.acquiring import conclude
 from maci.controller.decisions import Decision
 from maci.controller.dials import Dials
 from maci.controller.ending import finish, forfeit
-from maci.controller.escalation import after_first, after_opening
 from maci.controller.events import round_of
 from maci.controller.inputs import (
     Acquired,
@@ -37,7 +36,7 @@ from maci.controller.inputs import (
     TurnTaken,
     unpack,
 )
-from maci.controller.opening import close_opening
+from maci.controller.opening import after_first, after_opening, close_opening
 from maci.controller.rounds import close_round, go_on
 from maci.controller.state import State, argument_id, fill_slots
 from maci.errors import ConfigError, InputError

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci.controller.decisions import Admission
-from maci.controller.history import ClosedRound, Measured
+from maci.controller.dials import ClosedRound, Measured
 from maci.controller.reading import cited, gold_index, widen
 from maci.controller.state import State
 from maci.llm.usage import Bound
-from maci.moderator.analysis import analyse
 from maci.moderator.belief import Vector, entropy, total_variation
+from maci.moderator.divergence import analyse
 from maci.moderator.gate import Candidate
 from maci.moderator.plateau import Progress, flags
 from maci.moderator.signals import evidence_quality, information_gain, normalised_entropy, overlap

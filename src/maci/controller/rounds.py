@@ -28,8 +28,7 @@ from maci.controller.watch import watch
 from maci.llm.usage import Bound
 from maci.moderator.belief import Vector
 from maci.moderator.gate import Candidate, Thresholds, rejection, reverts
-from maci.moderator.reliability import update, weights
-from maci.moderator.signals import evidence_qualities
+from maci.moderator.signals import evidence_qualities, update, weights
 
 
 def go_on(state: State, decisions: tuple[Decision, ...] = ()) -> tuple[State, tuple[Decision, ...]]:

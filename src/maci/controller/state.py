@@ -21,8 +21,7 @@ from maci.cases.outcomes import canonical, unnamed
 from maci.config import Config
 from maci.controller.caution import Memory
 from maci.controller.decisions import CheckedCitation, Finished, Planned
-from maci.controller.dials import Dials
-from maci.controller.history import ClosedRound
+from maci.controller.dials import ClosedRound, Dials
 from maci.controller.inputs import Acquired, Intervened, Opened
 from maci.controller.policies.bandit import Choice
 from maci.controller.stop import StopReason

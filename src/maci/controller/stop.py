@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Literal
 
 from maci.config import Config
-from maci.controller.history import ClosedRound
+from maci.controller.dials import ClosedRound
 from maci.moderator.gate import reaches
 
 StopReason = Literal[

@@ -27,7 +27,7 @@ import numpy as np
 from maci.agents.argument import Argument
 from maci.controller.caution import Dissent, Flip, Ground, Harm, Held, Memory, Move, Repeat, Said, Watched
 from maci.controller.decisions import Admission, CheckedCitation
-from maci.controller.history import Measured
+from maci.controller.dials import Measured
 from maci.controller.reading import gold_index, widen
 from maci.controller.state import State, as_mapping, place
 from maci.controller.stop import StopReason

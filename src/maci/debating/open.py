@@ -14,8 +14,7 @@ from maci.controller.events import Event
 from maci.debating.loop import Nowhere, Recorder, debate
 from maci.evidence.encode import Encoder, load_encoder
 from maci.evidence.source import CaseEvidence
-from maci.seating.opening import opening
-from maci.seating.table import Table
+from maci.seating.table import Table, opening
 
 
 def run(

@@ -1,4 +1,6 @@
-"""One call each, of an agent, a judge or a source: whatever comes of it is an input that can be recorded, a failure too.
+"""One call each, and what a debate looks up without a call.
+
+One call each, of an agent, a judge or a source: whatever comes of it is an input that can be recorded, a failure too.
 
 What a debate looks up by itself, without a call: evidence, what was cited, what could be found out.
 """

@@ -1,4 +1,6 @@
-"""One file → spans. What cannot be read raises :class:`Unreadable` with the reason and what to do about it.
+"""Documents of many kinds as plain text.
+
+One file → spans. What cannot be read raises :class:`Unreadable` with the reason and what to do about it.
 
 ==========================  ================================================================================
 .txt .md                    packed into pieces of 60–120 words, read as a stream

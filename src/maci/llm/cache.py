@@ -1,4 +1,9 @@
-"""Replies kept, and found again by what was asked: a repeated or resumed debate repeats no paid call.
+"""A SQLite file of rows under keys, written in groups.
+
+One thread writes: whatever has gathered while the last transaction was being synced goes into the next, so that hundreds of rows at
+once cost one sync. Several processes may share the file.
+
+Replies kept, and found again by what was asked: a repeated or resumed debate repeats no paid call.
 
 The key is a hash over everything that decides what is sent: who serves the model, under which fixed parameters, the messages, the
 schema, the sampling, and which of several draws it is.
@@ -9,12 +14,198 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import queue
+import sqlite3
+import threading
+import time
+from collections import defaultdict, deque
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from maci.errors import EnvironmentError_
+from maci.files.sqlite import LOCKED, Trouble, log_ahead, make_tables, trouble
 from maci.llm.model import Reply, Request, Token
 from maci.llm.usage import Usage
+
+_FORMAT = 1
+_OFTEN, _MANY, _MOMENT = 100, 300_000, 0.25
+"""Reads after which all keys are kept in memory, the most of them, and how many seconds others' may be missing."""
+_TABLE = """
+CREATE TABLE IF NOT EXISTS replies (
+    key BLOB PRIMARY KEY NOT NULL, model TEXT NOT NULL, created REAL NOT NULL, reply TEXT NOT NULL
+);
+"""
+_INSERT = "INSERT OR REPLACE INTO replies (key, model, created, reply) VALUES "
+_ROWS = 200
+"""Rows of one statement. Between two statements this thread must wait for the event loop's to let it on, so there are few."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Put:
+    row: tuple[bytes, str, float, str]
+    loop: asyncio.AbstractEventLoop
+    done: asyncio.Future[None]
+
+
+class ReplyFile:
+    """The file and its writing thread. Every error is an ``EnvironmentError_`` with the path and the next step."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._waiting: deque[_Put] = deque()
+        self._bell: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        """Rung when something waits and nobody has rung yet; true for the last time."""
+        self._rung = False
+        self._writer: threading.Thread | None = None
+        self._reading: sqlite3.Connection | None = self._connect()
+        self._reads, self._keys, self._row, self._looked = 0, set[bytes](), 0, 0.0
+
+    def read(self, key: bytes) -> str | None:
+        """What is under a key."""
+        if not self._may_have(key):
+            return None
+        rows = self._select("SELECT reply FROM replies WHERE key = ?", (key,))
+        return rows[0][0] if rows else None
+
+    async def write(self, key: bytes, model: str, reply: str) -> None:
+        """Put something under a key; returns when it is on disk. Cancelling the wait does not undo the writing."""
+        if self._writer is None:
+            self._open()
+            self._writer = threading.Thread(target=self._write, name="maci-reply-cache", daemon=True)
+            self._writer.start()
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+        self._waiting.append(_Put((key, model, time.time(), reply), loop, done))
+        if not self._rung:  # whoever clears it looks at what is waiting afterwards
+            self._rung = True
+            self._bell.put(False)
+        await done
+        self._keys.add(key)
+
+    def _may_have(self, key: bytes) -> bool:
+        """Whether to look. Who asks often gets to know all keys: a look takes long while the other thread writes.
+
+        What other processes add is then noticed after a moment. They can hardly be asked the same within it.
+        """
+        self._reads += 1
+        if self._reads < _OFTEN or len(self._keys) > _MANY:
+            return True
+        now = time.monotonic()
+        if now - self._looked > _MOMENT:
+            self._looked = now
+            new = self._select(
+                "SELECT rowid, key FROM replies WHERE rowid > ? ORDER BY rowid LIMIT ?", (self._row, _MANY + 1)
+            )
+            self._keys.update(known for _, known in new)
+            self._row = new[-1][0] if new else self._row
+        return key in self._keys or len(self._keys) > _MANY
+
+    def close(self) -> None:
+        """Write what is waiting and let go of the file."""
+        if self._writer is not None:
+            self._bell.put(True)
+            self._writer.join()
+            self._writer = None
+        if self._reading is not None:
+            self._reading.close()
+            self._reading = None
+
+    def _open(self) -> sqlite3.Connection:
+        if self._reading is None:
+            raise EnvironmentError_(f"the response cache {self.path} is closed: open it again to go on")
+        return self._reading
+
+    def _select(self, statement: str, values: tuple[bytes | int, ...] = ()) -> list[Any]:
+        try:
+            return (self._reading or self._open()).execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise self._broken(error) from error
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = None
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            connection = sqlite3.connect(self.path, timeout=LOCKED, isolation_level=None, check_same_thread=False)
+            log_ahead(connection)
+            connection.execute("PRAGMA synchronous = FULL")
+            (found,) = connection.execute("PRAGMA user_version").fetchone()
+            if found > _FORMAT:
+                raise EnvironmentError_(
+                    f"the response cache {self.path} was written by a newer MACI (format {found}, this one reads "
+                    f"{_FORMAT}): upgrade, or point MACI_CACHE at another folder"
+                )
+            if found == 0:
+                make_tables(connection, _TABLE, _FORMAT)
+            connection.execute("SELECT key, model, created, reply FROM replies LIMIT 1").fetchone()
+        except (sqlite3.Error, OSError, EnvironmentError_) as error:
+            if connection is not None:
+                connection.close()
+            if isinstance(error, EnvironmentError_):
+                raise
+            raise self._broken(error) from error
+        return connection
+
+    def _broken(self, error: Exception) -> EnvironmentError_:
+        steps: dict[Trouble, str] = {
+            "unwritable": "make its folder writable, or point MACI_CACHE at another one",
+            "full": "free some space there, or point MACI_CACHE at another folder",
+            "locked": "another process holds it; try again, or point MACI_CACHE at another folder",
+            "damaged": "it is damaged: delete it (what it held is then asked and paid for again), or point MACI_CACHE elsewhere",
+        }
+        return EnvironmentError_(f"the response cache {self.path} cannot be used ({error}): {steps[trouble(error)]}")
+
+    def _write(self) -> None:
+        """The writing thread: one transaction for all that is waiting, then the next."""
+        connection: sqlite3.Connection | None = None
+        last = False
+        while not last:
+            last = self._bell.get()
+            self._rung = False
+            batch: list[_Put] = []
+            while self._waiting:
+                batch.append(self._waiting.popleft())
+            if not batch:
+                continue
+            error: EnvironmentError_ | None = None
+            try:
+                connection = connection or self._connect()
+                connection.execute("BEGIN IMMEDIATE")
+                for at in range(0, len(batch), _ROWS):
+                    rows = [put.row for put in batch[at : at + _ROWS]]
+                    connection.execute(_INSERT + ",".join(["(?,?,?,?)"] * len(rows)), [x for row in rows for x in row])
+                connection.execute("COMMIT")
+            except Exception as broken:
+                error = broken if isinstance(broken, EnvironmentError_) else self._broken(broken)
+                if connection is not None:
+                    connection.close()  # rolls back
+                    connection = None
+            _wake(batch, error)
+        if connection is not None:
+            connection.close()
+
+
+def _wake(batch: list[_Put], error: Exception | None) -> None:
+    """Tell everybody who waits, in their own event loop."""
+    loops: defaultdict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = defaultdict(list)
+    for put in batch:
+        loops[put.loop].append(put.done)
+    for loop, waiters in loops.items():
+        try:
+            loop.call_soon_threadsafe(_finish, waiters, error)
+        except RuntimeError:  # that loop is closed: nobody waits
+            continue
+
+
+def _finish(waiters: list[asyncio.Future[None]], error: Exception | None) -> None:
+    for done in waiters:
+        if done.done():
+            continue
+        if error is None:
+            done.set_result(None)
+        else:
+            done.set_exception(error)
 
 
 def request_key(identity: Mapping[str, Any] | str, request: Request) -> bytes:
@@ -50,8 +241,6 @@ class ResponseCache:
         self._memory: dict[bytes, Reply] = {}
         self._file = None
         if self.path is not None:
-            from maci.llm._disk import ReplyFile
-
             self._file = ReplyFile(self.path)
 
     @property

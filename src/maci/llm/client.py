@@ -19,9 +19,9 @@ from time import monotonic
 from maci.errors import EnvironmentError_, Interrupted, ModelError
 from maci.llm.budget import Call, Draw, Purse
 from maci.llm.cache import ResponseCache, as_hit, canonical, request_key
+from maci.llm.catalogue import Price
 from maci.llm.limits import LONGEST_PAUSE, Limiter, Turn
 from maci.llm.model import Provider, Reply, Request
-from maci.llm.prices import Price
 from maci.llm.tokens import Prompt, PromptBound
 from maci.llm.usage import Bound, PaidFailure, Usage
 

@@ -19,9 +19,9 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from maci.llm.catalogue import FREE, Price
 from maci.llm.client import Client
 from maci.llm.model import Provider, Reply, Request
-from maci.llm.prices import FREE, Price
 from maci.llm.tokens import Prompt
 from maci.llm.usage import Bound, PaidFailure, Usage
 

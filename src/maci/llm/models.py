@@ -23,12 +23,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from maci.errors import ConfigError
 from maci.llm.cache import ResponseCache
+from maci.llm.catalogue import Price, family, price_of
 from maci.llm.client import Client
-from maci.llm.families import family
 from maci.llm.keys import SERVICES, find_key, is_loopback
 from maci.llm.limits import Limiter
 from maci.llm.model import Provider
-from maci.llm.prices import Price, price_of
 
 if TYPE_CHECKING:
     from maci.llm.providers import Http
@@ -103,7 +102,7 @@ class House:
     def model(self, name: str) -> Client:
         """The model named ``provider/model``; the same object each time. Nothing is sent yet.
 
-        Where its ``price`` is ``None`` a ceiling in dollars cannot be kept: raise :func:`maci.llm.prices.no_price`.
+        Where its ``price`` is ``None`` a ceiling in dollars cannot be kept: raise :func:`maci.llm.catalogue.no_price`.
         """
         if name not in self._models:
             self._models[name] = self._open(name)

@@ -6,6 +6,17 @@ r"""The signals: evidence quality Q, overlap O, information gain Î.
    \hat I = \frac{[H(p^{(t-1)}) - H(p^{(t)})]_+}{\log|\mathcal Y|}
 
 Disagreement D is in :mod:`maci.moderator.divergence`. What has nothing to be computed from is ``None``, never 0.
+
+Reliability and weights.
+
+.. math::
+   \Gamma_u^{(t)} = \lambda\,\Gamma_u^{(t-1)} + (1-\lambda)\,\overline{\mathrm{CRIT}}_{u,t},\qquad
+   \omega_u = \frac{\Gamma_u + \epsilon}{\sum_v (\Gamma_v + \epsilon)}
+
+>>> round(update(0.5, 0.9, decay=0.8), 2)
+0.58
+>>> weights([0.58, 0.42], floor=1e-6).round(2).tolist()
+[0.58, 0.42]
 """
 
 from __future__ import annotations
@@ -74,3 +85,14 @@ def normalised_entropy(p: Vector, size: int) -> float:
 def information_gain(before: Vector, after: Vector, size: int) -> float:
     """Î, with one |𝒴| for both terms."""
     return max(0.0, normalised_entropy(before, size) - normalised_entropy(after, size))
+
+
+def update(gamma: float, crit: float | None, *, decay: float) -> float:
+    """Γ after a round; unchanged where nothing of the agent's was scored."""
+    return gamma if crit is None else decay * gamma + (1 - decay) * crit
+
+
+def weights(gammas: Sequence[float], *, floor: float) -> Vector:
+    """ω: positive, summing to 1."""
+    raised = np.asarray(gammas, dtype=np.float64) + floor
+    return np.asarray(raised / raised.sum(), dtype=np.float64)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from maci.render.axes import rule, scale, short, svg
 from maci.render.markup import Markup, el
 from maci.render.style import COLOURS
+from maci.render.svg import rule, scale, short, svg
 
 _ROW = 18
 _NARROWEST, _LETTER = 262.0, 6.9

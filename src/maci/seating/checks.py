@@ -17,7 +17,7 @@ from typing import Literal
 from maci import __version__
 from maci.agents.judges.panel import check_families
 from maci.errors import BadRequest, MaciError, WrongKey, install
-from maci.llm.families import family
+from maci.llm.catalogue import family
 from maci.llm.keys import SERVICES, is_loopback, key_help
 from maci.llm.local.registry import WEIGHTS
 from maci.llm.local.weights import status

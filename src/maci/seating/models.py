@@ -13,7 +13,7 @@ from maci.cases.case import Case
 from maci.config import Config
 from maci.errors import ConfigError
 from maci.evidence.encode import Encoder
-from maci.llm.prices import no_price
+from maci.llm.catalogue import no_price
 from maci.seating.readers import deal
 from maci.seating.shelf import Bookcase, LazyProposer, Sources
 from maci.seating.spec import AgentSpec, JudgeSpec, PanelSpec, is_reader, judges_of, names

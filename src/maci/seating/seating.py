@@ -27,10 +27,9 @@ from maci.llm.local.registry import WEIGHTS
 from maci.llm.local.weights import status
 from maci.seating import choose
 from maci.seating.file import find
-from maci.seating.opening import opening
 from maci.seating.shelf import Sources, remembering
 from maci.seating.spec import PanelSpec
-from maci.seating.table import Table
+from maci.seating.table import Table, opening
 from maci.seating.tables import Tables
 from maci.seating.trust import resumed
 

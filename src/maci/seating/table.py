@@ -1,18 +1,39 @@
-"""The table of a debate."""
+"""A table: who sits there, and the first event of the debate they will hold.
+
+The table of a debate.
+
+The first event of a debate: who, what, under which rules, from which code.
+
+An open question to readers: they can only answer with what their texts are about, whatever is asked.
+"""
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
+from maci import __version__
 from maci.acquisition.proposals import Proposer
 from maci.acquisition.sources.source import Source
+from maci.acquisition.utilities import Stakes
 from maci.agents.agent import Agent
 from maci.agents.judges.judge import Judge
-from maci.errors import InputError
+from maci.cases.case import Case
+from maci.config import Config
+from maci.controller.events import FORMAT
+from maci.controller.inputs import Opened, Seat
+from maci.controller.policies.bandit import Learned
+from maci.errors import InputError, MissingExtra
 from maci.evidence.encode import Encoder
+from maci.evidence.knowledge import conditions
 from maci.evidence.source import EvidenceSource
+from maci.seating.spec import is_reader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,3 +60,82 @@ class Table:
                     raise InputError(
                         f"{type(seat).__name__} is not a maci.{kind.__name__}: derive it from maci.{kind.__name__}"
                     )
+
+
+@cache
+def commit() -> str | None:
+    """The git commit of the package's own checkout, ``+dirty`` where it was changed; ``None`` for an installed package."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return None
+    command = ["git", "-C", str(root), "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+dirty"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def opening(
+    case: Case,
+    table: Table,
+    config: Config,
+    *,
+    seed: int = 0,
+    panel: str = "",
+    corpus: str = "",
+    spec: Mapping[str, Any] | None = None,
+    learned: Learned | None = None,
+    stakes: Stakes | None = None,
+) -> Opened:
+    """The first event of a debate: who, what, under which rules, from which code.
+
+    ``panel``, ``corpus`` and ``spec`` say how the table can be set again, should the debate break off (where the table does not say
+    so itself); ``learned`` is what a schedule
+    that learns starts from (:mod:`maci.calibration`), ``stakes`` the utilities that say what is worth asking.
+    """
+    if seed < 0:
+        raise InputError(f"seed is {seed}: give a whole number, 0 or more")
+    if case.outcomes.metric and find_spec("scipy") is None:
+        raise MissingExtra("scipy", "eval", "a ground metric of your own")
+    return Opened(
+        format=FORMAT,
+        case=case,
+        config=config,
+        agents=tuple(Seat(agent.name, agent.family) for agent in table.agents),
+        judges=tuple(Seat(judge.name, judge.family) for judge in table.judges),
+        encoder=table.encoder.name,
+        seed=seed,
+        version=__version__,
+        commit=commit(),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        panel=panel or table.panel,
+        corpus=corpus,
+        table=table.spec if spec is None else spec,
+        prompts={p.name: p.hash for seats in (table.agents, table.judges) for seat in seats for p in seat.prompts},
+        learned=learned,
+        source="" if table.source is None else table.source.name,
+        answers=() if table.source is None else table.source.kinds,
+        sure=table.source is not None and table.source.sure,
+        stakes=stakes,
+    )
+
+
+def unnamed(opened: Opened) -> str:
+    """What a person should know where no outcome is named and readers answer from the built-in knowledge; else nothing."""
+    space = opened.case.outcomes
+    models = [str(seat.get("model", "")) for seat in (opened.table or {}).get("agents", ())]
+    reading = opened.panel == "readers" or any(map(is_reader, models))
+    if space.kind != "open" or space.labels or opened.corpus or not reading:
+        return ""
+    labels = len({document.label for document in opened.case.evidence if document.label})
+    own = (
+        f" and the {labels} labels of the evidence"
+        if labels > 1
+        else " and the label of the evidence"
+        if labels
+        else ""
+    )
+    return (
+        f"No outcomes are named, so the readers choose among the {len(conditions())} conditions of the built-in medical "
+        f"knowledge{own}, whatever the question is about."
+    )

@@ -13,8 +13,8 @@ from typing import Self, assert_never
 from maci.agents.judges.crit import CritScore
 from maci.controller.caution import Watched
 from maci.controller.decisions import Decision, Dialled, Finished, Gained, Gated, Initialized, Planned, Weighed
+from maci.controller.dials import Measured
 from maci.controller.events import Event
-from maci.controller.history import Measured
 from maci.controller.inputs import (
     Acquired,
     Exhausted,

@@ -15,7 +15,7 @@ from maci.controller.decisions import Finished
 from maci.controller.stop import StopReason
 from maci.controller.triage import Stage, Triaged
 from maci.llm.usage import dollars
-from maci.render.numbers import fixed, percent, typeset
+from maci.render.markup import fixed, percent, typeset
 from maci.story.model import Round
 from maci.story.story import Story
 

@@ -24,7 +24,7 @@ from maci.cases.case import parse_case
 from maci.controller.decisions import Finished
 from maci.controller.inputs import Intervened
 from maci.errors import EnvironmentError_, InputError, said
-from maci.render.numbers import percent
+from maci.render.markup import percent
 from maci.story import Story
 from maci.story.words import shown
 from maci.web.desk import Desk, Run

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from maci.acquisition.answered import chances, rule_of_succession
 from maci.acquisition.plan import Candidate, make_plan
+from maci.controller.acquiring import chances, rule_of_succession
 
 LABELS = ("Flu", "Cold")
 P = np.array([0.6, 0.4])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from helpers import arg, turn
-from maci.lab.audit.contentiousness.style import Style, ngrams, sentences, spoken, style
+from maci.lab.audit.contentiousness.patterns import Style, ngrams, sentences, spoken, style
 
 
 def test_features_of_a_text_counted_by_hand() -> None:

@@ -11,15 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from maci.calibration.profile import (
-    calibrate,
-    conformalise,
-    ece,
-    fit_bias,
-    nonconformity_of,
-    observe,
-    to_toml,
-)
+from maci.calibration.profile import calibrate, conformalise, ece, fit_bias, nonconformity_of, observe, to_toml
 from maci.calibration.temperature import fit_temperature
 from maci.cases.case import builtin_cases
 from maci.cli.app import app
@@ -30,7 +22,7 @@ from maci.errors import ConfigError, InputError
 from maci.evidence.fake import HashEncoder
 from maci.moderator.belief import lean, temper
 from maci.moderator.conformal import COVERAGES
-from maci.seating.opening import opening
+from maci.seating.table import opening
 from maci.seating.tables import Tables
 from maci.story import Story
 

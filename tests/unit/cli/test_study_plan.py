@@ -57,7 +57,7 @@ def test_models_are_rehearsed_by_stand_ins_and_never_asked(tmp_path, monkeypatch
         opened.append(FakeHouse())
         return opened[-1]
 
-    monkeypatch.setattr("maci.debating.rehearsal.House", make)
+    monkeypatch.setattr("maci.debating.estimate.House", make)
     study = make_study(
         tmp_path, seeds=[0], budget={"tokens": 1000},
         panel={"agents": ["openai/one", "anthropic/two"], "judges": ["gemini/three"]},

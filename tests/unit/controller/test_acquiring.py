@@ -11,8 +11,7 @@ import pytest
 from helpers import arg, make_case, open_debate, play, seat, settings, turn
 from maci.acquisition.plan import Candidate
 from maci.acquisition.residual import Residual, Survey
-from maci.acquisition.sources.external import Called
-from maci.acquisition.sources.person import Person
+from maci.acquisition.sources.external import Called, Person
 from maci.acquisition.sources.source import Reply, Source
 from maci.acquisition.utilities import Stakes
 from maci.agents.anchor import TurnRequest
@@ -22,7 +21,7 @@ from maci.cases.outcomes import OutcomeSpace
 from maci.controller.acquiring import plan_for
 from maci.controller.caution import Watched
 from maci.controller.decisions import Finished, Gained, Planned, Weighed
-from maci.controller.history import Measured
+from maci.controller.dials import Measured
 from maci.controller.inputs import Acquired, Intervened, Surveyed, TurnTaken
 from maci.debating.loop import debate
 from maci.errors import ConfigError

@@ -25,8 +25,8 @@ from maci.agents.fake import FunctionJudge
 from maci.agents.judges.crit import CritScore, JudgeAbstained
 from maci.cases.outcomes import OutcomeSpace
 from maci.controller.decisions import Dialled, Gated, Initialized, Weighed
+from maci.controller.dials import Measured
 from maci.controller.fold import expected, start, step
-from maci.controller.history import Measured
 from maci.controller.inputs import Exhausted, Intervened, JudgeAbstention, Resolved, Retrieved, Scored, TurnTaken
 from maci.controller.reading import made_for
 from maci.errors import ConfigError, InputError

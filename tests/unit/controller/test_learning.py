@@ -8,13 +8,11 @@ import pytest
 
 from helpers import closed_round, judge, of, open_debate, play, result, script, seat, settings, turn
 from maci.controller.decisions import Dialled
-from maci.controller.dials import Dials
-from maci.controller.history import ClosedRound, Measured
+from maci.controller.dials import ClosedRound, Dials, Measured
 from maci.controller.inputs import Intervened
-from maci.controller.policies import learning
+from maci.controller.policies import base as learning
 from maci.controller.policies.bandit import ACTIONS, Arms, Choice, Context, Learned, Lesson, Steps
-from maci.controller.policies.base import Learning, scheduler
-from maci.controller.policies.learning import context, decide, lessons
+from maci.controller.policies.base import Learning, context, decide, lessons, scheduler
 from maci.errors import ConfigError, ReplayMismatch
 from maci.llm.usage import Bound
 from maci.moderator.gate import Candidate

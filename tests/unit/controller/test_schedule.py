@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from helpers import closed_round, settings
-from maci.controller.dials import Dials, first_cl, first_tau_q
-from maci.controller.history import ClosedRound
+from maci.controller.dials import ClosedRound, Dials, first_cl, first_tau_q
 from maci.controller.policies.base import next_gates, scheduler
 from maci.controller.triage import regime
 from maci.moderator.gate import Candidate

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from helpers import closed_round, settings
-from maci.controller.dials import Dials
-from maci.controller.history import ClosedRound
+from maci.controller.dials import ClosedRound, Dials
 from maci.controller.stop import stop_reason
 
 

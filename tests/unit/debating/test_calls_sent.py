@@ -18,9 +18,9 @@ from maci.controller.inputs import Exhausted, Lost, Scored, Sent, TurnFailed, Tu
 from maci.debating.loop import debate
 from maci.errors import Interrupted, Overloaded, WrongKey
 from maci.llm.budget import Ledger
+from maci.llm.catalogue import Price
 from maci.llm.fake import FakeModel
 from maci.llm.model import Reply, Request
-from maci.llm.prices import Price
 from maci.llm.usage import Bound, Usage
 from maci.record.replay import replay
 from maci.seating.table import Table

@@ -10,7 +10,7 @@ import pytest
 from maci.calibration.schedules import Schedules
 from maci.evidence.index import Index
 from maci.lab.study.store import SqliteStore
-from maci.llm._disk import ReplyFile
+from maci.llm.cache import ReplyFile
 
 AT_ONCE, TIMES = 6, 20
 OPEN = {

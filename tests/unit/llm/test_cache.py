@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from maci.errors import EnvironmentError_
-from maci.llm import _disk
+from maci.llm import cache as _disk
 from maci.llm.cache import ResponseCache, request_key
 from maci.llm.model import Message, Reply, Request, Schema, Token
 from maci.llm.usage import Usage

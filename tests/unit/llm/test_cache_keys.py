@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from maci.llm import _disk
+from maci.llm import cache as _disk
 from maci.llm.cache import ResponseCache
 from maci.llm.model import Reply
 

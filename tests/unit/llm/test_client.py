@@ -26,11 +26,11 @@ from maci.errors import (
 )
 from maci.llm.budget import Ledger, Purse
 from maci.llm.cache import ResponseCache
+from maci.llm.catalogue import Price
 from maci.llm.client import Client
 from maci.llm.fake import FakeProvider
 from maci.llm.limits import CircuitOpen, Limiter
 from maci.llm.model import Message, Model, Reply, Request
-from maci.llm.prices import Price
 from maci.llm.tokens import Prompt
 from maci.llm.usage import Bound, PaidFailure, Usage
 

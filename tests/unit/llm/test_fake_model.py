@@ -8,9 +8,9 @@ import pytest
 
 from maci.errors import BudgetError, Overloaded
 from maci.llm.budget import Purse
+from maci.llm.catalogue import Price
 from maci.llm.fake import FakeModel, FakeProvider
 from maci.llm.model import Message, Model, Provider, Reply, Request
-from maci.llm.prices import Price
 from maci.llm.usage import Bound, Usage
 
 REQUEST = Request(messages=(Message("user", "What is it, in one word?"),), max_tokens=10)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from maci.llm.families import FAMILIES, family
+from maci.llm.catalogue import FAMILIES, family
 
 TABLE = {
     "openai/gpt-4o-mini": "openai",

@@ -12,10 +12,10 @@ from fake_server import FakeServer, Faults
 from maci.errors import ConfigError, WrongKey
 from maci.llm.budget import Purse
 from maci.llm.cache import ResponseCache
+from maci.llm.catalogue import FREE, Price
 from maci.llm.client import Client
 from maci.llm.model import Message, Request, Schema
 from maci.llm.models import House, ModelOptions, PriceOptions
-from maci.llm.prices import FREE, Price
 from maci.llm.providers import Anthropic, Gemini, OpenAI
 from maci.llm.usage import Bound
 

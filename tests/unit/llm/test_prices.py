@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maci.errors import ConfigError
-from maci.llm.prices import FREE, Price, no_price, price_of
+from maci.llm.catalogue import FREE, Price, no_price, price_of
 from maci.llm.usage import Usage
 
 

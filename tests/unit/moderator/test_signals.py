@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from maci.errors import MissingExtra
-from maci.moderator.analysis import analyse
 from maci.moderator.divergence import (
+    analyse,
     cross_entropy,
     disagreement,
     dispersion,
@@ -18,8 +18,15 @@ from maci.moderator.divergence import (
     wasserstein,
     weighted_jsd,
 )
-from maci.moderator.reliability import update, weights
-from maci.moderator.signals import evidence_quality, information_gain, jaccard, normalised_entropy, overlap
+from maci.moderator.signals import (
+    evidence_quality,
+    information_gain,
+    jaccard,
+    normalised_entropy,
+    overlap,
+    update,
+    weights,
+)
 
 
 def unit(*x: float) -> np.ndarray:

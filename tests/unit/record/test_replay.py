@@ -7,7 +7,7 @@ import pytest
 
 from helpers import arg, judge, of, play, result, script, seat, settings, turn
 from maci.controller.decisions import Dialled, Finished, Gated, Planned, Weighed
-from maci.controller.history import Measured
+from maci.controller.dials import Measured
 from maci.controller.inputs import Exhausted, Scored, TurnTaken
 from maci.errors import ConfigError, ReplayMismatch
 from maci.record.replay import difference, replay, replay_with

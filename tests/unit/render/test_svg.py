@@ -7,10 +7,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from maci.render.axes import ticks
 from maci.render.charts import Chart, Point, Series
 from maci.render.strips import bar, coloured, sparkline, stack
-from maci.render.svg import WIDTH, draw, figure, standalone
+from maci.render.svg import WIDTH, draw, figure, standalone, ticks
 
 SVG = "{http://www.w3.org/2000/svg}"
 CHART = Chart(

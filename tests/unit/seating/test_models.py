@@ -18,9 +18,8 @@ from maci.errors import ConfigError, EvidenceError
 from maci.evidence.encode import load_encoder
 from maci.llm.model import Reply, Request, Token
 from maci.seating import choose
-from maci.seating.opening import opening
 from maci.seating.spec import AgentSpec, PanelSpec
-from maci.seating.table import Table
+from maci.seating.table import Table, opening
 from maci.seating.tables import Tables
 
 ENCODER = load_encoder()

@@ -9,7 +9,7 @@ import pytest
 from helpers import arg, decisions, judge, play, result, script, seat, settings, turn
 from maci.agents.judges.crit import JudgeAbstained
 from maci.controller.decisions import Gated, Initialized, Weighed
-from maci.controller.history import Measured
+from maci.controller.dials import Measured
 from maci.controller.inputs import Intervened, Pending, Sent, TurnFailed
 from maci.errors import InputError
 from maci.evidence.span import Citation

@@ -8,7 +8,7 @@ from helpers import make_case, script, seat, settings, turn
 from maci.acquisition.utilities import Stakes
 from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace
-from maci.seating.opening import opening
+from maci.seating.table import opening
 from maci.web.forms import case_of, choice_of, fields_of
 from maci.web.server import Limits
 

@@ -13,8 +13,7 @@ import pytest
 from maci.agents.reader.library import Library
 from maci.debating.calls import Calls
 from maci.evidence.encode import load_encoder
-from maci.evidence.encoders.adapted import AdaptedEncoder
-from maci.evidence.encoders.static import WordLlamaEncoder
+from maci.evidence.encoders.static import AdaptedEncoder, WordLlamaEncoder
 from maci.seating.seating import Choice
 from maci.seating.shelf import Shelf
 from maci.seating.table import Table

@@ -1,4 +1,6 @@
-r"""How a reader takes what was found out: present findings join the case it reads, and both present and absent ones weigh outcomes.
+r"""What readers read: findings of a case, and the texts that speak of each outcome.
+
+How a reader takes what was found out: present findings join the case it reads, and both present and absent ones weigh outcomes.
 
 .. math:: \log w_y = \sum_{f\,\text{present}} a\,\log P(f \mid y) + \sum_{f\,\text{absent}} b\,\log (1 - P(f \mid y)),\qquad
    P(f \mid y) = \frac{k_y + m\,\bar k}{n_y + m}

@@ -24,11 +24,10 @@ from maci.controller.inputs import Opened
 from maci.errors import CheckFailed, EnvironmentError_, InputError
 from maci.lab.audit.blind import write_blind
 from maci.lab.audit.contentiousness.patterns import patterns, table
-from maci.lab.audit.contentiousness.people import FIELDS, blind, guesses, read_guesses
+from maci.lab.audit.contentiousness.people import FIELDS, Summaries, blind, guesses, read_guesses, summarise
 from maci.lab.audit.contentiousness.plan import Plan, Sitting, play, recorded, topics_of
 from maci.lab.audit.contentiousness.report import build_report, record
 from maci.lab.audit.contentiousness.sample import Spoken, held
-from maci.lab.audit.contentiousness.summaries import Summaries, summarise
 from maci.lab.audit.contentiousness.verdict import findings, judge
 from maci.record.transcript import read
 from maci.render.html import to_html

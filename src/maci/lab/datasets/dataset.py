@@ -1,4 +1,6 @@
-"""A data set as work for a study: evidence all may read, items to learn from, items to be measured on.
+"""Data sets: what is known of them before they are opened, how they are dealt, the task they become.
+
+A data set as work for a study: evidence all may read, items to learn from, items to be measured on.
 
 Dealing labelled texts to evidence, development and test.
 

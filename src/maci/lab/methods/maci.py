@@ -21,7 +21,7 @@ from maci.debating.loop import debate
 from maci.errors import ModelError
 from maci.lab.methods.method import Answer, Bench, Method, Step
 from maci.llm.usage import Usage
-from maci.seating.opening import opening
+from maci.seating.table import opening
 from maci.story import Round, Story
 
 

@@ -9,13 +9,10 @@ from functools import partial
 from typing import Any
 
 from maci.errors import ConfigError
-from maci.lab.methods.adversaries import Mad
-from maci.lab.methods.exchanges import Dmad, DuDebate, MultiLlmDebate
+from maci.lab.methods.debates import Dmad, DuDebate, Mad, MixtureOfAgents, MultiLlmDebate
 from maci.lab.methods.maci import ABLATIONS, UNSCHEDULED, Ask, Maci, changed
 from maci.lab.methods.method import Method
-from maci.lab.methods.mixture_of_agents import MixtureOfAgents
-from maci.lab.methods.single import Average, Single, WeightedAverage
-from maci.lab.methods.voting import MajorityVote, SelfConsistency
+from maci.lab.methods.pools import Average, MajorityVote, SelfConsistency, Single, WeightedAverage
 
 
 @dataclass(frozen=True, slots=True)

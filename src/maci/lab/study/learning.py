@@ -24,7 +24,7 @@ from maci.calibration.weights import Opening, learn_agents
 from maci.config import LEARNED, Config
 from maci.controller.events import Event
 from maci.controller.policies.bandit import Arms, Learned
-from maci.controller.policies.learning import lessons
+from maci.controller.policies.base import lessons
 from maci.debating.loop import debate
 from maci.errors import BudgetError, is_fatal
 from maci.lab.datasets import Item
@@ -33,7 +33,7 @@ from maci.lab.methods.method import Answer, Bench, Method
 from maci.lab.methods.session import Session
 from maci.llm.usage import Usage
 from maci.record.replay import replay
-from maci.seating.opening import opening
+from maci.seating.table import opening
 from maci.story import Story
 
 LESSONS = 100

@@ -8,8 +8,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from maci.debating.rehearsal import stand_ins
-from maci.lab.methods.single import Average
+from maci.debating.estimate import stand_ins
+from maci.lab.methods.pools import Average
 from maci.lab.study.rows import Key
 from maci.lab.study.store import FILE, Meta, Store, admit, open_store
 from maci.lab.study.study import Study

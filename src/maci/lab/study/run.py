@@ -12,8 +12,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from maci.errors import EnvironmentError_
-from maci.lab.study.engine.engine import Engine
-from maci.lab.study.engine.local import Local, Processes
+from maci.lab.study.engine.engine import Engine, Local, Processes
 from maci.lab.study.ledger import RunLedger
 from maci.lab.study.rows import Key, Row
 from maci.lab.study.store import Meta, Store

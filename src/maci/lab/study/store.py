@@ -24,7 +24,7 @@ from maci.lab.study.learning import Lesson
 from maci.lab.study.rows import Key, Row
 from maci.lab.study.spec import StudySpec, differences
 from maci.llm.usage import Bound
-from maci.seating.opening import commit
+from maci.seating.table import commit
 
 FORMAT = 2
 """2: rows may have the judges' scores. Folders of format 1 are read and gone on with as they are."""

@@ -20,14 +20,13 @@ from maci.lab.methods import registry
 from maci.lab.methods.maci import changed
 from maci.lab.methods.method import Answer, Bench, Method, Setting, Unfit
 from maci.lab.study import store
-from maci.lab.study.answers import row_of
 from maci.lab.study.learning import LESSONS, Course, Lesson, course, learn, learn_stages
 from maci.lab.study.ledger import RunLedger
+from maci.lab.study.recorded import row_of
 from maci.lab.study.rows import Key, Row
 from maci.lab.study.spec import Data
-from maci.lab.study.study import Study, fingerprint
-from maci.lab.study.tables import evidence_of, unread
-from maci.llm.prices import no_price
+from maci.lab.study.study import Study, evidence_of, fingerprint, unread
+from maci.llm.catalogue import no_price
 from maci.paths import data_dir
 from maci.seating.models import Models
 from maci.seating.shelf import remembering

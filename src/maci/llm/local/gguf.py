@@ -1,4 +1,6 @@
-"""What can be read off a GGUF file without loading it: the context it was trained for, and a fingerprint.
+"""GGUF files: where they come from and what their header says.
+
+What can be read off a GGUF file without loading it: the context it was trained for, and a fingerprint.
 
 Where the weights of a local model come from, by what follows ``local/`` in its name.
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from maci.render.markdown import table
 from maci.render.markup import Child, Markup, document, el
 from maci.render.strips import bar
-from maci.story.report.audit import audit
 from maci.story.report.rounds import charts, round_by_round
-from maci.story.report.sources import Provenance, evidence, plan
+from maci.story.report.sources import Provenance, audit, evidence, plan
 from maci.story.report.verdict import verdict
 from maci.story.story import Story
 from maci.story.words import STOPS, plural

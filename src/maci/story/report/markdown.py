@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from textwrap import shorten
 
 from maci.render.markdown import escape, table
-from maci.render.numbers import typeset
+from maci.render.markup import typeset
 from maci.story.model import Said
-from maci.story.report.audit import facts
 from maci.story.report.rounds import found_words, summary_table
-from maci.story.report.sources import Provenance
+from maci.story.report.sources import Provenance, facts
 from maci.story.report.verdict import best, cautions
 from maci.story.story import Story
 from maci.story.words import cost, given, how_sure, leads, minority, plural, rival_of, shown, stopped, would_change

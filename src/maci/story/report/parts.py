@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from textwrap import shorten
 
 from maci.evidence.span import Span
-from maci.render.markup import Child, Markup, el, join
-from maci.render.numbers import signed, typeset
+from maci.render.markup import Child, Markup, el, join, signed, typeset
 from maci.render.strips import bar, coloured, key, sparkline, stack
 from maci.story.model import SIGNALS, Cited, Judged, Round, Said
 from maci.story.story import Story

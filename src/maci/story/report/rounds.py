@@ -7,12 +7,11 @@ from itertools import pairwise
 from typing import get_args
 
 from maci.controller.decisions import Initialized
-from maci.controller.history import Measured
+from maci.controller.dials import Measured
 from maci.controller.inputs import Acquired
 from maci.controller.policies.bandit import ACTIONS
 from maci.render.charts import Chart, Point, Series
-from maci.render.markup import Child, Markup, el, join
-from maci.render.numbers import signed, typeset
+from maci.render.markup import Child, Markup, el, join, signed, typeset
 from maci.render.svg import figure as drawn
 from maci.story.model import Round, SignalName
 from maci.story.report.parts import anchors, argument, beliefs, course, signals

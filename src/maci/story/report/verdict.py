@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from maci.controller.caution import Dissent
 from maci.controller.decisions import Finished
-from maci.render.markup import Child, Markup, el, join
-from maci.render.numbers import percent, typeset
+from maci.render.markup import Child, Markup, el, join, percent, typeset
 from maci.story.model import Said
 from maci.story.report.parts import anchors, distribution, linked, names, tile
 from maci.story.report.sources import Provenance

@@ -9,8 +9,7 @@ from urllib.parse import quote
 
 from maci.controller.decisions import Finished
 from maci.record.whatif import CAUTION, Otherwise
-from maci.render.markup import Child, Markup, el
-from maci.render.numbers import percent, typeset
+from maci.render.markup import Child, Markup, el, percent, typeset
 from maci.render.strips import stack
 from maci.story import Story
 from maci.story.report.parts import colours, key_of, tag

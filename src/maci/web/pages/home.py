@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import quote, urlencode
 
-from maci.render.markup import Markup, el
-from maci.render.numbers import percent
+from maci.render.markup import Markup, el, percent
 from maci.web.guard import Visit
 from maci.web.history import Summary
 from maci.web.pages.layout import count, ended_tag, hidden, page, state_tag, stop_words, title_of, when

@@ -8,8 +8,8 @@ from typing import assert_never
 
 from maci.controller.caution import Watched
 from maci.controller.decisions import Decision, Dialled, Finished, Gained, Gated, Initialized, Planned, Weighed
+from maci.controller.dials import Measured
 from maci.controller.events import Event
-from maci.controller.history import Measured
 from maci.controller.inputs import (
     Acquired,
     Exhausted,
@@ -26,8 +26,7 @@ from maci.controller.inputs import (
     TurnTaken,
 )
 from maci.controller.triage import Triaged
-from maci.render.markup import Markup, el
-from maci.render.numbers import percent
+from maci.render.markup import Markup, el, percent
 from maci.story.model import hand_words
 from maci.story.words import figure as whole_figure
 from maci.story.words import triage_words, watched

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from textwrap import shorten
 
-from maci.render.markup import Markup, el, join
-from maci.render.numbers import percent
+from maci.render.markup import Markup, el, join, percent
 from maci.render.strips import bar, stack
 from maci.story import Story
 from maci.story.model import Round

@@ -20,14 +20,11 @@ from maci.errors import ConfigError
 from maci.evidence.fake import HashEncoder
 from maci.evidence.source import CaseEvidence
 from maci.evidence.span import Span
-from maci.lab.methods.adversaries import Mad
-from maci.lab.methods.exchanges import MultiLlmDebate
+from maci.lab.methods.debates import Mad, MixtureOfAgents, MultiLlmDebate
 from maci.lab.methods.maci import ABLATIONS, changed
 from maci.lab.methods.method import Answer, Bench, Method, copies_of, redrawn
-from maci.lab.methods.mixture_of_agents import MixtureOfAgents
+from maci.lab.methods.pools import Average, MajorityVote, SelfConsistency, Single
 from maci.lab.methods.registry import build, entries
-from maci.lab.methods.single import Average, Single
-from maci.lab.methods.voting import MajorityVote, SelfConsistency
 from maci.llm.usage import Usage
 from maci.seating.table import Table
 

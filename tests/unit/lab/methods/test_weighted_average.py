@@ -20,7 +20,7 @@ from maci.evidence.fake import HashEncoder
 from maci.evidence.source import CaseEvidence
 from maci.lab.methods.maci import Maci
 from maci.lab.methods.method import Answer, Bench, Method
-from maci.lab.methods.single import Average, WeightedAverage
+from maci.lab.methods.pools import Average, WeightedAverage
 from maci.seating.table import Table
 
 CASE = Case(question="Is it so?", outcomes=OutcomeSpace(labels=("yes", "no")), gold="yes")

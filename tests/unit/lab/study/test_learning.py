@@ -24,7 +24,7 @@ from maci.evidence.fake import HashEncoder
 from maci.evidence.source import CaseEvidence
 from maci.lab.datasets import Item
 from maci.lab.methods.method import Bench
-from maci.lab.methods.single import Average
+from maci.lab.methods.pools import Average
 from maci.lab.study.learning import Lesson, learn, learn_stages
 from maci.lab.study.store import SqliteStore
 from maci.lab.study.study import Study

@@ -18,8 +18,7 @@ from maci.evidence.fake import HashEncoder
 from maci.evidence.source import CaseEvidence
 from maci.lab.datasets import load
 from maci.lab.study.recorded import RecordedPanel
-from maci.seating.opening import opening
-from maci.seating.table import Table
+from maci.seating.table import Table, opening
 
 DATA = os.environ.get("MACI_DATA")
 pytestmark = pytest.mark.skipif(not DATA, reason="MACI_DATA names no folder of data sets")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from maci.lab.theory.report import build_report, plots
+from maci.lab.theory.suite import build_report, plots
 from maci.lab.theory.verdict import Verdict
 from maci.render.charts import Chart, Series
 from maci.render.html import to_html

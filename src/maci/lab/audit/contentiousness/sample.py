@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from maci.agents.argument import Turn
-from maci.controller.history import Measured
+from maci.controller.dials import Measured
+from maci.lab.audit.contentiousness.patterns import Style, spoken, style
 from maci.lab.audit.contentiousness.plan import Sitting
-from maci.lab.audit.contentiousness.style import Style, spoken, style
 from maci.story import Story
 
 EARLY = 3

@@ -25,10 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci.calibration.stats import RESAMPLES, Estimate, bootstrap, ratio_of
-from maci.lab.audit.contentiousness.ranking import Weighted, difference, macro_auc, permuted, resampled
+from maci.lab.audit.contentiousness.patterns import ngrams
 from maci.lab.audit.contentiousness.sample import Spoken
-from maci.lab.audit.contentiousness.style import ngrams
-from maci.lab.audit.contentiousness.trends import PERMUTATIONS
+from maci.lab.audit.contentiousness.trends import PERMUTATIONS, Weighted, difference, macro_auc, permuted, resampled
 from maci.moderator.belief import Vector
 
 _MEMORY, _STEPS, _SMALL = 10, 500, 1e-5

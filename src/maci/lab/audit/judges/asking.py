@@ -18,7 +18,7 @@ from maci.config import Config, load
 from maci.errors import BudgetError, ConfigError, EvidenceError, is_fatal
 from maci.lab.audit.judges.items import Batch
 from maci.llm.budget import Ledger, spend
-from maci.llm.prices import no_price
+from maci.llm.catalogue import no_price
 from maci.llm.usage import Usage
 from maci.seating import choose
 from maci.seating.models import Models, open_judge

@@ -17,7 +17,8 @@ from maci.calibration.stats.estimate import Estimate
 from maci.calibration.stats.sampling import Sampling, share
 from maci.controller.inputs import Seat
 from maci.errors import InputError
-from maci.lab.audit.judges import agreement, bias
+from maci.lab.audit.judges import agreement
+from maci.lab.audit.judges import swaps as bias
 from maci.lab.audit.judges.asking import Ask, Asked, ask_all
 from maci.lab.audit.judges.findings import Finding, Level, findings, verdict
 from maci.lab.audit.judges.items import Batch, Item

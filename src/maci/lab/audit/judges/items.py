@@ -30,9 +30,9 @@ from maci.evidence.span import Span
 from maci.files.parse import read_lines
 from maci.record.replay import replay
 from maci.record.transcript import Recording, read
-from maci.seating.opening import opening
 from maci.seating.readers import ReaderPanel
 from maci.seating.shelf import Bookcase, Sources, evidence_for
+from maci.seating.table import opening
 from maci.story import Story
 
 

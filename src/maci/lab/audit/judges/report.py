@@ -14,20 +14,7 @@ from maci.lab.audit.judges.findings import Level, withheld
 from maci.lab.audit.judges.human import Agreement
 from maci.lab.audit.judges.swaps import CLOSE
 from maci.render.charts import Chart, Point, Series
-from maci.render.report import (
-    Cell,
-    Kind,
-    Line,
-    Report,
-    Section,
-    Table,
-    Tone,
-    columns,
-    count,
-    number,
-    show,
-    text,
-)
+from maci.render.report import Cell, Kind, Line, Report, Section, Table, Tone, columns, count, number, show, text
 from maci.story.words import plural
 
 VERDICTS: dict[Level, str] = {

@@ -13,7 +13,7 @@ from maci.calibration.stats.estimate import estimate
 from maci.lab.study.metrics import Scored, per_case
 from maci.lab.study.report.arena import USUAL, Arena, Entrant, Place
 from maci.lab.study.report.estimates import Estimates
-from maci.render.numbers import signed
+from maci.render.markup import signed
 from maci.render.report import Cell, number, show, show_value
 
 FEW = 30

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 
-from maci.lab.audit.contentiousness.ranking import (
+from maci.lab.audit.contentiousness.trends import (
     difference,
     macro_auc,
     permuted,

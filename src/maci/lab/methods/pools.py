@@ -1,4 +1,6 @@
-"""One agent, one prediction: what everything else is measured against.
+"""Answers without debate: one agent, the pool, votes.
+
+One agent, one prediction: what everything else is measured against.
 
 The linear pool: the mean of all openings (Stone 1961, *The Opinion Pool*).
 
@@ -6,6 +8,15 @@ The linear pool with weights: what each agent says first counts as its record on
 
 Weights are the setting ``reliability.prior`` (:mod:`maci.calibration.weights`); without it this is the plain average. It is also what a
 debate's mixture is before the first turn, so a debate has to beat it to be worth its turns.
+
+Majority vote of N independent answers, the agents taken in turn (Condorcet 1785; Li et al. 2024, *More Agents Is All You Need*).
+
+The belief is the share of votes. Unlike in the source, ties are visible in it; the answer is the first of the leading outcomes.
+
+Self-consistency: N sampled chains of one agent, and the answer most of them reach (Wang et al. 2023).
+
+The belief is the share of the samples. The source samples chains of thought of one language model; so does this with language
+models, by seed and temperature. A reader reads a bootstrap resample of its evidence instead.
 """
 
 from __future__ import annotations
@@ -15,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from maci.cases.case import Case
-from maci.lab.methods.method import Answer, Bench, Method, Step, seat_of
+from maci.lab.methods.method import Answer, Bench, Method, Step, redrawn, seat_of
 from maci.lab.methods.session import Session
 
 
@@ -67,3 +78,42 @@ class WeightedAverage(Method):
         belief = dict(zip(session.labels, mixture.tolist(), strict=True))
         course = [Step(belief=belief, beliefs={agent: voice.belief for agent, voice in voices.items()})]
         return session.answer(belief, "pooled by weight", course=course)
+
+
+@dataclass(frozen=True, slots=True)
+class MajorityVote(Method):
+    """N votes."""
+
+    n: int = 20
+    name: str = "majority_vote"
+
+    async def answer(self, case: Case, bench: Bench, seed: int) -> Answer:
+        """N calls: agent after agent, then their second draws, and so on."""
+        session = Session(case, bench, seed)
+        seats = [divmod(k, len(session.agents)) for k in range(self.n)]
+        voters = [(redrawn(session.agents[a], seed, draw), draw) for draw, a in seats]
+        voices = await session.hear(*(session.opening(voter, draw) for voter, draw in voters))
+        if not voices:
+            return session.answer(None, "no agent answered")
+        shares = session.votes(voices)
+        return session.answer(shares, f"{len(voices)} votes", agreement=max(shares.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class SelfConsistency(Method):
+    """One agent, N times."""
+
+    n: int = 20
+    agent: str | int = 0
+    name: str = "self_consistency"
+
+    async def answer(self, case: Case, bench: Bench, seed: int) -> Answer:
+        """N calls of one agent."""
+        session = Session(case, bench, seed)
+        one = seat_of(session.agents, self.agent)
+        samples = [redrawn(one, seed, draw) for draw in range(self.n)]
+        voices = await session.hear(*(session.opening(agent, draw) for draw, agent in enumerate(samples)))
+        if not voices:
+            return session.answer(None, "the agent never answered")
+        shares = session.votes(voices)
+        return session.answer(shares, f"{len(voices)} samples", agreement=max(shares.values()))

@@ -1,4 +1,18 @@
-"""What the debates of the literature have in common: openings, then rounds in which everyone hears (some of) the others.
+"""The debates of the literature, and the mixture of agents.
+
+Debate with fixed adversarial roles (Liang et al. 2024, *Encouraging Divergent Thinking in LLMs through Multi-Agent Debate*).
+
+An affirmative and a negative side argue tit for tat at full contentiousness, in turns; after each round a moderator who has heard
+both may end the debate, and in the end answers. Differences: the source tells the negative side to disagree with whatever
+was said, where these agents are as contentious as they can be but hold the outcome their evidence leads to; its moderator says in
+words whether a solution was found, ours has found one when both sides lead with it or when it is at least 90 % sure itself.
+
+Mixture of agents: layers of proposers who see the layer before, then one aggregator (Wang et al. 2024, *Mixture-of-Agents*).
+
+As in the source, every proposer of a layer is given all answers of the layer before, and the aggregator the last ones; nothing is
+judged. Unlike in it, a layer's proposers also remember their own last belief, which is what these agents' turns are built on.
+
+What the debates of the literature have in common: openings, then rounds in which everyone hears (some of) the others.
 
 Debate of copies of one model (Du et al. 2024, *Improving Factuality and Reasoning through Multiagent Debate*).
 
@@ -9,7 +23,7 @@ source takes the majority of the last answers; here the last beliefs are pooled,
 Debate between different ways to reason (Liu et al. 2025, *Breaking Mental Set to Improve Reasoning …*, "Diverse MAD").
 
 Language models are each told to reason in a manner of their own; readers are three ways to weigh evidence as they are. Rounds and
-pooling as in :mod:`maci.lab.methods.exchanges`; the source picks the last answer by vote.
+pooling as in :mod:`maci.lab.methods.debates`; the source picks the last answer by vote.
 
 Debate with three interventions (Estornell & Liu 2024, *Multi-LLM Debate: Framework, Principals, and Interventions*).
 
@@ -32,8 +46,90 @@ import numpy as np
 from maci.agents.agent import Agent
 from maci.agents.anchor import Admitted
 from maci.cases.case import Case
-from maci.lab.methods.method import Answer, Bench, Method, Step, copies_of, styled
+from maci.lab.methods.method import Answer, Bench, Method, Step, copies_of, seat_of, styled
 from maci.lab.methods.session import Session, Voice
+
+_ADVERSARIAL, _MODERATE = 1.0, 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Mad(Method):
+    """Two sides and a moderator: the first three agents; with two at the table the first also moderates."""
+
+    rounds: int = 5
+    sure: float = 0.9
+    name: str = "mad"
+
+    async def answer(self, case: Case, bench: Bench, seed: int) -> Answer:
+        """Two calls a round and one of the moderator."""
+        session = Session(case, bench, seed)
+        sides, moderator = session.agents[:2], session.agents[2 % len(session.agents)]
+        voices: dict[str, Voice] = {}
+        ruling = next(iter(await session.hear(session.opening(moderator))), None)
+        record, course = session.said((), 1), []
+        for round in range(1, self.rounds + 1):
+            for side in sides:
+                asked = (
+                    session.opening(side)
+                    if round == 1
+                    else session.turn(
+                        side, round, record=record, own=voices.get(side.name), others=voices, cl=_ADVERSARIAL
+                    )
+                )
+                for voice in await session.hear(asked):
+                    voices[side.name] = voice
+                    record = (*record, *session.said([voice], round))
+            asked = session.turn(
+                moderator, round + 1, record=record, own=ruling, others=voices, cl=_MODERATE, sample=round
+            )
+            ruling = next(iter(await session.hear(asked)), ruling)
+            if ruling is None or session.short is not None:
+                break
+            course.append(session.step({**voices, moderator.name: ruling}, cl=_ADVERSARIAL))
+            agree = len({voice.lead for voice in voices.values()}) == 1 and len(voices) == 2
+            if agree or ruling.belief[ruling.lead] >= self.sure:
+                reason = "both sides agree" if agree else "the moderator is sure"
+                return session.answer(session.pool([ruling]), reason, rounds=round, course=course)
+        belief = None if ruling is None else session.pool([ruling])
+        return session.answer(belief, "the last round", rounds=len(course), course=course)
+
+
+_COOPERATIVE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureOfAgents(Method):
+    """Layers of all agents, and an aggregator who answers."""
+
+    layers: int = 3
+    """Of proposers; the first are the openings."""
+    agent: str | int = 0
+    """The aggregator."""
+    name: str = "mixture_of_agents"
+
+    async def answer(self, case: Case, bench: Bench, seed: int) -> Answer:
+        """``layers`` × M + 1 calls."""
+        session = Session(case, bench, seed)
+        voices = await session.openings()
+        course = [session.step(voices)] if voices else []
+        record = session.said(voices.values(), 1)
+        for layer in range(2, self.layers + 1):
+            asked = (
+                session.turn(agent, layer, record=record, own=voices.get(agent.name), others=voices, cl=_COOPERATIVE)
+                for agent in session.agents
+            )
+            voices |= {voice.agent: voice for voice in await session.hear(*asked)}
+            record = (*record, *session.said(voices.values(), layer))
+            course += [session.step(voices, cl=_COOPERATIVE)] if voices else []
+        if not voices:
+            return session.answer(None, "no agent answered")
+        one = seat_of(session.agents, self.agent)
+        final = await session.hear(
+            session.turn(one, self.layers + 1, record=record, own=voices.get(one.name), others=voices, cl=_COOPERATIVE)
+        )
+        if not final:
+            return session.answer(None if session.short is None else course[-1].belief, "the aggregator gave no answer")
+        return session.answer(session.pool(final), f"{self.layers} layers", rounds=self.layers, course=course)
 
 
 async def share(
