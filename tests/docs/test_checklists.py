@@ -15,11 +15,11 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"]
 
 PROVIDER = '''
-from maci.llm.model import Reply
+from maci.llm.model import Provider, Reply
 from maci.llm.usage import Usage
 
 
-class Parrot:
+class Parrot(Provider):
     """Says what it was asked."""
 
     def __init__(self, *, model, http, base_url, key, provider, options):

@@ -17,12 +17,12 @@ from maci.controller.dials import ClosedRound, Dials
 from maci.controller.events import dump, parse
 from maci.controller.policies.bandit import (
     ACTIONS,
-    START,
     Arms,
     Choice,
     Context,
     Learned,
     Lesson,
+    Steps,
     choose,
     estimates,
     feasible,
@@ -60,7 +60,7 @@ starts = st.lists(taught, max_size=30).map(
 @given(st.lists(st.sampled_from(ACTIONS), max_size=30))
 @MANY
 def test_steps_stay_between_0_and_1(actions) -> None:
-    steps = START
+    steps = Steps(0.2, 0.1)
     for action in actions:
         steps = moved(steps, action)
         assert 0 <= steps.alpha <= 1

@@ -208,9 +208,12 @@ class View:
 
     def _argument(self, a: Admission) -> None:
         said = self.story.said
+        mark, style = ("admitted", "green") if a.admitted else ("rejected", "red")
+        if a.argument not in said:  # a part of a record, without the turn
+            self._say(f"  {mark} {a.argument} {a.agent}", style)
+            return
         argument = said[a.argument].argument
         first = next(s.id for s in said.values() if s.round and (s.agent, s.argument) == (a.agent, argument))
-        mark, style = ("admitted", "green") if a.admitted else ("rejected", "red")
         if first != a.argument and not self._full:
             why = self._typed(f"; {a.reason}") if a.reason else ""
             self._say(f"  {mark} {a.argument} {a.agent}: as {first}{why}", style)

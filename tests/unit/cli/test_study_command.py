@@ -165,7 +165,7 @@ def test_results_of_another_study_are_refused_with_what_differs(maci, study):
 @pytest.mark.parametrize(
     ("args", "code", "said"),
     [
-        (("none.toml",), 2, "cannot read the study none.toml: No such file"),
+        (("none.toml",), 2, "cannot read none.toml: No such file"),
         (("study.toml", "--engine", "rey"), 2, "--engine rey: choose local or ray"),
         (("study.toml", "--limit", "0"), 2, "--limit"),
         (("study.toml", "--store", "mysql://u:secret@h/d"), 2, "--store mysql:…: only postgresql://"),

@@ -170,7 +170,7 @@ def test_quick_methods_must_be_there():
 
 
 def test_a_file_that_cannot_be_read_says_why(tmp_path):
-    with pytest.raises(InputError, match=r"cannot read the study .*: No such file"):
+    with pytest.raises(InputError, match=r"cannot read .*none.toml: No such file"):
         load_spec(tmp_path / "none.toml")
     (tmp_path / "bad.toml").write_text("name = \n", encoding="utf-8")
     with pytest.raises(InputError, match=r"bad.toml is not valid TOML: .*line 1"):
