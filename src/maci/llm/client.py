@@ -22,7 +22,7 @@ from maci.llm.cache import ResponseCache, as_hit, canonical, request_key
 from maci.llm.catalogue import Price
 from maci.llm.limits import LONGEST_PAUSE, Limiter, Turn
 from maci.llm.model import Provider, Reply, Request
-from maci.llm.tokens import Prompt, PromptBound
+from maci.llm.tokens import Prompt, PromptBound, at_least
 from maci.llm.usage import Bound, PaidFailure, Usage
 
 _log = logging.getLogger(__name__)
@@ -210,6 +210,7 @@ class Client:
             self._prompt.learn(prompt, tokens)
         if generated <= 0:
             generated = request.max_tokens if reply.text else 0
+        generated = max(generated, at_least(reply.text))
         over, beyond = tokens - most, generated - request.max_tokens - self._beyond
         if over > 0 or beyond > 0:
             self._prompt.exceeded(over)

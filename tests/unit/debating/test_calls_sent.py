@@ -47,7 +47,7 @@ def model(name: str, replies: Any, **more: Any) -> FakeModel:
 
 
 def reply(text: str, tokens: int = 100) -> Reply:
-    return Reply(text=text, usage=Usage(prompt=tokens - 10, generated=10))
+    return Reply(text=text, usage=Usage(prompt=tokens - 40, generated=40))
 
 
 def table(x: Any = None, y: Any = None, j: Any = None, **more: Any) -> Table:
@@ -96,8 +96,8 @@ def test_where_the_tokens_went_is_in_the_result() -> None:
     assert end.spent is not None
     assert (end.tokens, end.spent.prompt, end.spent.generated, end.spent.judges, end.spent.lost) == (
         600,
-        540,
-        60,
+        360,
+        240,
         200,
         0,
     )

@@ -388,6 +388,15 @@ def test_no_count_is_taken_for_the_most_it_can_be():
     assert reply.usage.tokens == client.prepare(REQUEST).bound.tokens
 
 
+def test_a_reply_has_no_fewer_tokens_than_its_text_allows():
+    text = "The rash and the low platelets point to dengue. " * 10
+    client, _, _ = made(Reply(text=text, usage=Usage(prompt=20, generated=1)), clock=Clock())
+    reply, held = bill(client)
+    assert len(text) / 9 < reply.usage.generated <= len(text) / 8 and held.total().generated == reply.usage.generated
+    spaced, _, _ = made(Reply(text="{" + " " * 900 + "}", usage=Usage(prompt=20, generated=3)))
+    assert bill(spaced)[0].usage.generated == 3
+
+
 def test_a_reply_above_its_bound_is_counted_as_it_is_and_makes_later_bounds_larger(caplog):
     caplog.set_level(logging.WARNING)
     client, _, _ = made(*[replace(GOOD, usage=Usage(prompt=5000, generated=300))] * 2)

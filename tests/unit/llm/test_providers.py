@@ -203,6 +203,23 @@ def test_usage_a_server_does_not_report_is_taken_at_its_most():
         assert reply.usage.prompt >= sum(len(message.content) for message in ASK.messages)
 
 
+@pytest.mark.parametrize("api", [OpenAI, Gemini])
+def test_what_a_model_thought_is_counted_where_only_the_total_has_it(api: type[Api]):
+    if api is OpenAI:  # as xAI reports it
+        usage = {"prompt_tokens": 32, "completion_tokens": 9, "total_tokens": 241}
+        answer = completion({"content": "x"}, usage=usage)
+    else:
+        usage = {"promptTokenCount": 30, "toolUsePromptTokenCount": 2, "candidatesTokenCount": 9, "totalTokenCount": 241}
+        answer = {"candidates": [{"content": {"parts": [{"text": "x"}]}}], "usageMetadata": usage}
+    assert (answers(api, answer).usage.prompt, answers(api, answer).usage.generated) == (32, 209)
+
+
+@pytest.mark.parametrize("total", [None, 0, 41, 30, "241", True])
+def test_a_total_that_adds_nothing_changes_nothing(total: Any):
+    usage = {"prompt_tokens": 32, "completion_tokens": 9, "total_tokens": total}
+    assert answers(OpenAI, completion({"content": "x"}, usage=usage)).usage.generated == 9
+
+
 def test_cached_tokens_are_found_under_either_name():
     for usage in ({"prompt_tokens_details": {"cached_tokens": 4}}, {"prompt_cache_hit_tokens": 4}):
         reply = answers(

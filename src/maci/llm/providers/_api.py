@@ -309,12 +309,17 @@ class Api(Provider, ABC):
             self._adapted[key] = adapt(schema.json)
         return self._adapted[key]
 
-    def _usage(self, request: Request, prompt: Any, cached: Any, generated: Any) -> Usage:
-        """What the server counted; where it did not, the most it can have been."""
+    def _usage(self, request: Request, prompt: Any, cached: Any, generated: Any, total: Any = None) -> Usage:
+        """What the server counted; where it did not, the most it can have been.
+
+        Some (xAI) leave what the model thought out of ``generated`` and count it in ``total`` alone: it is paid for.
+        """
+        known = [generated] if _counts(generated) else []
         if not _counts(prompt):
             prompt = PromptBound().at_most(request.messages, request.schema)
-        if not _counts(generated):
-            generated = request.max_tokens
+        elif _counts(total) and total > prompt:
+            known.append(total - prompt)
+        generated = max(known, default=request.max_tokens)
         return Usage(prompt=prompt, cached=min(cached, prompt) if _counts(cached) else 0, generated=generated)
 
 

@@ -89,19 +89,15 @@ class Gemini(Api):
         if reason not in ("STOP", "MAX_TOKENS", None) and not parts:
             raise interrupted(self._peer, f"finishReason {reason}")
         counted = answer.get("usageMetadata") or {}
-        prompt, total = counted.get("promptTokenCount"), counted.get("totalTokenCount")
-        written = counted.get("candidatesTokenCount")
-        if written is not None:
-            written += counted.get("thoughtsTokenCount") or 0
-        elif prompt is not None and total is not None:  # all of it went into thoughts
-            written = total - prompt
+        prompt, written = counted.get("promptTokenCount"), counted.get("candidatesTokenCount")
         return Reply(
             text="".join(part.get("text") or "" for part in parts if not part.get("thought")),
             usage=self._usage(
                 request,
                 None if prompt is None else prompt + (counted.get("toolUsePromptTokenCount") or 0),
                 counted.get("cachedContentTokenCount"),
-                written,
+                None if written is None else written + (counted.get("thoughtsTokenCount") or 0),
+                counted.get("totalTokenCount"),
             ),
             truncated=reason == "MAX_TOKENS",
             model=str(answer.get("modelVersion") or ""),

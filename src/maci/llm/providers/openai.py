@@ -90,6 +90,7 @@ class OpenAI(Api):
                 counted.get("prompt_tokens"),
                 counted.get("prompt_cache_hit_tokens") if cached is None else cached,
                 counted.get("completion_tokens"),
+                counted.get("total_tokens"),
             ),
             truncated=reason == "length",
             model=str(answer.get("model") or ""),
