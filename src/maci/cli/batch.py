@@ -86,6 +86,7 @@ def batch(
     from maci.cli.progress import Progress
     from maci.cli.seating import ASKING, begin, chosen, keep
     from maci.debating.batch import Batch, Done, entries
+    from maci.record.owner import owning
     from maci.seating.seating import Seating
 
     given = {**(ASKING if ask else {}), "answer.risk": risk}
@@ -104,16 +105,17 @@ def batch(
     )  # fmt: skip
     broken = ""
     view = Progress(plain=output.plain, silent=output.silent)
-    try:
-        asyncio.run(_play(run, seating.house, told, view, json=output.json))
-    except KeyboardInterrupt:
-        broken = "interrupted"
-    except BrokenPipeError:
-        broken = "nobody reads the output any more"
-    finally:
-        view.close()
-    rows = [row(told.get(entry.number) or Done(entry=entry, status="waiting")) for entry in todo]
-    write(out, rows)
+    with owning(out):
+        try:
+            asyncio.run(_play(run, seating.house, told, view, json=output.json))
+        except KeyboardInterrupt:
+            broken = "interrupted"
+        except BrokenPipeError:
+            broken = "nobody reads the output any more"
+        finally:
+            view.close()
+        rows = [row(told.get(entry.number) or Done(entry=entry, status="waiting")) for entry in todo]
+        write(out, rows)
     again = f"Go on with the same command with --out {shlex.quote(str(out))}"
     if broken == "interrupted":
         typer.echo(f"\ninterrupted; nothing that was recorded is lost. {again}", err=True)

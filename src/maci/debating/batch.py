@@ -26,7 +26,7 @@ from maci.llm.budget import Ledger
 from maci.llm.usage import Bound, Usage
 from maci.paths import slug
 from maci.record.replay import replay
-from maci.record.transcript import Transcript, read
+from maci.record.transcript import Transcript, read, remove_empty
 from maci.seating.seating import Seated
 
 Status = Literal["done", "failed", "budget", "waiting"]
@@ -196,9 +196,8 @@ class Batch:
             try:
                 events = read(path).events
             except MaciError:
-                if path.stat().st_size:
+                if not remove_empty(path):
                     raise
-                path.unlink()  # nothing was written before it broke off
                 events = ()
                 continue
             self._same(entry, events, path)

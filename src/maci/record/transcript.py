@@ -27,6 +27,7 @@ from maci.controller.events import FORMAT, Event, dump, parse
 from maci.controller.inputs import Opened
 from maci.errors import EnvironmentError_, InputError, TranscriptError
 from maci.files.bounds import check_text
+from maci.record.owner import lock
 
 _GENESIS = hashlib.sha256(b"maci transcript").hexdigest()
 _AGAIN = "what is on disk can be continued with --resume"
@@ -125,6 +126,22 @@ def read(path: str | Path) -> Recording:
     return Recording(tuple(events), torn, size, before, tuple(hashes))
 
 
+def remove_empty(path: Path) -> bool:
+    """Remove a transcript that broke off before its first byte; ``False`` if it holds something. One that is being written stays."""
+    with path.open("r+b") as file:
+        _hold(file, path)
+        if os.fstat(file.fileno()).st_size:
+            return False
+        path.unlink()
+        return True
+
+
+def _hold(file: IO[bytes], path: Path) -> None:
+    if not lock(file):
+        file.close()
+        raise EnvironmentError_(f"{path} is being written by another process")
+
+
 class Transcript:
     """A transcript being written.
 
@@ -145,9 +162,8 @@ class Transcript:
             raise InputError(f"{path} exists: continue it with --resume, or choose another --out") from error
         except OSError as error:
             raise EnvironmentError_(f"cannot write {path}: {error.strerror}") from error
-        transcript = cls(path, file, 0, _GENESIS)
-        transcript._lock()
-        return transcript
+        _hold(file, path)
+        return cls(path, file, 0, _GENESIS)
 
     @classmethod
     def resume(cls, path: str | Path) -> tuple[Self, Recording]:
@@ -157,8 +173,7 @@ class Transcript:
             file = path.open("r+b")
         except OSError as error:
             raise InputError(f"nothing to resume: cannot open {path}: {error.strerror}") from error
-        transcript = cls(path, file, 0, _GENESIS)
-        transcript._lock()
+        _hold(file, path)
         try:
             recording = read(path)
             file.truncate(recording.size)
@@ -166,19 +181,7 @@ class Transcript:
         except BaseException:
             file.close()
             raise
-        transcript._seq, transcript._last = len(recording.events), recording.last
-        return transcript, recording
-
-    def _lock(self) -> None:
-        try:
-            import fcntl
-        except ImportError:  # a system without advisory locks
-            return
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self._file.close()
-            raise EnvironmentError_(f"{self.path} is being written by another process") from error
+        return cls(path, file, len(recording.events), recording.last), recording
 
     def append(self, event: Event, *, sync: bool = False) -> None:
         """Write one event; ``sync`` returns only when it is on disk."""

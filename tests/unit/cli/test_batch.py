@@ -16,11 +16,13 @@ from typer.testing import CliRunner
 from helpers import judge, script, seat, turn
 from maci.cli.app import app
 from maci.cli.batch_results import write
+from maci.debating.batch import Batch
 from maci.errors import BadReply, BudgetError, CaseError, EnvironmentError_, InputError, WrongKey
 from maci.evidence.fake import HashEncoder
 from maci.evidence.source import CaseEvidence
+from maci.record.owner import owning
 from maci.record.replay import replay
-from maci.record.transcript import read
+from maci.record.transcript import Transcript, read
 
 YES = turn(0.9, 0.1, labels=("yes", "no"), tokens=10)
 asked: list[str] = []
@@ -297,3 +299,57 @@ def test_a_full_disk_leaves_the_results_as_they_were_and_nothing_half_written(tm
     with pytest.raises(EnvironmentError_, match="No space left on device; the transcripts are kept"):
         write(tmp_path / "out", [])
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from maci.record.owner import owning
+with owning(Path("out")):
+    print("mine", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_second_batch_in_one_folder_is_refused_and_told_whose_it_is() -> None:
+    with subprocess.Popen([sys.executable, "-c", HOLD], stdout=subprocess.PIPE, text=True) as other:
+        try:
+            assert other.stdout is not None and other.stdout.readline() == "mine\n"
+            with pytest.raises(
+                EnvironmentError_, match=rf"--out out belongs to process {other.pid} on .+, since 20.+ UTC"
+            ):
+                batch()
+            assert not asked and not folders()
+        finally:
+            other.kill()  # it cannot tidy up
+        other.wait()
+    assert Path("out/.owner").read_text().startswith(f"process {other.pid} on")
+    assert batch()[0] == 0 and len(asked) == 8
+    assert not Path("out/.owner").exists()
+
+
+def test_two_batches_in_one_folder_do_not_spend_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = []
+    play = Batch._one
+
+    async def meanwhile(self, *which):
+        if not refused:
+            with pytest.raises(EnvironmentError_, match=f"process {os.getpid()}") as error, owning(Path("out")):
+                raise AssertionError("two owners")
+            refused.append(error)
+        return await play(self, *which)
+
+    monkeypatch.setattr(Batch, "_one", meanwhile)
+    assert batch()[0] == 0 and refused
+
+
+def test_an_empty_transcript_that_another_process_holds_is_not_removed() -> None:
+    batch()
+    path = folders()[0] / "transcript.jsonl"
+    path.unlink()
+    with Transcript.create(path):
+        with pytest.raises(EnvironmentError_, match="is being written by another process"):
+            batch()
+        assert path.exists()
+    path.touch()  # a process that was killed at once
+    assert batch()[0] == 0 and read(path).events

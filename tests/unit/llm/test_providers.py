@@ -209,7 +209,12 @@ def test_what_a_model_thought_is_counted_where_only_the_total_has_it(api: type[A
         usage = {"prompt_tokens": 32, "completion_tokens": 9, "total_tokens": 241}
         answer = completion({"content": "x"}, usage=usage)
     else:
-        usage = {"promptTokenCount": 30, "toolUsePromptTokenCount": 2, "candidatesTokenCount": 9, "totalTokenCount": 241}
+        usage = {
+            "promptTokenCount": 30,
+            "toolUsePromptTokenCount": 2,
+            "candidatesTokenCount": 9,
+            "totalTokenCount": 241,
+        }
         answer = {"candidates": [{"content": {"parts": [{"text": "x"}]}}], "usageMetadata": usage}
     assert (answers(api, answer).usage.prompt, answers(api, answer).usage.generated) == (32, 209)
 
