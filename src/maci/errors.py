@@ -18,7 +18,7 @@
     │       ├── UnknownModel     3    the provider has no such model
     │       ├── Unreachable      3    no connection: nothing was sent
     │       ├── RateLimited      3    too many requests, come back later
-    │       ├── Overloaded       3    the provider's own fault (5xx) before any work
+    │       ├── Overloaded       3    the provider's own fault (5xx): the model may have begun
     │       ├── Interrupted      3    sent, and no whole answer came: reset, time-out, cut short, not the API's format
     │       ├── ContentRefused   3    the provider or the model will not answer this
     │       ├── ContextOverflow  3    the prompt is longer than the model can read
@@ -139,7 +139,7 @@ class RateLimited(ModelError):
 
 
 class Overloaded(RateLimited):
-    pass
+    charged = True
 
 
 class Interrupted(ModelError):

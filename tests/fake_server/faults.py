@@ -21,7 +21,7 @@ class Faults:
     limited_wait: float = 0.0
     """429 with one."""
     broken: float = 0.0
-    """500."""
+    """500, after the work: it is charged."""
     unavailable: float = 0.0
     """503."""
     reset: float = 0.0
@@ -72,7 +72,7 @@ class Faults:
         return tuple(rows)
 
 
-REFUSED = frozenset({"limited", "limited_wait", "broken", "unavailable"})
+REFUSED = frozenset({"limited", "limited_wait", "unavailable"})
 """Faults before any work: the server charges nothing for them."""
 CONTENT = frozenset({"bad_content", "wrong_schema", "nan", "negative", "empty", "huge"})
 """Faults of the model's text; the answer around it is in order."""

@@ -153,6 +153,8 @@ class FakeServer:
         count.generated += generated
         if self.delay:
             await asyncio.sleep(rng.uniform(*self.delay) if isinstance(self.delay, tuple) else self.delay)
+        if fault == "broken":
+            return _json(shape.error(Wrong("Internal server error", status=500, kind="server")), 500)
         if fault == "refused":
             return _json(shape.refusal(asked, prompt, generated))
         reply = shape.reply(asked, text, prompt, self._cached(key, asked, prompt), generated, whole)
@@ -240,8 +242,6 @@ class FakeServer:
         return text
 
     def _refuse(self, shape: Shape, fault: str) -> web.Response:
-        if fault == "broken":
-            return _json(shape.error(Wrong("Internal server error", status=500, kind="server")), 500)
         if fault == "unavailable":
             return _json(shape.error(Wrong("The model is overloaded.", status=503, kind="server")), 503)
         waits = fault == "limited_wait"

@@ -27,7 +27,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, Literal, Self, TypeAlias, TypeVar
 
-from maci.errors import BudgetError, InputError
+from maci.errors import BudgetError, InputError, ModelError
 from maci.llm.usage import Bound, PaidFailure, Usage, dollars
 
 T = TypeVar("T")
@@ -264,7 +264,8 @@ class Call(Generic[T]):
 
 def reported(ceiling: int | Bound, free: bool, ask: Callable[[], Awaitable[tuple[T, Usage]]]) -> Call[T]:
     """A call that draws on no purse: ``ask`` gives its value and what it cost. Until then all of ``ceiling`` counts, or nothing if
-    it is ``free``. One that fails cost nothing, unless it raises :class:`~maci.llm.usage.PaidFailure`.
+    it is ``free``. One that fails cost nothing, unless it raises :class:`~maci.llm.usage.PaidFailure`; an error that may have
+    been charged (``charged``) counts in full.
     """
     most = ceiling if isinstance(ceiling, Bound) else Bound(ceiling)
     bound = Bound(max(0, most.tokens), max(0.0, most.usd))
@@ -276,7 +277,12 @@ def reported(ceiling: int | Bound, free: bool, ask: Callable[[], Awaitable[tuple
             if not isinstance(usage, Usage):
                 raise InputError(f"what it cost was given as {type(usage).__name__}, not as Usage")
         except Exception as error:
-            held.settle(error.usage if isinstance(error, PaidFailure) else Usage())
+            if isinstance(error, PaidFailure):
+                held.settle(error.usage)
+            elif isinstance(error, ModelError) and error.charged:
+                held.forfeit()
+            else:
+                held.release()
             raise
         held.settle(usage)
         return value

@@ -16,7 +16,7 @@ from maci.agents.judges.llm import LlmJudge
 from maci.controller.decisions import Finished, Weighed
 from maci.controller.inputs import Exhausted, Lost, Scored, Sent, TurnFailed, TurnTaken
 from maci.debating.loop import debate
-from maci.errors import Interrupted, Overloaded, WrongKey
+from maci.errors import Interrupted, Overloaded, RateLimited, WrongKey
 from maci.llm.budget import Ledger
 from maci.llm.catalogue import Price
 from maci.llm.fake import FakeModel
@@ -105,7 +105,7 @@ def test_where_the_tokens_went_is_in_the_result() -> None:
 
 def test_an_attempt_whose_cost_nobody_knows_counts_in_full_and_the_next_is_recorded_too() -> None:
     def flaky() -> Callable[[Request], Reply]:
-        calls = iter([Interrupted("reset"), Overloaded("busy")])
+        calls = iter([Interrupted("reset"), Overloaded("busy"), RateLimited("slowly")])
 
         def answer(request: Request) -> Reply:
             for error in calls:
@@ -116,9 +116,11 @@ def test_an_attempt_whose_cost_nobody_knows_counts_in_full_and_the_next_is_recor
 
     events = play(table(flaky(), retries=4), settings("max_rounds=1", "min_rounds=1", "crit.k=1"))
     opening = next(e for e in of(TurnTaken, events) if e.agent == "fake/x" and e.round == 0)
-    assert opening.turn.usage.tokens == 1000 + 100  # the reset in full, the overload nothing, the answer as it was
+    assert (
+        opening.turn.usage.tokens == 2 * 1000 + 100
+    )  # reset and overload in full, the refusal nothing, the answer as it was
     attempts = [call for e in of(Sent, events) if e.round == 0 for call in e.calls if call.who == "fake/x"]
-    assert [call.tokens for call in attempts] == [1000, 1000]
+    assert [call.tokens for call in attempts] == [1000, 1000, 1000]
     assert replay(events).complete
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maci.errors import BudgetError
+from maci.errors import BudgetError, Overloaded
 from maci.llm.budget import Draw, Ledger, Purse, reported, spend
 from maci.llm.usage import Bound, PaidFailure, Usage
 
@@ -209,12 +209,16 @@ def test_a_call_that_draws_nothing_counts_in_full_until_it_says_what_it_cost(fre
         await gate.wait()
         raise PaidFailure("no", Usage(generated=9))
 
+    async def breaks_off():
+        await gate.wait()
+        raise Overloaded("502")
+
     async def never():
         await asyncio.Event().wait()
 
     found = []
-    for ask in (said, fails, fails_at_a_price, never):
+    for ask in (said, fails, fails_at_a_price, breaks_off, never):
         gate = asyncio.Event()
         found.append(asyncio.run(go(ask)))
-    assert [usage.tokens for usage in found] == [7, 0, 9, lost]
+    assert [usage.tokens for usage in found] == [7, 0, 9, lost, lost]
     assert found[0].free == free

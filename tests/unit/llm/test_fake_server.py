@@ -184,18 +184,20 @@ def test_requests_refused_before_any_work_are_not_served_and_all_others_are():
     for fault, served in {
         "limited": 0,
         "limited_wait": 0,
-        "broken": 0,
+        "broken": 1,
         "unavailable": 0,
         "bad_body": 1,
         "cut": 1,
         "empty": 1,
     }.items():
 
-        async def test(server: FakeServer, session: aiohttp.ClientSession, served: int = served) -> None:
+        async def test(
+            server: FakeServer, session: aiohttp.ClientSession, fault: str = fault, served: int = served
+        ) -> None:
             async with session.post(CHAT, json={"model": "m", "messages": USER}, headers=OPENAI) as response:
                 status = response.status
             count = server.counts["k"]
-            assert (count.requests, count.served, status == 200) == (1, served, bool(served))
+            assert (count.requests, count.served, status == 200) == (1, served, bool(served) and fault != "broken")
             assert (count.prompt > 0) is bool(served)
 
         serve(test, faults=Faults(**{fault: 1.0}))

@@ -225,11 +225,11 @@ def test_what_is_retried_what_is_charged_and_what_is_final():
     def of(status: int, body: object = None, **more: bool) -> ModelError:
         return Complaint.read(status, {}, body, **more).error(PEER)
 
-    assert [(e.retry, e.charged, e.fatal) for e in (of(429), of(500), of(408))] == [
-        (True, False, False),
-        (True, False, False),
-        (True, True, False),
-    ]
+    assert [(e.retry, e.charged, e.fatal) for e in (of(429), of(408))] == [(True, False, False), (True, True, False)]
+    faults = [of(status) for status in (500, 501, 502, 503, 504, 520, 524)]
+    assert all(error.retry and error.charged and not error.fatal for error in faults)
+    away = [of(409), of(425), of(529), of(503, coded(503, "Loading model", type="unavailable_error"))]
+    assert all(error.retry and not error.charged for error in away)
     assert of(401).fatal and of(404).fatal
     quota = of(429, openai("quota", "insufficient_quota"))
     assert quota.fatal and not quota.retry and "billing" in str(quota)

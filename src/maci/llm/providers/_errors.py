@@ -120,11 +120,17 @@ class Complaint:
         what, step = self._explain(kind, peer)
         message = f"{peer.name} at {peer.host} {what} ({self.status}{': ' + said if said else ''}): {step}"
         if issubclass(kind, RateLimited):
-            return kind(message, self.retry_after)
+            limited = kind(message, self.retry_after)
+            limited.charged = limited.charged and not self._turned_away()
+            return limited
         error = kind(message)
         if kind is ModelError:
             error.fatal = True
         return error
+
+    def _turned_away(self) -> bool:
+        """Whether no model can have begun: not a fault (409, 425), Anthropic's 529, or llama.cpp before its model is loaded."""
+        return self.status < 500 or self.status == 529 or "loading model" in self.about
 
     def _explain(self, kind: type[ModelError], peer: Peer) -> tuple[str, str]:
         if kind is WrongKey:
