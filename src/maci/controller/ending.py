@@ -9,7 +9,7 @@ How a debate ends: the result, the rationale, the minority report, and the stop 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,7 +26,7 @@ from maci.controller.stop import StopReason
 from maci.controller.watch import dissent, harm, support
 from maci.controller.watch import warnings as harm_warnings
 from maci.errors import BeliefError
-from maci.llm.usage import Usage
+from maci.llm.usage import Usage, dollars
 from maci.moderator.belief import Vector
 from maci.moderator.conformal import prediction_set, threshold
 
@@ -44,6 +44,21 @@ def complaints(acquired: Sequence[tuple[Item, Acquired]]) -> tuple[str, ...]:
         f"{source} on {_listed(subjects)}: {remark}" + (f" ({len(subjects)} times)" if len(subjects) > 1 else "")
         for (source, remark), subjects in about.items()
     )
+
+
+def excesses(state: State) -> Iterator[str]:
+    """Calls that cost more than was set aside, and a ceiling that did not hold for it, as warnings."""
+    for who, (calls, over) in state.beyond.items():
+        cost = f" and {dollars(over.usd)}" if over.usd else ""
+        yield (
+            f"{who} cost {over.tokens:,} tokens{cost} more than was set aside, in {calls} call{'s' * (calls > 1)}: its server does "
+            "not keep to the limit it is given, or counts what cannot be foreseen"
+        )
+    budget, usage = state.config.budget, state.usage
+    if usage.tokens > budget.tokens:
+        yield f"the ceiling of {budget.tokens:,} tokens was exceeded: {usage.tokens:,} are counted"
+    if budget.usd is not None and usage.usd > budget.usd + 1e-9:
+        yield f"the ceiling of {dollars(budget.usd)} was exceeded: {dollars(usage.usd)} are counted"
 
 
 def _listed(subjects: Sequence[str]) -> str:
@@ -143,7 +158,12 @@ def finish(
         minority=() if given is None else _minority(state, given.answer),
         tokens=state.usage.tokens,
         usd=state.usage.usd,
-        warnings=(*state.warnings, *complaints(state.acquired), *(() if given is None else given.warnings)),
+        warnings=(
+            *state.warnings,
+            *complaints(state.acquired),
+            *excesses(state),
+            *(() if given is None else given.warnings),
+        ),
         spent=_spent(state),
         harm=None if given is None else given.harm,
         rolled_back=None if given is None else given.rolled_back,

@@ -40,7 +40,7 @@ from maci.controller.opening import after_first, after_opening, close_opening
 from maci.controller.rounds import close_round, go_on
 from maci.controller.state import State, argument_id, fill_slots
 from maci.errors import ConfigError, InputError
-from maci.llm.usage import Usage
+from maci.llm.usage import Bound, Usage
 
 Step = tuple[State, tuple[Decision, ...]]
 
@@ -275,13 +275,23 @@ def _under_way(state: State, item: Sent) -> State:
 
 def _spend(state: State, usage: Usage, call: tuple[str, str, str]) -> State:
     """The state with a call's cost counted, and the call no longer under way."""
-    if call in state.in_flight:
+    if (most := state.in_flight.get(call)) is not None:
         state = state.but(in_flight={key: bound for key, bound in state.in_flight.items() if key != call})
+        state = _exceeded(state, call[1].rpartition("#")[0] if call[0] == "score" else call[1], usage, most)
     if not usage:
         return state
     if call[0] == "score":
         state = state.but(judging=state.judging + usage)
     return state.but(usage=state.usage + usage)
+
+
+def _exceeded(state: State, who: str, usage: Usage, most: Usage) -> State:
+    """The state with what a call cost beyond what was set aside for it, if it did."""
+    over = Bound(max(0, usage.tokens - most.tokens), usage.usd - most.usd if usage.usd > most.usd + 1e-9 else 0.0)
+    if not any(over):
+        return state
+    calls, before = state.beyond.get(who, (0, Bound()))
+    return state.but(beyond={**state.beyond, who: (calls + 1, before.plus(over))})
 
 
 def _out_of_budget(state: State, item: Exhausted) -> Step:

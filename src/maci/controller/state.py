@@ -114,6 +114,8 @@ class State:
     """Judge → (scores it gave beside others, sum of their squared distances from the others' mean)."""
     in_flight: Mapping[tuple[str, str, str], Usage] = field(default_factory=dict)
     """Calls that were sent and have not come back, with the most they can cost."""
+    beyond: Mapping[str, tuple[int, Bound]] = field(default_factory=dict)
+    """Agent or judge → how many of its calls cost more than was set aside for them, and how much more."""
     memory: Memory = field(default_factory=Memory)
     """What the harm monitor and the minority report rest on."""
     requests: tuple[Asked, ...] = ()

@@ -210,6 +210,38 @@ def test_dollars_are_a_ceiling_too() -> None:
     assert of(Exhausted, events)[0].resource == "usd"
 
 
+def test_what_a_call_cost_beyond_what_was_set_aside_is_a_warning_in_the_result() -> None:
+    def endless(request: Request) -> Reply:
+        return reply(said(), tokens=1500)
+
+    few = settings("max_rounds=1", "min_rounds=1", "crit.k=1")
+    end = result(events := play(table(endless), few))
+    assert [note for note in end.warnings if "set aside" in note or "ceiling" in note] == [
+        "fake/x cost 1,000 tokens more than was set aside, in 2 calls: its server does not keep to the limit it is given, or counts "
+        "what cannot be foreseen"
+    ]
+    assert replay(events).complete
+    assert not [note for note in result(play(table(), few)).warnings if "set aside" in note or "ceiling" in note]
+    judged = result(play(table(j=lambda request: reply(grades(), tokens=1001)), few))
+    assert any(note.startswith("j cost 2 tokens more than was set aside, in 2 calls") for note in judged.warnings)
+
+
+def test_a_ceiling_that_did_not_hold_is_a_warning_in_the_result() -> None:
+    def endless(request: Request) -> Reply:
+        return reply(said(), tokens=30_000)
+
+    end = result(
+        play(table(endless, price=Price(input=1.0, output=1.0)), settings("budget.tokens=2500", "budget.usd=0.021"))
+    )
+    assert (end.stop_reason, end.tokens) == ("budget", 30_100)
+    assert "the ceiling of 2,500 tokens was exceeded: 30,100 are counted" in end.warnings
+    assert "the ceiling of $0.0210 was exceeded: $0.0301 are counted" in end.warnings
+    assert any(
+        note.startswith("fake/x cost 29,000 tokens and $0.0200 more than was set aside, in 1 call:")
+        for note in end.warnings
+    )
+
+
 def test_a_ceiling_of_the_run_holds_for_all_its_debates_together() -> None:
     async def both() -> tuple[list[Finished], Ledger]:
         run = Ledger(tokens=4300)
