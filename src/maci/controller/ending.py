@@ -32,6 +32,8 @@ from maci.moderator.conformal import prediction_set, threshold
 
 _NAMED = 3
 """Subjects that are named; the rest is counted."""
+SOURCE = "the source"
+"""Whoever is asked the plan's questions, in warnings."""
 
 
 def complaints(acquired: Sequence[tuple[Item, Acquired]]) -> tuple[str, ...]:
@@ -39,7 +41,7 @@ def complaints(acquired: Sequence[tuple[Item, Acquired]]) -> tuple[str, ...]:
     about: dict[tuple[str, str], list[str]] = {}
     for asked, answer in acquired:
         for remark in answer.remarks:
-            about.setdefault((answer.source or "the source", remark), []).append(f"“{asked.subject}”")
+            about.setdefault((answer.source or SOURCE, remark), []).append(f"“{asked.subject}”")
     return tuple(
         f"{source} on {_listed(subjects)}: {remark}" + (f" ({len(subjects)} times)" if len(subjects) > 1 else "")
         for (source, remark), subjects in about.items()
@@ -50,10 +52,12 @@ def excesses(state: State) -> Iterator[str]:
     """Calls that cost more than was set aside, and a ceiling that did not hold for it, as warnings."""
     for who, (calls, over) in state.beyond.items():
         cost = f" and {dollars(over.usd)}" if over.usd else ""
-        yield (
-            f"{who} cost {over.tokens:,} tokens{cost} more than was set aside, in {calls} call{'s' * (calls > 1)}: its server does "
-            "not keep to the limit it is given, or counts what cannot be foreseen"
+        why = (
+            "its `ceiling` has to say what an answer can cost"
+            if who == SOURCE
+            else "its server does not keep to the limit it is given, or counts what cannot be foreseen"
         )
+        yield f"{who} cost {over.tokens:,} tokens{cost} more than was set aside, in {calls} call{'s' * (calls > 1)}: {why}"
     budget, usage = state.config.budget, state.usage
     if usage.tokens > budget.tokens:
         yield f"the ceiling of {budget.tokens:,} tokens was exceeded: {usage.tokens:,} are counted"

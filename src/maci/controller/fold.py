@@ -17,7 +17,7 @@ from maci.controller import acquiring
 from maci.controller.acquiring import conclude
 from maci.controller.decisions import Decision
 from maci.controller.dials import Dials
-from maci.controller.ending import finish, forfeit
+from maci.controller.ending import SOURCE, finish, forfeit
 from maci.controller.events import round_of
 from maci.controller.inputs import (
     Acquired,
@@ -121,6 +121,10 @@ def _awaited(state: State, item: Input) -> bool:
     match item:
         case Surveyed():
             return not state.acquiring and item.round == state.round
+        case Sent():
+            return bool(state.acquiring) and item.round == state.round
+        case Lost():
+            return bool(state.in_flight)
         case Acquired():
             return item.item in {asked.id for asked in state.acquiring} and item.round == state.round
         case Intervened():
@@ -128,8 +132,7 @@ def _awaited(state: State, item: Input) -> bool:
         case Exhausted():
             return bool(state.acquiring)
         case (
-            Opened() | Retrieved() | Sent() | Lost() | TurnTaken() | TurnFailed() | Resolved() | Scored()
-            | JudgeAbstention()
+            Opened() | Retrieved() | TurnTaken() | TurnFailed() | Resolved() | Scored() | JudgeAbstention()
         ):  # fmt: skip
             return False
         case _:
@@ -275,12 +278,15 @@ def _under_way(state: State, item: Sent) -> State:
 
 def _spend(state: State, usage: Usage, call: tuple[str, str, str]) -> State:
     """The state with a call's cost counted, and the call no longer under way."""
+    kind, who, _ = call
     if (most := state.in_flight.get(call)) is not None:
         state = state.but(in_flight={key: bound for key, bound in state.in_flight.items() if key != call})
-        state = _exceeded(state, call[1].rpartition("#")[0] if call[0] == "score" else call[1], usage, most)
+        state = _exceeded(state, {"turn": who, "score": who.rpartition("#")[0]}.get(kind, SOURCE), usage, most)
+    elif kind == "acquire" and not usage.free:
+        state = _exceeded(state, SOURCE, usage, Usage())
     if not usage:
         return state
-    if call[0] == "score":
+    if kind == "score":
         state = state.but(judging=state.judging + usage)
     return state.but(usage=state.usage + usage)
 

@@ -101,9 +101,9 @@ class Retrieved:
 class Pending:
     """A call about to be sent, and the most it can cost."""
 
-    kind: Literal["turn", "score"]
+    kind: Literal["turn", "score", "acquire"]
     who: str
-    """The agent, or the judge slot."""
+    """The agent, the judge slot, or the item a source is asked."""
     argument: str = ""
     tokens: int
     usd: float = 0.0

@@ -16,7 +16,7 @@ from typing import Any, Literal, cast
 from maci.controller.inputs import Exhausted, Input, Intervened, Lost, Pending, Sent
 from maci.controller.requests import Want, score_request, turn_request, wants
 from maci.controller.state import State
-from maci.debating.replies import acquire, failure, resolve, retrieve, score, survey, turn
+from maci.debating.replies import acquire, asking, failure, resolve, retrieve, score, survey, turn
 from maci.errors import ConfigError
 from maci.llm.budget import Ledger, Purse, spend
 from maci.llm.usage import Bound, Usage
@@ -74,8 +74,8 @@ class _Call:
     """A turn of several draws can have several attempts to ask for."""
 
     def pending(self, bound: Bound) -> Pending:
-        kind = "turn" if self.want.kind == "turn" else "score"
-        return Pending(kind=kind, who=self.want.who, argument=self.want.argument, tokens=bound.tokens, usd=bound.usd)  # type: ignore[arg-type]
+        want = self.want
+        return Pending(kind=want.kind, who=want.who, argument=want.argument, tokens=bound.tokens, usd=bound.usd)  # type: ignore[arg-type]
 
 
 class Calls:
@@ -209,10 +209,12 @@ class Calls:
         """The call a want stands for, prepared."""
         try:
             if want.kind == "acquire":
-                assert self._table.source is not None
-                return _Call(
-                    want, Bound(), partial(acquire, self._table.source, self._table.encoder, want, state), True
-                )
+                source = self._table.source
+                assert source is not None
+                item = next(item for item in state.acquiring if item.id == want.who)
+                call = asking(source, item)
+                answer = partial(acquire, source, self._table.encoder, want, state, item, call)
+                return _Call(want, call.bound, answer, False)
             if want.kind == "turn":
                 agent = self._agents[want.who]
                 taking = agent.prepare(turn_request(state, want.who))

@@ -69,10 +69,8 @@ async def score(want: Want, call: Call[CritScore], purse: Purse) -> Input:
         return failure(want, _theirs(error), _cost(purse, began))
 
 
-async def acquire(source: Source, encoder: Encoder, want: Want, state: State, purse: Purse) -> Input:
-    """Ask the source one item. What comes back is checked and becomes spans; it is data, whatever it says."""
-    item = next(item for item in state.acquiring if item.id == want.who)
-    began = monotonic()
+def asking(source: Source, item: Item) -> Call[Reply]:
+    """The call that asks a source one item."""
 
     async def ask() -> tuple[Reply, Usage]:
         given = await source.answer(item)
@@ -80,8 +78,16 @@ async def acquire(source: Source, encoder: Encoder, want: Want, state: State, pu
             raise InputError(f"answer() gave {type(given).__name__}, not a Reply")
         return given, given.usage
 
+    return reported(source.ceiling(item), False, ask)
+
+
+async def acquire(
+    source: Source, encoder: Encoder, want: Want, state: State, item: Item, call: Call[Reply], purse: Purse
+) -> Input:
+    """Ask the source one item. What comes back is checked and becomes spans; it is data, whatever it says."""
+    began = monotonic()
     try:
-        reply = await reported(0, True, ask).make(purse)
+        reply = await call.make(purse)
         before = [(asked.subject, answer.verdict) for asked, answer in state.acquired]
         reply = checked(item, reply, encoder, before)
         spans = _spans_of(item, reply)
@@ -139,6 +145,10 @@ def failure(want: Want, error: BaseException, usage: Usage) -> Input:
     fatal = is_fatal(error)
     if want.kind == "turn":
         return TurnFailed(round=want.round, agent=want.who, error=said(error), usage=usage, fatal=fatal)
+    if want.kind == "acquire":
+        return Acquired(
+            round=want.round, item=want.who, verdict="failed", usage=usage, remarks=(f"failed: {said(error)}",)
+        )
     why = one_line(str(error)) if isinstance(error, JudgeAbstained) else ""
     return JudgeAbstention(
         round=want.round, argument=want.argument, slot=want.who, reason=why or said(error), usage=usage, fatal=fatal

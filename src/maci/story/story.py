@@ -98,7 +98,10 @@ class Story:
                 said = f"out of {event.resource}" + (f": {event.detail}" if event.detail else "")
                 return replace(story, exhausted=said, waiting=(), spent=self.spent + event.usage)
             case Acquired():
-                story = replace(story, acquired=(*self.acquired, event), spent=self.spent + event.usage)
+                waiting = tuple(call for call in self.waiting if call[:2] != ("acquire", event.item))
+                story = replace(
+                    story, acquired=(*self.acquired, event), waiting=waiting, spent=self.spent + event.usage
+                )
                 return replace(story, spans={**self.spans, **{span.id: span for span in event.spans}})
             case Intervened():
                 return story._touched(event)

@@ -22,11 +22,13 @@ from maci.controller.acquiring import plan_for
 from maci.controller.caution import Watched
 from maci.controller.decisions import Finished, Gained, Planned, Weighed
 from maci.controller.dials import Measured
-from maci.controller.inputs import Acquired, Intervened, Surveyed, TurnTaken
+from maci.controller.inputs import Acquired, Intervened, Lost, Sent, Surveyed, TurnTaken
 from maci.debating.loop import debate
 from maci.errors import ConfigError
 from maci.evidence.span import Span
+from maci.llm.usage import Usage
 from maci.record.replay import replay, replay_with
+from maci.story import Story
 
 
 class Menu:
@@ -522,3 +524,66 @@ def test_a_dear_chance_ends_the_questions():
 def test_kinds_that_the_source_cannot_answer_have_no_chance_beside_them():
     events = opened_with(table(lambda item: True), "plan.acquire=1", source="test", answers=("test",))
     assert {item.answered for item in of(events, Planned)[0].items} == {None}
+
+
+class Model(Source):
+    """Asks a model, and says what that cost."""
+
+    name = "model"
+
+    def __init__(self, most: int, cost: int = 300) -> None:
+        self.most, self.cost, self.asked = most, cost, list[str]()
+
+    def ceiling(self, item: Any) -> int:
+        return self.most
+
+    async def answer(self, item: Any) -> Reply:
+        self.asked.append(item.id)
+        return Reply(verdict="present", usage=Usage(generated=self.cost))
+
+
+def test_what_a_source_may_spend_is_set_aside_and_on_record_before_it_is_asked():
+    events = play(table(Model(1000)), settings("plan.acquire=2"))
+    acquired = [n for n, event in enumerate(events) if isinstance(event, Acquired)]
+    sent = {call.who: n for n, event in enumerate(events) if isinstance(event, Sent) for call in event.calls}
+    assert len(acquired) == 2 and all(sent[events[n].item] < n for n in acquired)
+    assert {call.tokens for event in of(events, Sent) for call in event.calls if call.kind == "acquire"} == {1000}
+    assert not any("set aside" in note for note in events[-1].warnings)
+    assert replay(events).complete and Story.of(events).waiting == ()
+    free = play(table(lambda item: True), settings("plan.acquire=2"))
+    assert events[-1].tokens == free[-1].tokens + 600
+
+
+def test_a_source_is_not_asked_what_does_not_fit_the_budget():
+    free = play(table(lambda item: True), settings("plan.acquire=2"))[-1].tokens
+    source = Model(1000)
+    events = play(table(source), settings("plan.acquire=2", f"budget.tokens={free + 999}"))
+    end = events[-1]
+    assert source.asked == [] and end.stop_reason == "budget" and end.answer == "dengue"
+    assert "may need 1,000 tokens" in end.detail and end.tokens <= free
+    assert replay(events).complete
+
+
+@pytest.mark.parametrize(("most", "over"), [(0, 600), (250, 100)])
+def test_a_source_that_spends_more_than_it_said_is_a_warning_in_the_result(most: int, over: int):
+    end = play(table(Model(most)), settings("plan.acquire=2"))[-1]
+    (note,) = (note for note in end.warnings if "set aside" in note)
+    assert note.startswith(f"the source cost {over} tokens more than was set aside, in 2 calls: its `ceiling` has to")
+
+
+def test_a_source_broken_off_while_it_was_asked_counts_in_full_and_is_asked_again():
+    events = play(table(Model(1000)), settings("plan.acquire=1"))
+    cut = next(n for n, event in enumerate(events) if isinstance(event, Sent) and event.calls[0].kind == "acquire") + 1
+    whole = play(table(source := Model(1000)), settings("plan.acquire=1"), recorded=events[:cut])
+    assert [type(event) for event in whole[cut : cut + 2]] == [Lost, Sent] and source.asked == ["q-rash"]
+    assert whole[-1].tokens == events[-1].tokens + 1000 and replay(whole).complete
+
+
+def test_a_source_whose_ceiling_fails_is_a_failed_answer():
+    class Broken(Model):
+        def ceiling(self, item: Any) -> int:
+            raise ValueError("no idea")
+
+    events = play(table(Broken(0)), settings("plan.acquire=1"))
+    assert {answer.verdict for answer in of(events, Acquired)} == {"failed"}
+    assert any("failed: ValueError: no idea" in note for note in events[-1].warnings)

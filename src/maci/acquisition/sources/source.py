@@ -7,7 +7,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 from maci.acquisition.plan import Item
 from maci.evidence.span import Span
-from maci.llm.usage import Usage
+from maci.llm.usage import Bound, Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +42,10 @@ class Source(Protocol):
     def menu(self) -> tuple[str, ...]:
         """Names of what can be asked for, where it has a list. Names only: what stands under them is what is asked for."""
         return ()
+
+    def ceiling(self, item: Item) -> int | Bound:
+        """The most an answer can cost, in tokens or in both; it is set aside before the source is asked."""
+        return 0
 
     async def answer(self, item: Item) -> Reply:
         """Answer one item."""
