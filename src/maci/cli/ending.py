@@ -133,7 +133,7 @@ def print_result(
         _outcomes(lines, result.distribution, story.scale)
         for line, style in given(result):
             say(line, style)
-        if (gold := story.opened.case.gold) is not None:
+        if (gold := story.opened.case.gold_among(result.raw)) is not None:
             say(f"Known answer: {gold}" + ("" if gold == result.answer else ", so this is wrong"))
     spent = cost(result, priced=priced, kept=story.replies)
     detail = f"; {result.detail}" if why else ""

@@ -135,16 +135,21 @@ class Batch:
         over = asyncio.Event()
 
         async def work() -> None:
-            for entry, path, events in left:
-                if over.is_set() or self.ledger.reached is not None:
-                    told.put_nowait(Done(entry=entry, status="waiting", path=path, events=events))
-                    continue
-                done = await self._one(entry, path, events)
-                if done.fatal:
-                    over.set()
-                told.put_nowait(done)
-                await asyncio.sleep(0)  # readers never wait: others get their turn here
-            told.put_nowait(None)
+            try:
+                for entry, path, events in left:
+                    if over.is_set() or self.ledger.reached is not None:
+                        told.put_nowait(Done(entry=entry, status="waiting", path=path, events=events))
+                        continue
+                    done = await self._one(entry, path, events)
+                    if done.fatal:
+                        over.set()
+                    told.put_nowait(done)
+                    await asyncio.sleep(0)  # readers never wait: others get their turn here
+            except BaseException:
+                over.set()  # a fault of ours: nothing more is begun, and the fault is raised below
+                raise
+            finally:
+                told.put_nowait(None)
 
         workers = [asyncio.ensure_future(work()) for _ in range(min(self.jobs, max(1, len(todo))))]
         running = len(workers)

@@ -65,7 +65,7 @@ class Table:
 @cache
 def commit() -> str | None:
     """The git commit of the package's own checkout, ``+dirty`` where it was changed; ``None`` for an installed package."""
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     if not (root / ".git").exists():
         return None
     command = ["git", "-C", str(root), "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+dirty"]

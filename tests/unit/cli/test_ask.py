@@ -69,6 +69,14 @@ def test_it_says_in_words_why_it_stopped() -> None:
     assert "≥ 20" not in said
 
 
+def test_a_known_answer_in_another_spelling_is_the_same_answer() -> None:
+    text = Path("case.yaml").read_text()
+    assert "gold: yes" in text or 'gold: "yes"' in text
+    Path("case.yaml").write_text(text.replace("gold: yes", "gold: 'YES'").replace('gold: "yes"', "gold: 'YES'"))
+    _, said = ask("case.yaml", "--panel", "sure.yaml", "--plain")
+    assert "Known answer: yes" in said and "so this is wrong" not in said
+
+
 def test_explain_shows_tests_thresholds_gains_and_costs() -> None:
     _, said = ask("case.yaml", "--panel", "unsure.yaml", "--plain", "--explain", "--worth", "1e6")
     assert "Triage after one agent: goes on" in said

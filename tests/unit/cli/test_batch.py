@@ -353,3 +353,12 @@ def test_an_empty_transcript_that_another_process_holds_is_not_removed() -> None
         assert path.exists()
     path.touch()  # a process that was killed at once
     assert batch()[0] == 0 and read(path).events
+
+
+def test_a_fault_of_our_own_ends_the_run_instead_of_hanging(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self, case, seed):
+        raise RuntimeError("an encoder that fails")
+
+    monkeypatch.setattr("maci.seating.tables.Tables._seat", broken)
+    with pytest.raises(RuntimeError, match="an encoder that fails"):
+        batch("--quiet", "--jobs", "2")

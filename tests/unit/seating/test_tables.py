@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
+from pathlib import Path
+
+import pytest
 
 from fake_house import FakeHouse
 from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import load
 from maci.evidence.fake import HashEncoder
+from maci.seating import table as seating_table
 from maci.seating.spec import AgentSpec, PanelSpec
 from maci.seating.tables import Tables
 
@@ -52,3 +57,12 @@ def test_a_table_says_which_panel_sits_there() -> None:
     readers, models = (tables.table(DOORS) for tables in both())
     assert (readers.panel, readers.spec) == ("readers", None)
     assert models.panel == "two" and [seat["model"] for seat in models.spec["agents"]] == ["fake/a", "fake/b"]
+
+
+def test_a_debate_names_the_commit_of_the_checkout_it_runs_from():
+    root = Path(seating_table.__file__).resolve().parents[3]
+    if not (root / ".git").exists():
+        pytest.skip("not a checkout")
+    head = subprocess.run(["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
+    named = seating_table.commit()
+    assert named is not None and named.removesuffix("+dirty") == head.stdout.strip()

@@ -23,7 +23,7 @@ from maci.cli.audit import JudgeQuestions, JudgeReport
 from maci.cli.files import make_folder, writing
 from maci.cli.options import OutputOptions
 from maci.cli.progress import Progress
-from maci.config import Budget
+from maci.config import Budget, full_key
 from maci.controller.inputs import Seat
 from maci.errors import BudgetError, CheckFailed, EnvironmentError_, InputError
 from maci.evidence.encode import load_encoder
@@ -118,7 +118,9 @@ def _batches(options: JudgeAudit, bench: Bench, screen: Progress) -> list[Batch]
 def _ledger(options: JudgeAudit, bench: Bench) -> Ledger:
     """The ceilings of the whole audit: those given, and for language models never none."""
     budget = bench.config.budget
-    named = "budget.tokens" in options.choice.given or any("tokens=" in entry for entry in options.choice.sets)
+    named = "budget.tokens" in options.choice.given or any(
+        full_key(entry.partition("=")[0].strip()) == "budget.tokens" for entry in options.choice.sets
+    )
     given = named or budget.tokens != Budget().tokens
     tokens = budget.tokens if given else CEILING if bench.paid else None
     return Ledger(tokens, budget.usd)
