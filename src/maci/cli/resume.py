@@ -14,7 +14,7 @@ from maci.controller.inputs import Opened
 from maci.errors import InputError
 from maci.seating import choose
 from maci.seating.seating import Choice
-from maci.seating.spec import PanelSpec
+from maci.seating.spec import PanelSpec, recorded_panel
 
 _OPTIONS = {
     "budget.tokens": "--budget-tokens",
@@ -76,7 +76,8 @@ def _table(opened: Opened, choice: Choice) -> Iterator[str]:
         if opened.table is not None or panel != opened.panel:
             yield f"--panel {panel} (recorded: {opened.panel})"
         return
-    recorded = PanelSpec() if opened.table is None else PanelSpec.model_validate(opened.table)
+    found = recorded_panel(opened)
+    recorded = PanelSpec() if isinstance(found, str) else found
     if (panel.name or "--agents") != opened.panel:
         yield f"--panel {panel.name}" if panel.name else f"--agents {choice.agents} (recorded: --panel {opened.panel})"
     elif [seat.model for seat in panel.agents] != [seat.model for seat in recorded.agents]:

@@ -28,7 +28,7 @@ from maci.llm.local.weights import status
 from maci.seating import choose
 from maci.seating.file import find
 from maci.seating.shelf import Sources, remembering
-from maci.seating.spec import PanelSpec
+from maci.seating.spec import PanelSpec, recorded_panel
 from maci.seating.table import Table, opening
 from maci.seating.tables import Tables
 from maci.seating.trust import resumed
@@ -198,9 +198,9 @@ def unpriced(opened: Opened) -> tuple[str, ...]:
     """Models at a recorded table whose price nobody knows: what the debate cost in dollars cannot be said then."""
     from maci.llm.models import price_for
 
-    if opened.table is None:
+    spec = recorded_panel(opened)
+    if isinstance(spec, str):
         return ()
-    spec = PanelSpec.model_validate(opened.table)
     return tuple(name for name in spec.seated if price_for(name, spec.options(name)) is None)
 
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from maci.errors import ConfigError
+from maci.errors import ConfigError, TranscriptError
 from maci.llm.models import ModelOptions
+
+if TYPE_CHECKING:
+    from maci.controller.inputs import Opened
 
 READER_AGENTS = ("lexical", "semantic", "bayesian")
 READER_JUDGES = ("letters", "words", "phrases")
@@ -113,6 +116,14 @@ class PanelSpec(_Spec):
         mentioned = {*self.seated, *(model.partition("/")[0] for model in self.seated)}
         seated = self.model_copy(update={"models": {m: s for m, s in self.models.items() if m in mentioned}})
         return seated.model_dump(mode="json", exclude_defaults=True, exclude={"settings"})
+
+
+def recorded_panel(opened: Opened) -> PanelSpec | str:
+    """Who sat at a recorded table: its panel, or the name of one without models."""
+    try:
+        return opened.panel if opened.table is None else PanelSpec.model_validate(opened.table)
+    except ValidationError as error:
+        raise TranscriptError(f"the record names a panel that cannot be read: {error.errors()[0]['msg']}") from error
 
 
 def is_reader(model: str) -> bool:

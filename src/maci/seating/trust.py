@@ -11,13 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
 from maci.config import full_key, load
-from maci.errors import ConfigError, TranscriptError
+from maci.errors import ConfigError
 from maci.llm.keys import SERVICES, host_of, is_loopback, owner_of, service_at
 from maci.llm.local.registry import WEIGHTS
-from maci.seating.spec import ModelSpec, PanelSpec
+from maci.seating.spec import ModelSpec, PanelSpec, recorded_panel
 
 if TYPE_CHECKING:
     from maci.controller.inputs import Opened
@@ -56,10 +54,7 @@ def resumed(opened: Opened, choice: Choice, own: Found) -> PanelSpec | str:
 
     With ``choice.trust_record`` the record's word counts where it differs.
     """
-    try:
-        panel = opened.panel if opened.table is None else PanelSpec.model_validate(opened.table)
-    except ValidationError as error:
-        raise TranscriptError(f"the record names a panel that cannot be read: {error.errors()[0]['msg']}") from error
+    panel = recorded_panel(opened)
     seats = panel if isinstance(panel, PanelSpec) else PanelSpec()
     ours = PanelSpec(models=own.options)
     other = {m: seats.options(m) for m in seats.seated if _named(seats.options(m)) != _named(ours.options(m))}

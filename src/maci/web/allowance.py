@@ -10,12 +10,13 @@ from __future__ import annotations
 import ipaddress
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+from maci.controller.events import Event
 from maci.errors import EnvironmentError_, MaciError
 from maci.llm.budget import Ledger
 from maci.llm.usage import Bound, Usage
@@ -62,6 +63,8 @@ class Claim:
     bound: Bound
     ledger: Ledger
     """The debate's own: no other thread has it."""
+    before: Bound
+    """What its record held already, of one that is resumed: counted when it was spent."""
 
 
 def visitor_of(address: str) -> str:
@@ -69,12 +72,26 @@ def visitor_of(address: str) -> str:
 
     >>> visitor_of("192.0.2.7"), visitor_of("2001:db8:1:2:3:4:5:6"), visitor_of("")
     ('192.0.2.7', '2001:db8:1:2::/64', 'unknown')
+
+    A socket for both versions shows IPv4 visitors by an address of version 6:
+
+    >>> visitor_of("::ffff:192.0.2.7")
+    '192.0.2.7'
     """
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:
         return "unknown"
-    return str(ip) if ip.version == 4 else str(ipaddress.ip_network((ip, 64), strict=False))
+    if ip.version == 4:
+        return str(ip)
+    return str(ip.ipv4_mapped or ipaddress.ip_network((ip, 64), strict=False))
+
+
+def on_record(events: Sequence[Event]) -> Bound:
+    """What a debate may have spent by its record; calls that were under way count in full."""
+    state = replay(events).state
+    spent = sum(state.in_flight.values(), state.usage)
+    return Bound(spent.tokens, spent.usd)
 
 
 class Allowance:
@@ -89,10 +106,11 @@ class Allowance:
         self._begin(today())
         self._load()
 
-    def claim(self, id: str, visitor: str, wanted: Bound, *, places: int = 1) -> Claim:
+    def claim(self, id: str, visitor: str, wanted: Bound, *, places: int = 1, before: Bound = Bound()) -> Claim:
         """Set aside what a debate may spend at most; raises :class:`Spent` where nothing is left.
 
         ``wanted`` is its own ceiling. Without one in dollars it gets its share of what is left, of ``places`` debates that could run.
+        ``before`` is what is on record of one that is resumed.
         """
         with self._lock:
             if self._today() != self._day:
@@ -110,8 +128,13 @@ class Allowance:
             bound = Bound(tokens, usd)
             own.reserve(bound)
             ledger = Ledger(tokens if self._ceilings.in_tokens else None, usd if self._ceilings.in_usd else None)
-            claim = self._open[id] = Claim(id, self._day, visitor, bound, ledger)
-            self._save()
+            claim = self._open[id] = Claim(id, self._day, visitor, bound, ledger, before)
+            try:
+                self._save()
+            except EnvironmentError_:  # nobody will settle it
+                del self._open[id]
+                own.settle(bound, Usage())
+                raise
             return claim
 
     def settle(self, claim: Claim) -> None:
@@ -142,14 +165,19 @@ class Allowance:
                 name: {"tokens": own.spent.tokens, "usd": own.spent.usd} for name, own in self._visitors.items()
             },
             "open": {
-                c.id: {"visitor": c.visitor, **c.bound._asdict()} for c in self._open.values() if c.day == self._day
+                c.id: {"visitor": c.visitor, **c.bound._asdict(), "before": c.before._asdict()}
+                for c in self._open.values()
+                if c.day == self._day
             },
         }
-        self._runs.mkdir(parents=True, exist_ok=True)
         part = self._runs / f"{FILE}.part"
-        part.touch(mode=0o600)
-        part.write_text(json.dumps(data), encoding="utf-8")
-        part.replace(self._runs / FILE)
+        try:
+            self._runs.mkdir(parents=True, exist_ok=True)
+            part.touch(mode=0o600)
+            part.write_text(json.dumps(data), encoding="utf-8")
+            part.replace(self._runs / FILE)
+        except OSError as error:
+            raise EnvironmentError_(f"what was spent today cannot be written to {FILE}: {error.strerror}") from error
 
     def _load(self) -> None:
         if not self._ceilings:
@@ -174,10 +202,10 @@ class Allowance:
         self._visitor(visitor).settle(Bound(), Usage(prompt=int(spent["tokens"]), usd=float(spent["usd"])))
 
     def _so_far(self, id: str, claim: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What a debate that was killed may have spent: what is on record, and all of its claim where that cannot be read."""
+        """What a debate that was killed may have spent since its claim, by its record; all of its claim where that cannot be read."""
         try:
-            state = replay(read(self._runs / id / "transcript.jsonl").events).state
+            now = on_record(read(self._runs / id / "transcript.jsonl").events)
         except (MaciError, OSError, ValueError):
             return claim
-        spent = sum(state.in_flight.values(), state.usage)
-        return {"tokens": spent.tokens, "usd": spent.usd}
+        before = Bound(**claim.get("before", {}))
+        return {"tokens": max(0, now.tokens - before.tokens), "usd": max(0.0, now.usd - before.usd)}

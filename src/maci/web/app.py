@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 
 from maci.controller.events import Event
-from maci.errors import EnvironmentError_, InputError, MaciError
+from maci.errors import CheckFailed, EnvironmentError_, InputError, MaciError
 from maci.render.markup import Markup
 from maci.story import Story
 from maci.web import exports, routes, steer, v1
@@ -94,7 +94,7 @@ def _status(error: Exception) -> tuple[int, str]:
             return 503, "Not now"
         case HTTPException():
             return error.status_code, "Not here" if error.status_code == 404 else "That cannot be done"
-        case MaciError():
-            return 500, "This record cannot be shown"
+        case CheckFailed():
+            return 422, "This record cannot be shown"
         case _:
             return 500, "Something went wrong here"

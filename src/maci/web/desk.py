@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,10 +25,12 @@ from maci.llm.models import price_for
 from maci.llm.usage import Bound
 from maci.paths import run_dir, slug
 from maci.record.transcript import Transcript, read
+from maci.seating.file import find
 from maci.seating.seating import Choice, reseat, seat_case
 from maci.seating.spec import PanelSpec
+from maci.seating.trust import resumed
 from maci.story import Story
-from maci.web.allowance import Allowance, Claim, visitor_of
+from maci.web.allowance import Allowance, Claim, on_record, visitor_of
 from maci.web.history import History, Summary
 from maci.web.live import Asking, Broadcast, Live, Prepared
 from maci.web.server import Settings
@@ -170,8 +172,8 @@ class Desk:
                 if not recording.opened.panel:
                     raise InputError("this debate was made in Python: go on with it from there, debate(…, recorded=…)")
                 opened = recording.opened
-                panel = opened.panel if opened.table is None else PanelSpec.model_validate(opened.table)
-                with self._claimed(id, panel, opened.config, visitor) as claim:
+                panel = resumed(opened, Choice(), find())
+                with self._claimed(id, panel, opened.config, visitor, recording.events) as claim:
                     return Prepared(reseat(opened, Choice()), transcript, recording.events, claim)
             except BaseException:
                 transcript.close()
@@ -180,10 +182,12 @@ class Desk:
         return await self._begin(id, prepare)
 
     @contextmanager
-    def _claimed(self, id: str, panel: PanelSpec | str, config: Config, visitor: str) -> Iterator[Claim | None]:
+    def _claimed(
+        self, id: str, panel: PanelSpec | str, config: Config, visitor: str, recorded: Sequence[Event] = ()
+    ) -> Iterator[Claim | None]:
         """What a debate may spend of the day, given back if it cannot start; nothing where there is no ceiling, or no model."""
         ceilings, budget = self.settings.ceilings, config.budget
-        if not ceilings or isinstance(panel, str):
+        if not ceilings or isinstance(panel, str) or not panel.seated:
             yield None
             return
         unknown = [name for name in panel.seated if price_for(name, panel.options(name)) is None]
@@ -192,7 +196,8 @@ class Desk:
                 f"the price of {', '.join(unknown)} is not known, and this server has a ceiling in dollars: choose another model"
             )
         places = self.settings.limits.debates - len(self._running) + 1
-        claim = self._allowance.claim(id, visitor_of(visitor), Bound(budget.tokens, budget.usd or 0.0), places=places)
+        wanted, before = Bound(budget.tokens, budget.usd or 0.0), on_record(recorded) if recorded else Bound()
+        claim = self._allowance.claim(id, visitor_of(visitor), wanted, places=places, before=before)
         try:
             yield claim
         except BaseException:

@@ -20,6 +20,7 @@ from maci.story import Story
 from maci.story.report.html import to_html
 from maci.story.report.markdown import to_markdown
 from maci.story.report.sources import Provenance
+from maci.story.result import result_of
 from maci.web.desk import NotHere, Run
 from maci.web.history import FILE
 from maci.web.routes import desk_of
@@ -71,8 +72,7 @@ def _report(path: Path, write: Callable[[Story, Provenance], str]) -> str:
 def _result(run: Run) -> Result:
     if run.finished is None:
         raise InputError("this debate has no result yet")
-    path, priced = Path(run.id) / FILE, not unpriced(run.story.opened)
-    return Result.of(run.finished, path, planned=run.story.plan, priced=priced)
+    return result_of(run.story, Path(run.id) / FILE, priced=not unpriced(run.story.opened))
 
 
 def _named(id: str, kind: str) -> dict[str, str]:

@@ -21,11 +21,10 @@ import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import nullcontext
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, cookie_parser
 
 from maci.web.connections import Full, Room
 from maci.web.server import Settings, is_loopback_host
@@ -146,11 +145,7 @@ class Guard:
 
     def _visit(self, headers: dict[str, str]) -> tuple[Visit | None, bool]:
         """The visitor, if the cookie is one of ours."""
-        try:
-            morsel = SimpleCookie(headers.get("cookie", "")).get(self._settings.cookie)
-        except CookieError:
-            morsel = None
-        session = morsel.value if morsel is not None else ""
+        session = cookie_parser(headers.get("cookie", "")).get(self._settings.cookie, "")
         if len(session) < 32:
             return None, False
         if self._settings.token is not None:

@@ -257,10 +257,12 @@ class Live:
                     async for last in stream:
                         self._tell(self._hear, last)
         finally:
-            if claim is not None:
-                self._settle(claim)
-            if seated.house is not None:
-                await seated.house.aclose()
+            try:
+                if claim is not None:
+                    self._settle(claim)
+            finally:
+                if seated.house is not None:
+                    await seated.house.aclose()
         if not isinstance(last, Finished):
             raise MaciError("the debate broke off")
 

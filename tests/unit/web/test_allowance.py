@@ -12,12 +12,14 @@ import pytest
 
 from fake_house import FakeHouse
 from helpers import make_case
+from maci.cases.case import load_case
 from maci.errors import EnvironmentError_
 from maci.llm.usage import Bound, Usage
 from maci.record.transcript import read
 from maci.seating.seating import Choice
-from maci.web.allowance import FILE, Allowance, Ceilings, Spent
+from maci.web.allowance import FILE, Allowance, Ceilings, Spent, on_record, visitor_of
 from maci.web.desk import Desk
+from maci.web.server import Settings
 from web_helpers import Browser, Held, tables, visit
 
 CHOICE = Choice(
@@ -116,6 +118,91 @@ def test_what_a_killed_server_had_set_aside_counts_until_its_record_says_less(tm
     known = read(frozen).events[-1].tokens  # type: ignore[union-attr]
     after = Allowance(Ceilings(tokens=100_000), tmp_path)
     assert after.claim("last", "192.0.2.1", Bound(10**6)).bound.tokens == 100_000 - 600 - known
+
+
+@pytest.mark.usefixtures("models")
+@pytest.mark.parametrize("overnight", [False, True])
+def test_a_debate_that_is_killed_resumed_and_killed_counts_once_and_on_its_day(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overnight: bool
+) -> None:
+    ceilings = Ceilings(tokens=1_000_000)
+    monkeypatch.setattr(Allowance, "settle", lambda self, claim: None)  # killed before it could
+
+    async def first(browser: Browser) -> None:
+        await hold(browser.desk, "192.0.2.1")
+
+    async def again(browser: Browser) -> None:
+        run = await browser.desk.resume(path.parent.name, "192.0.2.1")
+        await asyncio.wait_for(run.over.wait(), 60)
+        assert run.finished is not None, run.error
+
+    visit(tmp_path, first, ceilings=ceilings)
+    [path] = tmp_path.glob("*/transcript.jsonl")
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[: len(lines) // 2]))
+    before = on_record(read(path).events).tokens
+    if overnight:
+        data = json.loads((tmp_path / FILE).read_text())
+        (tmp_path / FILE).write_text(json.dumps({**data, "day": "2026-01-01"}))
+    visit(tmp_path, again, ceilings=ceilings)
+    [after] = spent(Desk(Settings(runs=tmp_path), None))  # type: ignore[arg-type]
+    assert 0 < before < after
+    left = Allowance(ceilings, tmp_path).claim("next", "192.0.2.2", Bound(10**9)).bound.tokens
+    assert 1_000_000 - left == (after - before if overnight else after)
+
+
+@pytest.mark.usefixtures("models")
+@pytest.mark.parametrize(
+    "choice",
+    [Choice(panel="readers", judges="reader"), Choice(agents="reader,reader/lexical", sets=("crit.enabled=false",))],
+)
+def test_readers_cost_nothing_however_they_are_named(tmp_path: Path, choice: Choice) -> None:
+    case = load_case("dengue")
+
+    async def walk(browser: Browser) -> None:
+        browser.desk._allowance.claim("other", "192.0.2.1", Bound(1))  # nothing is left
+        run = await browser.desk.start(case, choice, "192.0.2.1")
+        await asyncio.wait_for(run.over.wait(), 60)
+        assert run.finished is not None, run.error
+
+    visit(tmp_path, walk, ceilings=Ceilings(tokens=1))
+
+
+def test_figures_that_cannot_be_written_set_nothing_aside(tmp_path: Path) -> None:
+    allowance = Allowance(Ceilings(tokens=100), tmp_path)
+    (tmp_path / f"{FILE}.part").mkdir()
+    with pytest.raises(EnvironmentError_, match="cannot be written"):
+        allowance.claim("a", "192.0.2.1", Bound(100))
+    (tmp_path / f"{FILE}.part").rmdir()
+    assert allowance.claim("b", "192.0.2.1", Bound(100)).bound == Bound(100)
+    assert json.loads((tmp_path / FILE).read_text())["open"].keys() == {"b"}
+
+
+def test_models_are_let_go_of_when_the_figures_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: Allowance, claim: object) -> None:
+        raise EnvironmentError_("the disk is full")
+
+    house = FakeHouse()
+    monkeypatch.setattr("maci.seating.seating.checked_house", lambda *args, **more: house)
+    monkeypatch.setattr(Allowance, "settle", full)
+
+    async def walk(browser: Browser) -> None:
+        run = await browser.desk.start(make_case(), CHOICE)
+        await asyncio.wait_for(run.over.wait(), 60)
+        assert "the disk is full" in run.error
+
+    visit(tmp_path, walk, ceilings=Ceilings(tokens=100_000))
+    assert house.closed
+
+
+def test_visitors_of_ipv4_are_told_apart_on_a_socket_of_ipv6(tmp_path: Path) -> None:
+    allowance = Allowance(Ceilings(visitor_tokens=100), tmp_path)
+    allowance.claim("a", visitor_of("::ffff:192.0.2.1"), Bound(100))
+    assert allowance.claim("b", visitor_of("::ffff:192.0.2.2"), Bound(100)).bound == Bound(100)
+    with pytest.raises(Spent, match="You have"):
+        allowance.claim("c", visitor_of("192.0.2.1"), Bound(100))
 
 
 def test_a_new_day_begins_with_nothing_spent_and_yesterdays_debates_do_not_count(tmp_path: Path) -> None:

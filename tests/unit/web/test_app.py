@@ -15,6 +15,8 @@ from maci.errors import EnvironmentError_
 from maci.evidence.knowledge import conditions
 from maci.record.replay import replay
 from maci.record.transcript import Transcript, read
+from maci.story import Story
+from maci.story.result import result_of
 from maci.web.pages.layout import STATIC, static
 from maci.web.server import Limits
 from web_helpers import Browser, Held, entries, tables, visit
@@ -204,6 +206,13 @@ def test_exports_are_what_the_command_line_gives(tmp_path: Path, monkeypatch: py
         assert {"answer", "distribution", "stop_reason", "rounds", "tokens", "transcript", "warnings"} <= result.keys()
         record = (await browser.get(f"/debates/{id}/transcript.jsonl")).content
         assert record == (tmp_path / id / "transcript.jsonl").read_bytes()
+        asked = await browser.start(settings="max_rounds=2\ntriage.enabled=true")
+        await browser.end(asked)
+        result = (await browser.get(f"/debates/{asked}/result.json")).json()
+        assert result == result_of(Story.of(transcript(tmp_path, asked)), Path(asked, "transcript.jsonl")).model_dump(
+            mode="json"
+        )
+        assert result["stage"] and result["explain"]
 
     with tables(monkeypatch):
         visit(tmp_path, walk)
@@ -218,7 +227,7 @@ def test_a_record_that_was_edited_is_an_error_page_and_the_rest_still_works(
         path = tmp_path / id / "transcript.jsonl"
         path.write_bytes(path.read_bytes().replace(b"Because", b"Since__"))
         page = await browser.get(f"/debates/{id}")
-        assert page.status_code == 500 and "chain is broken" in page.text
+        assert page.status_code == 422 and "chain is broken" in page.text
         assert (await browser.get("/")).status_code == 200
 
     with tables(monkeypatch):

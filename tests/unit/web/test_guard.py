@@ -111,6 +111,17 @@ def test_signing_in_by_form_goes_where_one_was_going_and_nowhere_else(tmp_path: 
     visit(tmp_path, walk, token=TOKEN, host="0.0.0.0")
 
 
+def test_cookies_of_other_programs_on_this_machine_are_no_hindrance(tmp_path: Path) -> None:
+    async def walk(browser: Browser) -> None:
+        answer = await browser.client.get(f"/?token={TOKEN}", follow_redirects=False)
+        own = answer.headers["set-cookie"].partition(";")[0]
+        browser.client.cookies.clear()
+        cookie = {"cookie": f'theme={{"dark":true}}; a b; =; {own}'}
+        assert (await browser.get("/new", headers=cookie, follow_redirects=False)).status_code == 200
+
+    visit(tmp_path, walk, token=TOKEN, host="0.0.0.0")
+
+
 def test_a_server_for_others_needs_a_token_of_some_length(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a token is needed"):
         Settings(runs=tmp_path, host="0.0.0.0")

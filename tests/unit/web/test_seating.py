@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from fake_house import FakeHouse
 from helpers import make_case, settings
 from maci.controller.events import FORMAT
 from maci.controller.inputs import Opened, Seat
 from maci.evidence.fake import HashEncoder
 from maci.record.transcript import Transcript
+from maci.web.allowance import Ceilings
 from maci.web.forms import choice_of
 from web_helpers import Browser, entries, visit
 
@@ -132,6 +134,47 @@ def test_a_debate_that_cannot_be_resumed_says_why(
         assert answer.status_code == status and says in answer.text
 
     visit(elsewhere, walk)
+
+
+def test_a_record_with_a_panel_that_cannot_be_read_says_so(elsewhere: Path) -> None:
+    broken(elsewhere, table={"agents": [{"model": "mistral/a"}], "of_a_later_version": 1})
+
+    async def walk(browser: Browser) -> None:
+        for answer in (
+            await browser.post("/debates/broken/resume", {}),
+            await browser.get("/debates/broken/report.html"),
+            await browser.get("/debates/broken/report.md"),
+        ):
+            assert answer.status_code == 422 and "names a panel that cannot be read" in answer.text
+
+    visit(elsewhere, walk)
+
+
+@pytest.mark.parametrize("priced", [True, False])
+def test_the_operators_price_of_today_decides_whether_a_debate_can_be_resumed(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch, priced: bool
+) -> None:
+    price = {"input": 1.0, "output": 1.0}
+    monkeypatch.setenv("MISTRAL_API_KEY", "sk-wrong")
+    broken(
+        elsewhere,
+        table={
+            "agents": [{"model": "mistral/a"}, {"model": "mistral/b"}],
+            "judges": [],
+            "models": {} if priced else {"mistral": {"price": price}},
+        },
+    )
+    if priced:
+        Path("maci-panels.yaml").write_text(f"{PANELS.rstrip()[:-1]}, mistral: {{price: {price}}}}}")
+    monkeypatch.setattr("maci.seating.seating.checked_house", lambda *args, **more: FakeHouse())
+
+    async def walk(browser: Browser) -> None:
+        answer = await browser.post("/debates/broken/resume", {})
+        assert answer.status_code == (200 if priced else 503), answer.text
+        assert ("price of mistral/a, mistral/b is not known" in answer.text) is not priced
+        await browser.end("broken")
+
+    visit(elsewhere, walk, ceilings=Ceilings(usd=5.0))
 
 
 def test_an_error_nobody_foresaw_is_a_page_too(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
