@@ -1,36 +1,38 @@
-r"""What a case says already: a question that it answers, with yes or with no, need not be asked.
+r"""Finds what is worth asking about a case: what it already says, which phrases separate the outcomes, what a source offers.
 
-A case speaks of a symptom if a sentence has all its terms; if a clause has them in other forms (stiff neck, neck stiffness); or if a
-clause has another way to say it (`evidence/builtin/wordings.yaml`). The light encoder is no help: it finds "retro-orbital pain" as near
-to "by pain" (0.51) as to anything a case says of eyes, and "upper abdominal pain", worth asking, said by "abdominal pain" (0.93).
+**What the case already says** (:class:`Mentioned`). A question that the case answers, with yes or with no, is not asked. A case
+mentions a symptom if one sentence has all its terms; if one clause has them in other forms (stiff neck, neck stiffness); or if
+one clause has another wording of it (`evidence/builtin/wordings.yaml`). The light encoder does not help here: "retro-orbital
+pain" is as close to "by pain" (0.51) as to anything a case says about eyes, and "upper abdominal pain", worth asking, counts as
+said by "abdominal pain" (0.93).
 
-What tells outcomes apart in a labelled corpus: phrases that stand in the texts of some outcomes and not of others.
+**Phrases that separate outcomes** (:class:`Features`): those that occur in a labelled corpus in the texts about some outcomes and
+not in the texts about others.
 
 .. math:: P(\text{present} \mid y) = \frac{k_y + m\,b}{n_y + m}
 
 =====  ============================================================================
-k_y    texts about y in which the phrase stands, of n_y
-b      the share of all texts in which it stands
+k_y    texts about y that contain the phrase, of n_y
+b      the share of all texts that contain it
 m      how many texts the shared rate is worth (chosen on development cases)
 =====  ============================================================================
 
 Where texts are lists (``itching, skin rash, …``) a phrase is an entry; in prose it is a run of one to three telling words.
 
-What a source says it has: sections known by name alone ("Vital Signs", "Chest X-ray"), each a thing that could be revealed.
-
-What stands in a section is not known before it is asked for. Its name is: texts about an outcome that speak of it are texts of cases in
-which it mattered. So the two answers are that the section speaks for the outcomes whose texts mention it, or that it does not:
+**Sections that a source offers** (:func:`offered`): known by name alone ("Vital Signs", "Chest X-ray"). The content of a section
+is not known before it is asked for, but texts about an outcome that mention the section suggest that it matters for that outcome.
+So the two answers are that the section speaks for the outcomes whose texts mention it, or that it does not:
 
 .. math:: P(\text{speaks} \mid y) = \tfrac12 + \lambda\,(r_y - \bar r)
 
 =====  ============================================================================================
-r_y    how far the texts about y speak of the section: the mean share of them that hold each term of its name
+r_y    how far the texts about y mention the section: the mean share of them that hold each term of its name
 r̄      the same over all texts
 λ      at most ½, so that the row stays a probability; what a name tells is a guess, and marked as one
 =====  ============================================================================================
 
-A section that no text tells apart is still assumed to tell a little of the outcome that leads: nobody offers what says nothing. The
-result of a test is assumed to tell more of it than what was said or seen.
+Every section is assumed to say at least a little about the leading outcome, even one that no text separates. The result of a test is
+assumed to say more about it than what was said or seen.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fakes for tests, the package's own and yours: agents that say what they are told to say.
+"""Fake agents and judges for tests, MACI's and yours: they return what the test tells them to.
 
 >>> import asyncio
 >>> agent = ScriptedAgent("script", [Turn(belief={"yes": 0.8, "no": 0.2})])
@@ -6,8 +6,6 @@
 0.8
 >>> len(agent.history)
 1
-
-Fake judges, for tests.
 """
 
 from __future__ import annotations

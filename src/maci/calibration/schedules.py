@@ -1,10 +1,9 @@
-"""What a debate on record taught its schedule.
+"""Stores what debates taught the learned schedules, for every task, shared by debates and processes.
 
-The learned state of every task, shared by debates and processes.
-
-What is kept is every lesson, under the debate that taught it; states are sums over them in an order of their own. So it does not
-matter in which order debates are entered, a debate entered twice counts once, and two processes that enter at the same time lose
-nothing: SQLite, written ahead, one transaction for a debate.
+:func:`report` computes the lessons of one debate from its record. :class:`Schedules` is the SQLite file that keeps every lesson under
+the debate that taught it. A task's state is the sum over its lessons in a fixed order, so the order in which debates are entered does
+not matter, and a debate entered twice counts once. Two processes that enter debates at the same time lose nothing: the file has a
+write-ahead log, and each debate is one transaction.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-r"""The one logistic fit: P(y = 1) = σ(x · θ), penalised by ½λ |θ − centre|².
+r"""Fits stated probabilities to known answers: a temperature, and the logistic regression that other fits share.
 
-The one temperature fit: how far stated probabilities are softened so that they fit the truth.
-
-q ∝ ((1 − ε) p + ε/\|𝒴\|)^{1/T}: ε gives outcomes of probability 0 a share, T softens (> 1) or sharpens (< 1) the rest (Guo et al. 2017,
-*ICML*). Neither changes the order of outcomes, so accuracy and ranks stay as they were. What is known of an agent (its doubt δ) is
-spread afterwards: q′ = (1 − δ) q + δ/\|𝒴\|.
+**Softening** (:func:`fit_temperature`, :func:`fit_softening`): q ∝ ((1 − ε) p + ε/\|𝒴\|)^{1/T}. ε gives outcomes of probability 0
+a share, T softens (> 1) or sharpens (< 1) the rest (Guo et al. 2017, *ICML*). Neither changes the order of outcomes, so accuracy
+and ranks stay as they were. What is known of an agent (its doubt δ) is spread afterwards: q′ = (1 − δ) q + δ/\|𝒴\|.
 
 | who | T | ε | δ |
 |---|---|---|---|
@@ -12,6 +10,8 @@ spread afterwards: q′ = (1 − δ) q + δ/\|𝒴\|.
 | a method of a study, on its own dev answers | :func:`fit_softening` | fitted | 0 |
 | an agent's openings (:mod:`maci.calibration.weights`) | fitted, held to 1 | 0 | fitted |
 | the mixture that weights are chosen by (the same) | fitted | fitted | 0 |
+
+**Logistic regression** (:func:`fit_logistic`): P(y = 1) = σ(x · θ), penalised by ½λ |θ − centre|².
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""The end of a debate on the terminal: result, remarks, why `ask` stopped.
+"""Prints how a debate ended: the answer with its arguments, dissent, what to find out next, the probabilities and the cost.
 
-Complaints that are made only once.
-
-A triage decision in lines: why it stopped or went on, and with ``full`` every test with its threshold and every step.
-
-How a debate ended, as text: arguments for the answer, dissent, what to find out next, the probabilities, the cost.
+:func:`print_result` prints the result. :func:`explained` says why triage stopped or continued; with ``full``, it lists every test with
+its threshold and every step. :class:`Remarks` shortens a warning whose reason was already printed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Settings by their keys: what each is called, means and may be.
+"""Builds one config from a profile, a TOML file, the environment and flags, and describes every setting by its key.
 
-One config out of a profile, a TOML file, the environment and flags.
+:func:`load` combines the layers. :func:`parameters` lists each setting with its value, symbol, meaning and range.
 """
 
 from __future__ import annotations

@@ -1,4 +1,11 @@
-r"""How likely a source is to answer at all; a question that stays unanswered brings nothing.
+r"""What happens where a debate ends or pauses: the plan is made, a source is asked, its answers enter the debate.
+
+A stop is first a pause (:class:`~maci.controller.state.Closing`): MACI looks for what could be found out and makes the plan. With
+acquisitions left (`plan.acquire`) and something worth its cost, it asks the best items, turns the answers into findings and
+spans, and continues the debate where it stood: same record, dials, beliefs and budget, at most `stop.max_rounds` further rounds.
+θ stays frozen.
+
+A question that stays unanswered brings nothing, so gain G and value V count with the chance π that the source answers at all:
 
 .. math:: \pi_k = \frac{a + \text{answered}_k}{a + b + \text{asked}_k},\qquad G_\pi = \pi\,G,\qquad V_\pi = \pi\,V
 
@@ -8,14 +15,8 @@ a, b        the prior, Beta(a, b): (1, 1) where nothing is known, Laplace's rule
             says it has, and for a source that is sure to answer: certain, until it does not
 ==========  ==========================================================================================================
 
-That there is no answer is taken to say nothing of the outcome. It is then one more answer with the same probability 1 − π
+A missing answer is assumed to say nothing about the outcome. It is then one more answer with the same probability 1 − π
 under every outcome, and G and V with it are exactly π times what they are without.
-
-Where a debate ends or pauses: the plan, what is asked of a source, and what the answers were worth.
-
-A stop is first a pause (:class:`~maci.controller.state.Closing`): what could be found out is looked for, and the plan is made. With
-acquisitions left (`plan.acquire`) and something worth its cost, the best items are asked, their answers become findings and spans, and
-the debate goes on where it stood: same record, dials, beliefs and budget, at most `stop.max_rounds` further rounds. θ stays frozen.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The two dials, and where they start (SPEC 6, D5).
+"""The two dials, where they start (SPEC 6, D5), and what is kept of each closed round.
 
 ========  ========  ======
 Q₀        D₀        CL⁽¹⁾
@@ -8,7 +8,7 @@ low       high      0.9
 otherwise           0.8
 ========  ========  ======
 
-The closed rounds: what each measured, and what stop rules and schedules look back on.
+A :class:`ClosedRound` holds what the round measured; stop rules and schedules look back on it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""The end of a debate: which answer is given, with which warnings.
+"""Ends a debate: chooses the answer and writes the result with its rationale, minority report, warnings and reason to stop.
 
-What was wrong with the answers of a source: each complaint once, with what it was made about.
-
-Which answer is given: the debate's or round 0's, at all or not at this risk, alone or as a set.
-
-How a debate ends: the result, the rationale, the minority report, and the stop in words.
+The answer is the debate's or, where `harm.rollback` prefers it, round 0's. It is given alone or as a prediction set, or withheld at the
+risk level asked for. Complaints about a source's answers become warnings, each made once, with the items it is about.
 """
 
 from __future__ import annotations

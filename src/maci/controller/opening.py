@@ -1,8 +1,7 @@
-"""Closing round 0: from the openings to the first dials and the regime.
+"""Closes round 0: sets the first dials and the regime from the openings, and decides for ``maci ask`` whether to continue.
 
-``maci ask`` in the fold: after the first opening, and after all of them, stop there or go on.
-
-The openings are those of a debate, so whoever goes on pays for none of them twice. :mod:`maci.controller.triage` has the rule.
+``maci ask`` decides after the first opening and again after all of them; :mod:`maci.controller.triage` has the rule. The openings are
+those of the debate, so continuing pays for none of them twice.
 """
 
 from __future__ import annotations

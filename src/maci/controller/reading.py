@@ -1,14 +1,13 @@
-r"""What agents said, read against the outcome space: beliefs as vectors over one set of labels, disagreement, citations.
+r"""Reads what agents said: beliefs as vectors over one set of labels, disagreement, citations, and calibrated probabilities.
 
-Probabilities as they are reported: calibrated for what they come from.
-
-A temperature is learnt on whole debates. An answer that no round stands behind (one agent's, a vote, the openings that `harm.rollback`
-went back to) is as sure as triage has learnt such answers to be: it is tempered so that its leader's p is the chance c of being right,
+Reported probabilities are calibrated for where they come from (:func:`calibrated`). A temperature is learnt on whole debates. An
+answer without rounds behind it (one agent's, a vote, the openings that `harm.rollback` restored) is tempered by what triage has
+learnt about such answers, so that its leader's p is the chance c of being right:
 
 .. math::
    \mathrm{logit}\, c = a + b\, \mathrm{logit} \max_y p(y)
 
-and where triage has learnt nothing it stays as it is.
+Where triage has learnt nothing, the answer stays as it is.
 """
 
 from __future__ import annotations

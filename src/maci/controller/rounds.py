@@ -1,6 +1,4 @@
-"""On to the next round: its dials, and an empty table.
-
-Closing a round: from turns and scores to the gate, the mixture, the signals and the next dials.
+"""Closes a round and starts the next: from turns and scores to the gate, the mixture, the signals and the next dials.
 
 The order is Algorithm 1's: admission → dispersion gate → reliability → mixture → signals → flags → stop or dials.
 """

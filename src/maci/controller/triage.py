@@ -1,14 +1,15 @@
-r"""Is debate worth it for this case (SPEC 6)? Asked after the opening, before anything is spent on rounds.
+r"""Decides whether a case is worth more than one agent's answer: a vote, or a debate (SPEC 6).
 
-One agent, a vote, or a debate: is the next step worth its tokens (SPEC 6)?
+:func:`regime` advises, after the opening and before any round is paid for, whether a debate is worth it for this case. Triage
+(:class:`Triaged`) decides whether the next step is worth its tokens.
 
 For an answer that is right with probability c, going one step further
 
     gains  G = ρ (1 − c) − χ c        ρ: wrong answers the step puts right; χ: right answers it turns wrong
     costs  C tokens                   expected, from what was spent so far
 
-and is taken while 100 G W > C, W being the tokens that one percentage point of accuracy is worth (``triage.worth``). c is the
-leading probability p as a development split says to take it, logit c = a + b · logit p. ρ, χ, a and b come from ``maci calibrate``
+and is taken while 100 G W > C, W being the tokens that one percentage point of accuracy is worth (``triage.worth``). c comes from
+the leading probability p as fitted on a development split, logit c = a + b · logit p. ρ, χ, a and b come from ``maci calibrate``
 (section ``triage``) or, without it, from :data:`BY_REGIME`.
 
 =======  ==================================================================

@@ -1,18 +1,18 @@
-r"""Support, and the minority report.
+r"""Watches every round for harm, and finds the minority report: the best-supported outcome other than the answer.
 
-The support of an outcome is its admitted evidence, each span once, at the best score of an argument that cites it for the outcome:
+**Harm.** The monitor records what each round shows of conformity, stubbornness, repetition and hollow agreement, and what to warn
+about. New evidence for an outcome, as an agent meets it in round t, is a span that an argument admitted in round t−1 cites for it
+(in sequential order also an argument of an earlier speaker in round t), or that the agent itself cites for it in an argument
+admitted now. What the agent has cited before, and what was admitted for that outcome before round t−1, is not new to it.
+
+**Support.** The support of an outcome is its admitted evidence, each span once, at the best score of an argument that cites it
+for the outcome:
 
 .. math::
    S(y) = \sum_{e \in \mathcal{E}_y} \max_{i \in \psi_y,\; e \in i} \mathrm{CRIT}_i
 
-A span counts 1 where nothing was judged. Arguments without verified citations support nothing, and a text that is about one outcome
-supports no other: who argues that one outcome fits and another does not cites both.
-
-The harm monitor: what each round shows of conformity, stubbornness, repetition and hollow agreement, and what to warn of.
-
-New evidence for an outcome, as an agent meets it in round t, is a span that an argument admitted in round t−1 cites for it (in
-sequential order also one of those who spoke before in round t), or that the agent itself cites for it in an argument admitted now.
-What the agent has cited before, and what had been admitted for that outcome earlier still, is not new to it.
+A span counts 1 where nothing was judged. Arguments without verified citations support nothing. A text about one outcome supports no
+other, because an agent who argues that one outcome fits and another does not cites both.
 """
 
 from __future__ import annotations

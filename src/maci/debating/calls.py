@@ -1,6 +1,6 @@
-"""The seconds of a debate's budget.
+"""Runs the calls of a debate within its budget of tokens, dollars and seconds.
 
-The calls of a debate that are under way, within the budget.
+:class:`Calls` has the calls under way; :class:`Clock` counts the seconds, without pauses and the time a person takes to answer.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""What a debate may cost: it is rehearsed with stand-ins and counted.
+"""Estimates what a debate would cost by rehearsing it with stand-ins for its models. Nothing is sent.
 
-Stand-ins for models: they send nothing and write filler in the form they are asked for, so that a debate can be rehearsed.
-
-What a debate would cost, found by rehearsing it with stand-ins. Nothing is sent.
+The stand-ins (:class:`StandIns`) write filler in the form they are asked for, and :func:`estimate` counts the tokens.
 """
 
 from __future__ import annotations

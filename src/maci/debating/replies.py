@@ -1,8 +1,7 @@
-"""One call each, and what a debate looks up without a call.
+"""Makes each call of a debate, and looks up what needs no call.
 
-One call each, of an agent, a judge or a source: whatever comes of it is an input that can be recorded, a failure too.
-
-What a debate looks up by itself, without a call: evidence, what was cited, what could be found out.
+One call asks an agent, a judge or a source. Its result, including a failure, is an input that can be recorded. Without a call, the
+debate retrieves evidence, resolves citations and surveys what could be found out.
 """
 
 from __future__ import annotations

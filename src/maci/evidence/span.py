@@ -1,9 +1,7 @@
-"""Spans: the pieces of evidence that arguments cite.
+"""Spans, the pieces of evidence that arguments cite, and citations with the check of their quotes.
 
 A span's id depends on its text alone, so the same sentence has the same id in every corpus, run and
-transcript, and a duplicate collapses by itself.
-
-Citations and whether their quotes stand in the text they name.
+transcript, and duplicates collapse.
 
 A quote may paraphrase a little: its score is the share of its words that appear in the span in the same order, and it is
 verified from ``quote_match`` on. A citation without a quote is verified by the span's existence.

@@ -1,12 +1,10 @@
-"""A SQLite file of rows under keys, written in groups.
+"""The response cache: a repeated or resumed debate repeats no paid call.
 
-One thread writes: whatever has gathered while the last transaction was being synced goes into the next, so that hundreds of rows at
-once cost one sync. Several processes may share the file.
+:class:`ResponseCache` finds a reply by its key, a hash over everything that decides what is sent: who serves the model, under
+which fixed parameters, the messages, the schema, the sampling, and which of several draws it is.
 
-Replies kept, and found again by what was asked: a repeated or resumed debate repeats no paid call.
-
-The key is a hash over everything that decides what is sent: who serves the model, under which fixed parameters, the messages, the
-schema, the sampling, and which of several draws it is.
+:class:`ReplyFile` is the SQLite file behind it, which several processes may share. One thread writes: rows that arrive while one
+transaction is being synced go into the next, so that hundreds of rows at once cost one sync.
 """
 
 from __future__ import annotations

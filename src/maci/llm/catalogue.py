@@ -1,17 +1,16 @@
-"""What is known of a model by its name: its family and its price.
+"""What a model's name says about it: its family and its price.
 
-The family of a model by its name: a judge must be of another family than the debaters (SPEC 5).
-
-A family is who trained the weights, because that is what two models share their mistakes through: the same data, the same teachers,
-the same preferences. So every size and year of a maker's models is one family; Gemma is Google's, trained on the same data and
-distilled from Gemini; a fine-tune belongs to the weights it started from, a distilled model to the teacher it is named after.
+**Family.** A judge must be of another family than the debaters (SPEC 5). A family is whoever trained the weights, because models
+share mistakes through the same data, the same teachers and the same preferences. So every size and year of a maker's models is
+one family; Gemma is Google's, trained on the same data and distilled from Gemini; a fine-tune belongs to the weights it started
+from, a distilled model to the teacher it is named after.
 
 >>> family("openrouter/meta-llama/llama-3.1-8b-instruct:free"), family("local//data/Qwen2.5-1.5B-Instruct-Q4_K_M.gguf")
 ('llama', 'qwen')
 >>> family("openai/house-special-7b-instruct")
 'house-special'
 
-What tokens cost: an offline table for known models, the user's figure for others, nothing for local ones.
+**Price.** Known models are in an offline table, others cost what the user states, local ones cost nothing.
 
 >>> price = Price(input=3.0, output=15.0, cached=0.3)
 >>> round(price.usd(Usage(prompt=2000, cached=1500, generated=100)), 6)

@@ -1,4 +1,4 @@
-r"""How far beliefs are apart.
+r"""How far apart beliefs are: the disagreement D, and the figures about pairs and rounds that are only logged.
 
 .. math::
    \mathrm{JSD} = H(\bar p) - \tfrac1M \sum_u H(p_u),\qquad D = \mathrm{JSD} / \log_2 M \in [0, 1]
@@ -18,7 +18,7 @@ Rows of ``p`` are agents. The paper's dengue case, round 2, as printed:
 >>> round(jsd(np.array([[.60, .25, .15, 0], [.50, .30, 0, .20]])), 3)
 0.18
 
-Figures that are logged and never steer: how beliefs relate, pair by pair and round by round (SPEC 4).
+:class:`Analysis` says how beliefs relate, pair by pair and round by round (SPEC 4); it never steers the debate.
 """
 
 from __future__ import annotations

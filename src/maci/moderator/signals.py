@@ -1,13 +1,11 @@
-r"""The signals: evidence quality Q, overlap O, information gain Î.
+r"""The signals (evidence quality Q, overlap O, information gain Î), and the reliability Γ and weight ω of each agent.
 
 .. math::
    Q = \cos(\bar e, \theta),\quad \bar e = \tfrac1{|\mathcal E|}\sum_{e\in\mathcal E} \phi(e)/\lVert\phi(e)\rVert,\qquad
    O = \frac{|\mathcal E_A \cap \mathcal E_B|}{|\mathcal E_A \cup \mathcal E_B|},\qquad
    \hat I = \frac{[H(p^{(t-1)}) - H(p^{(t)})]_+}{\log|\mathcal Y|}
 
-Disagreement D is in :mod:`maci.moderator.divergence`. What has nothing to be computed from is ``None``, never 0.
-
-Reliability and weights.
+Disagreement D is in :mod:`maci.moderator.divergence`. A signal with nothing to compute it from is ``None``, never 0.
 
 .. math::
    \Gamma_u^{(t)} = \lambda\,\Gamma_u^{(t-1)} + (1-\lambda)\,\overline{\mathrm{CRIT}}_{u,t},\qquad

@@ -1,6 +1,7 @@
-"""A plan as `maci plan --json` prints it, and its queries as `--export` writes them; the JSON Schema is in docs/schemas.
+"""The plan of a recorded debate: as it was made, or made again, and as `maci plan` prints it.
 
-A plan for a debate on record: as it was made, or made anew with another size, utilities, or for a debate that has none.
+:func:`replan` makes it again with another size or other utilities, or for a debate that has none. :class:`PlanPage` is what `--json`
+prints and :class:`QueryPage` a query as `--export` writes it; the JSON Schema is in docs/schemas.
 """
 
 from __future__ import annotations

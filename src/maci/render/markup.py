@@ -1,17 +1,17 @@
-"""How numbers are written for people: a minus sign, a no-break space before %, and signs where a change is meant.
+"""HTML that is safe to show, and numbers written for people.
 
-JSON and ``--plain`` keep the ASCII that programs read.
-
-Elements of a page, with everything escaped unless it was made here.
+**Elements** (:func:`el`). Everything is escaped unless it was made here, so text of models and documents cannot become markup. It
+cannot hide either: control and direction characters are shown as �.
 
 >>> el("p", "a < b ", el("b", "& c"), class_="note")
 '<p class="note">a &lt; b <b>&amp; c</b></p>'
 >>> el("input", type="text", required=True, value=None)
 '<input type="text" required>'
 
-Text of models and documents cannot become markup, and cannot hide: control and direction characters are shown as �.
+**Pages** (:func:`document`): head, style, policy and script around a body. A page needs no network, and no script to be readable.
 
-A whole page: head, style, policy and script around a body. It needs nothing else: no network, no script to be readable.
+**Numbers** (:func:`fixed`, :func:`signed`, :func:`percent`): a minus sign, a no-break space before %, and a sign where a change is
+meant. JSON and ``--plain`` keep the ASCII that programs read.
 """
 
 from __future__ import annotations

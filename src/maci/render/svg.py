@@ -1,6 +1,7 @@
-"""What every drawing needs: scales from values to places, round numbers on an axis, labels that do not overlap.
+"""Charts as inline SVG: small functions from points to marks.
 
-Charts as inline SVG: small functions from points to marks. Colours are those of the style sheet, by class; no scripts.
+The first part is what every chart needs: scales from values to places, round numbers on an axis, labels that do not overlap. Colours
+are those of the style sheet, by class; there are no scripts.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""A table: who sits there, and the first event of the debate they will hold.
+"""A table: who debates on what evidence, and the first event of the debate they will hold.
 
-The table of a debate.
-
-The first event of a debate: who, what, under which rules, from which code.
-
-An open question to readers: they can only answer with what their texts are about, whatever is asked.
+:func:`opening` makes that event: who, what, under which rules, from which code. :func:`unnamed` warns about an open question to
+readers, who can only answer with what their texts are about.
 """
 
 from __future__ import annotations

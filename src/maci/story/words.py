@@ -1,6 +1,6 @@
-"""A story in words: how sure, why it stopped, what it cost, what would change it.
+"""A debate's story in sentences: how sure it is, why it stopped, what it cost, what would change it.
 
-How far a result can be trusted, in sentences: what was watched, the minority report, the answer as it is given.
+Also how far the result can be trusted: what was watched, the minority report, and the answer as it is given.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Sources outside the case: a function, an HTTP endpoint, a person.
+"""Sources outside the case that answer what the plan asks: a Python function, an HTTP endpoint, a person.
 
-A Python function as a source: ``--source python:module:function``.
-
-An HTTP endpoint as a source: POST of the item as JSON, answer as JSON (``verdict`` and ``text``) or as plain text.
-
-A person as a source: asks the best next question and waits for the answer.
+=====================  ==========================================================================================================
+:class:`Called`        a function, given as ``--source python:module:function``
+:class:`HttpSource`    an endpoint: the item is sent as JSON by POST; the answer is JSON (``verdict`` and ``text``) or plain text
+:class:`Person`        shows a person the best next question and waits for the answer
+=====================  ==========================================================================================================
 """
 
 from __future__ import annotations

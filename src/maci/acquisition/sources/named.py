@@ -1,10 +1,4 @@
-"""Sources by name, and the two that hold their answers already: hidden findings and a corpus.
-
-A case's hidden findings: what a question or a test would have revealed. The question is matched to a finding by meaning.
-
-A corpus as a source: runs the plan's queries and hands back the best passages; the debate's evidence gate decides on them.
-
-The one place that turns ``--source`` into a source.
+"""Turns ``--source NAME`` into a source, and holds the two sources that have their answers already.
 
 ===============================  ==================================================================================
 ``hidden``                       the case's own ``hidden:`` findings; what is not among them is unknown
@@ -14,6 +8,9 @@ The one place that turns ``--source`` into a source.
 ``http://…``, ``https://…``      an endpoint
 ``python:module:function``       your own
 ===============================  ==================================================================================
+
+:class:`Hidden` has what a question or a test would have revealed, and matches the question to a finding by meaning.
+:class:`CorpusSource` returns the best passages for a query; the debate's evidence gate decides whether to admit them.
 """
 
 from __future__ import annotations

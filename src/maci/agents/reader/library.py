@@ -1,14 +1,15 @@
-r"""What readers read: findings of a case, and the texts that speak of each outcome.
+r"""What readers read: texts about each outcome, and the findings of a case.
 
-How a reader takes what was found out: present findings join the case it reads, and both present and absent ones weigh outcomes.
+A :class:`Library` holds labelled spans in a layout that makes it fast to compare all of them with a case (:class:`View`).
+
+Findings change a reading in two ways. Those that are present join the case text. Those that are present and those that are absent
+both weigh the outcomes (:func:`weigh`), because readers cannot read a "not": a finding known to be absent counts against the
+outcomes whose texts mention it.
 
 .. math:: \log w_y = \sum_{f\,\text{present}} a\,\log P(f \mid y) + \sum_{f\,\text{absent}} b\,\log (1 - P(f \mid y)),\qquad
    P(f \mid y) = \frac{k_y + m\,\bar k}{n_y + m}
 
-with k_y of the n_y texts about y that this reader can see mentioning f, and k̄ the share of all of them. Readers cannot read a "not"; a
-finding that is known to be absent speaks against outcomes whose texts mention it.
-
-A library: labelled spans laid out so that a reader can weigh them quickly against a case.
+Of the n_y texts about y that this reader can see, k_y mention f; k̄ is the share of all of them that do.
 """
 
 from __future__ import annotations

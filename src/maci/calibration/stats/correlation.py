@@ -1,21 +1,22 @@
-r"""Krippendorff's α for interval data, from sums over arguments: one formula for audits and for study reports.
+r"""Agreement and correlation: Krippendorff's α, and Pearson, Spearman and partial correlations of many resamples at once.
+
+**Krippendorff's α** for interval data, computed from sums over arguments; audits and study reports use this one formula.
 
 .. math:: \alpha = 1 - \frac{D_o}{D_e},\quad
           D_o = \frac1n \sum_u \frac{1}{m_u - 1}\sum_{i\ne j}(x_{ui}-x_{uj})^2,\quad
           D_e = \frac{1}{n(n-1)}\sum_{a \ne b}(x_a-x_b)^2
 
-over arguments u with m_u ≥ 2 scores, n = Σ m_u (Krippendorff 2004, *Content Analysis*, ch. 11). A score that was not given is nan.
+over arguments u with m_u ≥ 2 scores, n = Σ m_u (Krippendorff 2004, *Content Analysis*, ch. 11). A missing score is nan.
 
 >>> scores = np.array([[0.1, 0.5, 0.9], [0.2, 0.5, np.nan]])  # two judges, three arguments
 >>> round(float(alpha(parts(scores).sum(axis=0))), 4)
 0.9412
 
-Correlations of many resamples at once: one row each, undefined values left out pair by pair.
+**Correlations**, one row for each resample; undefined values are left out pair by pair. Spearman's ρ is r of ranks, where ties get
+their mean rank.
 
 .. math:: r = \frac{\sum (x-\bar x)(y-\bar y)}{\sqrt{\sum (x-\bar x)^2 \sum (y-\bar y)^2}},\qquad
           r_{xy\cdot z} = \frac{r_{xy} - r_{xz} r_{yz}}{\sqrt{(1-r_{xz}^2)(1-r_{yz}^2)}}
-
-Spearman's ρ is r of ranks, ties by their mean rank.
 
 >>> x, y = np.array([[1.0, 2.0, 3.0, 4.0]]), np.array([[1.0, 2.0, 4.0, 3.0]])
 >>> pearson(x, y).round(6).tolist(), spearman(x, 10**y).round(6).tolist()

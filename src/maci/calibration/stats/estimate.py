@@ -1,6 +1,6 @@
-"""The one estimate: a number with its interval, n and how both were found; Wilson's for a proportion.
+"""An estimate: a number with its interval, its n and the method behind both; Wilson's interval for a proportion.
 
-Rows that belong together: answers to one case under several seeds.
+:data:`Groups` says which rows belong together, such as the answers to one case under several seeds.
 """
 
 from __future__ import annotations

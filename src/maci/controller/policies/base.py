@@ -5,11 +5,10 @@ r"""Schedules: how the dials move from round to round (SPEC 4, 9).
    \tau^{(t+1)} = \min(\tau^{(t)} + \gamma\,\pi_I,\ \tau_{max})
 
 The gates move alike under every schedule, subject to D4; what differs is contentiousness. The learned schedules `ucb` and `linucb`
-are the plateau's with steps α and γ of their own, which :mod:`maci.controller.policies.bandit` moves after every round.
+are the plateau's with their own steps α and γ, which :mod:`maci.controller.policies.bandit` moves after every round.
 
-From closed rounds to the bandit and back: contexts, lessons, and the next action with all that decided it.
-
-Everything follows from what the debate started from and its own rounds, so that a replay computes the same.
+For the bandit, this file turns closed rounds into contexts and lessons and chooses the next action, with the figures behind the choice.
+All of it follows from the debate's starting state and its own rounds, so a replay computes the same.
 """
 
 from __future__ import annotations

@@ -1,15 +1,17 @@
-r"""The light encoder: the mean of static token vectors (WordLlama, 256 dimensions), as in
+r"""The light encoder, and the adaptation of any encoder φ to a corpus.
+
+:class:`WordLlamaEncoder` takes the mean of static token vectors (WordLlama, 256 dimensions):
 
     φ(text) = v / ‖v‖,   v = mean over tokens of table[token]
 
 Word order plays no part, so it is fast and never needs a GPU, a download or a second thread.
 
-φ fitted to a corpus: what all its texts have in common is taken out.
+:class:`AdaptedEncoder` removes from φ what all texts of a corpus have in common:
 
 .. math:: \varphi'(x) = \mathrm{unit}\big((I - VV^\top)(\varphi(x) - \mu)\big)
 
 with μ the corpus mean (shrunk for small corpora) and V its main directions (Mu & Viswanath 2018, *All-but-the-top*). Texts of one
-task share most of their embedding; without that share a cosine says how well two texts fit, not that both are complaints.
+task share most of their embedding; without that share, a cosine says how well two texts fit, not that both are complaints.
 """
 
 from __future__ import annotations

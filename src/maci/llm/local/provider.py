@@ -1,10 +1,8 @@
-"""How many cores there are to compute with.
+"""``local/…``: models on this machine, through llama.cpp's own HTTP server.
 
-``local/…``: models on this machine, through llama.cpp's own HTTP server.
-
-Nothing is loaded before the first request. Then the weights are fetched if they are not here, and a process is started for them that
-listens on loopback and takes a key nobody else has. Requests go the way of any OpenAI-compatible server, so that a call can be
-cancelled, several run at once, and the beginnings of prompts are kept.
+Nothing is loaded before the first request. Then the weights are fetched if they are missing, and a process is started for them that
+listens on loopback and requires a private key. Requests are sent as to any OpenAI-compatible server, so a call can be cancelled,
+several run at once, and the beginnings of prompts are cached. :func:`cores` counts the cores there are to compute with.
 """
 
 from __future__ import annotations

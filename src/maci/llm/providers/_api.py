@@ -1,14 +1,13 @@
-"""One HTTP session for all providers of an event loop.
+"""What the HTTP APIs of all providers share: one session for each event loop, one attempt, and reading the token counts.
 
-The session is made on first use and closed by :meth:`Http.aclose`. It sets no limit on connections (the client does), follows no
-redirects (a key would follow them), keeps no cookies, and goes through the proxy the environment names. Replies are read whole
-and not as a stream: nothing of a reply can be judged before its last byte, and a stream would cost a parse per token.
+:class:`Http` is the session, made on first use and closed by :meth:`Http.aclose`. It sets no limit on connections (the client
+does), follows no redirects (a key would follow them), keeps no cookies, and uses the proxy that the environment names. Replies
+are read whole and not as a stream: nothing of a reply can be judged before its last byte, and a stream would cost a parse per
+token.
 
-What the HTTP APIs share: one attempt, giving up what a server does not know, and reading what it counted.
-
-A server refuses a parameter it does not know with a 400 that names it, before any work. The provider then leaves that parameter
-out, remembers it, and asks again within the same attempt: nothing was charged. A schema is asked for in the best way the server
-takes, see ``_WAYS``; :attr:`Api.structured` says whether the server still holds the model to it.
+:class:`Api` makes the attempt. A server refuses a parameter it does not support with a 400 that names it, before any work. The provider
+then leaves that parameter out, remembers it, and asks again within the same attempt: nothing was charged. A schema is asked for in the
+best way the server accepts, see ``_WAYS``; :attr:`Api.structured` says whether the server still holds the model to it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""A debate as one HTML file that needs nothing else: it opens offline, prints, and reads without scripts.
+"""Reports as HTML: one debate as a single file, and an index of several debates.
 
-Several debates on one page: what each came to, with a link to its report.
+The file needs nothing else: it opens offline, prints, and reads without scripts. The index shows the result of each debate with a link
+to its report.
 """
 
 from __future__ import annotations

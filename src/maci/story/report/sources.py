@@ -1,12 +1,12 @@
-"""The back matter of a report: audit trail, evidence, plan, provenance.
+"""The back matter of a report: evidence, plan, audit appendix, provenance.
 
-The audit appendix: what the debate was made of, to be checked line by line against its transcript.
-
-The evidence: every cited span with what was quoted of it marked, and who rests on it.
-
-What to find out next: the plan as a table, with what each answer would do.
-
-What is known of a record besides its events: where it lies, whether it was recomputed, where it breaks off.
+===================  =============================================================================================
+:func:`evidence`     every cited span with its quotes marked, and who rests on it
+:func:`plan`         what to find out next: the plan as a table, with what each answer would do
+:func:`audit`        what the debate was made of, to be checked line by line against its transcript
+:func:`facts`        what the debate rests on, in a few lines
+:class:`Provenance`  what is known of a record besides its events: where it is, whether it was recomputed, where it breaks off
+===================  =============================================================================================
 """
 
 from __future__ import annotations
