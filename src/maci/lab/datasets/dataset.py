@@ -1,10 +1,8 @@
-"""Data sets: what is known of them before they are opened, how they are dealt, the task they become.
+"""Data sets: their description, how their texts are split, and the task they become.
 
-A data set as work for a study: evidence all may read, items to learn from, items to be measured on.
-
-Dealing labelled texts to evidence, development and test.
-
-What is known of a data set before it is opened: what it is for, whose it is, its files, its traps, its options.
+:class:`DataSet`  what is known of a data set before its files are opened: purpose, source, licence, files, known problems, options
+:func:`deal`      splits labelled texts into evidence, development and test
+:class:`Task`     a data set as work for a study: evidence that all agents may read, items to learn from, items to measure on
 """
 
 from __future__ import annotations

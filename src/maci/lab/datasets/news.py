@@ -1,6 +1,6 @@
-"""Taking outlets' names out of news texts: labels that come from the outlet would otherwise be read off its name.
+"""News data sets: how an article leans, whether a sentence is biased, and how raters differ about it.
 
-News sets: how an article leans, whether a sentence is biased, and how raters differ about it.
+Names of outlets are masked in the texts (:func:`mask_outlets`): many labels come from the outlet, and could be read off its name.
 """
 
 from __future__ import annotations

@@ -1,38 +1,15 @@
-"""The debates of the literature, and the mixture of agents.
+"""The debate methods from the literature that MACI is compared with, and the mixture of agents.
 
-Debate with fixed adversarial roles (Liang et al. 2024, *Encouraging Divergent Thinking in LLMs through Multi-Agent Debate*).
+=========================  =============================================================================
+:class:`Mad`               two opposed sides and a moderator (Liang et al. 2024)
+:class:`MixtureOfAgents`   layers of proposers, then one aggregator (Wang et al. 2024)
+:class:`DuDebate`          copies of one model (Du et al. 2024)
+:class:`Dmad`              agents that each reason in a different manner (Liu et al. 2025)
+:class:`MultiLlmDebate`    only selected answers are passed on (Estornell & Liu 2024)
+=========================  =============================================================================
 
-An affirmative and a negative side argue tit for tat at full contentiousness, in turns; after each round a moderator who has heard
-both may end the debate, and in the end answers. Differences: the source tells the negative side to disagree with whatever
-was said, where these agents are as contentious as they can be but hold the outcome their evidence leads to; its moderator says in
-words whether a solution was found, ours has found one when both sides lead with it or when it is at least 90 % sure itself.
-
-Mixture of agents: layers of proposers who see the layer before, then one aggregator (Wang et al. 2024, *Mixture-of-Agents*).
-
-As in the source, every proposer of a layer is given all answers of the layer before, and the aggregator the last ones; nothing is
-judged. Unlike in it, a layer's proposers also remember their own last belief, which is what these agents' turns are built on.
-
-What the debates of the literature have in common: openings, then rounds in which everyone hears (some of) the others.
-
-Debate of copies of one model (Du et al. 2024, *Improving Factuality and Reasoning through Multiagent Debate*).
-
-Every copy answers, then for some rounds reads all other answers and answers again. As in the source there is no judge and no gate,
-and the agents are copies of one model; readers keep the evidence they were dealt, which is what makes the copies differ. The
-source takes the majority of the last answers; here the last beliefs are pooled, which breaks its ties and gives it probabilities.
-
-Debate between different ways to reason (Liu et al. 2025, *Breaking Mental Set to Improve Reasoning …*, "Diverse MAD").
-
-Language models are each told to reason in a manner of their own; readers are three ways to weigh evidence as they are. Rounds and
-pooling as in :mod:`maci.lab.methods.debates`; the source picks the last answer by vote.
-
-Debate with three interventions (Estornell & Liu 2024, *Multi-LLM Debate: Framework, Principals, and Interventions*).
-
-quality pruning          of the last answers, those nearest to the question in meaning go on
-diversity pruning        of these, the ones least alike go on, so that an echo does not count twice
-misconception refutation agents are told to look for errors in what they hear: here, contentiousness 0.7
-
-Distances are between embeddings of what was argued. The source refutes by rewriting an answer with a model of its own; ours
-argues against it in the next turn. The source votes in the end; here the last beliefs are pooled.
+The last three share one course (:func:`share`): openings, then rounds in which every agent hears all or some of the others; in the
+end the last beliefs are pooled. Each class says where it differs from its source.
 """
 
 from __future__ import annotations
@@ -54,7 +31,15 @@ _ADVERSARIAL, _MODERATE = 1.0, 0.1
 
 @dataclass(frozen=True, slots=True)
 class Mad(Method):
-    """Two sides and a moderator: the first three agents; with two at the table the first also moderates."""
+    """Debate with fixed adversarial roles (Liang et al. 2024, *Encouraging Divergent Thinking in LLMs through Multi-Agent Debate*).
+
+    An affirmative and a negative side argue in turns at full contentiousness. After each round a moderator who has heard both may
+    end the debate, and in the end answers. These are the first three agents; with two at the table the first also moderates.
+
+    Differences: the source tells the negative side to disagree with whatever was said; these agents are as contentious as they can
+    be but hold the outcome their evidence leads to. The source's moderator says in words whether a solution was found; here one is
+    found when both sides lead with it or when the moderator is at least 90 % sure (``sure``).
+    """
 
     rounds: int = 5
     sure: float = 0.9
@@ -99,7 +84,11 @@ _COOPERATIVE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class MixtureOfAgents(Method):
-    """Layers of all agents, and an aggregator who answers."""
+    """Layers of proposers who see the layer before, then one aggregator who answers (Wang et al. 2024, *Mixture-of-Agents*).
+
+    As in the source, every proposer of a layer is given all answers of the layer before, and the aggregator the last ones; nothing
+    is judged. Unlike in the source, proposers also remember their own last belief, since an agent's turn is built on it.
+    """
 
     layers: int = 3
     """Of proposers; the first are the openings."""
@@ -159,7 +148,12 @@ async def share(
 
 @dataclass(frozen=True, slots=True)
 class DuDebate(Method):
-    """M copies, R rounds."""
+    """Debate of M copies of one model over R rounds (Du et al. 2024, *Improving Factuality and Reasoning through Multiagent Debate*).
+
+    Every copy answers, then for some rounds reads all other answers and answers again. As in the source there is no judge and no
+    gate, and the agents are copies of one model; readers keep the evidence they were dealt, which is what makes the copies differ.
+    The source takes the majority of the last answers; here the last beliefs are pooled, which breaks ties and gives probabilities.
+    """
 
     rounds: int = 2
     agent: str | int = 0
@@ -184,7 +178,11 @@ MANNERS = (
 
 @dataclass(frozen=True, slots=True)
 class Dmad(Method):
-    """Each agent in a manner of its own, R rounds."""
+    """Debate between different ways to reason (Liu et al. 2025, *Breaking Mental Set to Improve Reasoning …*, "Diverse MAD").
+
+    Language models are each told to reason in a different manner (:data:`MANNERS`); readers already weigh evidence in three
+    different ways. The source picks the last answer by vote; here the last beliefs are pooled.
+    """
 
     rounds: int = 2
     name: str = "dmad"
@@ -202,7 +200,15 @@ _REFUTING = 0.7
 
 @dataclass(frozen=True, slots=True)
 class MultiLlmDebate(Method):
-    """R rounds in which only chosen answers are heard."""
+    """Debate with three interventions (Estornell & Liu 2024, *Multi-LLM Debate: Framework, Principals, and Interventions*).
+
+    quality pruning          of the last answers, those nearest to the question in meaning go on
+    diversity pruning        of these, the ones least alike go on, so that an echo does not count twice
+    misconception refutation agents are told to look for errors in what they hear: here, contentiousness 0.7
+
+    Distances are between embeddings of what was argued. The source refutes by having a model rewrite an answer; here agents argue
+    against it in the next turn. The source votes in the end; here the last beliefs are pooled.
+    """
 
     rounds: int = 3
     quality: int = 3

@@ -1,10 +1,8 @@
-"""The controller itself, and its ablations: the same debate under other settings.
+"""MACI as methods of a study: the debate, its ablations, and `maci ask`.
 
-What the controller is without one of its parts (SPEC 12), as settings on top of a study's own.
-
-Triage (SPEC 6): one agent, then the vote of all, then the debate, each only while it is expected to be worth its tokens.
-
-The rule is :mod:`maci.controller.triage`; here it is a method beside the others. An answer's reason begins with the stage it came from.
+:class:`Maci` runs a debate under the study's settings with some of them changed. :data:`ABLATIONS` names the changes that each
+remove or replace one part of the controller (SPEC 12); :data:`UNSCHEDULED` is a debate without a controller. :class:`Ask` adds
+triage before the debate.
 """
 
 from __future__ import annotations
@@ -144,7 +142,11 @@ UNSCHEDULED: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Ask(Method):
-    """What `maci ask` does, under the bench's settings with some of them changed."""
+    """What `maci ask` does, under the bench's settings with some of them changed: triage, then the debate if it is worth it (SPEC 6).
+
+    One agent, then the vote of all, then the debate, each only while it is expected to be worth its tokens. The rule is
+    :mod:`maci.controller.triage`. An answer's reason begins with the stage it came from.
+    """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
     name: str = "ask"

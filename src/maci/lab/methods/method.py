@@ -1,6 +1,7 @@
-"""What a method is: it is given a case and a bench, and answers with a belief and what that cost.
+"""The interface of a method: it takes a case and a bench, and returns a belief and what that cost.
 
-Choosing agents, and what some methods want of them that not every agent can do.
+The functions at the end choose agents for methods that need one agent, several draws of it, copies of it, or agents with different
+manners. They raise :class:`Unfit` where the agents of a panel cannot do that.
 """
 
 from __future__ import annotations

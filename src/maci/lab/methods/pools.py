@@ -1,22 +1,6 @@
-"""Answers without debate: one agent, the pool, votes.
+"""Methods without debate: one agent, the linear pool, votes.
 
-One agent, one prediction: what everything else is measured against.
-
-The linear pool: the mean of all openings (Stone 1961, *The Opinion Pool*).
-
-The linear pool with weights: what each agent says first counts as its record on a development split says it should.
-
-Weights are the setting ``reliability.prior`` (:mod:`maci.calibration.weights`); without it this is the plain average. It is also what a
-debate's mixture is before the first turn, so a debate has to beat it to be worth its turns.
-
-Majority vote of N independent answers, the agents taken in turn (Condorcet 1785; Li et al. 2024, *More Agents Is All You Need*).
-
-The belief is the share of votes. Unlike in the source, ties are visible in it; the answer is the first of the leading outcomes.
-
-Self-consistency: N sampled chains of one agent, and the answer most of them reach (Wang et al. 2023).
-
-The belief is the share of the samples. The source samples chains of thought of one language model; so does this with language
-models, by seed and temperature. A reader reads a bootstrap resample of its evidence instead.
+Each class has its source and where it differs from it.
 """
 
 from __future__ import annotations
@@ -32,7 +16,7 @@ from maci.lab.methods.session import Session
 
 @dataclass(frozen=True, slots=True)
 class Single(Method):
-    """The opening of one agent, as it is."""
+    """The opening of one agent, as it is: the baseline that every other method is measured against."""
 
     agent: str | int = 0
     """Its name, or its place at the table."""
@@ -47,7 +31,7 @@ class Single(Method):
 
 @dataclass(frozen=True, slots=True)
 class Average(Method):
-    """Every agent once, nobody hears the others."""
+    """The linear pool: the mean of all openings (Stone 1961, *The Opinion Pool*). No agent hears the others."""
 
     name: str = "average"
 
@@ -62,7 +46,11 @@ class Average(Method):
 
 @dataclass(frozen=True, slots=True)
 class WeightedAverage(Method):
-    """Every agent once, nobody hears the others."""
+    """The linear pool with weights: each opening counts according to the agent's record on a development split.
+
+    Weights are the setting ``reliability.prior`` (:mod:`maci.calibration.weights`); without it this is the plain average. It is also
+    a debate's mixture before the first turn, so a debate has to beat it to be worth its turns.
+    """
 
     name: str = "weighted_average"
 
@@ -82,7 +70,11 @@ class WeightedAverage(Method):
 
 @dataclass(frozen=True, slots=True)
 class MajorityVote(Method):
-    """N votes."""
+    """Majority vote of N independent answers, the agents taken in turn.
+
+    (Condorcet 1785; Li et al. 2024, *More Agents Is All You Need*.) The belief is the share of votes. Unlike in the source, ties are
+    visible in it; the answer is the first of the leading outcomes.
+    """
 
     n: int = 20
     name: str = "majority_vote"
@@ -101,7 +93,11 @@ class MajorityVote(Method):
 
 @dataclass(frozen=True, slots=True)
 class SelfConsistency(Method):
-    """One agent, N times."""
+    """Self-consistency: N sampled chains of one agent, and the answer most of them reach (Wang et al. 2023).
+
+    The belief is the share of the samples. The source samples chains of thought of one language model; so does this with language
+    models, by seed and temperature. A reader reads a bootstrap resample of its evidence instead.
+    """
 
     n: int = 20
     agent: str | int = 0

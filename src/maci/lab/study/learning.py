@@ -1,13 +1,13 @@
-"""A method whose schedule learns, in a study: it is taught on dev items in an order of their own, and frozen after that.
+"""What a study learns on its dev items before it compares anything: schedules of methods, and how far to trust each agent.
 
-Every answer must follow from its key alone, whichever process gives it and whatever came before. So each process that meets such a
-method teaches it from nothing, on the same dev items in the same order: at most :data:`LESSONS` of them, drawn by their ids, however
-few the study asks for. Their answers are the dev rows (each given with what the items before had taught); every other item is answered
+*Schedules.* A method whose schedule learns (:class:`Course`) is taught on dev items in a fixed order, and frozen after that. Every
+answer must follow from its key alone, whichever process gives it and whatever came before. So each process that runs such a
+method teaches it from the start, on the same dev items in the same order: at most :data:`LESSONS` of them, drawn by their ids, however
+few the study asks for. Their answers are the dev rows (each given after the items before it); every other item is answered
 with the state after all of them. With models this costs the dev debates once for each process, less what the response cache holds.
 
-What a study's development items teach about its agents, before anything is compared: :mod:`maci.calibration.weights` on their openings.
-
-The openings are the calls every method begins with, so a response cache buys them once. They count towards the run's budget.
+*Agents.* :func:`learn` applies :mod:`maci.calibration.weights` to the agents' openings. Every method begins with these calls, so a
+response cache pays for them once. They count towards the run's budget. :func:`learn_stages` adds when a debate was needed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""From a method's answer to the row that is kept of it.
+"""A panel of recorded answers, and the row that a study keeps of any answer.
 
-A panel of models that have answered already: every agent says what its model is on record with.
-
-A letter on record is a belief of 1; an abstention is a turn that failed. Where a debate was recorded, its turns follow the opening;
-otherwise a model stays with what it said, since nobody knows what it would have said to others. There are no judges.
+In a recorded panel every agent gives the recorded answer of its model. A recorded letter is a belief of 1; an abstention is a turn that
+failed. Where a debate was recorded, its turns follow the opening; otherwise a model repeats its answer, since it is not known what it
+would have answered to others. There are no judges.
 """
 
 from __future__ import annotations

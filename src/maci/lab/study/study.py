@@ -1,6 +1,6 @@
-"""A study as its workers are told it: the spec, the panel it asks for, where data and replies are, what dev taught.
+"""A study as its workers receive it: the spec, its panel, where data and replies are, what dev taught.
 
-What the tables of a study read: the task's evidence, and a case's own documents where it has some.
+:func:`evidence_of` and :func:`unread` are about what its agents read: the task's evidence, and outcomes that it does not cover.
 """
 
 from __future__ import annotations

@@ -1,18 +1,17 @@
-r"""Prediction sets for the answers of a study: learnt on dev, tried on test.
+r"""How far the answers of a study can be trusted: prediction sets, and accuracy when only the surest answers are given.
 
-The dev answers of a data set, seed and method are halved by their ids. One half teaches T, ε and which nonconformity score makes the
-smaller sets; the other gives the thresholds (:mod:`maci.moderator.conformal`). So nothing that a threshold rests on has been learnt
-from the same cases, and the promise holds for test cases that are like dev cases.
+*Prediction sets* are learnt on dev and tried on test. The dev answers of a data set, seed and method are halved by their ids. One half
+teaches T, ε and which nonconformity score makes the smaller sets; the other gives the thresholds (:mod:`maci.moderator.conformal`). So
+nothing that a threshold rests on has been learnt from the same cases, and the promise holds for test cases that are like dev cases.
 
-Answering only where one is sure: accuracy at a coverage, and the area under the risk–coverage curve.
-
-Answers are ranked by confidence. At coverage c the ⌈c·n⌉ surest are given, and their share of errors is the selective risk;
+*Selective answers* are ranked by confidence. At coverage c the ⌈c·n⌉ surest are given, and their share of errors is the selective risk;
+the area under the risk–coverage curve is
 
 .. math::
    \mathrm{AURC} = \frac1n \sum_{k=1}^{n} \frac{\text{errors among the } k \text{ surest}}{k}
 
-(Geifman & El-Yaniv 2017, *NeurIPS*; Geifman et al. 2019, *ICLR*). A confidence that says nothing gives the plain share of errors,
-a perfect one nearly none of it. Of equally sure answers none comes first: they count by their mean, the expectation over their orders.
+(Geifman & El-Yaniv 2017, *NeurIPS*; Geifman et al. 2019, *ICLR*). An uninformative confidence gives the plain share of errors,
+a perfect one nearly none of it. Equally sure answers have no order: they count by their mean, the expectation over their orders.
 """
 
 from __future__ import annotations

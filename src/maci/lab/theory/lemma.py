@@ -1,4 +1,6 @@
-r"""Gated averaging: every agent moves some way to the mean, noise pushes it about, the dispersion gate takes bad rounds back.
+r"""Checks of Lemma 1 and the dispersion gate by gated averaging, on many trajectories at once and in whole debates.
+
+In each round every agent moves part of the way to the mean, noise is added, and the dispersion gate reverts rounds that raise D_KL:
 
 .. math::
    p_u \leftarrow (1-\beta)\,p_u + \beta\,\bar p + \xi_u,\qquad
@@ -7,7 +9,7 @@ r"""Gated averaging: every agent moves some way to the mean, noise pushes it abo
 ======================  ==========================================
 symbol                  name
 ======================  ==========================================
-:math:`D_{KL}`          :func:`dispersions`, of many tables at once; the product's own is ``dispersion``
+:math:`D_{KL}`          :func:`dispersions`, of many tables at once; debates use :func:`maci.moderator.divergence.dispersion`
 :math:`\beta`           ``beta``
 :math:`\xi`             :func:`noise`: mean 0, ‖ξ‖₁ ≤ σ, and the belief stays on the simplex
 :math:`\nu`             what the gate tolerates: 0
@@ -15,8 +17,6 @@ symbol                  name
 
 Without noise D_KL(t+1) ≤ (1−β) D_KL(t): KL is convex and p̄ stays. With this noise E D_KL(t+1) ≤ (1−β) D_KL(t) + σ, so the paper's
 constant c is 1 bit; docs/theory.md has the proof. Tables are arrays of (trajectory, agent, outcome).
-
-Lemma 1 and the dispersion gate, on many trajectories at once and in whole debates; the mathematics is in ``averaging``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""The result of ``maci verify`` as a report: every claim with what was measured of it.
+"""The checks behind ``maci verify``, in the order of the paper, and the report of their results.
 
-All claims, in the order of the paper, and how to check them.
-
-Every check has a random stream of its own, so that one can be run alone and say the same.
+Each check has its own random stream, so a check run alone gives the same result as in the whole suite.
 """
 
 from __future__ import annotations

@@ -1,21 +1,18 @@
-r"""N voters on one case: two models of how they vote, and what becomes of their votes.
+r"""Checks of majority voting by the size of the answer space: where it helps, where agreement collapses, and what lies between.
 
-Two models of N voters. In the first each is right with chance p, independently (Condorcet); over two outcomes a majority is right with
+Votes are drawn from two models of N voters on one case. In the first each is right with chance p, independently (Condorcet); over two
+outcomes a majority is right with
 
 .. math::
    P_N = \sum_{k > N/2} \binom{N}{k} p^k (1-p)^{N-k}
 
-In the second a voter sees a score for every outcome and votes for the highest; the true outcome's has a lead ``a``, and a part ρ of the
-noise is the same for all, as when they read the same evidence:
+In the second a voter sees a score for every outcome and votes for the highest. The score of the true outcome has a lead ``a``, and a
+part ρ of the noise is the same for all voters, as when they read the same evidence:
 
 .. math::
    s_{vy} = a\,[y = y^\star] + \sqrt\rho\, g_y + \sqrt{1-\rho}\, e_{vy}
 
 There a voter's chance falls as |𝒴| grows, as it does for diagnoses and unlike what the first model allows.
-
-Majority voting by the size of the answer space: where Condorcet helps, where agreement collapses, and what lies between.
-
-Votes are drawn from the two models of :mod:`maci.lab.theory.voting`.
 """
 
 from __future__ import annotations

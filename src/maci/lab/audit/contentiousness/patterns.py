@@ -1,4 +1,6 @@
-"""How a turn is worded, whatever it is about: the shallow features of the manipulation check (SPEC 8).
+"""Counts of how turns are worded: features of one turn, and the paper's observable patterns of a debate, round by round.
+
+The shallow features of a turn, for the manipulation check (SPEC 8). They do not depend on the topic:
 
 ============  =============================================================================
 length        words
@@ -8,9 +10,7 @@ citations     pieces of evidence cited, in 100 words
 n-grams       how often each run of 2 to 4 characters occurs, hashed into a few thousand places
 ============  =============================================================================
 
-They are counted, not understood: a list of words is no parser, and is the same for everybody who is compared by it.
-
-What can be seen in any debate, round by round: the paper's observable patterns, as numbers.
+The patterns of a round:
 
 | pattern of the paper | here |
 |---|---|
@@ -20,8 +20,9 @@ What can be seen in any debate, round by round: the paper's observable patterns,
 | uncertainty handling | hedging words in 100 words |
 | recommendations | share of arguments with a sentence that says what should be done, tested or found out next |
 
-They are counted by lists of words, which cannot tell irony, quotation or paraphrase. Compare rounds of one debate, or debates of one
-kind; a single figure says little. The paper itself reads its two cases by eye and gives no measure.
+Both are counted with fixed lists of words, the same for everyone compared, which cannot recognise irony, quotation or paraphrase.
+Compare rounds of one debate, or debates of one kind; a single figure says little. The paper itself reads its two cases by eye and
+gives no measure.
 """
 
 from __future__ import annotations

@@ -1,16 +1,13 @@
-"""What people, and the agents themselves, say of the style.
+"""Descriptions of the style by people and by the agents themselves, both without knowing the level (SPEC 8).
 
-The classifier's question put to people: how contentious is this turn? Out as a blind file, back as figures.
+People get the classifier's question: how contentious is this turn? :func:`blind` writes a file with the turns in a random order under
+neutral names, and an empty column ``guess`` for a level from 1 (most cooperative) up to the number of levels. The file leaves out the
+level, topic, seed and agent of a turn; :func:`guesses` looks them up in the debates when the file comes back.
 
-A file holds the turns in a drawn order under names that tell nothing, and an empty column ``guess`` for a level, from 1 (most
-cooperative) up to the number of levels. The level, topic, seed and agent of a turn are nowhere in it; they are looked up again
-from the debates when the file comes back.
-
-Agents describe their own manner; a model of another family sums up blind (SPEC 8).
-
-At each level every agent is shown what it wrote, without the level, and asked for its tone, emphasis and turns of phrase. A model of
-another family is given the descriptions in sets under letters in a drawn order, sums each up and says how confrontational it is.
-It is told neither levels nor models nor topics. If the dial is heard, its order is the dial's.
+Agents describe their own manner (:func:`summarise`). At each level every agent is shown what it wrote, without the level, and asked for
+its tone, emphasis and turns of phrase. A model of another family gets the descriptions in sets under letters in a random order, sums
+each up and says how confrontational it is. It is told neither levels nor models nor topics. If the dial can be heard in the turns, this
+model's order of the sets is the dial's.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Which debates an audit of the dial holds: every topic, seed and level, under the same rules and the same ceiling.
+"""The debates of an audit of the dial, planned and run: every topic, seed and level, under the same rules and the same ceiling.
 
-The level is held (`schedule = fixed`), every debate has the same number of rounds (nothing stops it early), and the dispersion gate is
-off: the audit asks what agents do, not what the controller lets pass. Language models hold a second set, the placebo: the
-same debates, with as many words that say nothing about manner where the stance would stand.
+The level is fixed (`schedule = fixed`), every debate has the same number of rounds (nothing stops it early), and the dispersion gate is
+off: the audit asks what agents do, not what the controller admits. Language models debate a second set, the placebo: the
+same debates, with as many words that say nothing about manner in place of the stance.
 
-The debates are held: each on disk as it goes, none held twice, whatever breaks off goes on where it was.
+:func:`play` writes each debate to disk as it runs, skips those that are complete and resumes those that were interrupted.
 """
 
 from __future__ import annotations

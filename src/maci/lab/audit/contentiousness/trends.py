@@ -1,19 +1,18 @@
-r"""Statistics of order, as functions of resampled rows so that they can be bootstrapped (:mod:`maci.calibration.stats`).
+r"""The effect of the dial on beliefs and evidence: D of round 1, O of the last round and Î, level by level (SPEC 8).
+
+The statistics of order are functions of resampled rows, so that they can be bootstrapped (:mod:`maci.calibration.stats`):
 
 .. math::
    \rho = \mathrm{corr}(\mathrm{rank}\,x, \mathrm{rank}\,y),\qquad \overline{AUC} = \tfrac1K \sum_k AUC_k,\qquad
    AUC_k = \frac{\sum_{(i,j) \in P_k} [s_{ik} > s_{jk}] + \tfrac12 [s_{ik} = s_{jk}]}{|P_k|}
 
-where P_k are the pairs of a row i of class k and a row j of another class in the same fold.
-
-Scores of different folds come from different classifiers, so only rows of one fold are compared. Where folds are of one size this
-is the mean of the folds' one-against-the-rest AUCs.
-
-What the dial does to beliefs and evidence: D of round 1, O of the last round and Î, level by level (SPEC 8).
+where P_k are the pairs of a row i of class k and a row j of another class in the same fold. Scores of different folds come from
+different classifiers, so only rows of one fold are compared. Where folds are of one size this is the mean of the folds'
+one-against-the-rest AUCs.
 
 Spearman's ρ over all debates is the paper's figure. Topics differ in D and O by more than the dial moves them, which draws it towards
-0; a resample with fewer of them has a larger ρ, so that no bootstrap interval belongs to it. What the dial does is therefore read
-within topics × seeds: the mean of their own ρ, with the interval of a mean over them. The step is the mean difference between the
+0; a resample with fewer topics has a larger ρ, so that it has no valid bootstrap interval. The effect of the dial is therefore measured
+within topics × seeds: the mean of their ρ, with the interval of a mean over them. The step is the mean difference between the
 highest and the lowest level of the same topic and seed.
 """
 

@@ -1,12 +1,14 @@
-"""Everything an audit of the dial measured, from the debates that were held.
+"""The verdict of an audit of the dial: does it move these agents? The measurements in plain words, with advice.
 
-Does the dial move these agents? The measurements in plain words, with advice.
+:func:`findings` measures the debates; :func:`judge` answers three questions:
 
-Three questions, one answer each: is the wording another (AUC beyond the placebo's), do beliefs part more at high contentiousness
-(ρ of CL with D of round 1 above 0), is less evidence shared (ρ of CL with O of the last round below 0); ρ is the mean within topics ×
-seeds, not the paper's over all debates. *Moves* needs an interval that excludes no effect and, since intervals from few debates are
-too narrow, p < 0.05 when levels are exchanged within topics × seeds. Readers are not asked the first: their sentences were written
-for them, one set for each level, so that telling them apart would prove nothing.
+1. Does the wording differ between levels? (AUC above the placebo's)
+2. Do beliefs differ more at high contentiousness? (ρ of CL with D of round 1 above 0)
+3. Is less evidence shared there? (ρ of CL with O of the last round below 0)
+
+ρ is the mean within topics × seeds, not the paper's over all debates. *Moves* needs an interval that excludes no effect and, since
+intervals from few debates are too narrow, p < 0.05 when levels are exchanged within topics × seeds. The first question is skipped for
+readers: their sentences were written for them, one set for each level, so that telling them apart would prove nothing.
 """
 
 from __future__ import annotations

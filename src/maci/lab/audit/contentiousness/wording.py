@@ -1,18 +1,18 @@
-r"""A linear classifier: multinomial logistic regression with an L2 penalty, in NumPy.
+r"""Can the level be told from the words alone? A linear classifier on shallow features, tested on topics it has not seen.
+
+Topics are dealt to at most five folds; a classifier learns from the turns of the other folds and guesses the level of each turn
+of its own fold. So no topic is in training and test at once: what it learns about a level comes from other topics. The interval is a
+bootstrap over whole topics × seeds of the held-out scores; the classifiers are not fitted again in it, and it says nothing about what
+others trained on other topics would do.
+
+The classifier is multinomial logistic regression with an L2 penalty, in NumPy:
 
 .. math::
    \min_{W,b}\ \tfrac{1}{2C}\lVert W\rVert^2 - \sum_i \log \mathrm{softmax}(W x_i + b)_{y_i}
 
 The same objective as scikit-learn's ``LogisticRegression(C=C)``, minimised by L-BFGS (Liu & Nocedal 1989, *Math. Program.* 45); the
-intercepts b are not penalised. Convex, so that the start does not matter and nothing is random. Where there are more features than
-rows, the minimum lies in the space the rows span (the representer theorem), and is looked for there.
-
-Can the level be told from the words alone? A linear classifier on shallow features, asked about topics it has not seen.
-
-Topics are dealt to at most five folds; a classifier learns from the turns of the other folds and guesses the level of each turn
-of its own. So no topic is in training and test at once: what it knows of a level it knows from other topics. The interval is a
-bootstrap over whole topics × seeds of the held-out scores; the classifiers are not fitted anew in it, and it says nothing about what
-others trained on other topics would do.
+intercepts b are not penalised. It is convex, so that the start does not matter and nothing is random. Where there are more features
+than rows, the minimum lies in the space the rows span (the representer theorem), and the search stays in it.
 """
 
 from __future__ import annotations

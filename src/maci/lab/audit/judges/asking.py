@@ -1,9 +1,8 @@
-"""Who is audited: the judges that `--judges` or `--panel` name, as they sit in debates.
+"""The judges of an audit, as `--judges` or `--panel` name them, and the calls to them within a ceiling.
 
-Asking judges, within a ceiling: what does not fit is not sent, and a reply that reached the cache is never bought again.
-
-A judge whose calls know nothing of each other (``stateless``: language models behind one prompt per argument) is asked many
-arguments at once. Any other is asked one after the other, batch by batch: only then does order mean something.
+A call that does not fit the ceiling is not sent, and a reply in the cache is not paid for again. A judge whose calls are independent
+of each other (``stateless``: language models behind one prompt per argument) is asked about many arguments at once. Any other is asked
+one after the other, batch by batch: only then does order mean something.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
-"""Judges against people: does a judge put arguments in the order in which people put them?
+"""Judges against people: does a judge put arguments in the same order as people do?
 
 *Accuracy on pairs*: of two arguments about one case that people scored differently (or chose between), how often the judge prefers
 the same; a tie of the judge counts half. *AUC*: the chance that an argument which people put above their median scores above one
 that they put below. Cases (topic sides) are resampled whole: an argument is in many pairs.
 
-A blind audit by people: items out, scores in.
-
-Out go the question, the argument and its cited pieces under a code: no agent, no model, no judge's score, in an order of their own.
-People fill in ``score`` (any scale, the same throughout; more is better) and may sign with ``rater``. The code is a hash of the
-argument's id, so that the same command with ``--import`` knows them again.
+People score blind. The exported file has the question, the argument and its cited pieces under a code: no agent, no model, no judge's
+score, in the order of the codes. People fill in ``score`` (any scale, the same throughout; more is better) and may sign with
+``rater``. The code is a hash of the argument's id, so that the same command with ``--import`` can match the rows to the arguments.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What judges said of which arguments, asked plainly and asked again in other ways.
+"""The scores an audit works on, and the probes: ways to ask a judge again about the same argument.
 
-Ways to ask a judge again about the same argument: what should not matter is changed, and nothing else.
+A probe changes one thing that should not matter, and nothing else.
 
 | probe | what is changed |
 |---|---|

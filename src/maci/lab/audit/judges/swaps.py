@@ -1,22 +1,19 @@
-"""What changes a score although the argument is the same: other judges, order, length, identity.
+"""What changes a score although the argument is the same: other judges, order, length, identity (SPEC 5).
 
-Judges that compare two arguments: does it matter which is shown first?
+*Pairs.* For a pair shown both ways, p and p′ are the chances a judge gives to the argument shown first. Without a preference for a
+place, p + p′ = 1: *position bias* is the mean of p + p′ − 1, from −1 (always the second) to 1 (always the first). A judge is
+*consistent* if it prefers the same argument both ways.
 
-For a pair shown both ways, p and p′ are the chances a judge gives to what is shown first. Indifferent to place, p + p′ = 1:
-*position bias* is the mean of p + p′ − 1, from −1 (always the second) to 1 (always the first). *Consistent* is a judge that
-prefers the same argument both ways.
+*Winners.* The winner of a debate is the agent with the highest mean CRIT; within :data:`BAND` of the next it is a tie. Flips under
+another judge or another order are counted in two ways: with ties *forgiven*, a flip is from one clear winner to another; with ties
+*counted*, a tie is a separate outcome, and winner → tie is a flip too.
 
-Would another judge, or another order, have changed it? (SPEC 5)
-
-The winner of a debate is the agent with the highest mean CRIT; within :data:`BAND` of the next it is a tie. Both ways to count a
-tie: *forgiven*, a flip is from one clear winner to another; *counted*, a tie is an outcome of its own, and winner → tie a flip too.
-
-What besides the argument moves a judge's score? Every measure is in points of CRIT (0 … 1) unless it says otherwise.
+*Scores.* Every measure is in points of CRIT (0 … 1) unless it says otherwise.
 
 | | |
 |---|---|
 | ``own_family`` | mean (s_j − s̄₋ⱼ) on its own family less the same on the rest |
-| ``length`` | partial rank correlation of s_j with the number of words, at equal s̄₋ⱼ. All judges loving length alike escapes it |
+| ``length`` | partial rank correlation of s_j with the number of words, at equal s̄₋ⱼ. A bias that all judges share escapes it |
 | ``shift`` | mean change of the score when the same argument is asked in another way: padded, signed with its author, turned round |
 | ``position`` | mean of score asked early minus score asked late in the batch, the same argument in both places |
 | ``within`` | standard deviation of a judge's scores of one argument, and the share it has in the variance of all its scores |

@@ -1,6 +1,6 @@
-"""What an engine is, and what those share whose workers are other processes.
+"""Engines compute the rows of a study: :class:`Local` in this process, :class:`Processes` in several processes of this machine.
 
-Answers in this process, several cases at once, or in a few processes of this machine.
+:class:`Reply` and :class:`Away` are for every engine whose workers are other processes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What happens round by round: accuracy, answers that flip, signals.
+"""Tables of what happens during debates: round by round, by level of contentiousness, and what dev taught beforehand.
 
-What the behaviour dial does: disagreement, information gained and shared evidence by the contentiousness that was held.
-
-What dev taught about the agents before anything was compared: a line for each agent, data set and seed.
+rounds            accuracy, answers that flip, signals
+contentiousness   disagreement, information gained and shared evidence, by the level that was fixed
+lessons           what dev taught about the agents before anything was compared: a line for each agent, data set and seed
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""How far judges agree, as functions of sums over cases: they are bootstrapped by whole cases like everything else in a report.
+"""CRIT reliability: how far the judges of the debates agreed, from the scores that were kept.
 
-Krippendorff's α (``calibration.stats``). The mean correlation is over all pairs of judges; by ranks, the ranks are those in
-the whole sample (Spearman), which resamples keep.
-`maci audit judges` asks the judges again and says more: order, length, identity.
-
-CRIT reliability: how far the judges of the debates agreed, from the scores that were kept.
+The measures are functions of sums over cases, so that they are bootstrapped by whole cases like everything else in a report:
+Krippendorff's α (:mod:`maci.calibration.stats.correlation`), and the mean correlation over all pairs of judges. By ranks, the ranks are
+those in the whole sample (Spearman), which resamples keep. `maci audit judges` asks the judges again and covers more: order, length,
+identity.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Ordered tasks: how far answers lie from the centre and from each rater, always beside an answer that says `neutral` to everything.
+"""Tables for ordered tasks: how far answers lie from the centre and from each rater, in steps of the scale.
 
-Article by article: how far two raters and an answer lie apart in steps of the scale, DR, DS and SR, beside one-shot answers.
-
-D and R are the raters, S the answer (its top outcome); each is put on the nearest step, halfway on the one nearer to the centre.
+Answers always stand beside one that says `neutral` to everything, and article by article beside one-shot answers. There D and R are the
+raters and S the answer (its top outcome), each put on the nearest step, halfway on the one nearer to the centre; DR, DS and SR are the
+distances between them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What the signs in a report mean, for those who have not read the paper.
+"""Parts that the tables of a report share, and the tables of what parts of MACI are worth.
 
-What tables of methods have in common: a method's answers in order, its line, a line of the paper's, footnotes.
-
-What parts are worth: of the controller (ablations) and of the panel (its members).
+Tables share a glossary for those who have not read the paper, the line of a method, the line of a figure from the paper, and
+footnotes. :func:`ablation_table` is about the parts of the controller, :func:`members_table` about the members of the panel.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""How often a method was right when it was so sure.
+"""Tables of how far a method's confidence can be relied on: reliability, selective answers and prediction sets.
 
-Answering only where one is sure, and prediction sets: what a user's risk level buys.
+Reliability: how often a method was right at a given confidence. The other two show what a user's risk level buys: accuracy when only
+the surest answers are given, and sets that hold the truth as often as promised.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Cases by a number such as Q₀: strata, and how far votes agree in each.
+"""Tables of parts of the cases: by group (category, outlet, source), and by the quality of the evidence (thirds of Q₀).
 
-Accuracy by the group a case belongs to: category, outlet, source.
-
-Accuracy and vote agreement by the quality of the evidence: thirds of Q₀.
+Groups have accuracy; thirds of Q₀ have accuracy and how far votes agree.
 """
 
 from __future__ import annotations

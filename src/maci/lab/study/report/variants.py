@@ -1,8 +1,8 @@
-"""Robustness: the reference under other settings of its own, such as retrieval depth, encoder and pooling.
+"""Tables of changed conditions: other settings, open outcomes, opposing framings.
 
-Constrained against free-text outcomes: the same cases once with listed outcomes, once with open ones.
-
-Bias mitigation: whether agents that began apart on a scale were brought together, and not only to the middle.
+robustness        the reference under other settings, such as retrieval depth, encoder and pooling
+free text         the same cases once with listed outcomes, once with open ones
+bias mitigation   whether agents that began apart on a scale were brought together, and not only to the middle
 """
 
 from __future__ import annotations
