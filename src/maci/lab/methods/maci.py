@@ -75,11 +75,20 @@ def summary(story: Story) -> Answer:
         rounds=result.rounds,
         calls=len(turns),
         judge_calls=len(scores),
-        usage=sum(turns, Usage()),
+        usage=sum(turns, _in_vain(story)),
         judge_usage=sum(scores, Usage()),
         course=tuple(map(_step, story.closed)),
         harm=result.harm,
     )
+
+
+def _in_vain(story: Story) -> Usage:
+    """What was spent on replies that never came, which baselines count as well."""
+    result = story.result
+    if result is None or result.spent is None or not result.spent.lost:
+        return Usage()
+    used = sum((call.usage for call in story.calls), Usage()) + sum((found.usage for found in story.acquired), Usage())
+    return Usage(prompt=result.spent.lost, usd=max(0.0, result.usd - used.usd))
 
 
 def _step(closed: Round) -> Step:

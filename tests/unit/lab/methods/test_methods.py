@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,12 +23,14 @@ from maci.evidence.fake import HashEncoder
 from maci.evidence.source import CaseEvidence
 from maci.evidence.span import Span
 from maci.lab.methods.debates import Mad, MixtureOfAgents, MultiLlmDebate
-from maci.lab.methods.maci import ABLATIONS, changed
+from maci.lab.methods.maci import ABLATIONS, changed, summary
 from maci.lab.methods.method import Answer, Bench, Method, copies_of, redrawn
 from maci.lab.methods.pools import Average, MajorityVote, SelfConsistency, Single
 from maci.lab.methods.registry import build, entries
 from maci.llm.usage import Usage
+from maci.record.transcript import read
 from maci.seating.table import Table
+from maci.story import Story
 
 CASE = Case(question="Is it so?", outcomes=OutcomeSpace(labels=("yes", "no")), gold="yes")
 
@@ -192,3 +196,13 @@ def test_a_wrong_method_or_option_is_refused_with_the_next_step(use: str, option
 def test_the_settings_of_a_debate_may_be_called_set_as_in_a_spec() -> None:
     own = {"stop.max_rounds": 3}
     assert build("maci", {"set": own}).settings == build("maci", {"settings": own}).settings == own  # type: ignore[attr-defined]
+
+
+def test_a_debate_counts_what_it_spent_in_vain_as_baselines_do():
+    story = Story.of(read(Path(__file__).parents[3] / "transcripts" / "format-5.jsonl").events)
+    assert story.result is not None and story.result.spent is not None
+    before = summary(story).usage
+    spent = dataclasses.replace(story.result.spent, lost=story.result.spent.lost + 70)
+    dearer = dataclasses.replace(story.result, spent=spent, usd=story.result.usd + 0.5)
+    after = summary(dataclasses.replace(story, result=dearer)).usage
+    assert (after.tokens - before.tokens, round(after.usd - before.usd, 9)) == (70, 0.5)
