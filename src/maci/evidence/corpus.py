@@ -161,7 +161,7 @@ def is_index(path: Path) -> bool:
 
 
 def find_files(paths: Iterable[str | Path]) -> Iterator[tuple[Path, str]]:
-    """(file, source) for every file under the paths, in a stable order, hidden ones passed over.
+    """(file, source) for every file under the paths, in a stable order; hidden ones, pipes and links out of a folder are passed over.
 
     The source is the path from the folder that was named, so it does not depend on where that folder lies.
     """
@@ -179,7 +179,13 @@ def find_files(paths: Iterable[str | Path]) -> Iterator[tuple[Path, str]]:
 def _walk(root: Path) -> Iterator[Path]:
     for folder, subfolders, names in os.walk(root):
         subfolders[:] = [name for name in subfolders if not _passed_over(Path(folder, name))]
-        yield from (Path(folder, name) for name in names if not name.startswith("."))
+        paths = (Path(folder, name) for name in names if not name.startswith("."))
+        yield from (path for path in paths if _belongs(path, root))
+
+
+def _belongs(path: Path, root: Path) -> bool:
+    """Neither a pipe nor a link that leads out of the folder; what is gone is said later."""
+    return not path.exists() or (path.is_file() and path.resolve().is_relative_to(root))
 
 
 def _passed_over(folder: Path) -> bool:

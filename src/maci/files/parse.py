@@ -9,8 +9,9 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from maci.errors import InputError, MaciError
 from maci.files.bounds import BYTES, Beyond, Kind, check_size, check_text, harmless
@@ -21,28 +22,34 @@ class _Bytes(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
-def read(path: Path, kind: Kind | None = None) -> Any:
-    """The data of a YAML, TOML or JSON file; of which ``kind``, its name says where nobody else does."""
+@contextmanager
+def opened(path: Path, what: str = "") -> Iterator[BinaryIO]:
+    """A regular file, open for reading: a pipe or a device could keep the program waiting for ever. ``what`` it is, for errors."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise InputError(f"{path} is a pipe or a device, not a file: name a regular file")
     try:
         with path.open("rb") as file:
-            data = read_bytes(file, str(path))
+            yield file
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
+        raise InputError(f"cannot read {what}{path}: {error.strerror}") from error
+
+
+def read(path: Path, kind: Kind | None = None) -> Any:
+    """The data of a YAML, TOML or JSON file; of which ``kind``, its name says where nobody else does."""
+    with opened(path) as file:
+        data = read_bytes(file, str(path))
     return parse(data, kind or kind_of(path.suffix), str(path))
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, Any]]:
     """Number and data of every line of a JSONL file; empty ones are passed over."""
-    try:
-        with path.open("rb") as file:
-            number = 0
-            while line := file.readline(BYTES + 2):
-                number += 1
-                line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-                if line.strip():
-                    yield number, parse(line, "JSON", f"{path}, line {number}")
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    with opened(path) as file:
+        number = 0
+        while line := file.readline(BYTES + 2):
+            number += 1
+            line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+            if line.strip():
+                yield number, parse(line, "JSON", f"{path}, line {number}")
 
 
 def read_bytes(file: _Bytes, where: str, most: int = BYTES) -> bytes:

@@ -27,6 +27,7 @@ from maci.controller.events import FORMAT, Event, dump, parse
 from maci.controller.inputs import Opened
 from maci.errors import EnvironmentError_, InputError, TranscriptError
 from maci.files.bounds import check_text
+from maci.files.parse import opened
 from maci.record.owner import lock
 
 _GENESIS = hashlib.sha256(b"maci transcript").hexdigest()
@@ -60,14 +61,20 @@ class Recording:
         return first
 
 
+_LONGEST = 64 * 2**20
+"""Bytes of a line; those of real debates are far shorter."""
+
+
 def _lines(path: Path) -> Iterator[bytes]:
-    try:
-        with path.open("rb") as file:
-            yield from file
-    except IsADirectoryError as error:
-        raise InputError(f"{path} is a folder: name the transcript.jsonl in it") from error
-    except OSError as error:
-        raise InputError(f"cannot read the transcript {path}: {error.strerror}") from error
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: name the transcript.jsonl in it")
+    with opened(path, "the transcript ") as file:
+        number = 0
+        while line := file.readline(_LONGEST + 1):
+            number += 1
+            if len(line) > _LONGEST:
+                raise TranscriptError(f"{path} is not a transcript: line {number} is longer than {_LONGEST:,} bytes")
+            yield line
 
 
 def _data(rest: bytes) -> Any:

@@ -95,14 +95,23 @@ def find() -> Found:
     for path in panel_files():
         file = load_panels(path)
         if not os.environ.get("MACI_PANELS") and path == Path(PANELS):
-            _check_keys(file, path)
+            _check_trust(file, path)
         panels = {**{name: (panel, path) for name, panel in file.panels.items()}, **panels}
         models = {**{name: (model, path) for name, model in file.models.items()}, **models}
     return Found(panels, models)
 
 
-def _check_keys(file: PanelsFile, path: Path) -> None:
-    """A file that came with a folder does not send keys elsewhere."""
+def _check_trust(file: PanelsFile, path: Path) -> None:
+    """A file that came with a folder neither sends keys elsewhere nor runs code."""
+    from maci.evidence.encode import SHIPPED
+
+    for name, panel in file.panels.items():
+        encoder = build("default", panel.set).evidence.encoder
+        if encoder not in SHIPPED:
+            raise ConfigError(
+                f"{path}: panels.{name} would run the encoder {encoder!r}, and a file in the working directory may not. If this is "
+                f"what you want, use --set evidence.encoder={encoder}, or move the panel to {config_dir() / 'panels.yaml'}"
+            )
     seats = (seat for panel in file.panels.values() for seat in (*panel.agents, *(panel.judges or ())))
     for name, model in {**{seat.model: ModelSpec() for seat in seats}, **file.models}.items():
         if found := leak(name, model, any_secret=True):

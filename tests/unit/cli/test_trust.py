@@ -35,6 +35,9 @@ class Listener(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.heard: list[str] = []
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that hangs up is no error of MACI's: nothing is printed."""
+
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}/v1"
@@ -296,3 +299,15 @@ def test_a_seating_that_fails_inside_a_running_loop_says_why(monkeypatch: pytest
     with pytest.raises(MaciError, match="no key for mistral") as error:
         asyncio.run(sit())
     assert error.value.about == "agents"
+
+
+def test_a_panels_file_of_the_working_directory_runs_no_code(tmp_path, monkeypatch):
+    (tmp_path / "planted.py").write_text("from pathlib import Path\nPath('ran').write_text('x')\n")
+    (tmp_path / "maci-panels.yaml").write_text(
+        "panels: {team: {agents: [reader/lexical, reader/semantic], set: {evidence.encoder: 'planted:enc'}}}\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ConfigError, match=r"panels.team would run the encoder 'planted:enc'"):
+        find()
+    assert not (tmp_path / "ran").exists()

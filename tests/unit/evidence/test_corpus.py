@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from maci.errors import EvidenceError, install
-from maci.evidence.corpus import Corpus, IndexReport, Skipped, is_index, update_index
+from maci.evidence.corpus import Corpus, IndexReport, Skipped, find_files, is_index, update_index
 from maci.evidence.documents import ReadOptions
 from maci.evidence.span import Span, span_id
 
@@ -372,3 +372,14 @@ def test_an_index_with_broken_pages_is_an_error_with_a_next_step(notes: Path, tm
     for use in (lambda: Corpus.open(folder), lambda: update_index([notes], folder)):
         with pytest.raises(EvidenceError, match="delete the folder and run `maci index` again"):
             use()
+
+
+def test_pipes_and_links_out_of_the_folder_are_passed_over(tmp_path):
+    (tmp_path / "secret.txt").write_text("A secret of somebody else's.")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "own.txt").write_text("A text of its own.")
+    (folder / "inside.txt").symlink_to(folder / "own.txt")
+    (folder / "outside.txt").symlink_to(tmp_path / "secret.txt")
+    os.mkfifo(folder / "pipe.txt")
+    assert [path.name for path, _ in find_files([folder])] == ["inside.txt", "own.txt"]

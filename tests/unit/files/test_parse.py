@@ -15,7 +15,7 @@ import pytest
 from maci.errors import InputError
 from maci.files import worker
 from maci.files.bounds import BYTES, Beyond, harmless
-from maci.files.parse import parse, read, read_lines
+from maci.files.parse import parse, read, read_bytes, read_lines
 
 BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 9)
@@ -77,11 +77,13 @@ def test_a_file_larger_than_a_document_is_refused_whatever_its_size_says(tmp_pat
         file.truncate(BYTES + 1)
     with pytest.raises(InputError, match=r"big\.yaml has more than 8,388,608 bytes, the most that is read: split it"):
         read(tmp_path / "big.yaml")
+    with pytest.raises(InputError, match="line 1 has more than"):
+        list(read_lines(tmp_path / "big.yaml"))
     if Path("/dev/zero").exists():
-        with pytest.raises(InputError, match="more than"):
+        with Path("/dev/zero").open("rb") as endless, pytest.raises(InputError, match="zero has more than"):
+            read_bytes(endless, "zero")
+        with pytest.raises(InputError, match="is a pipe or a device"):
             read(Path("/dev/zero"))
-        with pytest.raises(InputError, match="line 1 has more than"):
-            list(read_lines(Path("/dev/zero")))
 
 
 def test_lines_are_numbered_and_keep_what_only_python_takes_for_an_end_of_line(tmp_path: Path) -> None:

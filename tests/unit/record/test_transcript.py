@@ -284,3 +284,13 @@ def test_the_schema_names_every_event() -> None:
     text = json.dumps(schema())
     for kind in ("opened", "turn", "turn_failed", "scored", "judge_abstained", "gated", "measured", "finished"):
         assert f'"{kind}"' in text
+
+
+def test_a_pipe_and_a_line_without_end_are_refused(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    with pytest.raises(InputError, match="is a pipe or a device"):
+        read(tmp_path / "pipe.jsonl")
+    monkeypatch.setattr("maci.record.transcript._LONGEST", 1000)
+    (tmp_path / "endless.jsonl").write_bytes(b"\0" * 5000)
+    with pytest.raises(TranscriptError, match="line 1 is longer than"):
+        read(tmp_path / "endless.jsonl")
