@@ -82,30 +82,29 @@ class Client:
 
     def prepare(self, request: Request) -> Call[Reply]:
         """A call answered from the cache or by the provider; the bound of a reply that is kept is its tokens and no dollars."""
-        prompt, key, seen = Prompt(request.messages, request.schema), None, self._landed
-        bound = None
+        prompt, key, bound = Prompt(request.messages, request.schema), None, None
         if self._cache is not None:
             key = request_key(self._identity, request)
             if (hit := self._cache.find(key)) is not None:
-                bound, seen = Bound(hit.usage.tokens), -1
-        return Call(bound or self._most(request, prompt), partial(self._complete, request, prompt, key, seen))
+                bound = Bound(hit.usage.tokens)
+        return Call(bound or self._most(request, prompt), partial(self._complete, request, prompt, key))
 
     def _most(self, request: Request, measured: Prompt) -> Bound:
         prompt, generated = self._prompt.bound(measured), request.max_tokens + self._beyond
         return Bound(prompt + generated, 0.0 if self.price is None else self.price.at_most(prompt, generated))
 
-    async def _complete(self, request: Request, prompt: Prompt, key: bytes | None, seen: int, purse: Purse) -> Reply:
-        """The answer. ``seen``: how many replies this process had kept when the cache was last found without this one."""
+    async def _complete(self, request: Request, prompt: Prompt, key: bytes | None, purse: Purse) -> Reply:
+        """The answer. The cache is looked into before every attempt: another process may have been answered meanwhile."""
         attempt, failed = 0, 0.0
         while True:
-            if key is not None and self._news(key, seen) and (hit := await self._found(key, purse)) is not None:
+            if key is not None and (hit := await self._found(key, purse)) is not None:
                 return hit
-            seen = self._landed
+            landed = self._landed
             try:
                 await self._limiter.clear()
                 bound = self._most(request, prompt)
                 draw = await purse.draw(bound)
-                if key is not None and self._news(key, seen):  # perhaps the same was asked
+                if key is not None and (key in self._flights or self._landed != landed):  # perhaps the same was asked
                     draw.release()
                     continue
                 attempt += 1
@@ -118,11 +117,6 @@ class Client:
                     raise
                 _log.debug("%s: attempt %d failed (%s), again in %.1f s", self._name, attempt, error, delay)
             await self._sleep(delay)
-            seen = -1  # another process may have been answered meanwhile
-
-    def _news(self, key: bytes, seen: int) -> bool:
-        """Whether others were answered since, or are asking this."""
-        return self._landed != seen or key in self._flights
 
     async def _found(self, key: bytes, purse: Purse) -> Reply | None:
         """The reply from the cache, or from somebody who is asking the same at this moment."""

@@ -81,7 +81,7 @@ def test_a_client_is_a_model():
     assert bound.tokens > 100 and bound.usd == pytest.approx((bound.tokens - 100) * 1e-6 + 100 * 10e-6)
 
 
-def test_a_request_is_measured_and_looked_up_once_from_bound_to_answer(monkeypatch):
+def test_a_request_is_measured_once_and_looked_up_before_every_attempt(monkeypatch):
     measured, looked_up = [], []
 
     class Watched(ResponseCache):
@@ -103,7 +103,22 @@ def test_a_request_is_measured_and_looked_up_once_from_bound_to_answer(monkeypat
 
     asyncio.run(main())
     assert len(measured) == 1
-    assert len(looked_up) == 2  # and again before the second attempt: another process may have bought it meanwhile
+    assert len(looked_up) == 3  # for its price and before each attempt: another process may have bought it meanwhile
+
+
+def test_a_reply_that_another_process_has_kept_since_the_call_was_priced_is_not_bought_again(tmp_path):
+    async def main() -> None:
+        caches = [ResponseCache(tmp_path / "replies.sqlite") for _ in range(2)]  # as two processes have them
+        mine, provider, _ = made(GOOD, cache=caches[0])
+        other, _, _ = made(GOOD, cache=caches[1])
+        call = mine.prepare(REQUEST)
+        await other.prepare(REQUEST).within()
+        reply = await call.within()
+        assert reply.usage.free and not provider.history
+        for cache in caches:
+            await cache.aclose()
+
+    asyncio.run(main())
 
 
 def test_a_reply_has_its_price_and_the_purse_knows_it():
