@@ -28,9 +28,9 @@ from maci.calibration.weights import Learnt, learn_agents
 from maci.config import build
 from maci.evidence.fake import HashEncoder
 from maci.lab.datasets import Item, Task, load
+from maci.lab.methods.baselines import WeightedAverage
 from maci.lab.methods.maci import Maci
-from maci.lab.methods.method import Answer, Bench, Method
-from maci.lab.methods.pools import WeightedAverage
+from maci.lab.methods.method import Bench, Method, MethodAnswer
 from maci.lab.study.metrics import Scored, per_case, score, value
 from maci.lab.study.recorded import RecordedPanel
 from maci.lab.study.report.estimates import Estimates
@@ -58,11 +58,11 @@ def taught(items: Sequence[Item]) -> Learnt:
     return learn_agents([opening(i) for i in items], golds(items), [i.case.outcomes.labels for i in items])
 
 
-def play(method: Method, items: Sequence[Item], settings: Mapping[str, object]) -> list[Answer]:
+def play(method: Method, items: Sequence[Item], settings: Mapping[str, object]) -> list[MethodAnswer]:
     """The product's own way: a method at a table of recorded agents."""
     bench = Bench(panel=RecordedPanel(items, HashEncoder()), config=build("default", {**NO_EVIDENCE, **settings}))
 
-    async def ask() -> list[Answer]:
+    async def ask() -> list[MethodAnswer]:
         return [await method.answer(item.case, bench, 0) for item in items]
 
     return asyncio.run(ask())
@@ -316,13 +316,13 @@ def turns_of(items: Sequence[Item], rounds: Sequence[int]) -> list[int]:
     return [turns_until(i, r) for i, r in zip(items, rounds, strict=True)]
 
 
-def at_round(answer: Answer, round: int) -> Belief | None:
+def at_round(answer: MethodAnswer, round: int) -> Belief | None:
     """The mixture after so many rounds, or the last there is."""
     course = answer.course
     return dict(course[min(round, len(course) - 1)].belief) if course else None
 
 
-def best_rounds(played: Sequence[Answer], items: Sequence[Item]) -> int:
+def best_rounds(played: Sequence[MethodAnswer], items: Sequence[Item]) -> int:
     """The number of rounds after which the mixture is right most often; of equals the fewest."""
     right = [float(np.nanmean(per_case("acc1", scored([at_round(a, r) for a in played], items)))) for r in range(9)]
     return int(np.argmax(right))
@@ -352,7 +352,7 @@ def courses(
     return [(label, scored(p, items), float(np.mean(turns))) for label, p, turns in found]
 
 
-def _b(answer: Answer) -> Belief | None:
+def _b(answer: MethodAnswer) -> Belief | None:
     return None if answer.belief is None else dict(answer.belief)
 
 

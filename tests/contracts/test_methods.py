@@ -28,7 +28,7 @@ from maci.evidence.source import CaseEvidence
 from maci.evidence.span import Span
 from maci.lab.datasets import Item
 from maci.lab.methods.maci import played
-from maci.lab.methods.method import Answer, Bench, Method, Unfit
+from maci.lab.methods.method import Bench, Method, MethodAnswer, Unfit
 from maci.lab.methods.registry import build, entries
 from maci.lab.study.recorded import row_of
 from maci.lab.study.rows import Key
@@ -76,7 +76,7 @@ class Seats:
         return Table(agents=self.agents, judges=judges, evidence=CaseEvidence(case), encoder=self.encoder)
 
 
-def run(method: Method, bench: Bench, case: Case = CASE, seed: int = 0) -> Answer:
+def run(method: Method, bench: Bench, case: Case = CASE, seed: int = 0) -> MethodAnswer:
     return asyncio.run(method.answer(case, bench, seed))
 
 

@@ -49,7 +49,7 @@ assert asyncio.run(ask()) == ("sk-parrot: Hello?", "psittacus"), asyncio.run(ask
 METHOD = '''
 from dataclasses import dataclass
 
-from maci.lab.methods.session import Session
+from maci.lab.methods.method import Hearing
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,9 @@ class FirstComer:
     name: str = "first_comer"
 
     async def answer(self, case, bench, seed):
-        session = Session(case, bench, seed)
-        voices = await session.hear(session.opening(session.agents[0]))
-        return session.answer(session.pool(voices), "the first to speak")
+        hearing = Hearing(case, bench, seed)
+        voices = await hearing.hear(hearing.opening(hearing.agents[0]))
+        return hearing.answer(hearing.pool(voices), "the first to speak")
 '''
 DATA_SET = '''
 from maci.cases.case import Case
@@ -125,7 +125,7 @@ def test_a_provider_is_added_as_the_checklist_says(package: Path) -> None:
 def test_a_method_is_added_as_the_checklist_says(package: Path) -> None:
     (package / "lab/methods/first_comer.py").write_text(METHOD)
     registry = package / "lab/methods/registry.py"
-    add(registry, "from maci.lab.methods.debates", "from maci.lab.methods.first_comer import FirstComer")
+    add(registry, "from maci.lab.methods.maci", "from maci.lab.methods.first_comer import FirstComer")
     add(registry, "_ALL = (", '    _plain("first_comer", "the first agent\'s opening", FirstComer),')
     code = """
 import asyncio

@@ -29,8 +29,7 @@ from maci.debating.loop import debate
 from maci.errors import BudgetError, is_fatal
 from maci.lab.datasets import Item
 from maci.lab.methods.maci import Maci, changed, played, summary
-from maci.lab.methods.method import Answer, Bench, Method
-from maci.lab.methods.session import Session
+from maci.lab.methods.method import Bench, Hearing, Method, MethodAnswer
 from maci.llm.usage import Usage
 from maci.record.replay import replay
 from maci.seating.table import opening
@@ -52,7 +51,7 @@ class Course:
 
     def __init__(self, name: str, config: Config, bench: Bench, dev: Sequence[Item], seed: int) -> None:
         self._name, self._config, self._bench, self._dev, self._seed = name, config, bench, tuple(dev), seed
-        self._given: dict[str, Answer | Exception] = {}
+        self._given: dict[str, MethodAnswer | Exception] = {}
         """Of the dev items."""
         self._arms = Arms.fresh()
         self._debates = 0
@@ -63,7 +62,7 @@ class Course:
         """What was learned so far."""
         return self._arms
 
-    async def answer(self, item: Item, part: str) -> Answer:
+    async def answer(self, item: Item, part: str) -> MethodAnswer:
         """The answer to an item, after all lessons that come before it."""
         async with self._one:
             for lesson in self._dev[len(self._given) :]:
@@ -234,7 +233,7 @@ def _the_runs(bench: Bench, used: Usage) -> bool:
 
 async def _hear(item: Item, bench: Bench, seed: int) -> _Heard:
     case = replace(item.case, gold=None, hidden={})  # as whoever answers sees it
-    session = Session(case, bench, seed)
+    session = Hearing(case, bench, seed)
     voices = await session.openings()
     await asyncio.sleep(0)  # readers never wait: others get their turn here
     if session.fatal is not None:

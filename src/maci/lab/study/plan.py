@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from maci.debating.estimate import stand_ins
-from maci.lab.methods.pools import Average
+from maci.lab.methods.baselines import Average
 from maci.lab.study.rows import Key
 from maci.lab.study.store import FILE, Meta, Store, admit, open_store
 from maci.lab.study.study import Study

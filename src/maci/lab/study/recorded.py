@@ -17,7 +17,7 @@ from maci.errors import BadReply, ConfigError
 from maci.evidence.encode import Encoder
 from maci.evidence.source import CaseEvidence
 from maci.lab.datasets import Item, RecordedTurn
-from maci.lab.methods.method import Answer
+from maci.lab.methods.method import MethodAnswer
 from maci.lab.study.rows import Key, Row
 from maci.lab.study.store import Status
 from maci.llm.catalogue import family
@@ -25,7 +25,7 @@ from maci.llm.usage import Usage
 from maci.seating.table import Table
 
 
-def row_of(key: Key, item: Item, answer: Answer, seconds: float) -> Row:
+def row_of(key: Key, item: Item, answer: MethodAnswer, seconds: float) -> Row:
     """The row of an answer that took so many seconds."""
     space = item.case.outcomes
     status: Status = "done" if answer.belief is not None else "budget" if answer.out_of_budget else "failed"

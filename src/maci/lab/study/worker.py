@@ -18,7 +18,7 @@ from maci.lab.datasets import Item, Task, find, load, load_own
 from maci.lab.datasets.files import digest
 from maci.lab.methods import registry
 from maci.lab.methods.maci import changed
-from maci.lab.methods.method import Answer, Bench, Method, Setting, Unfit
+from maci.lab.methods.method import Bench, Method, MethodAnswer, Setting, Unfit
 from maci.lab.study import store
 from maci.lab.study.learning import LESSONS, Course, Lesson, course, learn, learn_stages
 from maci.lab.study.ledger import RunLedger
@@ -189,7 +189,7 @@ class Worker:
         return found
 
     def teach(self, learnt: Mapping[str, Mapping[int, Lesson]]) -> None:
-        """Answer with these settings from now on."""
+        """MethodAnswer with these settings from now on."""
         self.study = replace(self.study, learnt=learnt)
         for (data, seed), group in self._groups.items():
             bench = replace(group.bench, config=self._taught(data, seed))
@@ -265,9 +265,9 @@ class Worker:
             if _ends_all(error):
                 raise
             if isinstance(error, BudgetError):
-                answer = Answer(belief=None, reason=str(error), out_of_budget=True)
+                answer = MethodAnswer(belief=None, reason=str(error), out_of_budget=True)
             else:
-                answer = Answer(belief=None, reason=said(error))
+                answer = MethodAnswer(belief=None, reason=said(error))
         await asyncio.sleep(0)  # readers never wait: others get their turn here
         if answer.out_of_budget and self._ledger is not None and self._ledger.reached is not None:
             return None

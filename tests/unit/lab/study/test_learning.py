@@ -23,8 +23,8 @@ from maci.errors import BudgetError, ConfigError, InputError, UnknownModel
 from maci.evidence.fake import HashEncoder
 from maci.evidence.source import CaseEvidence
 from maci.lab.datasets import Item
+from maci.lab.methods.baselines import Average
 from maci.lab.methods.method import Bench
-from maci.lab.methods.pools import Average
 from maci.lab.study.learning import Lesson, learn, learn_stages
 from maci.lab.study.store import SqliteStore
 from maci.lab.study.study import Study

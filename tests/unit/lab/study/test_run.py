@@ -15,7 +15,7 @@ from maci.cases.case import Case
 from maci.cases.outcomes import OutcomeSpace
 from maci.errors import BadReply, EnvironmentError_, EvidenceError, InputError, ModelError, WrongKey
 from maci.lab.datasets import Item, Recorded, RecordedTurn, Task
-from maci.lab.methods.method import Answer, Unfit
+from maci.lab.methods.method import MethodAnswer, Unfit
 from maci.lab.study import run as running
 from maci.lab.study.ledger import RunLedger
 from maci.lab.study.store import SqliteStore
@@ -105,8 +105,8 @@ def test_a_method_that_raises_makes_a_failed_row_and_the_others_go_on(tmp_path, 
 
 def test_an_answer_without_a_belief_is_a_failure_and_one_cut_short_is_not_scored_either(tmp_path, fakes):
     fakes(
-        single=lambda case, bench, seed: Answer(belief=None, reason="nobody answered"),
-        average=lambda case, bench, seed: Answer(belief=None, reason="too dear", out_of_budget=True),
+        single=lambda case, bench, seed: MethodAnswer(belief=None, reason="nobody answered"),
+        average=lambda case, bench, seed: MethodAnswer(belief=None, reason="too dear", out_of_budget=True),
     )
     outcome = run(make_study(tmp_path, **FAKES), tmp_path)
     assert {(k.method, r["status"], r["reason"]) for k, r in kept(tmp_path).items()} == {

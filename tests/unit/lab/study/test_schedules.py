@@ -12,7 +12,7 @@ from maci.controller.policies.bandit import Learned
 from maci.errors import BudgetError
 from maci.lab.datasets import Item
 from maci.lab.methods.maci import changed
-from maci.lab.methods.method import Answer
+from maci.lab.methods.method import MethodAnswer
 from maci.lab.study import learning as schedules
 from maci.lab.study.learning import LESSONS, Course, course
 from maci.lab.study.parsing import load_spec
@@ -34,7 +34,7 @@ def taught(found, name: str = "learning", dev: tuple[Item, ...] | None = None) -
     return made
 
 
-def telling(answer: Answer) -> tuple[Any, ...]:
+def telling(answer: MethodAnswer) -> tuple[Any, ...]:
     return answer.belief, answer.rounds, answer.reason, [step.cl for step in answer.course], answer.usage.tokens
 
 
