@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import typer
 
 from maci import __version__
@@ -24,15 +23,13 @@ from maci.cli.files import make_folder, writing
 from maci.cli.options import OutputOptions
 from maci.cli.progress import Progress
 from maci.config import Budget, full_key
-from maci.controller.inputs import Seat
 from maci.errors import BudgetError, CheckFailed, EnvironmentError_, InputError
 from maci.evidence.encode import load_encoder
-from maci.lab.audit.judges import convarg, human, report
-from maci.lab.audit.judges.asking import Asked, Bench, bench_of, settle
-from maci.lab.audit.judges.audit import Done, Plan, audit, planned, rated
-from maci.lab.audit.judges.human import Agreement, against_people
-from maci.lab.audit.judges.items import Batch, builtin, draw, gather
-from maci.lab.audit.judges.probes import PROBES, panel_mean
+from maci.lab.audit.judges import agreement, convarg, report
+from maci.lab.audit.judges.agreement import Agreement, against_people, panel_mean
+from maci.lab.audit.judges.asking import JudgeBench, JudgeReplies, bench_of, settle
+from maci.lab.audit.judges.audit import AuditRun, ProbePlan, audit, planned
+from maci.lab.audit.judges.items import PROBES, Docket, builtin, draw, gather
 from maci.llm.budget import Ledger
 from maci.llm.usage import Bound
 from maci.render.html import to_html
@@ -104,7 +101,7 @@ def _probes(options: JudgeAudit) -> tuple[str, ...]:
     return chosen
 
 
-def _batches(options: JudgeAudit, bench: Bench, screen: Progress) -> list[Batch]:
+def _batches(options: JudgeAudit, bench: JudgeBench, screen: Progress) -> list[Docket]:
     encoder = load_encoder(bench.config.evidence.encoder, offline=options.choice.offline)
     if options.asked.arguments:
         found = gather(options.asked.arguments, encoder)
@@ -115,7 +112,7 @@ def _batches(options: JudgeAudit, bench: Bench, screen: Progress) -> list[Batch]
     return draw(found, options.asked.n, options.choice.seed)
 
 
-def _ledger(options: JudgeAudit, bench: Bench) -> Ledger:
+def _ledger(options: JudgeAudit, bench: JudgeBench) -> Ledger:
     """The ceilings of the whole audit: those given, and for language models never none."""
     budget = bench.config.budget
     named = "budget.tokens" in options.choice.given or any(
@@ -126,18 +123,18 @@ def _ledger(options: JudgeAudit, bench: Bench) -> Ledger:
     return Ledger(tokens, budget.usd)
 
 
-def _audit(options: JudgeAudit, bench: Bench, screen: Progress) -> None:
-    plan = Plan(
+def _audit(options: JudgeAudit, bench: JudgeBench, screen: Progress) -> None:
+    plan = ProbePlan(
         probes=_probes(options), probed=options.asked.probed, repeats=options.asked.repeats, seed=options.choice.seed,
         resamples=options.report.resamples,
     )  # fmt: skip
     batches = _batches(options, bench, screen)
     items = [item for batch in batches for item in batch.items]
     if options.asked.export is not None:
-        human.exported(items, options.asked.export)
+        agreement.exported(items, options.asked.export)
         filled = "fill in `score`: any numbers, one scale for all, more is better; then --import it"
         screen.say(f"{plural(len(items), 'argument')} for people, blind: {options.asked.export} ({filled})")
-    people = None if options.asked.import_ is None else human.imported(options.asked.import_, items)
+    people = None if options.asked.import_ is None else agreement.imported(options.asked.import_, items)
     make_folder(options.report.out)
     notes = []
     if any(is_reader(seat.model) for seat in bench.judges):
@@ -146,7 +143,7 @@ def _audit(options: JudgeAudit, bench: Bench, screen: Progress) -> None:
         notes.append(_ALONE)
     ledger = _ledger(options, bench)
 
-    async def ask() -> Done | None:
+    async def ask() -> AuditRun | None:
         house = open_house(bench.spec, options.choice) if bench.paid else None
         try:
             seats = _seats(bench, house, options)
@@ -168,19 +165,19 @@ def _audit(options: JudgeAudit, bench: Bench, screen: Progress) -> None:
 
 
 def _telling(screen: Progress, what: str) -> Any:
-    def told(asked: Asked, of: int) -> None:
+    def told(asked: JudgeReplies, of: int) -> None:
         screen.at(what, len(asked.answers), of)
 
     return told
 
 
-def _seats(bench: Bench, house: House | None, options: JudgeAudit) -> Any:
+def _seats(bench: JudgeBench, house: House | None, options: JudgeAudit) -> Any:
     if house is not None and not options.report.dry_run:
         check_models(bench.spec, house, options.choice.fetch)
     return bench_of(bench, house)
 
 
-def _estimate(batches: Sequence[Batch], seats: Any, plan: Plan, ledger: Ledger, options: JudgeAudit) -> None:
+def _estimate(batches: Sequence[Docket], seats: Any, plan: ProbePlan, ledger: Ledger, options: JudgeAudit) -> None:
     """The most it can cost, and nothing sent."""
     asks, _, _ = planned(batches, seats, plan)
     most = Bound()
@@ -200,23 +197,21 @@ def _estimate(batches: Sequence[Batch], seats: Any, plan: Plan, ledger: Ledger, 
     typer.echo(f"{len(asks):,} scores, at most {most.tokens:,} tokens{price}; {ceiling}. Nothing was sent.")
 
 
-def _finish(done: Done, people: Any, options: JudgeAudit) -> None:
+def _finish(done: AuditRun, people: Any, options: JudgeAudit) -> None:
     found = done.audit
-    judges = [Seat(f.name, f.family) for f in found.judges]
-    place = np.full((len(judges), len(done.items)), np.nan)
-    ratings = rated(done.asks, done.asked, done.items, judges, place)
+    judges, ratings = found.judges, done.ratings
     extra, agreements = [], tuple[Agreement, ...]()
     if people is not None:
         sampling = ratings.sampling(found.seed, found.resamples)
         mean = panel_mean(people)
         rows = [
-            *zip((seat.name for seat in judges), ratings.plain, strict=True),
+            *zip((judge.name for judge in judges), ratings.plain, strict=True),
             ("mean of the judges", panel_mean(ratings.plain)),
         ]
         agreements = tuple(
             against_people(name, row, mean, sampling) for name, row in (rows if len(judges) > 1 else rows[:1])
         )
-        extra = [report.people_table(agreements, human.human_alpha(people, sampling), len(people))]
+        extra = [report.people_table(agreements, agreement.human_alpha(people, sampling), len(people))]
     made = report.build_report(found, ratings.plain, extra)
     files = {
         "audit.html": to_html(made),
@@ -244,7 +239,7 @@ def _as_json(found: Any, people: Sequence[Agreement]) -> dict[str, Any]:
     return {**as_json(found), "people": as_json(people) or None}
 
 
-def _compare(options: JudgeAudit, bench: Bench, screen: Progress) -> None:
+def _compare(options: JudgeAudit, bench: JudgeBench, screen: Progress) -> None:
     """Against people's choices on a public set."""
     chosen = convarg.pairs(options.asked.data, options.asked.per_topic)
     readers = [seat for seat in bench.judges if is_reader(seat.model)]
@@ -255,12 +250,12 @@ def _compare(options: JudgeAudit, bench: Bench, screen: Progress) -> None:
     make_folder(options.report.out)
     ledger = _ledger(options, bench)
 
-    async def ask() -> convarg.Comparison:
+    async def ask() -> convarg.HumanComparison:
         house = open_house(bench.spec, options.choice) if bench.paid else None
         try:
             judges = None
             if house is not None:
-                judges = list(_seats(bench, house, options)(Batch(items=(), readers=tuple)))
+                judges = list(_seats(bench, house, options)(Docket(items=(), readers=tuple)))
             return await convarg.compare(
                 chosen, judges, ledger=ledger, seed=options.choice.seed, resamples=options.report.resamples,
                 told=_telling(screen, "arguments"),
@@ -274,7 +269,7 @@ def _compare(options: JudgeAudit, bench: Bench, screen: Progress) -> None:
         raise BudgetError("no score fits the ceiling: raise --budget-tokens or --budget-usd")
     if readers:
         found = replace(found, notes=(*found.notes, _WHY))
-    made = report.compared(found, f"maci {__version__}, seed {options.choice.seed}")
+    made = convarg.build_report(found, f"maci {__version__}, seed {options.choice.seed}")
     _write(
         options.report.out,
         {
@@ -306,7 +301,7 @@ def _write(out: Path, files: dict[str, str]) -> None:
             (out / name).write_text(text, encoding="utf-8")
 
 
-def _scores(file: Path, done: Done) -> None:
+def _scores(file: Path, done: AuditRun) -> None:
     """Every score as it came, so that every figure can be computed again."""
     try:
         with file.open("w", encoding="utf-8", newline="") as opened:
@@ -320,7 +315,9 @@ def _scores(file: Path, done: Done) -> None:
                     continue
                 s = answer.score
                 figures = ["", "", "", ""] if s is None else [s.composite, s.evidence, s.logic, s.relevance]
-                writer.writerow([ask.seat.name, done.items[ask.item].id, ask.probe, ask.sample, *figures, answer.why])
+                writer.writerow(
+                    [ask.seat.name, done.ratings.items[ask.item].id, ask.probe, ask.sample, *figures, answer.why]
+                )
     except OSError as error:
         with suppress(OSError):
             file.unlink(missing_ok=True)

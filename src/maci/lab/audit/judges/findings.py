@@ -44,7 +44,7 @@ _PAIRS = 0.10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class JudgeCheck:
     """One check."""
 
     check: str
@@ -56,7 +56,7 @@ class Finding:
     estimate: Estimate
 
 
-def findings(audit: Audit) -> tuple[Finding, ...]:
+def findings(audit: Audit) -> tuple[JudgeCheck, ...]:
     """Every check of an audit, the panel's first; all unknown where there can be no verdict."""
     found = (*_panel(audit), *(check for figures in audit.judges for check in _judge(figures)))
     return tuple(replace(check, level="unknown", advice="") for check in found) if withheld(audit) else found
@@ -75,7 +75,7 @@ def withheld(audit: Audit) -> str:
     return ""
 
 
-def verdict(found: Sequence[Finding]) -> Level:
+def verdict(found: Sequence[JudgeCheck]) -> Level:
     """The worst of them; what could not be measured does not count against anybody.
 
     >>> verdict([])
@@ -118,7 +118,7 @@ def _say(x: Estimate, *, percent: bool = False, sign: bool = False) -> str:
     return f"{value}{unit} [{low}, {high}]"
 
 
-def _panel(audit: Audit) -> Iterator[Finding]:
+def _panel(audit: Audit) -> Iterator[JudgeCheck]:
     level = _low(audit.alpha, "alpha")
     needed = scores_needed(audit.pearson.value) if audit.pearson.defined else None
     worst = _worst(audit)
@@ -134,7 +134,7 @@ def _panel(audit: Audit) -> Iterator[Finding]:
             advice += f"; judges differ in level more than in order ({levelled})"
         if worst is not None:
             advice += f"; or swap {worst[0]}: without it α would be {worst[1]:.2f}"
-    yield Finding(
+    yield JudgeCheck(
         check="agreement", judge="", level=level, says=f"Krippendorff's α {_say(audit.alpha)}",
         advice=advice, estimate=audit.alpha,
     )  # fmt: skip
@@ -144,7 +144,7 @@ def _panel(audit: Audit) -> Iterator[Finding]:
         if level != "good"
         else ""
     )
-    yield Finding(
+    yield JudgeCheck(
         check="judge swap", judge="", level=level,
         says=f"another judge in its place changes the winner of {_say(audit.swap_forgiven, percent=True)} of debates, "
         f"{_say(audit.swap_counted, percent=True)} with ties counted",
@@ -161,7 +161,7 @@ def _worst(audit: Audit) -> tuple[str, float] | None:
     return best if best is not None and best[1] >= audit.alpha.value + 0.05 else None
 
 
-def _judge(f: JudgeFigures) -> Iterator[Finding]:
+def _judge(f: JudgeFigures) -> Iterator[JudgeCheck]:
     rest: Level = "bad" if f.constant else _low(f.with_rest, "rest")
     yield _made(
         "with the others", f.name, rest, f.with_rest,
@@ -213,7 +213,7 @@ def _judge(f: JudgeFigures) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-def _length(f: JudgeFigures) -> Finding:
+def _length(f: JudgeFigures) -> JudgeCheck:
     """Length may stand for something else, such as a kind of argument: where padding does not move the score, that is likely."""
     level, says = (
         _effect(f.length, "length"),
@@ -228,7 +228,7 @@ def _length(f: JudgeFigures) -> Finding:
     return _made("length", f.name, level, f.length, says, advice)
 
 
-def _identity(f: JudgeFigures) -> Iterator[Finding]:
+def _identity(f: JudgeFigures) -> Iterator[JudgeCheck]:
     """Signed with its author: by family, for a judge may lift one and lower another."""
     by = {family: x for family, x in f.signed_by_family.items() if x.defined}
     worst = max(by, key=lambda family: (_ORDER[_effect(by[family])], abs(by[family].value)), default=None)
@@ -240,7 +240,7 @@ def _identity(f: JudgeFigures) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-def _made(check: str, judge: str, level: Level, x: Estimate, says: str, advice: str) -> Finding:
-    return Finding(
+def _made(check: str, judge: str, level: Level, x: Estimate, says: str, advice: str) -> JudgeCheck:
+    return JudgeCheck(
         check=check, judge=judge, level=level, says=says, advice=advice if level in ("watch", "bad") else "", estimate=x
     )

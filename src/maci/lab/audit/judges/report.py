@@ -8,13 +8,12 @@ import numpy as np
 
 from maci.calibration.stats.correlation import Rows
 from maci.calibration.stats.estimate import Estimate, estimate
+from maci.lab.audit.judges.agreement import Agreement
 from maci.lab.audit.judges.audit import Audit
-from maci.lab.audit.judges.convarg import Comparison
 from maci.lab.audit.judges.findings import Level, withheld
-from maci.lab.audit.judges.human import Agreement
 from maci.lab.audit.judges.swaps import CLOSE
 from maci.render.charts import Chart, Point, Series
-from maci.render.report import Cell, Kind, Line, Report, Section, Table, Tone, columns, count, number, show, text
+from maci.render.report import Cell, Kind, Line, Report, Section, Table, Tone, columns, number, show, text
 from maci.story.words import plural
 
 VERDICTS: dict[Level, str] = {
@@ -165,43 +164,6 @@ def people_table(found: Sequence[Agreement], human: Estimate, raters: int) -> Ta
             for a in found
         ),
         notes=(f"{plural(raters, 'rater')}; people among themselves: α {among}.",),
-    )  # fmt: skip
-
-
-def compared(found: Comparison, about: str) -> Report:
-    """Judges against people on a public set."""
-    last = found.judges[-1]
-    choices = Table(
-        key="choices", title="Which of two arguments people found more convincing", first="",
-        columns=columns("all topic sides", "test topic sides", "minus length", "length + judge, minus length"),
-        lines=(
-            Line(name="the longer one wins", cells=(
-                estimate(found.longer, "percent"), estimate(found.longer_test, "percent"), text(""), text(""),
-            )),
-            *(
-                Line(name=v.judge, cells=(
-                    estimate(v.accuracy, "percent"), estimate(v.test, "percent"), estimate(v.less_length, "points"),
-                    estimate(v.with_length, "points"),
-                ))
-                for v in found.judges
-            ),
-        ),
-        notes=(
-            f"{found.pairs:,} pairs of {found.arguments:,} arguments, {found.sides} topic sides, which are resampled. The last "
-            "column is fitted on the other topic sides. Length in characters; ties count half.",
-        ),
-    )  # fmt: skip
-    sides = Table(
-        key="sides", title=f"By topic side ({last.judge})", first="topic side", columns=columns("pairs", "judge", "longer"),
-        lines=tuple(
-            Line(name=side, cells=(count(x.n), estimate(x, "percent"), estimate(found.longer_by_side[side], "percent")))
-            for side, x in sorted(last.by_side.items())
-        ),
-    )  # fmt: skip
-    section = Section(key=found.data, title=found.data, tables=(choices, sides))
-    return Report(
-        title="Judges against people", verdict=("Do judges choose as people do?",), notes=found.notes,
-        sections=(section,), facts=(("made by", about),),
     )  # fmt: skip
 
 
