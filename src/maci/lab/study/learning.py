@@ -27,7 +27,7 @@ from maci.controller.policies.bandit import Arms, Learned
 from maci.controller.policies.base import lessons
 from maci.debating.loop import debate
 from maci.errors import BudgetError, is_fatal
-from maci.lab.datasets import Item
+from maci.lab.datasets import TaskItem
 from maci.lab.methods.maci import Maci, changed, played, summary
 from maci.lab.methods.method import Bench, Hearing, Method, MethodAnswer
 from maci.llm.usage import Usage
@@ -38,7 +38,7 @@ from maci.story import Story
 LESSONS = 100
 
 
-def course(method: Method, bench: Bench, dev: Sequence[Item], seed: int) -> Course | None:
+def course(method: Method, bench: Bench, dev: Sequence[TaskItem], seed: int) -> Course | None:
     """The course of a method whose schedule learns; ``None`` for every other."""
     if not isinstance(method, Maci):
         return None
@@ -49,7 +49,7 @@ def course(method: Method, bench: Bench, dev: Sequence[Item], seed: int) -> Cour
 class Course:
     """One method on one task, under one seed."""
 
-    def __init__(self, name: str, config: Config, bench: Bench, dev: Sequence[Item], seed: int) -> None:
+    def __init__(self, name: str, config: Config, bench: Bench, dev: Sequence[TaskItem], seed: int) -> None:
         self._name, self._config, self._bench, self._dev, self._seed = name, config, bench, tuple(dev), seed
         self._given: dict[str, MethodAnswer | Exception] = {}
         """Of the dev items."""
@@ -62,7 +62,7 @@ class Course:
         """What was learned so far."""
         return self._arms
 
-    async def answer(self, item: Item, part: str) -> MethodAnswer:
+    async def answer(self, item: TaskItem, part: str) -> MethodAnswer:
         """The answer to an item, after all lessons that come before it."""
         async with self._one:
             for lesson in self._dev[len(self._given) :]:
@@ -74,7 +74,7 @@ class Course:
             return given
         return summary(Story.of(await self._play(item, part)))
 
-    async def _teach(self, item: Item) -> None:
+    async def _teach(self, item: TaskItem) -> None:
         """Debate a dev item and keep what it taught. What fails teaches nothing; the end of the run's budget ends it."""
         try:
             events = await self._play(item, "dev")
@@ -93,7 +93,7 @@ class Course:
         self._debates += 1
         self._given[item.id] = answer
 
-    async def _play(self, item: Item, part: str) -> list[Event]:
+    async def _play(self, item: TaskItem, part: str) -> list[Event]:
         case = replace(item.case, gold=None, hidden={})
         table = self._bench.panel.table(case, seed=self._seed)
         if not self._config.crit.enabled:
@@ -151,7 +151,7 @@ class _Heard:
     usage: Usage
 
 
-async def learn(items: Sequence[Item], bench: Bench, seed: int) -> Lesson:
+async def learn(items: Sequence[TaskItem], bench: Bench, seed: int) -> Lesson:
     """Ask every agent for its opening to every item that has a true outcome, and learn from them.
 
     Depends on the items, the agents' answers and the seed, not on the order of the items or of the answers. Agents that fail have
@@ -160,7 +160,7 @@ async def learn(items: Sequence[Item], bench: Bench, seed: int) -> Lesson:
     untaught = replace(bench, config=changed(bench.config, TAUGHT))
     turnstile = asyncio.Semaphore(_AT_ONCE)
 
-    async def hear(item: Item) -> _Heard:
+    async def hear(item: TaskItem) -> _Heard:
         async with turnstile:
             return await _hear(item, untaught, seed)
 
@@ -186,12 +186,12 @@ async def learn(items: Sequence[Item], bench: Bench, seed: int) -> Lesson:
     )
 
 
-async def learn_stages(lesson: Lesson, items: Sequence[Item], bench: Bench, seed: int) -> Lesson:
+async def learn_stages(lesson: Lesson, items: Sequence[TaskItem], bench: Bench, seed: int) -> Lesson:
     """Debate every item that has a true outcome, with what ``lesson`` says of the agents, and add when a debate was needed."""
     taught = replace(bench, config=changed(bench.config, lesson.taught))
     turnstile = asyncio.Semaphore(_AT_ONCE)
 
-    async def play(item: Item) -> tuple[Trial | None, Usage, int]:
+    async def play(item: TaskItem) -> tuple[Trial | None, Usage, int]:
         assert item.case.gold is not None
         async with turnstile:
             case = replace(item.case, gold=None, hidden={})
@@ -231,7 +231,7 @@ def _the_runs(bench: Bench, used: Usage) -> bool:
     return left.tokens < own.tokens - used.tokens or left.usd < usd
 
 
-async def _hear(item: Item, bench: Bench, seed: int) -> _Heard:
+async def _hear(item: TaskItem, bench: Bench, seed: int) -> _Heard:
     case = replace(item.case, gold=None, hidden={})  # as whoever answers sees it
     session = Hearing(case, bench, seed)
     voices = await session.openings()

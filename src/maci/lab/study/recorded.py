@@ -16,7 +16,7 @@ from maci.cases.case import Case
 from maci.errors import BadReply, ConfigError
 from maci.evidence.encode import Encoder
 from maci.evidence.source import CaseEvidence
-from maci.lab.datasets import Item, RecordedTurn
+from maci.lab.datasets import RecordedTurn, TaskItem
 from maci.lab.methods.method import MethodAnswer
 from maci.lab.study.rows import Key, Row
 from maci.lab.study.store import Status
@@ -25,7 +25,7 @@ from maci.llm.usage import Usage
 from maci.seating.table import Table
 
 
-def row_of(key: Key, item: Item, answer: MethodAnswer, seconds: float) -> Row:
+def row_of(key: Key, item: TaskItem, answer: MethodAnswer, seconds: float) -> Row:
     """The row of an answer that took so many seconds."""
     space = item.case.outcomes
     status: Status = "done" if answer.belief is not None else "budget" if answer.out_of_budget else "failed"
@@ -84,7 +84,7 @@ class RecordedAgent(Agent):
 class RecordedPanel:
     """Sets the table for items of one task; all have the same models."""
 
-    def __init__(self, items: Sequence[Item], encoder: Encoder, *, models: Sequence[str] | None = None) -> None:
+    def __init__(self, items: Sequence[TaskItem], encoder: Encoder, *, models: Sequence[str] | None = None) -> None:
         self._items = {item.case.id: item for item in items}
         self._encoder = encoder
         on_record = next((tuple(i.recorded.openings) for i in items if i.recorded is not None), ())

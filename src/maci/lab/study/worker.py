@@ -14,7 +14,7 @@ from maci.cases.case import Case
 from maci.config import Budget, Config, unplanned
 from maci.errors import BudgetError, ConfigError, InputError, MissingExtra, is_fatal, said
 from maci.evidence.encode import Encoder, load_encoder
-from maci.lab.datasets import Item, Task, find, load, load_own
+from maci.lab.datasets import Task, TaskItem, find, load, load_own
 from maci.lab.datasets.files import digest
 from maci.lab.methods import registry
 from maci.lab.methods.maci import changed
@@ -45,7 +45,7 @@ class _Group:
     """One task with its panel and methods, shared by all answers on it."""
 
     task: Task
-    items: Mapping[tuple[str, str], Item]
+    items: Mapping[tuple[str, str], TaskItem]
     bench: Bench
     methods: Mapping[str, tuple[store.Method, Method]]
     courses: dict[str, Course | None] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class _Group:
     """Of methods with an encoder of their own."""
 
 
-def limited(items: Sequence[Item], limit: int | None, seed: int) -> tuple[Item, ...]:
+def limited(items: Sequence[TaskItem], limit: int | None, seed: int) -> tuple[TaskItem, ...]:
     """At most ``limit`` items, drawn by their ids alone: more with a higher limit, never others."""
     if limit is None or len(items) <= limit:
         return tuple(items)
@@ -142,7 +142,7 @@ class Worker:
             self._groups.move_to_end((data, seed))
             return self._groups[(data, seed)]
         task = self._task(self._entries[data], seed)
-        items: dict[tuple[str, str], Item] = {
+        items: dict[tuple[str, str], TaskItem] = {
             (part, item.id): item for part in self.study.spec.parts for item in getattr(task, part)
         }
         panel = self._panel(task)
@@ -277,7 +277,7 @@ class Worker:
         """What methods answer with on a data set."""
         return self._group(data, seed).bench
 
-    def dev(self, data: str, seed: int) -> tuple[Item, ...]:
+    def dev(self, data: str, seed: int) -> tuple[TaskItem, ...]:
         """All development items of a data set."""
         return self._group(data, seed).task.dev
 

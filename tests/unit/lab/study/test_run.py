@@ -14,7 +14,7 @@ from fake_house import FakeHouse, sound
 from maci.cases.case import Case
 from maci.cases.outcomes import OutcomeSpace
 from maci.errors import BadReply, EnvironmentError_, EvidenceError, InputError, ModelError, WrongKey
-from maci.lab.datasets import Item, Recorded, RecordedTurn, Task
+from maci.lab.datasets import Recorded, RecordedTurn, Task, TaskItem
 from maci.lab.methods.method import MethodAnswer, Unfit
 from maci.lab.study import run as running
 from maci.lab.study.ledger import RunLedger
@@ -419,12 +419,10 @@ def test_a_budget_of_the_run_is_kept_to_the_token_with_models(tmp_path, house):
 # --- recorded answers -----------------------------------------------------------------------------------------------------------
 
 
-def recorded_item(name: str, gold: str, **said: str | None) -> Item:
+def recorded_item(name: str, gold: str, **said: str | None) -> TaskItem:
     space = OutcomeSpace(labels=("A", "B", "C"))
     turns = {model: RecordedTurn(answer=answer, text=f"I say {answer}.") for model, answer in said.items()}
-    return Item(
-        id=name, case=Case(question="Which?", outcomes=space, gold=gold, id=name), recorded=Recorded(openings=turns)
-    )
+    return TaskItem(case=Case(question="Which?", outcomes=space, gold=gold, id=name), recorded=Recorded(openings=turns))
 
 
 def test_recorded_models_say_what_is_on_record_and_abstentions_are_failures(tmp_path, monkeypatch):

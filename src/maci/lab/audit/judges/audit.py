@@ -92,11 +92,11 @@ class Audit:
     order: OrderSwap
     """Of the panel's mean."""
     judges: tuple[JudgeFigures, ...]
-    notes: tuple[str, ...] = ()
-    calls: int = 0
-    tokens: int = 0
-    usd: float = 0.0
-    complete: bool = True
+    notes: tuple[str, ...]
+    calls: int
+    tokens: int
+    usd: float
+    complete: bool
     """Everything planned was asked; else the ceiling came first."""
     seed: int
     resamples: int
@@ -184,6 +184,11 @@ def figures(ratings: Ratings, plan: ProbePlan, pairs: Mapping[str, Pairs] | None
         judges=tuple(
             _figures(ratings, j, sampling, (pairs or {}).get(seat.name)) for j, seat in enumerate(ratings.judges)
         ),
+        notes=(),
+        calls=0,
+        tokens=0,
+        usd=0.0,
+        complete=True,
         seed=plan.seed,
         resamples=plan.resamples,
     )
