@@ -16,7 +16,7 @@ from maci.cli.options import OutputOptions, Seed, grouped
 from maci.errors import CheckFailed
 
 if TYPE_CHECKING:
-    from maci.lab.theory.verdict import Verdict
+    from maci.lab.theory import Claim
 
 
 @grouped
@@ -35,15 +35,15 @@ def verify(
     Negative findings are shown too: where a rule of the paper does not do what it is for, and what the default does.
     """
     from maci.cli.progress import Progress
+    from maci.lab.theory import FULL, QUICK
     from maci.lab.theory.suite import build_report, check, named, plots
-    from maci.lab.theory.verdict import FULL, QUICK
     from maci.render.html import to_html
     from maci.render.text import on_screen
 
     checks, size = named(only or []), QUICK if quick else FULL
     target = out / "verify.html"
     make_folder(out)
-    found: list[Verdict] = []
+    found: list[Claim] = []
     source: dict[str, str] = {}
     took: dict[str, float] = {}
     began = last = time.monotonic()
@@ -77,9 +77,7 @@ def verify(
         raise CheckFailed(f"{len(failed)} of {len(found)} claims fail: {', '.join(failed)}")
 
 
-def _as_json(
-    found: list[Verdict], source: Mapping[str, str], *, quick: bool, seed: int, target: Path
-) -> dict[str, Any]:
+def _as_json(found: list[Claim], source: Mapping[str, str], *, quick: bool, seed: int, target: Path) -> dict[str, Any]:
     from maci.calibration.stats.estimate import as_json
 
     return {

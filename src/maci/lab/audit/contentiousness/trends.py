@@ -30,7 +30,7 @@ from maci.calibration.stats import RESAMPLES, Estimate, Statistic, bootstrap_mea
 from maci.calibration.stats.correlation import spearman
 from maci.calibration.stats.estimate import Indices, units_of
 from maci.errors import InputError
-from maci.lab.audit.contentiousness.sample import Held
+from maci.lab.audit.contentiousness.debates import HeldDebate
 from maci.moderator.belief import Vector
 
 Rng = np.random.Generator
@@ -158,13 +158,13 @@ def _counts(i: Indices, n: int) -> Vector:
 
 
 PERMUTATIONS = 999
-SIGNALS: dict[str, tuple[str, Callable[[Held], float | None]]] = {
-    "d": ("disagreement D in round 1", lambda held: held.d_first),
-    "o": ("shared evidence O in the last round", lambda held: held.o_last),
-    "gain": ("largest information gain Î of {early}", lambda held: held.gain_peak),
+SIGNALS: dict[str, tuple[str, Callable[[HeldDebate], float | None]]] = {
+    "d": ("disagreement D in round 1", lambda held: held.d),
+    "o": ("shared evidence O in the last round", lambda held: held.o),
+    "gain": ("largest information gain Î of {early}", lambda held: held.gain),
     "written": ("tokens agents wrote", lambda held: float(held.written)),
 }
-"""Name → what it is (``{early}`` stands for :func:`~maci.lab.audit.contentiousness.sample.early`), and where it stands in a debate."""
+"""Name → what it is (``{early}`` stands for :func:`~maci.lab.audit.contentiousness.debates.early`), and where it stands in a debate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ class Trend:
 
 
 def trends(
-    debates: Sequence[Held], levels: Sequence[float], rng: np.random.Generator, *, resamples: int = RESAMPLES
+    debates: Sequence[HeldDebate], levels: Sequence[float], rng: np.random.Generator, *, resamples: int = RESAMPLES
 ) -> dict[str, Trend]:
     """Every signal of the debates that went through all rounds."""
     whole = [held for held in debates if held.whole]
@@ -197,7 +197,12 @@ def trends(
 
 
 def trend(
-    name: str, debates: Sequence[Held], levels: Sequence[float], rng: np.random.Generator, *, resamples: int = RESAMPLES
+    name: str,
+    debates: Sequence[HeldDebate],
+    levels: Sequence[float],
+    rng: np.random.Generator,
+    *,
+    resamples: int = RESAMPLES,
 ) -> Trend:
     """One signal."""
     read = SIGNALS[name][1]

@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci.calibration.stats import RESAMPLES, Estimate, bootstrap, ratio_of
+from maci.lab.audit.contentiousness.debates import Spoken
 from maci.lab.audit.contentiousness.patterns import ngrams
-from maci.lab.audit.contentiousness.sample import Spoken
 from maci.lab.audit.contentiousness.trends import PERMUTATIONS, Weighted, difference, macro_auc, permuted, resampled
 from maci.moderator.belief import Vector
 
@@ -133,7 +133,7 @@ _C = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Guessed:
-    """Held-out scores of every turn."""
+    """HeldDebate-out scores of every turn."""
 
     turns: tuple[Spoken, ...]
     levels: tuple[float, ...]
@@ -188,7 +188,7 @@ class Wording:
 def guess(
     turns: Sequence[Spoken], levels: Sequence[float], use: Sequence[str] = ("n-grams", *FEATURES)
 ) -> Guessed | None:
-    """Held-out scores; ``None`` where there are not two topics with turns, or a level has none."""
+    """HeldDebate-out scores; ``None`` where there are not two topics with turns, or a level has none."""
     topics = sorted({turn.sitting.topic for turn in turns})
     classes = np.array([levels.index(turn.sitting.level) for turn in turns], dtype=np.int64)
     if len(topics) < 2 or len(set(classes.tolist())) < len(levels):

@@ -12,9 +12,8 @@ from dial_helpers import audited, deaf, hears, planned, seating, told
 from fake_house import FakeHouse
 from maci.agents.contentiousness import STANCES, tone
 from maci.errors import InputError
-from maci.lab.audit.contentiousness.plan import Sitting, play, recorded
+from maci.lab.audit.contentiousness.debates import HeldDebate, Sitting, held, play, recorded
 from maci.lab.audit.contentiousness.report import build_report, record
-from maci.lab.audit.contentiousness.sample import Held, held
 from maci.lab.audit.contentiousness.trends import trend
 from maci.lab.audit.contentiousness.verdict import Findings, findings, judge
 from maci.llm.model import Message, Request
@@ -188,8 +187,8 @@ def test_a_topic_the_dial_leaves_alone_counts_as_no_order() -> None:
     assert np.isnan(found.within.value) and found.p is None
 
 
-def _shared(topic: str, level: float, o: float) -> Held:
-    return Held(
-        sitting=Sitting(topic=topic, seed=0, level=level), rounds=1, planned=1, over="max_rounds", d=(0.5,), o=(o,),
-        gain=(0.1,), spoken=(), silent=0, written=10,
+def _shared(topic: str, level: float, o: float) -> HeldDebate:
+    return HeldDebate(
+        sitting=Sitting(topic=topic, seed=0, level=level), rounds=1, planned=1, over="max_rounds", d=0.5, o=o,
+        gain=0.1, spoken=(), silent=0, written=10,
     )  # fmt: skip
