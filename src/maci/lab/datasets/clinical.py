@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import starmap
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -55,14 +56,11 @@ def symptom2disease(
     tune: Tune = False,
 ) -> Task:
     """Free-text complaints, exact duplicates removed; ``per_label`` texts of each disease are evidence."""
-    by_label: dict[str, list[str]] = defaultdict(list)
-    seen: set[str] = set()
+    labels: dict[str, str] = {}
     for row in table(folder / "symptom2disease" / "Symptom2Disease.csv", ("label", "text")):
-        if row["text"] not in seen:
-            seen.add(row["text"])
-            by_label[row["label"]].append(row["text"])
-    space, more = _space(folder, sorted(by_label), open)
-    dealt = deal(by_label, seed, per_label, tune=tune)
+        labels.setdefault(row["text"], row["label"])
+    space, more = _space(folder, labels.values(), open)
+    dealt = deal(starmap(Example, labels.items()), seed, per_label, tune=tune)
     return _task(dealt, space, more, lambda e: _item(e.text, e, space))
 
 
@@ -79,11 +77,11 @@ def kaggle_symptom_disease(
     if shown < 1:
         raise InputError(f"shown is {shown}: show at least 1 symptom")
     rng = np.random.default_rng(seed)
-    by_label: dict[str, list[str]] = defaultdict(list)
-    for row in table(folder / "kaggle_symptom_disease" / "unique_cases.csv", ("disease", "symptoms")):
-        symptoms = [s.strip().replace("_", " ") for s in row["symptoms"].split(";")]
-        by_label[row["disease"].strip()].append(", ".join(symptoms))
-    space, more = _space(folder, sorted(by_label), open)
+    examples = [
+        Example(", ".join(s.strip().replace("_", " ") for s in row["symptoms"].split(";")), row["disease"].strip())
+        for row in table(folder / "kaggle_symptom_disease" / "unique_cases.csv", ("disease", "symptoms"))
+    ]
+    space, more = _space(folder, (e.label for e in examples), open)
 
     def mask(example: Example) -> TaskItem:
         symptoms = example.text.split(", ")
@@ -91,7 +89,7 @@ def kaggle_symptom_disease(
         withheld = {symptom: "yes" for i, symptom in enumerate(symptoms) if i not in keep}
         return _item(", ".join(symptoms[i] for i in sorted(keep)), example, space, withheld)
 
-    return _task(deal(by_label, seed, per_label, tune=tune), space, more, mask)
+    return _task(deal(examples, seed, per_label, tune=tune), space, more, mask)
 
 
 def _task(
@@ -117,8 +115,9 @@ def _item(context: str, example: Example, space: OutcomeSpace, hidden: Mapping[s
     return TaskItem(case=case)
 
 
-def _space(folder: Path, labels: list[str], open: bool) -> tuple[OutcomeSpace, tuple[Document, ...]]:
+def _space(folder: Path, named: Iterable[str], open: bool) -> tuple[OutcomeSpace, tuple[Document, ...]]:
     """The outcomes, and what is known of those that have no cases here: a space of hundreds where ``open``."""
+    labels = sorted(set(named))
     if not open:
         return OutcomeSpace(labels=tuple(labels)), ()
     own = {normal(label): label for label in labels}

@@ -10,9 +10,10 @@ from __future__ import annotations
 import difflib
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_origin, get_type_hints
 
@@ -99,7 +100,7 @@ class Example:
 
 
 def deal(
-    by_label: Mapping[str, Sequence[str]],
+    examples: Iterable[Example],
     seed: int,
     per_label: int,
     *,
@@ -116,17 +117,17 @@ def deal(
         raise InputError(f"per_label is {per_label}: it must be 0 or more texts of each label")
     rng = np.random.default_rng(seed)
     evidence: list[Example] = []
-    dev: list[Example] = []
-    test: list[Example] = []
-    for label in sorted(by_label):
-        texts = sorted(text for text in by_label[label] if is_dev(key(text)) or not tune)
-        texts = [texts[i] for i in rng.permutation(len(texts))]
-        mine = [text for text in texts if evidence_from == "all" or is_dev(key(text))][:per_label]
-        evidence += [Example(text, label) for text in mine]
-        for text in texts:
-            if text not in mine:
-                (dev if is_dev(key(text)) else test).append(Example(text, label))
-    return evidence, dev, test
+    rest: dict[bool, list[Example]] = {True: [], False: []}
+    ordered = sorted(examples, key=lambda e: (e.label, e.text))
+    for _, some in groupby(ordered, key=lambda e: e.label):
+        known = [e for e in some if is_dev(key(e.text)) or not tune]
+        drawn = [known[i] for i in rng.permutation(len(known))]
+        mine = [e for e in drawn if evidence_from == "all" or is_dev(key(e.text))][:per_label]
+        evidence += mine
+        for e in drawn:
+            if e not in mine:
+                rest[is_dev(key(e.text))].append(e)
+    return evidence, rest[True], rest[False]
 
 
 @dataclass(frozen=True, slots=True)

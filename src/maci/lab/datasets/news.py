@@ -74,10 +74,8 @@ def _task(
     if words < 0:
         raise InputError(f"words is {words}: give 0 for the whole text, or how many words of it")
     by_id = {piece.id: piece for piece in pieces}
-    by_label: dict[str, list[str]] = defaultdict(list)
-    for piece in by_id.values():
-        by_label[piece.label].append(piece.id)
-    evidence, dev, test = deal(by_label, seed, per_label, evidence_from="dev", key=lambda i: by_id[i].side)
+    examples = (Example(piece.id, piece.label) for piece in by_id.values())
+    evidence, dev, test = deal(examples, seed, per_label, evidence_from="dev", key=lambda i: by_id[i].side)
 
     def item(example: Example) -> TaskItem:
         piece = by_id[example.text]
@@ -282,13 +280,12 @@ def _gap(votes: Mapping[str, Sequence[tuple[float, bool]]]) -> float:
 def _floor(votes: Mapping[str, Sequence[tuple[float, bool]]], shuffles: int = 5) -> tuple[str, ...]:
     """The gap between left and right, and the one that chance makes: raters' politics shuffled within each sentence."""
     rng = np.random.default_rng(0)
-    floors = []
-    for _ in range(shuffles):
-        mixed = {}
-        for sentence, given in votes.items():
-            order = rng.permutation(len(given))
-            mixed[sentence] = [(given[i][0], biased) for i, (_, biased) in zip(order, given, strict=True)]
-        floors.append(_gap(mixed))
+
+    def mixed(given: Sequence[tuple[float, bool]]) -> list[tuple[float, bool]]:
+        order = rng.permutation(len(given))
+        return [(given[i][0], biased) for i, (_, biased) in zip(order, given, strict=True)]
+
+    floors = [_gap({sentence: mixed(given) for sentence, given in votes.items()}) for _ in range(shuffles)]
     if math.isnan(gap := _gap(votes)):
         return ()
     return (

@@ -121,10 +121,7 @@ def load_own(
 
 
 def _count(value: Any) -> int:
-    try:
-        number = int(value) if isinstance(value, str) else value
-    except ValueError:
-        number = None
+    number = int(value) if isinstance(value, str) and value.strip().isdigit() else value
     if not isinstance(number, int) or isinstance(number, bool) or number < 0:
         raise InputError(f"per_label is {value!r}: it must be a whole number of texts of each label, 0 or more")
     return number
@@ -143,11 +140,11 @@ def _dealt(task: Task, per_label: int, seed: int) -> Task:
             by_label[str(item.case.gold)].append(item)
     for label in sorted(by_label):
         evidence += [by_label[label][i] for i in rng.permutation(len(by_label[label]))[:per_label]]
-    taken, texts = {item.id for item in evidence}, {plain(_shown(item)) for item in evidence}
+    taken = {plain(_shown(item)) for item in evidence}
     return replace(
         task,
         evidence=tuple(Document(_shown(item), task.name, label=item.case.gold) for item in evidence),
-        dev=tuple(item for item in task.dev if item.id not in taken and plain(_shown(item)) not in texts),
+        dev=tuple(item for item in task.dev if plain(_shown(item)) not in taken),
         notes=(
             *task.notes,
             f"{task.name}: {len(evidence)} development texts, at most {per_label} of each label, are evidence and no cases.",
@@ -234,10 +231,8 @@ def _item(row: _Row, question: str, labels: Sequence[str]) -> TaskItem:
             gold=row["gold"] if space.kind == "open" else canonical(row["gold"], space, space.labels),
             id=row["id"] or text_id(f"{question}\n{row['context']}"),
         )
-    except BeliefError as error:
-        raise _Wrong(f"gold: {error}") from error
-    except CaseError as error:
-        raise _Wrong(str(error)) from error
+    except (BeliefError, CaseError) as error:
+        raise _Wrong(f"gold: {error}" if isinstance(error, BeliefError) else str(error)) from error
     return TaskItem(case=case, group=row["group"])
 
 
@@ -290,8 +285,7 @@ def _documents(value: Any) -> tuple[Document, ...]:
     found = []
     for i, part in enumerate(parts, 1):
         if not isinstance(part, Mapping):
-            if text := _text(part):
-                found.append(Document(text, f"evidence {i}"))
+            found += [Document(text, f"evidence {i}")] if (text := _text(part)) else []
             continue
         odd = [str(key) for key in part if key not in {"text", "label", "source", "id"}]
         if odd or not _text(part.get("text")):

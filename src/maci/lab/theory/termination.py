@@ -51,33 +51,27 @@ _T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2
 """Student's t, two-sided 95 %, by degrees of freedom; from 15 on the last is used, which is a little wide."""
 
 
-def halves(d: float) -> tuple[Vector, Vector]:
-    """Two beliefs over two outcomes, mirror images of each other, with JSD ``d``.
+def halves(course: Sequence[float]) -> list[tuple[Vector, Vector]]:
+    """For every D of a course two beliefs over two outcomes, mirror images of each other, with that JSD; by bisection.
 
-    >>> [p.round(3).tolist() for p in halves(1.0)]
+    >>> [p.round(3).tolist() for p in halves([1.0])[0]]
     [[1.0, 0.0], [0.0, 1.0]]
-    >>> round(jsd(np.stack(halves(0.25))), 9)
+    >>> round(jsd(np.stack(halves([0.25])[0])), 9)
     0.25
     """
-    p = _upper_half(np.array([d]))[0]
-    return np.array([p, 1 - p]), np.array([1 - p, p])
-
-
-def _upper_half(d: Vector) -> Vector:
-    """The p ≥ ½ with 1 − H(p, 1−p) = d, of every d, by bisection."""
-    low, high = np.full(len(d), 0.5), np.ones(len(d))
+    low, high = np.full(len(course), 0.5), np.ones(len(course))
     for _ in range(60):
         middle = (low + high) / 2
         rest = 1 - middle
         logs = np.log2(rest, out=np.zeros_like(rest), where=rest > 0)
-        short = 1 + middle * np.log2(middle) + rest * logs < d
+        short = 1 + middle * np.log2(middle) + rest * logs < np.asarray(course)
         low, high = np.where(short, middle, low), np.where(short, high, middle)
-    return high
+    return [(np.array([p, 1 - p]), np.array([1 - p, p])) for p in high]
 
 
 def _mirrored(course: Sequence[float]) -> Trajectory:
     """A debate whose D takes this course, and then stays; the mixture never moves."""
-    tables = [(np.array([p, 1 - p]), np.array([1 - p, p])) for p in _upper_half(np.array(course, float))]
+    tables = halves(course)
     return Trajectory(name="course", what="D as given", beliefs=lambda t: tables[min(t, len(tables) - 1)])
 
 

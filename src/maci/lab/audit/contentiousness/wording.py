@@ -214,22 +214,19 @@ def measure(
     guessed = guess(turns, levels)
     if guessed is None:
         return None
-
-    def auc(found: Guessed) -> Estimate:
-        return _interval(found.auc, found.blocks, rng, resamples)
-
-    alone = {}
-    for feature in ("n-grams", *FEATURES):
-        only = guess(turns, levels, (feature,))
-        assert only is not None
-        alone[feature] = auc(only)
+    features = ("n-grams", *FEATURES)
+    alone = {
+        feature: _interval(only.auc, only.blocks, rng, resamples)
+        for feature in features
+        if (only := guess(turns, levels, (feature,))) is not None
+    }
     vectors = np.array([[turn.style.words, *turn.style.vector()[1:]] for turn in turns])
     means = {
         feature: tuple(float(vectors[guessed.classes == k, i].mean()) for k in range(len(levels)))
         for i, feature in enumerate(FEATURES)
     }
     return Wording(
-        auc(guessed),
+        _interval(guessed.auc, guessed.blocks, rng, resamples),
         _chance(guessed, rng),
         tuple(levels),
         len(turns),

@@ -31,7 +31,7 @@ from maci.calibration.stats.estimate import Estimate, Indices
 from maci.calibration.stats.sampling import Sampling, missing
 from maci.controller.inputs import Seat
 from maci.errors import InputError
-from maci.lab.audit.blind import read_blind, write_blind
+from maci.lab.audit import read_blind, write_blind
 from maci.lab.audit.judges.items import Subject
 from maci.moderator.belief import Vector
 from maci.story.words import plural

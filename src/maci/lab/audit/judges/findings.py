@@ -85,29 +85,17 @@ def verdict(found: Sequence[JudgeCheck]) -> Level:
     return max(known, key=_ORDER.__getitem__) if known else "unknown"
 
 
-def _low(x: Estimate, key: str) -> Level:
-    """Bad where small."""
+def _level(x: Estimate, key: str) -> Level:
+    """Where a figure stands: bad where small if its limits fall, else where large and surely above the lesser limit."""
     watch, bad = LIMITS[key]
     if not x.defined:
         return "unknown"
-    return "bad" if x.value < bad else "watch" if x.value < watch else "good"
-
-
-def _high(x: Estimate, key: str) -> Level:
-    """Bad where large, and surely above the lesser limit."""
-    watch, bad = LIMITS[key]
-    if not x.defined:
-        return "unknown"
+    if watch > bad:
+        return "bad" if x.value < bad else "watch" if x.value < watch else "good"
+    if key in ("effect", "length"):
+        size = abs(x.value) if x.clear else 0.0
+        return "bad" if size >= bad else "watch" if size >= watch else "good"
     return "bad" if x.value > bad and x.low > watch else "watch" if x.value > watch else "good"
-
-
-def _effect(x: Estimate, key: str = "effect") -> Level:
-    watch, bad = LIMITS[key]
-    if not x.defined:
-        return "unknown"
-    if not x.clear or abs(x.value) < watch:
-        return "good"
-    return "bad" if abs(x.value) >= bad else "watch"
 
 
 def _say(x: Estimate, *, percent: bool = False, sign: bool = False) -> str:
@@ -119,66 +107,56 @@ def _say(x: Estimate, *, percent: bool = False, sign: bool = False) -> str:
 
 
 def _panel(audit: Audit) -> Iterator[JudgeCheck]:
-    level = _low(audit.alpha, "alpha")
     needed = scores_needed(audit.pearson.value) if audit.pearson.defined else None
-    worst = _worst(audit)
-    advice = ""
-    if level in ("watch", "bad"):
-        advice = "use CRIT as a soft weight only"
-        if needed is not None and needed > len(audit.judges):
-            advice += (
-                f"; raise K: {needed} scores of such judges make a mean of reliability 0.8 (--set crit.k={needed})"
-            )
-        if audit.alpha_levelled.defined and audit.alpha_levelled.value >= LIMITS["alpha"][0]:
-            levelled = f"α {audit.alpha_levelled.value:.2f} once each is set to the same mean"
-            advice += f"; judges differ in level more than in order ({levelled})"
-        if worst is not None:
-            advice += f"; or swap {worst[0]}: without it α would be {worst[1]:.2f}"
-    yield JudgeCheck(
-        check="agreement", judge="", level=level, says=f"Krippendorff's α {_say(audit.alpha)}",
-        advice=advice, estimate=audit.alpha,
+    levelled = audit.alpha_levelled
+    advice = {
+        "use CRIT as a soft weight only": True,
+        f"raise K: {needed} scores of such judges make a mean of reliability 0.8 (--set crit.k={needed})": (
+            needed is not None and needed > len(audit.judges)
+        ),
+        f"judges differ in level more than in order (α {levelled.value:.2f} once each is set to the same mean)": (
+            levelled.defined and levelled.value >= LIMITS["alpha"][0]
+        ),
+        **dict.fromkeys(_worst(audit), True),
+    }
+    yield _made(
+        "agreement", "", _level(audit.alpha, "alpha"), audit.alpha, f"Krippendorff's α {_say(audit.alpha)}",
+        "; ".join(text for text, applies in advice.items() if applies),
     )  # fmt: skip
-    level = _high(audit.swap_forgiven, "swap")
-    advice = (
-        "raise K, so that no single judge decides; do not read a winner off scores this close"
-        if level != "good"
-        else ""
-    )
-    yield JudgeCheck(
-        check="judge swap", judge="", level=level,
-        says=f"another judge in its place changes the winner of {_say(audit.swap_forgiven, percent=True)} of debates, "
+    yield _made(
+        "judge swap", "", _level(audit.swap_forgiven, "swap"), audit.swap_forgiven,
+        f"another judge in its place changes the winner of {_say(audit.swap_forgiven, percent=True)} of debates, "
         f"{_say(audit.swap_counted, percent=True)} with ties counted",
-        advice=advice if level in ("watch", "bad") else "", estimate=audit.swap_forgiven,
+        "raise K, so that no single judge decides; do not read a winner off scores this close",
     )  # fmt: skip
 
 
-def _worst(audit: Audit) -> tuple[str, float] | None:
-    """The judge without whom α is highest, where that is a gain of 0.05 or more."""
-    if not audit.alpha.defined:
-        return None
-    without = [(f.name, f.alpha_without) for f in audit.judges if f.alpha_without is not None]
-    best = max(without, key=lambda entry: entry[1], default=None)
-    return best if best is not None and best[1] >= audit.alpha.value + 0.05 else None
+def _worst(audit: Audit) -> Iterator[str]:
+    """Which judge to swap: the one without whom α is highest, where that is a gain of 0.05 or more."""
+    without = {f.name: f.alpha_without for f in audit.judges if f.alpha_without is not None}
+    name = max(without, key=lambda name: without[name], default=None)
+    if name is not None and without[name] >= audit.alpha.value + 0.05:
+        yield f"or swap {name}: without it α would be {without[name]:.2f}"
 
 
 def _judge(f: JudgeFigures) -> Iterator[JudgeCheck]:
-    rest: Level = "bad" if f.constant else _low(f.with_rest, "rest")
+    rest: Level = "bad" if f.constant else _level(f.with_rest, "rest")
     yield _made(
         "with the others", f.name, rest, f.with_rest,
         f"correlates with the other judges at {_say(f.with_rest)}" if not f.constant else "gives every argument the same score",
         f"swap {f.name}: what it scores is not what the others score",
     )  # fmt: skip
     yield _made(
-        "spread", f.name, _low(f.spread, "spread"), f.spread, f"its scores spread by {_say(f.spread)} (standard deviation)",
+        "spread", f.name, _level(f.spread, "spread"), f.spread, f"its scores spread by {_say(f.spread)} (standard deviation)",
         f"swap {f.name}: it hardly tells arguments apart",
     )  # fmt: skip
     yield _made(
-        "order", f.name, _high(f.order.mean, "order"), f.order.mean,
+        "order", f.name, _level(f.order.mean, "order"), f.order.mean,
         f"pieces and reasons in the reverse order move a score by {_say(f.order.mean)} on average",
         "score both orders and take the mean, or raise K",
     )  # fmt: skip
     yield _made(
-        "position", f.name, _effect(f.position), f.position, f"early in a batch minus late: {_say(f.position, sign=True)}",
+        "position", f.name, _level(f.position, "effect"), f.position, f"early in a batch minus late: {_say(f.position, sign=True)}",
         f"shuffle per judge (debates do), or swap {f.name} for a judge that is asked one argument at a time",
     )  # fmt: skip
     if f.pairs is not None:
@@ -189,18 +167,19 @@ def _judge(f: JudgeFigures) -> Iterator[JudgeCheck]:
             "ask every pair both ways and count only preferences that stay",
         )  # fmt: skip
     yield _made(
-        "own family", f.name, _effect(f.own_family), f.own_family,
+        "own family", f.name, _level(f.own_family, "effect"), f.own_family,
         f"its own family's arguments minus others', against the other judges: {_say(f.own_family, sign=True)}",
         f"swap {f.name} for a judge of another family than every debater (the default refuses it)",
     )  # fmt: skip
     yield _length(f)
     yield _made(
-        "verbosity", f.name, _effect(f.padded), f.padded, f"words that say nothing new change a score by {_say(f.padded, sign=True)}",
+        "verbosity", f.name, _level(f.padded, "effect"), f.padded,
+        f"words that say nothing new change a score by {_say(f.padded, sign=True)}",
         f"swap {f.name}, or bound the length of arguments (agents.max_tokens)",
     )  # fmt: skip
-    yield from _identity(f)
+    yield _identity(f)
     yield _made(
-        "self-consistency", f.name, _high(f.noise, "noise"), f.within,
+        "self-consistency", f.name, _level(f.noise, "noise"), f.within,
         f"asked again, a score moves by {_say(f.within)} (standard deviation); share of chance in its scores {_say(f.noise)}",
         f"raise K with more samples of {f.name}, lower crit.judge_temperature, or swap it",
     )  # fmt: skip
@@ -215,27 +194,24 @@ def _judge(f: JudgeFigures) -> Iterator[JudgeCheck]:
 
 def _length(f: JudgeFigures) -> JudgeCheck:
     """Length may stand for something else, such as a kind of argument: where padding does not move the score, that is likely."""
-    level, says = (
-        _effect(f.length, "length"),
-        f"rank correlation with length at equal scores of the others: {_say(f.length, sign=True)}",
-    )
-    if level in ("watch", "bad") and f.padded.defined and _effect(f.padded) == "good":
-        level, says = "watch", f"{says}; but padding does not move it, so length stands for something else here"
-        return _made(
-            "length", f.name, level, f.length, says, "compare arguments of one kind before drawing conclusions"
-        )
+    level, says = _level(f.length, "length"), f"at equal scores of the others: {_say(f.length, sign=True)}"
     advice = f"swap {f.name}, or bound the length of arguments (agents.max_tokens)"
-    return _made("length", f.name, level, f.length, says, advice)
+    if level in ("watch", "bad") and f.padded.defined and _level(f.padded, "effect") == "good":
+        level, says = "watch", f"{says}; but padding does not move it, so length stands for something else here"
+        advice = "compare arguments of one kind before drawing conclusions"
+    return _made("length", f.name, level, f.length, f"rank correlation with length {says}", advice)
 
 
-def _identity(f: JudgeFigures) -> Iterator[JudgeCheck]:
+def _identity(f: JudgeFigures) -> JudgeCheck:
     """Signed with its author: by family, for a judge may lift one and lower another."""
     by = {family: x for family, x in f.signed_by_family.items() if x.defined}
-    worst = max(by, key=lambda family: (_ORDER[_effect(by[family])], abs(by[family].value)), default=None)
-    x = f.signed if worst is None or _ORDER[_effect(f.signed)] >= _ORDER[_effect(by[worst])] else by[worst]
-    whose = "" if x is f.signed else f" of {worst}"
-    yield _made(
-        "identity", f.name, _effect(x), x, f"the author's name changes the score{'s' if whose else ''}{whose} by {_say(x, sign=True)}",
+    worst = max(by, key=lambda family: (_ORDER[_level(by[family], "effect")], abs(by[family].value)), default=None)
+    x, whose = f.signed, ""
+    if worst is not None and _ORDER[_level(by[worst], "effect")] > _ORDER[_level(x, "effect")]:
+        x, whose = by[worst], f" of {worst}"
+    return _made(
+        "identity", f.name, _level(x, "effect"), x,
+        f"the author's name changes the score{'s' if whose else ''}{whose} by {_say(x, sign=True)}",
         f"keep authors masked (debates do), strip names from arguments, or swap {f.name}",
     )  # fmt: skip
 

@@ -22,6 +22,7 @@ another judge or another order are counted in two ways: with ties *forgiven*, a 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from typing import Protocol, runtime_checkable
@@ -66,21 +67,19 @@ async def presented_both_ways(
     judge: PairJudge, pairs: Sequence[tuple[Subject, Subject]], *, seed: int = 0, resamples: int = 10_000
 ) -> Pairs:
     """Ask for every pair, both ways, one after the other."""
-    bias, same, cases = [], [], []
+    said: list[tuple[str, float, float]] = []
     for one, two in pairs:
-        try:
+        with suppress(JudgeAbstained):
             p, _ = await judge.prefer(one.request, two.request)
             q, _ = await judge.prefer(two.request, one.request)
-        except JudgeAbstained:
-            continue
-        bias.append(p + q - 1)
-        same.append((p > 0.5) == (q < 0.5) and p != 0.5 and q != 0.5)
-        cases.append(one.case)
-    if not bias:
+            said.append((one.case, p, q))
+    if not said:
         nothing = missing("no pair was compared both ways", 0, "pairs")
         return Pairs(bias=nothing, consistent=nothing)
-    found = Sampling(tuple(cases), seed, resamples).mean(np.array(bias), "pairs")
-    return Pairs(bias=found, consistent=share(sum(same), len(same), "pairs"))
+    bias = np.array([p + q - 1 for _, p, q in said])
+    same = sum((p > 0.5) == (q < 0.5) and p != 0.5 and q != 0.5 for _, p, q in said)
+    sampling = Sampling(tuple(case for case, _, _ in said), seed, resamples)
+    return Pairs(bias=sampling.mean(bias, "pairs"), consistent=share(same, len(said), "pairs"))
 
 
 BAND = 0.02

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from maci.errors import InputError
-from maci.lab.audit.blind import write_blind
+from maci.lab.audit import write_blind
 from maci.lab.audit.contentiousness.debates import LEVELS, Sitting, Spoken
 from maci.lab.audit.contentiousness.patterns import style
 from maci.lab.audit.contentiousness.people import FIELDS, blind, guesses, read_guesses
