@@ -15,7 +15,7 @@ from maci.lab.audit.contentiousness.verdict import Findings, judge
 from maci.lab.audit.judges.convarg import HumanComparison, Versus
 from maci.lab.audit.judges.convarg import build_report as people_report
 from maci.lab.study.report import Settings, build_report
-from maci.lab.theory import Claim
+from maci.lab.theory import CheckedClaim
 from maci.lab.theory.suite import build_report as claims_report
 from maci.render.charts import Chart, Series
 from maci.render.html import to_html
@@ -39,7 +39,7 @@ def of_study() -> Report:
 def of_claims() -> Report:
     chart = Chart(title=NASTY, x="x", y="y", series=(Series.of("s", [1, 2], [3, 4]),))
     common = {"kind": "proved", "limit": "≤ 1", "measured": NASTY, "n": 10, "unit": "runs", "charts": (chart,)}
-    passed, failed = (Claim(id=str(ok), claim=f"{NASTY} {ok}", passed=ok, **common) for ok in (True, False))  # type: ignore[arg-type]
+    passed, failed = (CheckedClaim(id=str(ok), claim=f"{NASTY} {ok}", passed=ok, **common) for ok in (True, False))  # type: ignore[arg-type]
     return claims_report([passed, failed], about="seed 0", checks={"True": "one", "False": "two"})
 
 

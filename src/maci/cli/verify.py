@@ -16,7 +16,7 @@ from maci.cli.options import OutputOptions, Seed, grouped
 from maci.errors import CheckFailed
 
 if TYPE_CHECKING:
-    from maci.lab.theory import Claim
+    from maci.lab.theory import CheckedClaim
 
 
 @grouped
@@ -43,7 +43,7 @@ def verify(
     checks, size = named(only or []), QUICK if quick else FULL
     target = out / "verify.html"
     make_folder(out)
-    found: list[Claim] = []
+    found: list[CheckedClaim] = []
     source: dict[str, str] = {}
     took: dict[str, float] = {}
     began = last = time.monotonic()
@@ -77,7 +77,9 @@ def verify(
         raise CheckFailed(f"{len(failed)} of {len(found)} claims fail: {', '.join(failed)}")
 
 
-def _as_json(found: list[Claim], source: Mapping[str, str], *, quick: bool, seed: int, target: Path) -> dict[str, Any]:
+def _as_json(
+    found: list[CheckedClaim], source: Mapping[str, str], *, quick: bool, seed: int, target: Path
+) -> dict[str, Any]:
     from maci.calibration.stats.estimate import as_json
 
     return {

@@ -1,6 +1,6 @@
 """Simulations: what the rules do on trajectories whose end is known.
 
-A check gives a :class:`Claim` with what was measured of it; a :class:`Size` says how much it may simulate.
+A check gives a :class:`CheckedClaim` with what was measured of it; a :class:`Size` says how much it may simulate.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Kind = Literal["proved", "measured", "negative"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class CheckedClaim:
     """A claim, what was measured of it, and whether it holds."""
 
     id: str

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from maci.errors import InputError
-from maci.lab.theory import Claim, Kind, Size, bandits, lemma, termination, voting
+from maci.lab.theory import CheckedClaim, Kind, Size, bandits, lemma, termination, voting
 from maci.render.report import Cell, Line, Report, Section, Table, columns, text
 from maci.render.svg import standalone
 
@@ -21,7 +21,7 @@ KINDS: dict[Kind, str] = {"proved": "theorem, checked", "measured": "measured", 
 
 
 def build_report(
-    verdicts: Sequence[Claim], *, about: str, checks: Mapping[str, str] | None = None, full: bool = True
+    verdicts: Sequence[CheckedClaim], *, about: str, checks: Mapping[str, str] | None = None, full: bool = True
 ) -> Report:
     """All claims in a table and, if ``full``, one by one; ``checks``: of each claim, the check that speaks to it."""
     failed = sum(not verdict.passed for verdict in verdicts)
@@ -39,7 +39,7 @@ def build_report(
     )
 
 
-def _claims(verdicts: Sequence[Claim], checks: Mapping[str, str]) -> Section:
+def _claims(verdicts: Sequence[CheckedClaim], checks: Mapping[str, str]) -> Section:
     lines = tuple(
         Line(
             name=v.claim,
@@ -62,7 +62,7 @@ def _claims(verdicts: Sequence[Claim], checks: Mapping[str, str]) -> Section:
     )
 
 
-def _claim(verdict: Claim) -> Section:
+def _claim(verdict: CheckedClaim) -> Section:
     facts = (
         f"{_word(verdict)} ({KINDS[verdict.kind]})",
         f"limit: {verdict.limit}",
@@ -73,12 +73,12 @@ def _claim(verdict: Claim) -> Section:
     return Section(key=verdict.id, title=verdict.claim, verdicts=facts, notes=notes, charts=verdict.charts)
 
 
-def _word(verdict: Claim) -> str:
+def _word(verdict: CheckedClaim) -> str:
     shown = verdict.kind == "negative"
     return ("shown" if shown else "pass") if verdict.passed else ("not shown" if shown else "fail")
 
 
-def plots(verdicts: Sequence[Claim]) -> dict[str, str]:
+def plots(verdicts: Sequence[CheckedClaim]) -> dict[str, str]:
     """Every chart as an SVG file of its own, by file name."""
     return {
         f"{verdict.id}{f'-{number}' if number else ''}.svg": standalone(chart)
@@ -87,7 +87,7 @@ def plots(verdicts: Sequence[Claim]) -> dict[str, str]:
     }
 
 
-Run: TypeAlias = Callable[[Size, np.random.Generator], list[Claim]]
+Run: TypeAlias = Callable[[Size, np.random.Generator], list[CheckedClaim]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def named(names: Sequence[str]) -> tuple[Simulation, ...]:
     return tuple(check for check in CHECKS if not names or check.name in names)
 
 
-def check(checks: Sequence[Simulation], size: Size, seed: int) -> Iterator[tuple[Simulation, list[Claim]]]:
+def check(checks: Sequence[Simulation], size: Size, seed: int) -> Iterator[tuple[Simulation, list[CheckedClaim]]]:
     """Run checks one after the other.
 
     >>> from maci.lab.theory import QUICK

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from maci.calibration.stats import Estimate, wilson
 from maci.config import Regime
-from maci.lab.theory import Claim, Size
+from maci.lab.theory import CheckedClaim, Size
 from maci.render.charts import Chart, Series
 
 VOTERS = 20
@@ -112,7 +112,7 @@ def crossover(spaces: tuple[int, ...], gain: list[float]) -> float | None:
     return None
 
 
-def condorcet(size: Size, rng: np.random.Generator) -> list[Claim]:
+def condorcet(size: Size, rng: np.random.Generator) -> list[CheckedClaim]:
     """Two outcomes: the simulated majority against the exact one, and its rise with N."""
     cases, p = 100 * size.votes, 0.6
     numbers = (1, 3, 5, 9, 15, 21)
@@ -122,7 +122,7 @@ def condorcet(size: Size, rng: np.random.Generator) -> list[Claim]:
     inside = all(rate.low <= value <= rate.high for rate, value in zip(rates, truth, strict=True))
     rising = all(a.high < b.low for a, b in pairwise(rates))
     return [
-        Claim(
+        CheckedClaim(
             id="condorcet",
             claim="With two outcomes and independent voters better than chance, a majority gains with every voter (Condorcet)",
             kind="proved",
@@ -177,17 +177,17 @@ def _curves(rows: list[Ballots], cases: int) -> _Curves:
     )
 
 
-def voting(size: Size, rng: np.random.Generator) -> list[Claim]:
+def voting(size: Size, rng: np.random.Generator) -> list[CheckedClaim]:
     """Larger answer spaces: agreement, the majority, the plurality, and shared evidence, by |𝒴|."""
     low, high = (_curves([ballots(rng, size.votes, y, lead) for y in size.spaces], size.votes) for lead in LEADS)
     return [_collapse(low, high, size, _uniform(size, rng)), _turning(low, high, size), _plurality(low, high, size)]
 
 
-def _collapse(low: _Curves, high: _Curves, size: Size, guessing: tuple[bool, str]) -> Claim:
+def _collapse(low: _Curves, high: _Curves, size: Size, guessing: tuple[bool, str]) -> CheckedClaim:
     """Agreement, by |𝒴|."""
     spaces, first, last = _spaces(size), size.spaces[0], size.spaces[-1]
     scattered = all(a > b for curves in (low, high) for a, b in pairwise(curves.agreement))
-    return Claim(
+    return CheckedClaim(
         id="agreement-collapse",
         claim="Agreement of independent voters collapses as the answer space grows",
         kind="measured",
@@ -222,7 +222,7 @@ def _collapse(low: _Curves, high: _Curves, size: Size, guessing: tuple[bool, str
     )
 
 
-def _turning(low: _Curves, high: _Curves, size: Size) -> Claim:
+def _turning(low: _Curves, high: _Curves, size: Size) -> CheckedClaim:
     """A majority against one voter, by |𝒴|."""
     spaces, regime = _spaces(size), Regime()
     gains = dict(zip(LEADS, (low.gain, high.gain), strict=True))
@@ -231,7 +231,7 @@ def _turning(low: _Curves, high: _Curves, size: Size) -> Claim:
     by_size = [(y, gain) for some in gains.values() for y, gain in zip(size.spaces, some, strict=True)]
     helped = all(gain > 0 for y, gain in by_size if y <= regime.vote_y)
     fallen = all(gain < 0 for y, gain in by_size if y >= regime.collapse_y)
-    return Claim(
+    return CheckedClaim(
         id="crossover",
         claim="A majority of more than half beats one voter in small answer spaces and loses to it in large ones",
         kind="measured",
@@ -258,11 +258,11 @@ def _turning(low: _Curves, high: _Curves, size: Size) -> Claim:
     )
 
 
-def _plurality(low: _Curves, high: _Curves, size: Size) -> Claim:
+def _plurality(low: _Curves, high: _Curves, size: Size) -> CheckedClaim:
     """The most frequent answer against one voter and against shared evidence, by |𝒴|."""
     spaces, first, last = _spaces(size), size.spaces[0], size.spaces[-1]
     kept = all(p > s for curves in (low, high) for p, s in zip(curves.plurality, curves.single, strict=True))
-    return Claim(
+    return CheckedClaim(
         id="plurality",
         claim="Collapse of agreement is not collapse of accuracy: the plurality stays ahead of one voter at every size",
         kind="negative",
