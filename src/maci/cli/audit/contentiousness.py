@@ -22,7 +22,7 @@ from maci.controller.decisions import Finished
 from maci.controller.events import Event
 from maci.controller.inputs import Opened
 from maci.errors import CheckFailed, EnvironmentError_, InputError
-from maci.lab.audit import write_blind
+from maci.lab.audit import first_of, write_blind
 from maci.lab.audit.contentiousness.debates import DialPlan, Sitting, Spoken, held, play, recorded, topics_of
 from maci.lab.audit.contentiousness.patterns import patterns, table
 from maci.lab.audit.contentiousness.people import FIELDS, Summaries, blind, guesses, read_guesses, summarise
@@ -302,9 +302,4 @@ def _hold(options: DialAudit, plan: DialPlan, panel: PanelSpec | str, folder: Pa
             )
             raise typer.Exit(130) from None
         except BaseExceptionGroup as group:
-            raise _first(group) from group
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    error = group.exceptions[0]
-    return _first(error) if isinstance(error, BaseExceptionGroup) else error
+            raise first_of(group) from group

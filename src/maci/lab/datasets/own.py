@@ -6,6 +6,7 @@ import difflib
 import importlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import starmap
 from pathlib import Path
@@ -280,10 +281,8 @@ def _text(value: Any) -> str:
 
 def _documents(value: Any) -> tuple[Document, ...]:
     """Texts that come with a case; an object among them may say what its text is an example of, and where it is from."""
-    value = _parsed(value)
-    parts = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
     found = []
-    for i, part in enumerate(parts, 1):
+    for i, part in enumerate(_parts(value), 1):
         if not isinstance(part, Mapping):
             found += [Document(text, f"evidence {i}")] if (text := _text(part)) else []
             continue
@@ -296,22 +295,12 @@ def _documents(value: Any) -> tuple[Document, ...]:
     return tuple(found)
 
 
-def _parsed(value: Any) -> Any:
-    """A cell; one that is a JSON list as that list."""
+def _parts(value: Any) -> Sequence[Any]:
+    """What a cell holds: the parts of a list or of a JSON list, else the cell itself."""
     if isinstance(value, str) and value.lstrip().startswith("["):
-        try:
-            return parse(value, "JSON", "a cell")
-        except InputError:
-            return value
-    return value
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    """A cell that may hold several texts: a list, a JSON list, or one text."""
-    value = _parsed(value)
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return tuple(text for part in value if (text := _text(part)))
-    return (_text(value),) if _text(value) else ()
+        with suppress(InputError):
+            value = parse(value, "JSON", "a cell")
+    return value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
 
 
 def _labels(value: Any) -> tuple[str, ...]:
@@ -320,10 +309,8 @@ def _labels(value: Any) -> tuple[str, ...]:
     >>> _labels("yes | no"), _labels(["a", 2]), _labels("open"), _labels(None)
     (('yes', 'no'), ('a', '2'), ('open',), ())
     """
-    found = _texts(value)
-    if len(found) == 1 and "|" in found[0]:
-        return tuple(part.strip() for part in found[0].split("|") if part.strip())
-    return found
+    found = [text for part in _parts(value) if (text := _text(part))]
+    return tuple(text for part in (found[0].split("|") if len(found) == 1 else found) if (text := part.strip()))
 
 
 def _rows(path: Path) -> Iterator[_Row]:

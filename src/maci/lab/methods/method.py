@@ -160,8 +160,7 @@ class Hearing:
 
     async def opening(self, agent: Agent, sample: int = 0) -> Said | None:
         """One prediction without knowledge of the others, for :meth:`hear`; ``sample`` numbers repeated draws."""
-        parts = (self.seed, 0, agent.name) if sample == 0 else (self.seed, 0, agent.name, "draw", sample)
-        return await self._ask(agent, self._request(agent, 0, cl=self.config.dials.cl_max, seed=call_seed(*parts)))
+        return await self._ask(agent, 0, sample, cl=self.config.dials.cl_max)
 
     async def openings(self) -> dict[str, Voice]:
         """Every agent's opening, at once."""
@@ -179,16 +178,9 @@ class Hearing:
         sample: int = 0,
     ) -> Said | None:
         """A turn in answer to what stands in ``record``, for :meth:`hear`."""
-        request = self._request(
-            agent,
-            round,
-            cl=cl,
-            seed=call_seed(self.seed, round, agent.name, *(("draw", sample) if sample else ())),
-            record=tuple(record),
-            belief=None if own is None else own.belief,
-            leading={self.seat(name): voice.lead for name, voice in others.items() if name != agent.name},
-        )
-        return await self._ask(agent, request)
+        leading = {self.seat(name): voice.lead for name, voice in others.items() if name != agent.name}
+        belief = None if own is None else own.belief
+        return await self._ask(agent, round, sample, cl=cl, record=tuple(record), belief=belief, leading=leading)
 
     def seat(self, agent: str) -> str:
         """An agent's neutral name."""
@@ -203,31 +195,6 @@ class Hearing:
             for n, argument in enumerate(voice.arguments, 1)
         )
 
-    def _request(
-        self,
-        agent: Agent,
-        round: int,
-        *,
-        cl: float,
-        seed: int,
-        record: tuple[Admitted, ...] = (),
-        belief: Mapping[str, float] | None = None,
-        leading: Mapping[str, str] | None = None,
-    ) -> TurnRequest:
-        outcomes, gate = self.case.outcomes, self.config.gate
-        labels = self.labels if outcomes.kind == "open" else outcomes.labels
-        return TurnRequest(
-            round=round,
-            seat=self.seat(agent.name),
-            question=Question(self.case.question, self.case.context, outcomes.kind, labels),
-            anchor=Anchor(record, cl, gate.tau_q, gate.tau_crit),
-            evidence=self._visible(record),
-            retrieved=len(self._retrieved),
-            belief=belief,
-            leading=leading or {},
-            seed=seed,
-        )
-
     def _visible(self, record: Iterable[Admitted]) -> tuple[Span, ...]:
         spans = {span.id: span for span in self._retrieved}
         for entry in record:
@@ -236,10 +203,33 @@ class Hearing:
                     spans[citation.span] = found
         return tuple(spans.values())
 
-    async def _ask(self, agent: Agent, request: TurnRequest) -> Said | None:
+    async def _ask(
+        self,
+        agent: Agent,
+        round: int,
+        sample: int,
+        *,
+        cl: float,
+        record: tuple[Admitted, ...] = (),
+        belief: Mapping[str, float] | None = None,
+        leading: Mapping[str, str] = MappingProxyType({}),
+    ) -> Said | None:
         """The agent's answer, or ``None`` where it has none: then ``failures`` or ``short`` say why."""
         if self.short is not None or self.fatal is not None:
             return None
+        outcomes, gate = self.case.outcomes, self.config.gate
+        labels = self.labels if outcomes.kind == "open" else outcomes.labels
+        request = TurnRequest(
+            round=round,
+            seat=self.seat(agent.name),
+            question=Question(self.case.question, self.case.context, outcomes.kind, labels),
+            anchor=Anchor(record, cl, gate.tau_q, gate.tau_crit),
+            evidence=self._visible(record),
+            retrieved=len(self._retrieved),
+            belief=belief,
+            leading=leading,
+            seed=call_seed(self.seed, round, agent.name, *(("draw", sample) if sample else ())),
+        )
         purse = None
         try:
             call = agent.prepare(request)

@@ -15,6 +15,7 @@ from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
 from maci.agents.judges.judge import Judge
 from maci.config import Config, load
 from maci.errors import BudgetError, ConfigError, EvidenceError, is_fatal
+from maci.lab.audit import first_of
 from maci.lab.audit.judges.items import Docket
 from maci.llm.budget import Ledger, spend
 from maci.llm.catalogue import no_price
@@ -88,12 +89,6 @@ AT_ONCE = 32
 """Calls under way at once, of one judge; the models' own limits come on top."""
 
 
-def first_of(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first error of a group, however deep."""
-    error = group.exceptions[0]
-    return first_of(error) if isinstance(error, BaseExceptionGroup) else error
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeCall:
     """One question to one judge."""
@@ -149,11 +144,9 @@ async def ask_all(
         nonlocal out
         call = ask.seat.prepare(ask.request)
         async with room:
-            while not asked.short and ledger.lacks(call.bound) is not None:
-                if out == 0:
-                    asked.short = f"{ask.seat.name} {ledger.refusal(call.bound)}"
-                    break
-                await room.wait()
+            await room.wait_for(lambda: asked.short or not out or ledger.lacks(call.bound) is None)
+            if not asked.short and ledger.lacks(call.bound) is not None:
+                asked.short = f"{ask.seat.name} {ledger.refusal(call.bound)}"
             if asked.short:
                 room.notify_all()
                 return
