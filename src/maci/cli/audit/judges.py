@@ -211,7 +211,7 @@ def _finish(done: AuditRun, people: Any, options: JudgeAudit) -> None:
         agreements = tuple(
             against_people(name, row, mean, sampling) for name, row in (rows if len(judges) > 1 else rows[:1])
         )
-        extra = [report.people_table(agreements, agreement.human_alpha(people, sampling), len(people))]
+        extra = [convarg.people_table(agreements, agreement.human_alpha(people, sampling), len(people))]
     made = report.build_report(found, ratings.plain, extra)
     files = {
         "audit.html": to_html(made),

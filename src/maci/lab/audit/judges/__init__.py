@@ -2,5 +2,5 @@
 
 Running it                ``items`` (what is asked, and how again) · ``asking`` (whom) · ``audit`` · ``convarg`` (a public set)
 Statistics (pure, NumPy)  ``agreement`` (with each other, and with people who score blind) · ``swaps``
-Saying it                 ``findings`` · ``report``
+Saying it                 ``report`` (findings, verdict, tables)
 """

@@ -22,8 +22,8 @@ from maci.errors import InputError
 from maci.lab.audit.judges import agreement, swaps
 from maci.lab.audit.judges.agreement import Ratings, panel_mean
 from maci.lab.audit.judges.asking import JudgeCall, JudgeReplies, ask_all
-from maci.lab.audit.judges.findings import JudgeCheck, Level, findings, verdict
 from maci.lab.audit.judges.items import PROBES, Docket, Subject, again
+from maci.lab.audit.judges.report import JudgeCheck, Level, findings, verdict
 from maci.lab.audit.judges.swaps import JudgeSwap, OrderSwap, PairJudge, Pairs, order_swap
 from maci.llm.budget import Ledger
 

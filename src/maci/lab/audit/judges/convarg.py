@@ -29,12 +29,13 @@ from maci.calibration.temperature import fit_logistic
 from maci.controller.requests import call_seed
 from maci.errors import InputError
 from maci.evidence.span import Span
-from maci.lab.audit.judges.agreement import hit, hits_by_group, pair_accuracy, panel_mean
+from maci.lab.audit.judges.agreement import Agreement, hit, hits_by_group, pair_accuracy, panel_mean
 from maci.lab.audit.judges.asking import JudgeCall, JudgeReplies, ask_all
 from maci.lab.datasets import load
 from maci.llm.budget import Ledger
 from maci.moderator.belief import Vector
-from maci.render.report import Line, Report, Section, Table, columns, count, text
+from maci.render.report import Line, Report, Section, Table, columns, count, show, text
+from maci.story.words import plural
 
 SETS = ("ukp_convarg",)
 
@@ -250,4 +251,21 @@ def build_report(found: HumanComparison, about: str) -> Report:
     return Report(
         title="Judges against people", verdict=("Do judges choose as people do?",), notes=found.notes,
         sections=(section,), facts=(("made by", about),),
+    )  # fmt: skip
+
+
+def people_table(found: Sequence[Agreement], human: Estimate, raters: int) -> Table:
+    """Judges against people's own scores."""
+    among = show(estimate(human)) if human.defined else f"– ({human.how})"
+    return Table(
+        key="people", title="Against people", first="judge",
+        columns=columns("Spearman", "pairs of one case", "AUC", "n"),
+        lines=tuple(
+            Line(name=a.judge, cells=(
+                estimate(a.rho), estimate(a.pairs, "percent"), estimate(a.auc),
+                text(f"{plural(a.rho.n, 'argument')}, {plural(a.pairs.n, 'pair')}"),
+            ))
+            for a in found
+        ),
+        notes=(f"{plural(raters, 'rater')}; people among themselves: α {among}.",),
     )  # fmt: skip
