@@ -195,11 +195,11 @@ _STANCES = {"liberal": "left", "left": "left", "center": "center", "conservative
 def basil(folder: Path, seed: int = 0, *, mask: Mask = True, words: Words = 0, per_label: PerLabel = 8) -> Task:
     """One event as three outlets told it; all three are on the same side of the split."""
     needed = ("triplet", "source", "title", "text", "article_annotations")
-    pieces = []
-    for entry in json_lines(folder / "basil" / "basil.jsonl", needed):
-        stance = _STANCES.get(str(entry["article_annotations"].get("relative_stance")).casefold())
-        if stance is not None:
-            pieces.append(_article(entry, stance, mask, entry["triplet"]))
+    pieces = [
+        _article(entry, _STANCES[stance], mask, entry["triplet"])
+        for entry in json_lines(folder / "basil" / "basil.jsonl", needed)
+        if (stance := str(entry["article_annotations"].get("relative_stance")).casefold()) in _STANCES
+    ]
     return _task(pieces, LEAN, STANCE, seed=seed, per_label=per_label, words=words)
 
 
@@ -262,12 +262,9 @@ def _rater_votes(path: Path) -> dict[str, list[tuple[float, bool]]]:
 
 def _shares(votes: Sequence[tuple[float, bool]]) -> dict[str, float]:
     """The share that sees bias, among raters left and right of the middle; a side without raters is left out."""
-    found = {}
-    for name, sign in (("left", -1), ("right", 1)):
-        mine = [biased for politics, biased in votes if politics * sign > 0]
-        if mine:
-            found[name] = sum(mine) / len(mine)
-    return found
+    left = [biased for politics, biased in votes if politics < 0]
+    right = [biased for politics, biased in votes if politics > 0]
+    return {side: sum(mine) / len(mine) for side, mine in (("left", left), ("right", right)) if mine}
 
 
 def _gap(votes: Mapping[str, Sequence[tuple[float, bool]]]) -> float:

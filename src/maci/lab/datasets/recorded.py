@@ -63,13 +63,15 @@ def mmlu_pro_panel(
     told = {str(e["question_id"]): e for e in json_lines(here / "rationales.jsonl.gz", ("question_id", "answers"))}
     ranked = sorted((row["question_id"] for row in rows), key=lambda i: hashlib.sha256(i.encode()).hexdigest())
     dev_ids = frozenset(ranked[: min(MMLU_DEV, len(ranked) // 2)])
-    dev: list[TaskItem] = []
-    test: list[TaskItem] = []
-    for row in rows:
-        name = row["question_id"]
-        if category in {"all", row["category"]} and (name in told or not rationales):
-            (dev if name in dev_ids else test).append(_mmlu_item(row, models, told.get(name)))
-    return Task(dev=tuple(dev), test=tuple(test))
+    items = [
+        _mmlu_item(row, models, told.get(row["question_id"]))
+        for row in rows
+        if category in {"all", row["category"]} and (row["question_id"] in told or not rationales)
+    ]
+    return Task(
+        dev=tuple(item for item in items if item.id in dev_ids),
+        test=tuple(item for item in items if item.id not in dev_ids),
+    )
 
 
 def _mmlu_item(row: Mapping[str, str], models: Sequence[str], told: Mapping[str, Any] | None) -> TaskItem:

@@ -143,10 +143,8 @@ class Hearing:
         self.agents: tuple[Agent, ...] = tuple(self.table.agents)
         self.labels = case.outcomes.start
         self._label_vectors: dict[str, NDArray[np.float32]] = {}
-        evidence = bench.config.evidence
-        found = self.table.evidence.retrieve(case.query, evidence.k_ret, evidence.context_tokens)
-        self._retrieved = found.spans
-        budget = bench.config.budget
+        evidence, budget = bench.config.evidence, bench.config.budget
+        self._retrieved = self.table.evidence.retrieve(case.query, evidence.k_ret, evidence.context_tokens).spans
         self._ledger = Ledger(budget.tokens, budget.usd, parent=bench.ledger)
         self.usage, self.calls = Usage(), 0
         self.failures: dict[str, str] = {}

@@ -28,12 +28,10 @@ from numpy.typing import ArrayLike
 
 from maci.calibration.stats import RESAMPLES, Estimate, Statistic, bootstrap_mean
 from maci.calibration.stats.correlation import spearman
-from maci.calibration.stats.estimate import Indices, units_of
+from maci.calibration.stats.estimate import Indices, numbered, units_of
 from maci.errors import InputError
 from maci.lab.audit.contentiousness.debates import HeldDebate
 from maci.moderator.belief import Vector
-
-Rng = np.random.Generator
 
 
 def spearman_of(x: ArrayLike, y: ArrayLike) -> Statistic:
@@ -119,7 +117,7 @@ def permuted(
     labels: Vector,
     units: ArrayLike,
     blocks: Sequence[Hashable],
-    rng: Rng,
+    rng: np.random.Generator,
     times: int,
 ) -> float | None:
     """Two-sided p of a statistic whose value under no effect is 0: labels of whole units are exchanged within blocks.
@@ -137,10 +135,9 @@ def permuted(
     place = np.unique(np.asarray(units), return_inverse=True)[1]
     of_unit = np.zeros(place.max() + 1)
     of_unit[place] = labels
-    names = list(dict.fromkeys(blocks))
     number = np.zeros(len(of_unit), dtype=int)
-    number[place] = [names.index(block) for block in blocks]
-    groups = [np.flatnonzero(number == k) for k in range(len(names))]
+    number[place], n = numbered(blocks)
+    groups = [np.flatnonzero(number == k) for k in range(n)]
     reached = 0
     for _ in range(times):
         shuffled = of_unit.copy()
