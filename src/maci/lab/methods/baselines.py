@@ -62,7 +62,7 @@ def redrawn(agent: Agent, seed: int, sample: int) -> Agent:
 def copies_of(agents: Sequence[Agent], which: str | int) -> tuple[Agent, ...]:
     """As many agents as there are, all of them copies of one; each keeps its name and what evidence it holds."""
     one = seat_of(agents, which)
-    copies = tuple(agent.as_copy_of(one) for agent in agents if type(agent) is type(one))
+    copies = (agent.as_copy_of(one) for agent in agents if type(agent) is type(one))
     copied = tuple(copy for copy in copies if copy is not None)
     if len(copied) < len(agents):
         raise Unfit(f"copies of {one.name}: the agents at this table are not of one kind that can be copied")

@@ -199,9 +199,10 @@ _MOVED = {
 
 
 def _says(aspects: Sequence[Aspect]) -> str:
-    moved = [_MOVED[aspect.name] for aspect in aspects if aspect.answer == "moves"]
-    rest = [_MOVED[aspect.name] for aspect in aspects if aspect.answer == "no effect shown"]
-    wrong = [_MOVED[aspect.name] for aspect in aspects if aspect.answer == "moves the wrong way"]
+    moved, rest, wrong = (
+        [_MOVED[aspect.name] for aspect in aspects if aspect.answer == answer]
+        for answer in ("moves", "no effect shown", "moves the wrong way")
+    )
     if not moved and not wrong:
         return "The dial was not shown to move these agents: no effect of CL on " + _list(rest, "or") + "."
     parts = []
@@ -230,8 +231,9 @@ def _advice(found: Findings, aspects: Sequence[Aspect]) -> tuple[str, ...]:
         "CL works against its purpose here: hold it (--set schedule=fixed) and look at the debates.": (
             "moves the wrong way" in (disagreement, evidence)
         ),
-        f"Hold more debates: --seeds {max(2, -(-FEW // max(1, len(found.topics))))} or more --topics.": found.blocks
-        < FEW,
+        f"Hold more debates: --seeds {max(2, -(-FEW // max(1, len(found.topics))))} or more --topics.": (
+            found.blocks < FEW
+        ),
     }
     return tuple(text for text, applies in advice.items() if applies)
 

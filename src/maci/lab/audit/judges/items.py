@@ -169,14 +169,11 @@ def gather(paths: Sequence[Path], encoder: Encoder) -> list[Docket]:
     batches: list[Docket] = []
     names: dict[str, int] = {}
     for path in paths:
-        if path.is_dir():
-            files = sorted(path.rglob("*.jsonl"))
-            if not files:
-                raise InputError(f"--arguments {path}: no transcript.jsonl in it or below")
-        elif path.is_file():
-            files = [path]
-        else:
+        if not path.exists():
             raise InputError(f"--arguments {path}: there is no such file or folder")
+        files = sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]
+        if not files:
+            raise InputError(f"--arguments {path}: no transcript.jsonl in it or below")
         for file in files:
             if _is_transcript(file):
                 short = file.parent.name if file.name == "transcript.jsonl" else file.stem
