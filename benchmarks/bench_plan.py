@@ -27,8 +27,8 @@ from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import Config, unplanned
 from maci.debating.loop import debate
+from maci.evidence.cache import CachedEncoder
 from maci.evidence.encode import load_encoder
-from maci.evidence.encoders.cache import CachedEncoder
 from maci.evidence.span import Span
 from maci.seating.readers import ReaderPanel
 from maci.seating.table import opening

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -26,7 +27,6 @@ from maci.calibration.stats import wilson
 from maci.calibration.temperature import Softening, fit_softening
 from maci.calibration.weights import Learnt, learn_agents
 from maci.config import build
-from maci.evidence.fake import HashEncoder
 from maci.lab.datasets import Item, Task, load
 from maci.lab.methods.maci import Maci
 from maci.lab.methods.method import Answer, Bench, Method
@@ -35,6 +35,9 @@ from maci.lab.study.metrics import Scored, per_case, score, value
 from maci.lab.study.recorded import RecordedPanel
 from maci.lab.study.report.estimates import Estimates
 from maci.paths import data_dir
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from hash_encoder import HashEncoder
 
 Belief = dict[str, float]
 NO_EVIDENCE = {"crit.enabled": False, "gate.q_gate": False}

@@ -74,9 +74,9 @@ def serve(rate: float, seconds: float) -> None:
     """The server: prints its address, and ends when its input does."""
     import threading
 
+    from hash_encoder import HashEncoder
     from helpers import make_case
     from maci.controller.inputs import Intervened
-    from maci.evidence.fake import HashEncoder
     from maci.seating import seating
     from maci.seating.seating import Choice
     from maci.web.app import create_app

@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from hash_encoder import HashEncoder
 from maci.agents.agent import Agent
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Argument, Turn
@@ -25,7 +26,6 @@ from maci.controller.dials import ClosedRound, Dials, Measured
 from maci.controller.events import FORMAT, Event, is_decision
 from maci.controller.inputs import Intervened, Opened, Seat
 from maci.debating.loop import Nowhere, Recorder, debate
-from maci.evidence.fake import HashEncoder
 from maci.evidence.source import CaseEvidence
 from maci.evidence.span import Citation
 from maci.llm.usage import Usage

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hash_encoder import HashEncoder
 from helpers import arg
 from maci.agents.agent import Agent
 from maci.agents.anchor import TurnRequest
@@ -21,7 +22,6 @@ from maci.agents.reader.library import Library
 from maci.agents.reader.reader import Reader
 from maci.cases.case import load_case
 from maci.errors import InputError
-from maci.evidence.fake import HashEncoder
 from maci.evidence.span import Span
 from maci.llm.budget import Ledger
 from maci.llm.usage import Bound, Usage

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from hash_encoder import HashEncoder
 from helpers import arg
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Turn
@@ -23,7 +24,6 @@ from maci.config import build as settings
 from maci.debating.batch import Done, Entry
 from maci.errors import ModelError, UnknownModel
 from maci.evidence.encode import Encoder
-from maci.evidence.fake import HashEncoder
 from maci.evidence.source import CaseEvidence
 from maci.evidence.span import Span
 from maci.lab.datasets import Item

@@ -10,7 +10,7 @@ import numpy as np
 
 from maci.acquisition.dedupe import same_subject
 from maci.acquisition.plan import NONE_OF_THESE, Item
-from maci.acquisition.sources.source import Reply
+from maci.acquisition.source import Reply
 from maci.evidence.encode import Encoder
 from maci.evidence.lexical import terms
 

@@ -14,7 +14,7 @@ from typing import cast
 from maci.acquisition.answers import checked
 from maci.acquisition.plan import Item
 from maci.acquisition.proposals import Surveyor
-from maci.acquisition.sources.source import Reply, Source
+from maci.acquisition.source import Reply, Source
 from maci.agents.argument import Turn
 from maci.agents.judges.crit import CritScore, JudgeAbstained
 from maci.controller.acquiring import USED, residual

@@ -79,22 +79,16 @@ def load_encoder(
 
 
 def _load(name: str, *, offline: bool, threads: int, progress: weights.Progress | None) -> Encoder:
+    from maci.evidence import encoders
+
     if name == "wordllama":
-        from maci.evidence.encoders.static import WordLlamaEncoder
-
-        return WordLlamaEncoder()
+        return encoders.WordLlamaEncoder()
     if name in ("minilm", "minilm-last"):
-        from maci.evidence.encoders.minilm import MiniLMEncoder
-
         pooling: Literal["mean", "last"] = "last" if name.endswith("-last") else "mean"
-        return MiniLMEncoder(offline=offline, threads=threads, progress=progress, pooling=pooling)
-    scheme, colon, rest = name.partition(":")
+        return encoders.MiniLMEncoder(offline=offline, threads=threads, progress=progress, pooling=pooling)
+    scheme, _, rest = name.partition(":")
     if scheme == "st" and rest:
-        from maci.evidence.encoders.plugin import SentenceTransformerEncoder
-
-        return SentenceTransformerEncoder(rest, offline=offline or weights.is_offline())
-    if colon and scheme and rest:
-        from maci.evidence.encoders.plugin import load_plugin
-
-        return load_plugin(scheme, rest)
+        return encoders.SentenceTransformerEncoder(rest, offline=offline or weights.is_offline())
+    if scheme and rest:
+        return encoders.load_plugin(scheme, rest)
     raise ConfigError(f"encoder {name!r} is not known: use wordllama, minilm, minilm-last, st:MODEL or module:function")

@@ -4,7 +4,7 @@
 
     FOLDER/index.sqlite        files (path, size, mtime, SHA-256, why skipped) and spans
     FOLDER/bm25/               the lexical index            (maci.evidence.lexical)
-    FOLDER/embeddings.sqlite   embeddings by content        (maci.evidence.encoders.cache)
+    FOLDER/embeddings.sqlite   embeddings by content        (maci.evidence.cache)
 
 Each file is one transaction: an interrupted update loses nothing and the next one goes on from there.
 """

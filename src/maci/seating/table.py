@@ -17,7 +17,7 @@ from typing import Any
 
 from maci import __version__
 from maci.acquisition.proposals import Proposer
-from maci.acquisition.sources.source import Source
+from maci.acquisition.source import Source
 from maci.acquisition.utilities import Stakes
 from maci.agents.agent import Agent
 from maci.agents.judges.judge import Judge

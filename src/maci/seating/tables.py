@@ -37,7 +37,7 @@ class Tables:
     ) -> None:
         """``models``: where those of a :class:`PanelSpec` are had from. ``shared``: what every case may read beside its own documents.
 
-        ``source``: who answers what the plan asks (:mod:`maci.acquisition.sources.named`).
+        ``source``: who answers what the plan asks (:mod:`maci.acquisition.sources`).
         """
         self._panel, self._encoder, self._models = panel, encoder, models
         self._config, self._shared, self._source = config or Config(), shared or Sources(), source
@@ -93,6 +93,6 @@ def _with_source(table: Table, name: str | None, case: Case, config: Config) -> 
         raise ConfigError(f"--source {name} is asked nothing: say how often it may be asked, as in --acquire 3")
     if not config.plan.enabled:
         raise ConfigError(f"--source {name} answers what the plan asks, and plan.enabled is false")
-    from maci.acquisition.sources.named import load_source
+    from maci.acquisition.sources import load_source
 
     return replace(table, source=load_source(name, case, table.encoder))

@@ -13,9 +13,18 @@ from aiohttp import web
 from helpers import make_case
 from maci.acquisition.answers import LONGEST, checked, read_answer
 from maci.acquisition.plan import NONE_OF_THESE, Item, Shift
-from maci.acquisition.sources.external import Called, HttpSource, Person, as_reply, ask_at_terminal, load_function
-from maci.acquisition.sources.named import CorpusSource, Hidden, load_source
-from maci.acquisition.sources.source import Reply
+from maci.acquisition.source import Reply
+from maci.acquisition.sources import (
+    Called,
+    CorpusSource,
+    Hidden,
+    HttpSource,
+    Person,
+    as_reply,
+    ask_at_terminal,
+    load_function,
+    load_source,
+)
 from maci.errors import EnvironmentError_, InputError
 from maci.evidence.encode import load_encoder
 from maci.evidence.span import Span

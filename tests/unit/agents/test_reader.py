@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hash_encoder import HashEncoder
 from maci.agents.anchor import Admitted, Anchor, Finding, Question
 from maci.agents.argument import Argument
 from maci.agents.contentiousness import STANCES, stance
@@ -15,7 +16,6 @@ from maci.agents.fake import request_stub
 from maci.agents.reader.families import FAMILIES, Bayesian
 from maci.agents.reader.library import Library, about, weigh
 from maci.agents.reader.reader import Conduct, Reader
-from maci.evidence.fake import HashEncoder
 from maci.evidence.span import Citation, Span
 
 OUTCOMES = ("Dengue", "Measles", "Gout")

@@ -11,8 +11,8 @@ import pytest
 from helpers import arg, make_case, open_debate, play, seat, settings, turn
 from maci.acquisition.plan import Candidate
 from maci.acquisition.residual import Residual, Survey
-from maci.acquisition.sources.external import Called, Person
-from maci.acquisition.sources.source import Reply, Source
+from maci.acquisition.source import Reply, Source
+from maci.acquisition.sources import Called, Person
 from maci.acquisition.utilities import Stakes
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Request

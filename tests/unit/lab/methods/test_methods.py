@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hash_encoder import HashEncoder
 from helpers import arg
 from maci.agents.argument import Turn
 from maci.agents.fake import FunctionAgent, ScriptedAgent
@@ -19,7 +20,6 @@ from maci.cases.case import Case
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import Config
 from maci.errors import ConfigError
-from maci.evidence.fake import HashEncoder
 from maci.evidence.source import CaseEvidence
 from maci.evidence.span import Span
 from maci.lab.methods.debates import Mad, MixtureOfAgents, MultiLlmDebate

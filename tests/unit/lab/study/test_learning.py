@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hash_encoder import HashEncoder
 from helpers import arg
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Turn
@@ -20,7 +21,6 @@ from maci.cases.case import Case
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import build
 from maci.errors import BudgetError, ConfigError, InputError, UnknownModel
-from maci.evidence.fake import HashEncoder
 from maci.evidence.source import CaseEvidence
 from maci.lab.datasets import Item
 from maci.lab.methods.method import Bench
