@@ -23,7 +23,7 @@ import numpy as np
 
 from bench_acquisition import Drawn, conduct_of, interval, loop, readied
 from maci.acquisition.features import offered
-from maci.acquisition.residual import Residual, Survey
+from maci.acquisition.plan import Residual, Survey
 from maci.acquisition.sources import Hidden
 from maci.agents.reader.library import Library
 from maci.cases.case import Case

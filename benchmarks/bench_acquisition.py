@@ -26,8 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from maci.acquisition import features
-from maci.acquisition.plan import Candidate, Kind, candidate_id
-from maci.acquisition.residual import Residual, Survey
+from maci.acquisition.plan import Kind, Proposal, Residual, Survey, proposal_id
 from maci.acquisition.sources import Hidden
 from maci.agents.reader.reader import Conduct
 from maci.calibration.temperature import fit_temperature
@@ -61,8 +60,8 @@ class Drawn:
         else:
             return Survey(candidates=(), considered=0)
         lead = residual.labels[int(np.argmax(residual.p))]  # a table that is sure to be worth something
-        one = Candidate(
-            id=candidate_id(subject),
+        one = Proposal(
+            id=proposal_id(subject),
             kind=self._kind,
             text=f"Any sign of {subject}?",
             subject=subject,

@@ -19,9 +19,8 @@ from time import process_time
 
 import numpy as np
 
-from maci.acquisition.plan import make_plan
+from maci.acquisition.plan import Residual, make_plan
 from maci.acquisition.proposals import Surveyor
-from maci.acquisition.residual import Residual
 from maci.agents.reader.library import Library
 from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace

@@ -39,8 +39,7 @@ def table(case: Any, rate: float) -> Any:
     """Five agents who keep changing their minds, three judges who differ."""
     from helpers import arg, seat, turn
     from maci.agents.agent import Agent
-    from maci.agents.judges.crit import CritScore
-    from maci.agents.judges.judge import Judge
+    from maci.agents.judges.crit import CritScore, Judge
 
     clock, rng = Clock(rate), Random(0)
 

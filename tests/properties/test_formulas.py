@@ -12,8 +12,8 @@ from hypothesis.extra.numpy import arrays
 
 from helpers import closed_round
 from maci.config import Config
-from maci.controller.dials import ClosedRound, Dials
-from maci.controller.policies.base import Plateau, next_gates
+from maci.controller.dials import ClosedRound, RoundDials
+from maci.controller.policies.base import PlateauSchedule, next_gates
 from maci.errors import BeliefError
 from maci.moderator.belief import entropy, read, smooth, temper, total_variation
 from maci.moderator.divergence import (
@@ -266,8 +266,8 @@ def histories(draw: st.DrawFn, guards: st.SearchStrategy[bool] = st.booleans()) 
             "crit": {"enabled": draw(st.booleans())},
         }
     )
-    plan = Plateau(config)
-    dials = Dials(plan.first(draw(PROBABLE), draw(PROBABLE)), config.gate.tau_q, config.gate.tau_crit)
+    plan = PlateauSchedule(config)
+    dials = RoundDials(plan.first(draw(PROBABLE), draw(PROBABLE)), config.gate.tau_q, config.gate.tau_crit)
     rounds: list[ClosedRound] = []
     for t in range(1, draw(st.integers(1, 5)) + 1):
         rounds.append(
@@ -297,7 +297,7 @@ def histories(draw: st.DrawFn, guards: st.SearchStrategy[bool] = st.booleans()) 
 @given(histories())
 def test_under_plateau_contentiousness_never_rises(history: tuple[Config, list[ClosedRound]]) -> None:
     config, rounds = history
-    levels = [s.dials.cl for s in rounds] + [Plateau(config).next(rounds).cl]
+    levels = [s.dials.cl for s in rounds] + [PlateauSchedule(config).next(rounds).cl]
     assert levels == sorted(levels, reverse=True)
     assert all(config.dials.cl_min <= cl <= config.dials.cl_max for cl in levels)
 
@@ -306,7 +306,7 @@ def test_under_plateau_contentiousness_never_rises(history: tuple[Config, list[C
 @given(histories())
 def test_under_plateau_gates_never_loosen_nor_pass_tau_max(history: tuple[Config, list[ClosedRound]]) -> None:
     config, rounds = history
-    after = Plateau(config).next(rounds)
+    after = PlateauSchedule(config).next(rounds)
     for gate in ("tau_q", "tau_crit"):
         levels = [getattr(s.dials, gate) for s in rounds] + [getattr(after, gate)]
         assert levels == sorted(levels)

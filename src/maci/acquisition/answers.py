@@ -10,7 +10,7 @@ import numpy as np
 
 from maci.acquisition.dedupe import same_subject
 from maci.acquisition.plan import NONE_OF_THESE, Item
-from maci.acquisition.source import Reply
+from maci.acquisition.source import SourceReply
 from maci.evidence.encode import Encoder
 from maci.evidence.lexical import terms
 
@@ -36,7 +36,7 @@ _ALIEN = 0.1
 """Cosine with the question below which it is, where they share no word."""
 
 
-def read_answer(text: str) -> Reply:
+def read_answer(text: str) -> SourceReply:
     """What a sentence in reply to a yes-or-no question comes to.
 
     >>> [read_answer(said).verdict for said in ("Yes.", "no", "unknown", "", "stop", "38.9 °C since Monday")]
@@ -46,14 +46,14 @@ def read_answer(text: str) -> Reply:
     """
     said = " ".join(text.split())
     if said.casefold() in {"stop", "quit", "enough", "done"}:
-        return Reply(verdict="stopped", text=said)
+        return SourceReply(verdict="stopped", text=said)
     if not said or _UNKNOWN.fullmatch(said):
-        return Reply(verdict="unknown", text=said)
+        return SourceReply(verdict="unknown", text=said)
     if _YES.fullmatch(said):
-        return Reply(verdict="present", text=said)
+        return SourceReply(verdict="present", text=said)
     if _NO.fullmatch(said):
-        return Reply(verdict="absent", text=said)
-    return Reply(verdict="told", text=said)
+        return SourceReply(verdict="absent", text=said)
+    return SourceReply(verdict="told", text=said)
 
 
 def is_order(text: str) -> bool:
@@ -72,7 +72,7 @@ def asks_which(item: Item) -> tuple[str, ...]:
     return () if item.kind == "retrieval" or plain or len(found) < 2 else found
 
 
-def checked(item: Item, reply: Reply, encoder: Encoder, earlier: Iterable[tuple[str, str]] = ()) -> Reply:
+def checked(item: Item, reply: SourceReply, encoder: Encoder, earlier: Iterable[tuple[str, str]] = ()) -> SourceReply:
     """A reply with what is wrong with it; one about something else is not used. ``earlier``: (subject, verdict) so far."""
     remarks = list(reply.remarks)
     text = reply.text

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.acquisition.plan import Candidate
+from maci.acquisition.plan import Proposal
 from maci.evidence.encode import Encoder
 from maci.evidence.lexical import terms
 
@@ -26,13 +26,13 @@ _SIDES = (
 _NUMBER = re.compile(r"\d+")
 
 
-def distinct(candidates: Sequence[Candidate], encoder: Encoder | None) -> tuple[Candidate, ...]:
+def distinct(candidates: Sequence[Proposal], encoder: Encoder | None) -> tuple[Proposal, ...]:
     """Candidates in their order, each meaning once; those with a counted table before guessed ones."""
     order = sorted(range(len(candidates)), key=lambda i: (candidates[i].assumed, i))
     named = [frozenset(terms(c.subject)) for c in candidates]
     near = _near(candidates, encoder)
     kept: list[int] = []
-    joined: dict[int, Candidate] = {}
+    joined: dict[int, Proposal] = {}
 
     def same(i: int, k: int) -> bool:
         if (candidates[i].kind == "retrieval") != (candidates[k].kind == "retrieval"):
@@ -67,7 +67,7 @@ def _apart(a: str, b: str) -> bool:
     return sides or _NUMBER.findall(a) != _NUMBER.findall(b)
 
 
-def _near(candidates: Sequence[Candidate], encoder: Encoder | None) -> NDArray[np.bool_]:
+def _near(candidates: Sequence[Proposal], encoder: Encoder | None) -> NDArray[np.bool_]:
     """Which pairs the encoder takes for one; none without an encoder."""
     if encoder is None or not candidates:
         return np.zeros((len(candidates), len(candidates)), dtype=bool)
@@ -75,7 +75,7 @@ def _near(candidates: Sequence[Candidate], encoder: Encoder | None) -> NDArray[n
     return np.asarray(vectors @ vectors.T >= ALIKE, dtype=bool)
 
 
-def _both(kept: Candidate, other: Candidate) -> Candidate:
+def _both(kept: Proposal, other: Proposal) -> Proposal:
     return replace(
         kept,
         origin=tuple(dict.fromkeys((*kept.origin, *other.origin))),

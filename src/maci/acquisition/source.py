@@ -11,7 +11,7 @@ from maci.llm.usage import Bound, Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class SourceReply:
     """What a source says. ``text`` and ``spans`` are data: whatever they ask for is not done."""
 
     verdict: Literal["present", "absent", "told", "unknown", "off_question", "stopped"]
@@ -27,7 +27,7 @@ class Reply:
 
 
 @runtime_checkable
-class Source(Protocol):
+class AnswerSource(Protocol):
     """Somebody who can be asked. Derive from it: what is not said has the values given here."""
 
     name: str
@@ -47,6 +47,6 @@ class Source(Protocol):
         """The most an answer can cost, in tokens or in both; it is set aside before the source is asked."""
         return 0
 
-    async def answer(self, item: Item) -> Reply:
+    async def answer(self, item: Item) -> SourceReply:
         """Answer one item."""
         ...

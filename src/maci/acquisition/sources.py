@@ -31,7 +31,7 @@ import numpy as np
 from maci.acquisition.answers import asks_which, read_answer
 from maci.acquisition.dedupe import ALIKE, same_subject
 from maci.acquisition.plan import Item
-from maci.acquisition.source import Reply, Source
+from maci.acquisition.source import AnswerSource, SourceReply
 from maci.cases.case import Case
 from maci.errors import EnvironmentError_, InputError
 from maci.evidence.corpus import Corpus
@@ -41,7 +41,7 @@ from maci.evidence.retrieve import Retriever
 from maci.evidence.span import Span
 
 
-def load_source(name: str, case: Case, encoder: Encoder) -> Source:
+def load_source(name: str, case: Case, encoder: Encoder) -> AnswerSource:
     """The source of this name."""
     scheme, _, rest = name.partition(":")
     if name == "hidden" or name == "hidden:closed":
@@ -63,7 +63,7 @@ _SHARED = 0.75
 """Share of the asked subject's terms that a finding's name or text must hold where the encoder does not decide."""
 
 
-class Hidden(Source):
+class Hidden(AnswerSource):
     """Answers from ``Case.hidden``: name of a finding → what it shows.
 
     What matches no finding is unknown; with ``closed``, where the list is known to be complete, it is absent.
@@ -85,16 +85,16 @@ class Hidden(Source):
         told = (name for name, text in self._hidden.items() if read_answer(text).verdict == "told")
         return () if self._closed else tuple(told)
 
-    async def answer(self, item: Item) -> Reply:
+    async def answer(self, item: Item) -> SourceReply:
         """The finding that was asked for."""
         found = self._find(item.subject)
         if found is None:
-            return Reply(verdict="absent" if self._closed else "unknown")
+            return SourceReply(verdict="absent" if self._closed else "unknown")
         said = self._hidden[found]
         reply = read_answer(said)
         if reply.verdict == "stopped":  # a finding, not a person
-            return Reply(verdict="told", text=f"{found}: {said}")
-        return reply if reply.verdict != "told" else Reply(verdict="told", text=f"{found}: {said}")
+            return SourceReply(verdict="told", text=f"{found}: {said}")
+        return reply if reply.verdict != "told" else SourceReply(verdict="told", text=f"{found}: {said}")
 
     def _find(self, subject: str) -> str | None:
         if not self._names:
@@ -118,7 +118,7 @@ class Hidden(Source):
         return nearest if nearest is not None and shares[nearest] >= _SHARED else None
 
 
-class CorpusSource(Source):
+class CorpusSource(AnswerSource):
     """Search over spans; what was handed out once is not handed out again. ``k``: passages an answer has."""
 
     kinds = ("retrieval",)
@@ -128,25 +128,25 @@ class CorpusSource(Source):
         self._retriever = Retriever(spans, encoder)
         self._given: set[str] = set()
 
-    async def answer(self, item: Item) -> Reply:
+    async def answer(self, item: Item) -> SourceReply:
         """The best passages for the item's query that were not given before."""
         found = self._retriever.retrieve(item.query or item.text, self._k + len(self._given), 100_000)
         fresh = tuple(span for span, _ in found if span.id not in self._given)[: self._k]
         if not fresh:
-            return Reply(verdict="unknown", text="there is nothing more in the corpus")
+            return SourceReply(verdict="unknown", text="there is nothing more in the corpus")
         self._given |= {span.id for span in fresh}
-        return Reply(verdict="told", text="\n".join(span.text for span in fresh), spans=fresh)
+        return SourceReply(verdict="told", text="\n".join(span.text for span in fresh), spans=fresh)
 
 
-class Called(Source):
-    """Asks a function ``f(item)``: it returns a :class:`Reply`, a text, a truth value, ``None`` (unknown) or a table with ``verdict``
+class Called(AnswerSource):
+    """Asks a function ``f(item)``: it returns a :class:`SourceReply`, a text, a truth value, ``None`` (unknown) or a table with ``verdict``
     and ``text``; or a coroutine of one of these.
     """
 
     def __init__(self, function: Callable[[Item], Any], name: str = "python") -> None:
         self.name, self._function = name, function
 
-    async def answer(self, item: Item) -> Reply:
+    async def answer(self, item: Item) -> SourceReply:
         """What the function says; one that is not asynchronous runs in a thread."""
         if inspect.iscoroutinefunction(self._function):
             said = await self._function(item)
@@ -157,19 +157,19 @@ class Called(Source):
         return as_reply(said)
 
 
-def as_reply(said: Any) -> Reply:
+def as_reply(said: Any) -> SourceReply:
     """Whatever an answer is given as, as a reply.
 
     >>> as_reply(True).verdict, as_reply(None).verdict, as_reply({"verdict": "absent"}).verdict
     ('present', 'unknown', 'absent')
     """
     match said:
-        case Reply():
+        case SourceReply():
             return said
         case None:
-            return Reply(verdict="unknown")
+            return SourceReply(verdict="unknown")
         case bool():
-            return Reply(verdict="present" if said else "absent")
+            return SourceReply(verdict="present" if said else "absent")
         case str() | int() | float():
             return read_answer(str(said))
         case Mapping():
@@ -178,7 +178,7 @@ def as_reply(said: Any) -> Reply:
                 return read_answer(text)
             if verdict not in ("present", "absent", "told", "unknown", "stopped"):
                 raise InputError(f"verdict is {verdict!r}: use present, absent, told, unknown or stopped")
-            return Reply(verdict=verdict, text=text)
+            return SourceReply(verdict=verdict, text=text)
         case _:
             raise InputError(
                 f"the source gave {type(said).__name__}: give a text, true or false, null, or verdict and text"
@@ -205,14 +205,14 @@ _LARGEST = 1 << 20
 """Bytes of an answer that are read; a longer one is refused."""
 
 
-class HttpSource(Source):
+class HttpSource(AnswerSource):
     """Asks an endpoint; a refused connection, a time-out and a 5xx are tried again, everything else is an error at once."""
 
     def __init__(self, url: str, *, timeout: float = 30.0, attempts: int = 3, pause: float = 0.5) -> None:
         self.name = url
         self._url, self._timeout, self._attempts, self._pause = url, timeout, attempts, pause
 
-    async def answer(self, item: Item) -> Reply:
+    async def answer(self, item: Item) -> SourceReply:
         """What the endpoint says."""
         question = {
             "id": item.id,
@@ -267,7 +267,7 @@ def _read(body: bytes) -> Any:
         return text
 
 
-class Person(Source):
+class Person(AnswerSource):
     """Puts an item to a person by ``ask`` (a terminal, a web page); ``None`` is that nobody is there any more.
 
     "yes", "no" and free text are answers, "unknown" or nothing is none, "stop" ends the questions.
@@ -280,10 +280,10 @@ class Person(Source):
     def __init__(self, ask: Callable[[Item], Awaitable[str | None]]) -> None:
         self._ask = ask
 
-    async def answer(self, item: Item) -> Reply:
+    async def answer(self, item: Item) -> SourceReply:
         """What the person says."""
         said = await self._ask(item)
-        return Reply(verdict="stopped", text="nobody answers") if said is None else read_answer(said)
+        return SourceReply(verdict="stopped", text="nobody answers") if said is None else read_answer(said)
 
 
 async def ask_at_terminal(item: Item) -> str | None:

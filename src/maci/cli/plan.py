@@ -16,7 +16,7 @@ from maci.cli.show import locate
 from maci.errors import InputError
 
 if TYPE_CHECKING:
-    from maci.acquisition.plan import Item, Plan
+    from maci.acquisition.plan import AcquisitionPlan, Item
 
 _ORIGINS = {
     "corpus": "labelled texts",
@@ -80,7 +80,7 @@ def plan(
         typer.echo(f"{len(found.items)} queries written to {export}")
 
 
-def short(plan: Plan) -> Iterator[str]:
+def short(plan: AcquisitionPlan) -> Iterator[str]:
     """The best three of a plan, a line each."""
     if not plan.items:
         yield f"To find out next: {plan.note or 'nothing'}"
@@ -95,7 +95,7 @@ def short(plan: Plan) -> Iterator[str]:
         yield f"  {plan.note}"
 
 
-def lines(plan: Plan, *, width: int = 80, full: bool = True) -> Iterator[str]:
+def lines(plan: AcquisitionPlan, *, width: int = 80, full: bool = True) -> Iterator[str]:
     """A plan as text."""
     if not plan.items:
         yield f"{plan.note or 'nothing worth asking'} ({plan.considered} possibilities considered)"

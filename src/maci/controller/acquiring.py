@@ -23,8 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from maci.acquisition.plan import Candidate, Item, Plan, Rules, make_plan
-from maci.acquisition.residual import Residual
+from maci.acquisition.plan import AcquisitionPlan, Item, Proposal, Residual, Rules, make_plan
 from maci.acquisition.utilities import Utilities, favoured
 from maci.agents.anchor import Finding, Question
 from maci.config import Config
@@ -52,7 +51,7 @@ def rule_of_succession(answered: int, asked: int, *, sure: bool = False) -> floa
 
 
 def chances(
-    candidates: Iterable[Candidate], so_far: Sequence[tuple[Item, bool]], *, sure: bool = False
+    candidates: Iterable[Proposal], so_far: Sequence[tuple[Item, bool]], *, sure: bool = False
 ) -> dict[str, float]:
     """Candidate → π, from what was asked so far and whether an answer came of it."""
     tally: dict[str, list[bool]] = {}
@@ -66,7 +65,7 @@ def chances(
     return found
 
 
-def _group(of: Candidate | Item) -> str:
+def _group(of: Proposal | Item) -> str:
     return _MENU if _MENU in of.origin else of.kind
 
 
@@ -110,8 +109,8 @@ def residual(state: State) -> Residual:
 
 
 def plan_for(
-    state: State, candidates: Sequence[Candidate], *, size: int | None = None, utilities: Utilities | None = None
-) -> Plan:
+    state: State, candidates: Sequence[Proposal], *, size: int | None = None, utilities: Utilities | None = None
+) -> AcquisitionPlan:
     """The plan for the state of a debate, by bits or by value under ``utilities``."""
     rules, p = state.config.plan, calibrated(state)
     told = {found.subject for found in state.findings}

@@ -61,7 +61,7 @@ class Watched:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Harm:
+class HarmReport:
     """The rounds of a debate together."""
 
     moves: int
@@ -156,7 +156,7 @@ class Ground:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class EarlierArgument:
     """An argument as it can be compared with later ones."""
 
     id: str
@@ -183,5 +183,5 @@ class Memory:
     """Agent → what it has cited in earlier rounds."""
     grounds: Mapping[str, Ground] = field(default_factory=dict)
     """Admitted argument → what it supports."""
-    said: tuple[Said, ...] = ()
+    said: tuple[EarlierArgument, ...] = ()
     watched: tuple[Watched, ...] = ()

@@ -8,11 +8,11 @@ from typing import ClassVar, Literal
 
 from maci.acquisition.plan import Item
 from maci.acquisition.utilities import Favoured
-from maci.controller.caution import Dissent, Harm, PredictionSet, RolledBack, Watched
-from maci.controller.dials import Dials, Measured
+from maci.controller.caution import Dissent, HarmReport, PredictionSet, RolledBack, Watched
+from maci.controller.dials import Measured, RoundDials
 from maci.controller.policies.bandit import Choice
 from maci.controller.stop import StopReason
-from maci.controller.triage import Regime, Triaged
+from maci.controller.triage import RegimeAdvice, Triaged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +28,9 @@ class Initialized:
     q: float | None
     d: float | None
     o: float | None
-    dials: Dials
+    dials: RoundDials
     """Of round 1."""
-    regime: Regime
+    regime: RegimeAdvice
     correct: bool | None
     notes: tuple[str, ...]
     crit: ClassVar[None] = None
@@ -76,7 +76,7 @@ class Gated:
 
     type: Literal["gated"] = "gated"
     round: int
-    dials: Dials
+    dials: RoundDials
     """Under which the round was played."""
     admissions: tuple[Admission, ...]
 
@@ -107,7 +107,7 @@ class Dialled:
 
     type: Literal["dialled"] = "dialled"
     round: int
-    dials: Dials
+    dials: RoundDials
     by_hand: bool
     choice: Choice | None = None
     """How a schedule that learns came to them."""
@@ -201,7 +201,7 @@ class Finished:
     warnings: tuple[str, ...]
     spent: Spent | None = None
     """Where the tokens went."""
-    harm: Harm | None = None
+    harm: HarmReport | None = None
     """What was watched."""
     rolled_back: RolledBack | None = None
     """The debate's own answer, where ``answer`` is that of round 0."""

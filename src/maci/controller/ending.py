@@ -14,7 +14,7 @@ import numpy as np
 from maci.acquisition.plan import Item
 from maci.acquisition.utilities import Favoured, favoured
 from maci.agents.argument import Argument
-from maci.controller.caution import Harm, PredictionSet, RolledBack
+from maci.controller.caution import HarmReport, PredictionSet, RolledBack
 from maci.controller.decisions import Decision, Finished, Minority, Spent
 from maci.controller.inputs import Acquired
 from maci.controller.reading import calibrated, is_calibrated, widen
@@ -74,7 +74,7 @@ def _listed(subjects: Sequence[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def restored(state: State, answer: str, found: Harm | None) -> Vector | None:
+def restored(state: State, answer: str, found: HarmReport | None) -> Vector | None:
     """The openings' mixture, where `harm.rollback` prefers it to the debate's; else ``None``.
 
     The debate has left the openings' answer y⁽⁰⁾ for y, and S(y) < S(y⁽⁰⁾) (``worse``) or S(y) ≤ S(y⁽⁰⁾) (``unearned``).
@@ -186,7 +186,7 @@ class _Given:
     raw: Mapping[str, float]
     rationale: tuple[str, ...]
     warnings: tuple[str, ...]
-    harm: Harm | None
+    harm: HarmReport | None
     rolled_back: RolledBack | None
     prediction_set: PredictionSet | None
     calibrated: bool

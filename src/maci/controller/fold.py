@@ -11,12 +11,12 @@ from typing import assert_never
 
 import numpy as np
 
-from maci.acquisition.residual import Asked
+from maci.acquisition.plan import Asked
 from maci.agents.judges.panel import check_families
 from maci.controller import acquiring
 from maci.controller.acquiring import conclude
 from maci.controller.decisions import Decision
-from maci.controller.dials import Dials
+from maci.controller.dials import RoundDials
 from maci.controller.ending import SOURCE, finish, forfeit
 from maci.controller.events import round_of
 from maci.controller.inputs import (
@@ -74,7 +74,7 @@ def start(opened: Opened) -> State:
         labels=space.start,
         positions=np.array(space.positions) if space.kind == "ordered" else None,
         metric=np.array(space.metric) if space.metric else None,
-        dials=Dials(config.dials.cl_max, config.gate.tau_q, config.gate.tau_crit),
+        dials=RoundDials(config.dials.cl_max, config.gate.tau_q, config.gate.tau_crit),
         reliability={seat.name: config.reliability.gamma_0 for seat in opened.agents},
         warnings=tuple(warnings),
     )

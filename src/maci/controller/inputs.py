@@ -14,7 +14,7 @@ from typing import Any, Literal, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.acquisition.plan import Candidate
+from maci.acquisition.plan import Proposal
 from maci.acquisition.utilities import Stakes
 from maci.agents.argument import Turn
 from maci.agents.judges.crit import CritScore
@@ -232,15 +232,11 @@ class Surveyed:
 
     type: Literal["surveyed"] = "surveyed"
     round: int
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[Proposal, ...] = ()
     considered: int = 0
     """Phrases, symptoms, tests and requests looked at."""
     note: str = ""
     """Why there are none, where the search failed."""
-
-
-Verdict = Literal["present", "absent", "told", "unknown", "off_question", "failed", "stopped"]
-"""What came of an item: found, not there, told in words, not known, an answer to something else, an error, a person's stop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,7 +246,8 @@ class Acquired:
     type: Literal["acquired"] = "acquired"
     round: int
     item: str
-    verdict: Verdict
+    verdict: Literal["present", "absent", "told", "unknown", "off_question", "failed", "stopped"]
+    """What came of the item: found, not there, told in words, not known, an answer to something else, an error, a person's stop."""
     text: str = ""
     """The answer as it came; data, whatever it says."""
     spans: tuple[Span, ...] = ()

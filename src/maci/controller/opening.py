@@ -13,14 +13,24 @@ import numpy as np
 
 from maci.controller.acquiring import conclude
 from maci.controller.decisions import Decision, Initialized
-from maci.controller.dials import Dials, first_tau_q
+from maci.controller.dials import RoundDials, first_tau_q
 from maci.controller.ending import abstention, finish
 from maci.controller.measuring import theta
 from maci.controller.policies.base import scheduler
 from maci.controller.reading import Reading, calibrated, cited, correct, is_calibrated, spread
 from maci.controller.rounds import by_hand, next_round
 from maci.controller.state import State, as_mapping, check_citations
-from maci.controller.triage import Check, Prospect, Regime, Stage, Triaged, chance_right, checks, prospects, regime
+from maci.controller.triage import (
+    Check,
+    Prospect,
+    RegimeAdvice,
+    Stage,
+    Triaged,
+    chance_right,
+    checks,
+    prospects,
+    regime,
+)
 from maci.controller.watch import remember_opening
 from maci.evidence.source import CASE
 from maci.moderator.belief import Vector
@@ -44,7 +54,7 @@ def close_opening(state: State) -> tuple[State, tuple[Decision, ...]]:
     cosines = [q for q in evidence_qualities([[v] for v in vectors], target) if q is not None]
     tau_q, note = first_tau_q(cosines, state.config)
     notes = (*reading.notes, *([note] if note else []))
-    dials = Dials(scheduler(state.config, state.opened.learned).first(q0, d0), tau_q, state.config.gate.tau_crit)
+    dials = RoundDials(scheduler(state.config, state.opened.learned).first(q0, d0), tau_q, state.config.gate.tau_crit)
     dials = by_hand(dials, state)
     size = state.opened.case.outcomes.size(len(reading.labels))
     decision = Initialized(
@@ -140,7 +150,7 @@ def _weigh(
     who: str,
     labels: tuple[str, ...],
     p: Vector,
-    kind: Regime,
+    kind: RegimeAdvice,
     found: tuple[Check, ...],
     *,
     united: bool,

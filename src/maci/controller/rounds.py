@@ -14,7 +14,7 @@ from maci.agents.judges.panel import disagreements, reliability_weights, verdict
 from maci.config import Config
 from maci.controller.acquiring import conclude, realised
 from maci.controller.decisions import Admission, Decision, Dialled, Gated, Weighed
-from maci.controller.dials import Dials
+from maci.controller.dials import RoundDials
 from maci.controller.ending import finish, in_words
 from maci.controller.measuring import mean, measure, theta
 from maci.controller.policies.bandit import Choice
@@ -52,7 +52,7 @@ def _nothing_fits(choice: Choice, config: Config) -> str:
     )
 
 
-def next_round(state: State, dials: Dials, choice: Choice | None = None) -> State:
+def next_round(state: State, dials: RoundDials, choice: Choice | None = None) -> State:
     """An empty round after the one just closed."""
     return state.but(
         round=state.round + 1,
@@ -69,12 +69,12 @@ def next_round(state: State, dials: Dials, choice: Choice | None = None) -> Stat
     )
 
 
-def by_hand(dials: Dials, state: State) -> Dials:
+def by_hand(dials: RoundDials, state: State) -> RoundDials:
     """The dials as a person set them, where one did."""
     if state.hand is None:
         return dials
     hand = state.hand
-    return Dials(
+    return RoundDials(
         dials.cl if hand.cl is None else hand.cl,
         dials.tau_q if hand.tau_q is None else hand.tau_q,
         dials.tau_crit if hand.tau_crit is None else hand.tau_crit,

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.acquisition.plan import Item
-from maci.acquisition.residual import Asked
+from maci.acquisition.plan import Asked, Item
 from maci.acquisition.utilities import Utilities, utilities_of
 from maci.agents.anchor import Admitted, Finding, seat_letter
 from maci.agents.argument import Argument, Turn
@@ -21,7 +20,7 @@ from maci.cases.outcomes import canonical, unnamed
 from maci.config import Config
 from maci.controller.caution import Memory
 from maci.controller.decisions import CheckedCitation, Finished, Planned
-from maci.controller.dials import ClosedRound, Dials
+from maci.controller.dials import ClosedRound, RoundDials
 from maci.controller.inputs import Acquired, Intervened, Opened
 from maci.controller.policies.bandit import Choice
 from maci.controller.stop import StopReason
@@ -73,7 +72,7 @@ class State:
     round: int = 0
     stage: Stage = "debate"
     """How far `maci ask` has come; a debate from the start is where it may end."""
-    dials: Dials
+    dials: RoundDials
     choice: Choice | None = None
     """How a schedule that learns came to ``dials``."""
     spent: Bound = field(default_factory=Bound)

@@ -31,14 +31,16 @@ from maci.config import Config
 
 
 @dataclass(frozen=True, slots=True)
-class Regime:
+class RegimeAdvice:
     """Advice, with the tests behind it."""
 
     kind: Literal["debate", "vote", "depends"]
     why: tuple[str, ...]
 
 
-def regime(size: int, q0: float | None, d0: float | None, o0: float | None, sources: int, config: Config) -> Regime:
+def regime(
+    size: int, q0: float | None, d0: float | None, o0: float | None, sources: int, config: Config
+) -> RegimeAdvice:
     """Which regime a case is in, and why.
 
     >>> regime(120, 0.3, 0.7, 0.0, 5, Config()).kind
@@ -59,14 +61,14 @@ def regime(size: int, q0: float | None, d0: float | None, o0: float | None, sour
     if limits.vote_ece is not None and limits.vote_ece >= limits.ece_delta:
         why.append(f"a vote is badly calibrated here (ECE {limits.vote_ece:.3f} ≥ {limits.ece_delta:g})")
     if why:
-        return Regime("debate", tuple(why))
+        return RegimeAdvice("debate", tuple(why))
     if size <= limits.vote_y:
-        return Regime("vote", (f"{size} outcomes (≤ {limits.vote_y}): a vote usually suffices",))
+        return RegimeAdvice("vote", (f"{size} outcomes (≤ {limits.vote_y}): a vote usually suffices",))
     if size >= limits.collapse_y:
-        return Regime("debate", (f"{size} outcomes (≥ {limits.collapse_y}): agreement of voters collapses",))
+        return RegimeAdvice("debate", (f"{size} outcomes (≥ {limits.collapse_y}): agreement of voters collapses",))
     if size > limits.tau_y:
-        return Regime("debate", (f"{size} outcomes (> {limits.tau_y}): debate is likely to pay",))
-    return Regime(
+        return RegimeAdvice("debate", (f"{size} outcomes (> {limits.tau_y}): debate is likely to pay",))
+    return RegimeAdvice(
         "depends", (f"{size} outcomes: between voting and debate; the crossover lies at about 10 to {limits.tau_y}",)
     )
 
@@ -145,7 +147,7 @@ class Triaged:
     """c: the chance that it is right."""
     margin: float | None
     """Between the two leading outcomes."""
-    regime: Regime
+    regime: RegimeAdvice
     """As far as it can be known at this stage."""
     checks: tuple[Check, ...]
     steps: tuple[Prospect, ...]

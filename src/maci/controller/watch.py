@@ -25,7 +25,18 @@ from textwrap import shorten
 import numpy as np
 
 from maci.agents.argument import Argument
-from maci.controller.caution import Dissent, Flip, Ground, Harm, Held, Memory, Move, Repeat, Said, Watched
+from maci.controller.caution import (
+    Dissent,
+    EarlierArgument,
+    Flip,
+    Ground,
+    HarmReport,
+    Held,
+    Memory,
+    Move,
+    Repeat,
+    Watched,
+)
 from maci.controller.decisions import Admission, CheckedCitation
 from maci.controller.dials import Measured
 from maci.controller.reading import gold_index, widen
@@ -160,7 +171,7 @@ def watch(
     return after.but(memory=replace(kept, watched=(*memory.watched, found))), (found,)
 
 
-def _ground(said: Said, t: int, crit: float | None, state: State, labels: tuple[str, ...]) -> Ground:
+def _ground(said: EarlierArgument, t: int, crit: float | None, state: State, labels: tuple[str, ...]) -> Ground:
     """An admitted argument as support."""
     outcome = None if said.against else said.outcome
     about = {span: _among(state.spans[span].label, labels, state) for span in said.spans if span in state.spans}
@@ -168,9 +179,9 @@ def _ground(said: Said, t: int, crit: float | None, state: State, labels: tuple[
     return Ground(agent=said.agent, round=t, outcome=outcome, spans=said.spans, backing=backing, crit=crit)
 
 
-def _said(a: Admission, state: State, labels: tuple[str, ...]) -> Said:
+def _said(a: Admission, state: State, labels: tuple[str, ...]) -> EarlierArgument:
     argument = state.arguments[a.argument][1]
-    return Said(
+    return EarlierArgument(
         id=a.argument,
         agent=a.agent,
         outcome=spoken_for(argument, labels, state),
@@ -181,7 +192,7 @@ def _said(a: Admission, state: State, labels: tuple[str, ...]) -> Said:
 
 
 def _watched(
-    before: State, after: State, said: list[Said], grounds: Mapping[str, Ground], measured: Measured
+    before: State, after: State, said: list[EarlierArgument], grounds: Mapping[str, Ground], measured: Measured
 ) -> Watched:
     rule, memory, labels, size = after.config.harm, before.memory, after.labels, len(after.labels)
     old = {agent: widen(p, size) for agent, p in before.beliefs.items()}
@@ -235,7 +246,7 @@ def _shown(agent: str, before: State, now: Mapping[str, Ground], labels: tuple[s
     return frozenset(labels.index(y) for y in new)
 
 
-def _restates(new: Said, said: Iterable[Said], alike: float) -> str | None:
+def _restates(new: EarlierArgument, said: Iterable[EarlierArgument], alike: float) -> str | None:
     """The earlier argument that this one says again: for the same outcome, in the same words without a new span, or one's own
     with the very same citations.
     """
@@ -265,7 +276,7 @@ def _flip(before: Vector, after: Vector, gold: int) -> Flip:
 # --- the debate as a whole ------------------------------------------------------------------------------------------------------
 
 
-def harm(state: State, answer: str) -> Harm | None:
+def harm(state: State, answer: str) -> HarmReport | None:
     """All rounds together, once the debate's answer is known; ``None`` where nothing was watched."""
     memory, rule = state.memory, state.config.harm
     if not rule.enabled or not memory.opening:
@@ -279,7 +290,7 @@ def harm(state: State, answer: str) -> Harm | None:
     first, last = (history[0].signals, history[-1].signals) if history else (None, None)
     start_d = history[0].progress.d_before if history else None
     grounds = memory.grounds.values()
-    return Harm(
+    return HarmReport(
         moves=sum(w.moved for w in rounds),
         conformed=sum(len(w.conformed) for w in rounds),
         stubborn=tuple(a for a in state.agents if silent[a] >= rule.stubborn_rounds),
@@ -305,7 +316,7 @@ def _vector(p: Mapping[str, float]) -> Vector:
     return np.array(list(p.values()))
 
 
-def warnings(state: State, found: Harm) -> list[str]:
+def warnings(state: State, found: HarmReport) -> list[str]:
     """What to tell the user, in plain words."""
     said = []
     if found.conformed:

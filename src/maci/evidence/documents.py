@@ -66,7 +66,7 @@ class ReadOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _Document:
     path: Path
     source: str
     options: ReadOptions
@@ -91,7 +91,7 @@ def read_document(
             raise Unreadable(
                 f"{size / 2**20:.1f} MB, over the limit of {options.max_bytes / 2**20:.1f} MB: split the file"
             )
-        for span in reader(_File(path, source, options, said.append)):
+        for span in reader(_Document(path, source, options, said.append)):
             empty = False
             yield span
     except UnicodeError as error:
@@ -127,18 +127,18 @@ def _spans(pieces: Iterable[tuple[int, str]], source: str, label: str | None = N
     return (Span.of(text, source, start, label) for start, text in pieces)
 
 
-def _read_text(file: _File) -> Iterator[Span]:
+def _read_text(file: _Document) -> Iterator[Span]:
     with _open_text(file.path) as stream:
         yield from _spans(stream_chunks(_blocks(stream)), file.source)
 
 
-def _read_html(file: _File) -> Iterator[Span]:
+def _read_html(file: _Document) -> Iterator[Span]:
     with _open_text(file.path) as stream:
         text = _ask("HTML", file, text=stream.read())
     yield from _spans(chunks(text), file.source)
 
 
-def _read_jsonl(file: _File) -> Iterator[Span]:
+def _read_jsonl(file: _Document) -> Iterator[Span]:
     bad: list[int] = []
 
     def rows() -> Iterator[tuple[int, Mapping[str, object]]]:
@@ -161,7 +161,7 @@ def _read_jsonl(file: _File) -> Iterator[Span]:
         file.note(f"{len(bad)} lines are not JSON objects and were left out (first: line {bad[0]})")
 
 
-def _read_csv(file: _File) -> Iterator[Span]:
+def _read_csv(file: _Document) -> Iterator[Span]:
     broken = ""
 
     def rows() -> Iterator[tuple[int, Mapping[str, object]]]:
@@ -183,7 +183,7 @@ def _read_csv(file: _File) -> Iterator[Span]:
         file.note(f"reading stopped at a broken row: {broken}")
 
 
-def _read_rows(rows: Iterable[tuple[int, Mapping[str, object]]], file: _File) -> Iterator[Span]:
+def _read_rows(rows: Iterable[tuple[int, Mapping[str, object]]], file: _Document) -> Iterator[Span]:
     """Rows of a table; the columns are looked up row by row, since JSONL rows may differ."""
     options = file.options
     used = without = 0
@@ -220,7 +220,7 @@ def _value(row: Mapping[str, object], names: Iterable[str]) -> str | None:
     return str(value).strip() or None if isinstance(value, (str, int, float)) else None
 
 
-def _read_pdf(file: _File) -> Iterator[Span]:
+def _read_pdf(file: _Document) -> Iterator[Span]:
     if importlib.util.find_spec("pypdf") is None:
         raise Unreadable(f"PDF needs the package 'pypdf': {install('pdf')}")
     found = _ask("PDF", file, path=str(file.path.absolute()))
@@ -230,7 +230,7 @@ def _read_pdf(file: _File) -> Iterator[Span]:
         file.note(f"{found['bad']} pages could not be read and were left out")
 
 
-def _ask(kind: str, file: _File, *, text: str = "", path: str = "") -> Any:
+def _ask(kind: str, file: _Document, *, text: str = "", path: str = "") -> Any:
     """What the child that reads such files makes of this one."""
     try:
         return ask(kind, text=text, path=path, seconds=file.options.seconds)
@@ -240,7 +240,7 @@ def _ask(kind: str, file: _File, *, text: str = "", path: str = "") -> Any:
         raise Unreadable(f"broken {kind}: {error}") from error
 
 
-SUFFIXES: Mapping[str, Callable[[_File], Iterator[Span]]] = {
+SUFFIXES: Mapping[str, Callable[[_Document], Iterator[Span]]] = {
     ".txt": _read_text,
     ".md": _read_text,
     ".markdown": _read_text,

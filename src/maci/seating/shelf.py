@@ -11,8 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
+from maci.acquisition.plan import Residual, Survey
 from maci.acquisition.proposals import Surveyor
-from maci.acquisition.residual import Residual, Survey
 from maci.agents.judges.reader import ReaderJudge, reader_judges
 from maci.agents.reader.library import Library, subjects_of
 from maci.cases.case import Case

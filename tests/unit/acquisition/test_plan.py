@@ -7,11 +7,10 @@ import pytest
 
 from maci.acquisition.dedupe import distinct, same_subject
 from maci.acquisition.features import Features
-from maci.acquisition.plan import Candidate, Rules, make_plan
+from maci.acquisition.plan import Asked, Proposal, Residual, Rules, make_plan
 from maci.acquisition.proposals import Surveyor, kind_of
-from maci.acquisition.residual import Asked, Residual
 from maci.acquisition.utilities import Utilities
-from maci.agents.argument import Request
+from maci.agents.argument import Inquiry
 from maci.agents.reader.library import Library
 from maci.evidence.encode import load_encoder
 from maci.evidence.span import Span
@@ -19,9 +18,9 @@ from maci.evidence.span import Span
 LABELS = ("Flu", "Cold", "Gout")
 
 
-def ask(subject: str, *present: float, **more: object) -> Candidate:
+def ask(subject: str, *present: float, **more: object) -> Proposal:
     table = {label: (share, 1 - share) for label, share in zip(LABELS, present, strict=True)}
-    return Candidate(
+    return Proposal(
         **{"id": subject, "kind": "question", "text": f"Any {subject}?", "subject": subject, "table": table,
            "otherwise": (0.5, 0.5), **more}
     )  # type: ignore[arg-type]  # fmt: skip
@@ -169,7 +168,7 @@ def test_prose_mentions_a_phrase_where_one_sentence_holds_it_in_any_order():
 
 
 def test_requests_and_disagreements_are_proposed_and_marked_as_assumed():
-    wish = Request(text="Was there an X-ray of the toe?", expected={"Gout": True, "Flu": False})
+    wish = Inquiry(text="Was there an X-ray of the toe?", expected={"Gout": True, "Flu": False})
     survey = Surveyor().survey(residual(leads=("Flu", "Gout"), requests=(Asked(turn="2A", request=wish),)))
     kinds = {c.kind: c for c in survey.candidates}
     assert kinds["test"].requests == ("2A",)
@@ -180,7 +179,7 @@ def test_requests_and_disagreements_are_proposed_and_marked_as_assumed():
 
 
 def test_a_request_about_no_known_outcome_is_dropped():
-    wish = Request(text="Is the moon full?", expected={"Werewolf": True})
+    wish = Inquiry(text="Is the moon full?", expected={"Werewolf": True})
     survey = Surveyor().survey(residual(p=(1.0, 0.0, 0.0), requests=(Asked(turn="2A", request=wish),)))
     assert survey.candidates == ()
 

@@ -13,7 +13,7 @@ from maci.agents.anchor import Admitted, Anchor, Finding, Question
 from maci.agents.argument import Argument
 from maci.agents.contentiousness import STANCES, stance
 from maci.agents.fake import request_stub
-from maci.agents.reader.families import FAMILIES, Bayesian
+from maci.agents.reader.families import FAMILIES, BayesianFamily
 from maci.agents.reader.library import Library, about, weigh
 from maci.agents.reader.reader import Conduct, Reader
 from maci.evidence.span import Citation, Span
@@ -110,11 +110,11 @@ def test_an_outcome_of_which_more_is_shown_speaks_no_louder_and_no_softer():
     spans = [Span.of(f"{y} alpha beta gamma", f"book {i}", 0, y) for y, n in told.items() for i in range(n)]
     library = Library(spans, OUTCOMES, HashEncoder())
     for text in ("Quite unheard and unseen words everywhere.", "alpha and beta"):
-        p, _ = Bayesian().read(library, library.view(text), everything(library))
+        p, _ = BayesianFamily().read(library, library.view(text), everything(library))
         assert p == pytest.approx([1 / 3] * 3)
     # the plain rule takes 18 more words for 18 more chances to have said it
     said = np.array([4.0 * told[y] for y in OUTCOMES])
-    plain = Bayesian().prior / (said + Bayesian().prior)
+    plain = BayesianFamily().prior / (said + BayesianFamily().prior)
     assert plain[0] < 0.9 * plain[1]
 
 

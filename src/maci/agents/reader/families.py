@@ -57,7 +57,7 @@ def _best_mean(scores: Vector, subject: Rows, outcomes: int, best: int) -> Vecto
 
 
 @dataclass(frozen=True, slots=True)
-class Lexical:
+class LexicalFamily:
     """Shared words, the rarer the better (Robertson & Zaragoza 2009, *The Probabilistic Relevance Framework*)."""
 
     name: str = "lexical"
@@ -78,7 +78,7 @@ class Lexical:
 
 
 @dataclass(frozen=True, slots=True)
-class Semantic:
+class SemanticFamily:
     """Likeness of meaning, whatever the words."""
 
     name: str = "semantic"
@@ -92,7 +92,7 @@ class Semantic:
 
 
 @dataclass(frozen=True, slots=True)
-class Bayesian:
+class BayesianFamily:
     """Every word of the case is a weight of evidence (naive Bayes), tempered since words are not independent.
 
     An outcome of which much is visible must not speak louder for it (Rennie et al. 2003, *Tackling the Poor Assumptions of Naive
@@ -121,4 +121,4 @@ class Bayesian:
         return _softmax(weight.sum(axis=1) / self.temperature), support
 
 
-FAMILIES: tuple[Family, ...] = (Lexical(), Semantic(), Bayesian())
+FAMILIES: tuple[Family, ...] = (LexicalFamily(), SemanticFamily(), BayesianFamily())

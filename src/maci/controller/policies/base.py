@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from maci.config import LEARNED, Config
-from maci.controller.dials import ClosedRound, Dials, first_cl
+from maci.controller.dials import ClosedRound, RoundDials, first_cl
 from maci.controller.policies.bandit import (
     ACTIONS,
     Arm,
@@ -49,7 +49,7 @@ class Scheduler(Protocol):
     def first(self, q0: float | None, d0: float | None) -> float:
         """CL⁽¹⁾ from the opening."""
 
-    def next(self, history: Sequence[ClosedRound]) -> Dials:
+    def next(self, history: Sequence[ClosedRound]) -> RoundDials:
         """The dials of the next round, from all closed rounds."""
 
 
@@ -71,7 +71,7 @@ def next_gates(history: Sequence[ClosedRound], config: Config, gamma: float | No
 
 
 @dataclass(frozen=True, slots=True)
-class Plateau:
+class PlateauSchedule:
     """Contentiousness falls while progress stalls."""
 
     config: Config
@@ -81,11 +81,11 @@ class Plateau:
         dials = self.config.dials
         return min(dials.cl_max, max(dials.cl_min, first_cl(q0, d0, dials)))
 
-    def next(self, history: Sequence[ClosedRound]) -> Dials:
+    def next(self, history: Sequence[ClosedRound]) -> RoundDials:
         """CL − α_I π_I − α_D π_D."""
         dials = self.config.dials
         cl = _fallen(history[-1], dials.alpha_i, dials.alpha_d, self.config)
-        return Dials(cl, *next_gates(history, self.config))
+        return RoundDials(cl, *next_gates(history, self.config))
 
 
 def _fallen(last: ClosedRound, alpha_i: float, alpha_d: float, config: Config) -> float:
@@ -104,25 +104,25 @@ class Learning:
 
     def first(self, q0: float | None, d0: float | None) -> float:
         """CL⁽¹⁾ as the plateau's: the first action comes after a round."""
-        return Plateau(self.config).first(q0, d0)
+        return PlateauSchedule(self.config).first(q0, d0)
 
     def choose(self, history: Sequence[ClosedRound]) -> Choice:
         """The action after the last round, with all that decided it; none where nothing fits the budget."""
         return decide(history, self.config, self.learned)
 
-    def follow(self, history: Sequence[ClosedRound], choice: Choice) -> Dials:
+    def follow(self, history: Sequence[ClosedRound], choice: Choice) -> RoundDials:
         """The dials an action leads to."""
         steps: Steps = choice.steps
         cl = _fallen(history[-1], steps.alpha, steps.alpha, self.config)
-        return Dials(cl, *next_gates(history, self.config, steps.gamma))
+        return RoundDials(cl, *next_gates(history, self.config, steps.gamma))
 
-    def next(self, history: Sequence[ClosedRound]) -> Dials:
+    def next(self, history: Sequence[ClosedRound]) -> RoundDials:
         """The dials of the chosen action."""
         return self.follow(history, self.choose(history))
 
 
 @dataclass(frozen=True, slots=True)
-class Ladder:
+class LadderSchedule:
     """One rung down every round: 0.9, 0.7, 0.5, 0.3."""
 
     config: Config
@@ -131,14 +131,14 @@ class Ladder:
         """The top rung."""
         return LADDER[0]
 
-    def next(self, history: Sequence[ClosedRound]) -> Dials:
+    def next(self, history: Sequence[ClosedRound]) -> RoundDials:
         """The next lower rung."""
         cl = next((rung for rung in LADDER if rung < history[-1].dials.cl), LADDER[-1])
-        return Dials(cl, *next_gates(history, self.config))
+        return RoundDials(cl, *next_gates(history, self.config))
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class FixedSchedule:
     """Contentiousness is held."""
 
     config: Config
@@ -147,19 +147,19 @@ class Fixed:
         """The configured level."""
         return self.config.dials.cl_fixed
 
-    def next(self, history: Sequence[ClosedRound]) -> Dials:
+    def next(self, history: Sequence[ClosedRound]) -> RoundDials:
         """The same level again."""
-        return Dials(history[-1].dials.cl, *next_gates(history, self.config))
+        return RoundDials(history[-1].dials.cl, *next_gates(history, self.config))
 
 
 def scheduler(config: Config, learned: Learned | None = None) -> Scheduler:
     """The schedule a config names; ``learned`` is what one that learns starts from."""
     if config.dials.schedule in LEARNED:
         return Learning(config, learned)
-    kinds: dict[str, type[Plateau] | type[Ladder] | type[Fixed]] = {
-        "plateau": Plateau,
-        "ladder": Ladder,
-        "fixed": Fixed,
+    kinds: dict[str, type[PlateauSchedule] | type[LadderSchedule] | type[FixedSchedule]] = {
+        "plateau": PlateauSchedule,
+        "ladder": LadderSchedule,
+        "fixed": FixedSchedule,
     }
     return kinds[config.dials.schedule](config)
 

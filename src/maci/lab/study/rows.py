@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from maci.controller.caution import Harm
+from maci.controller.caution import HarmReport
 from maci.lab.methods.method import Step
 from maci.llm.usage import Usage
 
@@ -60,7 +60,7 @@ class Row(BaseModel):
     seconds: float = 0.0
     """Wall time; the only figure that differs between two runs."""
     course: tuple[Step, ...] = ()
-    harm: Harm | None = None
+    harm: HarmReport | None = None
     """What was watched, where the method watches; flips are not in it, since no debate of a study knows the truth."""
     extra: Mapping[str, Any] = Field(
         default={}, description="what a method wants reported beside, such as a transcript's path"
