@@ -94,16 +94,8 @@ def value(p: Vector, table: Vector, utility: Vector) -> float:
     return worth if worth > _NOISE else 0.0
 
 
-def joint_gain(p: Vector, tables: Sequence[Vector]) -> float:
-    """G of all answers together, independent given the outcome."""
-    joint = p[:, None]
-    for table in tables:
-        joint = _with(joint, _checked(p, table))
-    return _information(joint)
-
-
 def added_gains(p: Vector, tables: Sequence[Vector]) -> list[float]:
-    """Bits that each answer brings beyond those before it; of as many as can be looked at jointly."""
+    """Bits that each answer brings beyond those before it, independent given the outcome; of as many as can be looked at jointly."""
     joint, total, added = p[:, None], 0.0, list[float]()
     for table in tables:
         if joint.shape[1] * table.shape[1] > _MOST:

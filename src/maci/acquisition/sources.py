@@ -139,8 +139,8 @@ class CorpusSource(AnswerSource):
 
 
 class Called(AnswerSource):
-    """Asks a function ``f(item)``: it returns a :class:`SourceReply`, a text, a truth value, ``None`` (unknown) or a table with ``verdict``
-    and ``text``; or a coroutine of one of these.
+    """Asks a function ``f(item)``: it returns a :class:`SourceReply`, a text, a truth value, ``None`` (unknown) or a table with
+    ``verdict`` and ``text``; or a coroutine of one of these.
     """
 
     def __init__(self, function: Callable[[Item], Any], name: str = "python") -> None:

@@ -29,7 +29,7 @@ from maci.agents.anchor import Finding, Question
 from maci.config import Config
 from maci.controller.decisions import Decision, Gained, Planned
 from maci.controller.dials import fitted_tau_q
-from maci.controller.ending import finish, forfeit
+from maci.controller.ending import Step, finish, forfeit
 from maci.controller.inputs import Acquired, Surveyed, unpack
 from maci.controller.reading import calibrated
 from maci.controller.state import Closing, Stake, State
@@ -79,9 +79,7 @@ USED = frozenset({"present", "absent", "told"})
 """Verdicts that are findings."""
 
 
-def conclude(
-    state: State, reason: StopReason, detail: str, decisions: tuple[Decision, ...] = ()
-) -> tuple[State, tuple[Decision, ...]]:
+def conclude(state: State, reason: StopReason, detail: str, decisions: tuple[Decision, ...] = ()) -> Step:
     """End the debate; where a plan is wanted, only once it is made."""
     if reason == "error" or not state.config.plan.enabled or state.mixture is None:
         return finish(state, reason, detail, decisions)
@@ -128,7 +126,7 @@ def plan_for(
     )
 
 
-def make(state: State, survey: Surveyed) -> tuple[State, tuple[Decision, ...]]:
+def make(state: State, survey: Surveyed) -> Step:
     """The plan; then the end, or a question to the source."""
     closing = state.closing
     assert closing is not None
@@ -261,7 +259,7 @@ def go_on(state: State) -> State:
     return state.but(closing=None, segment=len(state.history))
 
 
-def realised(state: State) -> tuple[State, tuple[Decision, ...]]:
+def realised(state: State) -> Step:
     """After the first round that knew the answers: what they brought."""
     stake = state.stake
     if stake is None:

@@ -17,7 +17,7 @@ from maci.controller import acquiring
 from maci.controller.acquiring import conclude
 from maci.controller.decisions import Decision
 from maci.controller.dials import RoundDials
-from maci.controller.ending import SOURCE, finish, forfeit
+from maci.controller.ending import SOURCE, Step, finish, forfeit
 from maci.controller.events import round_of
 from maci.controller.inputs import (
     Acquired,
@@ -41,8 +41,6 @@ from maci.controller.rounds import close_round, go_on
 from maci.controller.state import State, argument_id, fill_slots
 from maci.errors import ConfigError, InputError
 from maci.llm.usage import Bound, Usage
-
-Step = tuple[State, tuple[Decision, ...]]
 
 
 def start(opened: Opened) -> State:
@@ -179,16 +177,16 @@ def step(state: State, item: Input) -> Step:
                 missing=state.missing | frozenset(item.missing),
                 label_vectors={**state.label_vectors, **{name: unpack(v) for name, v in item.labels.items()}},
             )
-            state = replace(state, waiting=_waiting(state))
+            unsettled = (a for a, turn in state.turns.items() if turn is not None and any(state.unresolved(turn)))
+            state = replace(state, waiting=frozenset(unsettled))
         case Scored() | JudgeAbstention():
-            score = item.score if isinstance(item, Scored) else None
-            given = {**state.scores.get(item.argument, {}), item.slot: score}
-            scores = {**state.scores, item.argument: given}
-            silent = state.silent if score else (*state.silent, f"{item.slot} on {item.argument}: {_reason(item)}")
-            state = state.but(scores=scores, scored=state.scored + 1, silent=silent)
+            given = {**state.scores.get(item.argument, {}), item.slot: item.score if isinstance(item, Scored) else None}
+            state = state.but(scores={**state.scores, item.argument: given}, scored=state.scored + 1)
             state = _spend(state, item.usage, ("score", item.slot, item.argument))
-            if isinstance(item, JudgeAbstention) and item.fatal:
-                return finish(state, "error", f"{item.slot.rpartition('#')[0]}: {item.reason}")
+            if isinstance(item, JudgeAbstention):
+                state = state.but(silent=(*state.silent, f"{item.slot} on {item.argument}: {item.reason}"))
+                if item.fatal:
+                    return finish(state, "error", f"{item.slot.rpartition('#')[0]}: {item.reason}")
         case Intervened():
             if item.stop:
                 return conclude(state.but(acquiring=()), "stopped_by_user", f"stopped by {item.by or 'a person'}")
@@ -263,11 +261,6 @@ def _seated(state: State, item: TurnTaken) -> State:
     )
 
 
-def _waiting(state: State) -> frozenset[str]:
-    """Agents whose turn cites or names something that nobody has looked up."""
-    return frozenset(a for a, turn in state.turns.items() if turn is not None and any(state.unresolved(turn)))
-
-
 def _under_way(state: State, item: Sent) -> State:
     """The state with calls noted as sent; another attempt adds to what the call may cost."""
     flying = dict(state.in_flight)
@@ -321,10 +314,6 @@ def _out_of_budget(state: State, item: Exhausted) -> Step:
         if state.finished:
             return state, decisions
     return conclude(state, "budget", detail, decisions)
-
-
-def _reason(item: Input) -> str:
-    return item.reason if isinstance(item, JudgeAbstention) else ""
 
 
 def _name(item: Input) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from maci.controller.acquiring import conclude
 from maci.controller.decisions import Decision, Initialized
 from maci.controller.dials import RoundDials, first_tau_q
-from maci.controller.ending import abstention, finish
+from maci.controller.ending import Step, abstention, finish
 from maci.controller.measuring import theta
 from maci.controller.policies.base import scheduler
 from maci.controller.reading import Reading, calibrated, cited, correct, is_calibrated, spread
@@ -37,7 +37,7 @@ from maci.moderator.belief import Vector
 from maci.moderator.signals import evidence_qualities, evidence_quality, overlap
 
 
-def close_opening(state: State) -> tuple[State, tuple[Decision, ...]]:
+def close_opening(state: State) -> Step:
     """Close round 0: read the openings, set the dials, choose the regime."""
     target = theta(state)
     reading = Reading(state)
@@ -93,9 +93,6 @@ def opening_quality(state: State) -> tuple[float | None, int]:
 def _found(state: State) -> Sequence[str]:
     """What was retrieved beside the case's own text."""
     return [i for i in state.retrieved if state.spans[i].source != CASE] or state.retrieved
-
-
-Step = tuple[State, tuple[Decision, ...]]
 
 
 def after_first(state: State) -> Step:

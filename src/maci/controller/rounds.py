@@ -15,7 +15,7 @@ from maci.config import Config
 from maci.controller.acquiring import conclude, realised
 from maci.controller.decisions import Admission, Decision, Dialled, Gated, Weighed
 from maci.controller.dials import RoundDials
-from maci.controller.ending import finish, in_words
+from maci.controller.ending import Step, finish, in_words
 from maci.controller.measuring import mean, measure, theta
 from maci.controller.policies.bandit import Choice
 from maci.controller.policies.base import Learning, scheduler
@@ -29,7 +29,7 @@ from maci.moderator.gate import Candidate, Thresholds, rejection, reverts
 from maci.moderator.signals import evidence_qualities, update, weights
 
 
-def go_on(state: State, decisions: tuple[Decision, ...] = ()) -> tuple[State, tuple[Decision, ...]]:
+def go_on(state: State, decisions: tuple[Decision, ...] = ()) -> Step:
     """Set the dials of the next round and open it."""
     plan, choice, held = scheduler(state.config, state.opened.learned), None, state.hand is not None
     if isinstance(plan, Learning):
@@ -81,7 +81,7 @@ def by_hand(dials: RoundDials, state: State) -> RoundDials:
     )
 
 
-def close_round(state: State) -> tuple[State, tuple[Decision, ...]]:
+def close_round(state: State) -> Step:
     """Close round t ≥ 1."""
     config, t = state.config, state.round
     admissions, candidates = _admissions(state)
@@ -224,7 +224,7 @@ def _settle(state: State, reading: Reading, backed: set[str]) -> _Settled:
     return _Settled(before, beliefs, moved, spread(beliefs, state))
 
 
-def _stop_or_go(state: State, decisions: tuple[Decision, ...]) -> tuple[State, tuple[Decision, ...]]:
+def _stop_or_go(state: State, decisions: tuple[Decision, ...]) -> Step:
     state, gained = realised(state)
     decisions = (*decisions, *gained)
     reason = stop_reason(state.history, state.config, state.segment)

@@ -24,7 +24,6 @@ from textwrap import shorten
 
 import numpy as np
 
-from maci.agents.argument import Argument
 from maci.controller.caution import (
     Dissent,
     EarlierArgument,
@@ -126,12 +125,8 @@ def _list(spans: list[str], state: State) -> str:
     return (f"“{text}” ({spans[0]})" if text else spans[0]) + more
 
 
-def spoken_for(argument: Argument, labels: tuple[str, ...], state: State) -> str | None:
-    """The outcome an argument is about, among the labels; ``None`` where it is about none of them."""
-    return _among(argument.outcome, labels, state)
-
-
 def _among(name: str | None, labels: tuple[str, ...], state: State) -> str | None:
+    """The outcome that an argument or a text is about, among the labels; ``None`` where it is about none of them."""
     if name is None:
         return None
     try:
@@ -147,9 +142,8 @@ def remember_opening(state: State, said: Iterable[tuple[str, tuple[CheckedCitati
     for agent, checked in said:
         cited[agent] = cited.get(agent, frozenset()) | {c.span for c in checked if c.verified}
     assert state.mixture is not None
-    return Memory(
-        opening=as_mapping(state.labels, state.mixture), leads=_named(_leads(state), state.labels), o=o, cited=cited
-    )
+    leads = {agent: state.labels[top] for agent, top in _leads(state).items() if top is not None}
+    return Memory(opening=as_mapping(state.labels, state.mixture), leads=leads, o=o, cited=cited)
 
 
 def watch(
@@ -184,7 +178,7 @@ def _said(a: Admission, state: State, labels: tuple[str, ...]) -> EarlierArgumen
     return EarlierArgument(
         id=a.argument,
         agent=a.agent,
-        outcome=spoken_for(argument, labels, state),
+        outcome=_among(argument.outcome, labels, state),
         against=argument.against,
         words=words(argument.claim),
         spans=frozenset(c.span for c in a.citations if c.verified),
@@ -264,10 +258,6 @@ def _leads(state: State) -> dict[str, int | None]:
     return {agent: lead(p) for agent, p in state.beliefs.items()}
 
 
-def _named(leads: Mapping[str, int | None], labels: tuple[str, ...]) -> dict[str, str]:
-    return {agent: labels[top] for agent, top in leads.items() if top is not None}
-
-
 def _flip(before: Vector, after: Vector, gold: int) -> Flip:
     was, now = int(before.argmax()) == gold, int(after.argmax()) == gold
     return "same" if was == now else "harmed" if was else "mended"
@@ -308,12 +298,8 @@ def harm(state: State, answer: str) -> HarmReport | None:
         mended=sum(len(w.mended or ()) for w in rounds) if known else None,
         mixture=None
         if gold is None
-        else _flip(widen(_vector(memory.opening), len(state.mixture)), state.mixture, gold),
+        else _flip(widen(np.array(list(memory.opening.values())), len(state.mixture)), state.mixture, gold),
     )
-
-
-def _vector(p: Mapping[str, float]) -> Vector:
-    return np.array(list(p.values()))
 
 
 def warnings(state: State, found: HarmReport) -> list[str]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from maci.agents.reader.library import Latest
 from maci.cases.case import Case, Document, is_file
 from maci.config import Config
 from maci.errors import ConfigError
 from maci.evidence.encode import Encoder
 from maci.seating.models import ModelPanel, Models
 from maci.seating.readers import ReaderPanel
-from maci.seating.shelf import Latest, Sources, evidence_for
+from maci.seating.shelf import Sources, evidence_for
 from maci.seating.spec import PanelSpec
 from maci.seating.table import Table
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maci.acquisition.gain import choose, gain, gains, joint_gain, posterior, value
+from maci.acquisition.gain import added_gains, choose, gain, gains, posterior, value
 from maci.errors import InputError
 from maci.moderator.belief import entropy
 
@@ -24,6 +24,10 @@ def brute(p: np.ndarray, tables: list[np.ndarray]) -> float:
         if joint.sum() > 0:
             expected += joint.sum() * entropy(joint / joint.sum())
     return entropy(p) - expected
+
+
+def joint_gain(p, tables):
+    return sum(added_gains(p, tables))
 
 
 def spaces(questions: int) -> st.SearchStrategy[tuple[np.ndarray, list[np.ndarray]]]:

@@ -14,7 +14,7 @@ from maci.agents.argument import Argument
 from maci.agents.contentiousness import STANCES, stance
 from maci.agents.fake import request_stub
 from maci.agents.reader.families import FAMILIES, BayesianFamily
-from maci.agents.reader.library import Library, about, weigh
+from maci.agents.reader.library import Library, subjects_of, weigh
 from maci.agents.reader.reader import Conduct, Reader
 from maci.evidence.span import Citation, Span
 
@@ -119,10 +119,12 @@ def test_an_outcome_of_which_more_is_shown_speaks_no_louder_and_no_softer():
 
 
 def test_what_a_span_is_about_is_its_label_else_the_first_outcome_it_names():
-    assert about(Span.of("Anything", label="gout"), OUTCOMES, {}) == "Gout"
-    assert about(Span.of("Unlike measles, gout spares the skin."), OUTCOMES, {}) == "Measles"
-    assert about(Span.of("Break-bone fever is spread by day."), OUTCOMES, {"break-bone fever": "Dengue"}) == "Dengue"
-    assert about(Span.of("Goutweed is a plant."), OUTCOMES, {}) is None
+    labelled = Span.of("Anything", label="gout")
+    named = Span.of("Unlike measles, gout spares the skin.")
+    alias = Span.of("Break-bone fever is spread by day.")
+    other = Span.of("Goutweed is a plant.")
+    found = subjects_of([labelled, named, alias, other], OUTCOMES, {"break-bone fever": "Dengue"})
+    assert found == {labelled.id: "Gout", named.id: "Measles", alias.id: "Dengue"}
 
 
 def test_hands_differ_and_together_hold_everything(library):
