@@ -259,8 +259,7 @@ def _weighed(candidate: Proposal, labels: Sequence[str], rules: Rules, chances: 
 def _by_bits(p: Vector, weighed: Sequence[_Weighed], rules: Rules) -> list[tuple[_Weighed, float]]:
     """Chosen jointly by bits per cost."""
     chosen = choose(p, [w.silent for w in weighed], [w.dear for w in weighed], rules.size, least=rules.least)
-    picked = [(weighed[pick.which], pick.added) for pick in chosen]
-    return [(of, added) for of, added in picked if added >= rules.price * of.cost]
+    return [(weighed[i], added) for i, added in chosen if added >= rules.price * weighed[i].cost]
 
 
 def _by_value(p: Vector, weighed: Sequence[_Weighed], utilities: Utilities, size: int) -> list[tuple[_Weighed, float]]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from maci.acquisition.plan import Asked
 from maci.agents.judges.panel import check_families
+from maci.agents.judges.panel import slots as fill_slots
 from maci.controller import acquiring
 from maci.controller.acquiring import conclude
 from maci.controller.decisions import Decision
@@ -38,7 +39,7 @@ from maci.controller.inputs import (
 )
 from maci.controller.opening import after_first, after_opening, close_opening
 from maci.controller.rounds import close_round, go_on
-from maci.controller.state import State, argument_id, fill_slots
+from maci.controller.state import State, argument_id
 from maci.errors import ConfigError, InputError
 from maci.llm.usage import Bound, Usage
 
@@ -58,7 +59,7 @@ def start(opened: Opened) -> State:
         [(seat.name, seat.family) for seat in opened.judges] if config.crit.enabled else [],
         config.crit.same_family,
     )
-    slots = fill_slots(opened)
+    slots = fill_slots([judge.name for judge in opened.judges], config.crit.k) if config.crit.enabled else ()
     if len(judges := {slot.judge for slot in slots}) < len(slots):
         kind = "within one judge" if len(judges) == 1 else "partly within judges"
         some = "1 judge" if len(judges) == 1 else f"{len(judges)} judges"

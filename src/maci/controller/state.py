@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from maci.acquisition.utilities import Utilities, utilities_of
 from maci.agents.anchor import Admitted, Finding, seat_letter
 from maci.agents.argument import Argument, Turn
 from maci.agents.judges.crit import CritScore
-from maci.agents.judges.panel import Slot, slots
+from maci.agents.judges.panel import Slot
 from maci.cases.outcomes import canonical, unnamed
 from maci.config import Config
 from maci.controller.caution import Memory
@@ -217,31 +216,16 @@ def check_citations(argument: Argument, state: State) -> tuple[CheckedCitation, 
     """Which citations of an argument stand: the span exists, and the quote is in it."""
     checked = []
     for citation in argument.citations:
-        span = state.spans.get(citation.span)
+        span, match, why = state.spans.get(citation.span), None, ""
         if span is None:
-            checked.append(CheckedCitation(citation.span, False, None, "no such span"))
-        elif citation.quote is None:
-            checked.append(_standing(citation.span))
-        else:
+            why = "no such span"
+        elif citation.quote is not None:
             match = quote_score(citation.quote, span.text)
-            ok = match >= state.config.evidence.quote_match
-            checked.append(CheckedCitation(citation.span, ok, match, "" if ok else "the quote is not in the span"))
+            why = "" if match >= state.config.evidence.quote_match else "the quote is not in the span"
+        checked.append(CheckedCitation(citation.span, not why, match, why))
     return tuple(checked)
-
-
-@lru_cache(maxsize=4096)
-def _standing(span: str) -> CheckedCitation:
-    """A citation without a quote whose span exists."""
-    return CheckedCitation(span, True, None)
 
 
 def as_mapping(labels: tuple[str, ...], p: Vector) -> dict[str, float]:
     """A vector as label → probability."""
     return dict(zip(labels, p.tolist(), strict=True))
-
-
-def fill_slots(opened: Opened) -> tuple[Slot, ...]:
-    """The K score slots; none in the CRIT-free controller."""
-    if not opened.config.crit.enabled or not opened.judges:
-        return ()
-    return slots([judge.name for judge in opened.judges], opened.config.crit.k)

@@ -1,6 +1,6 @@
 """Corpora: the spans a debate may retrieve and cite.
 
-A corpus is made in memory (``from_spans``, ``read``) or opened from an index folder that
+A corpus is made in memory (of spans, or by ``read``) or opened from an index folder that
 :func:`update_index` keeps in step with files on disk (``open``). Equal text has one id, so it is one span
 however many files repeat it.
 """
@@ -38,7 +38,7 @@ class Skipped:
 class Corpus:
     """An immutable set of spans with unique ids.
 
-    >>> corpus = Corpus.from_spans([Span.of("High fever."), Span.of("high  fever."), Span.of("Rash.")])
+    >>> corpus = Corpus([Span.of("High fever."), Span.of("high  fever."), Span.of("Rash.")])
     >>> len(corpus), corpus.get("s-0000000000")
     (2, None)
     """
@@ -75,11 +75,6 @@ class Corpus:
 
     def __iter__(self) -> Iterator[Span]:
         return iter(self._spans)
-
-    @classmethod
-    def from_spans(cls, spans: Iterable[Span]) -> Corpus:
-        """A corpus in memory."""
-        return cls(spans)
 
     @classmethod
     def read(cls, *paths: str | Path, options: ReadOptions | None = None) -> Corpus:
@@ -178,7 +173,9 @@ def find_files(paths: Iterable[str | Path]) -> Iterator[tuple[Path, str]]:
 
 def _walk(root: Path) -> Iterator[Path]:
     for folder, subfolders, names in os.walk(root):
-        subfolders[:] = [name for name in subfolders if not _passed_over(Path(folder, name))]
+        subfolders[:] = [
+            name for name in subfolders if not (name in _PASSED_OVER or name[0] == "." or is_index(Path(folder, name)))
+        ]
         paths = (Path(folder, name) for name in names if not name.startswith("."))
         yield from (path for path in paths if _belongs(path, root))
 
@@ -186,10 +183,6 @@ def _walk(root: Path) -> Iterator[Path]:
 def _belongs(path: Path, root: Path) -> bool:
     """Neither a pipe nor a link that leads out of the folder; what is gone is said later."""
     return not path.exists() or (path.is_file() and path.resolve().is_relative_to(root))
-
-
-def _passed_over(folder: Path) -> bool:
-    return folder.name.startswith(".") or folder.name in _PASSED_OVER or is_index(folder)
 
 
 def _empty(paths: Sequence[str], skipped: Sequence[Skipped]) -> EvidenceError:

@@ -118,18 +118,13 @@ def _open_text(path: Path, newline: str | None = None) -> TextIO:
     return path.open(encoding=encoding, newline=newline)
 
 
-def _blocks(stream: TextIO) -> Iterator[str]:
-    while block := stream.read(_BLOCK):
-        yield block
-
-
 def _spans(pieces: Iterable[tuple[int, str]], source: str, label: str | None = None) -> Iterator[Span]:
     return (Span.of(text, source, start, label) for start, text in pieces)
 
 
 def _read_text(file: _Document) -> Iterator[Span]:
     with _open_text(file.path) as stream:
-        yield from _spans(stream_chunks(_blocks(stream)), file.source)
+        yield from _spans(stream_chunks(iter(lambda: stream.read(_BLOCK), "")), file.source)
 
 
 def _read_html(file: _Document) -> Iterator[Span]:

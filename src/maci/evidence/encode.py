@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from maci.errors import ConfigError
 from maci.llm.local import weights
 
-_loaded: dict[tuple[str, int], Encoder] = {}
-"""The encoders of this process, by name and threads; a table of vectors takes 33 MB, so debates share one."""
+_loaded: dict[str, Encoder] = {}
+"""The encoders of this process, by name; a table of vectors takes 33 MB, so debates share one."""
 _loading = threading.Lock()
 
 
@@ -55,16 +55,10 @@ SHIPPED = frozenset({"wordllama", "minilm", "minilm-last"})
 """Encoders that load no code and no weights but pinned ones."""
 
 
-def load_encoder(
-    name: str = "wordllama",
-    *,
-    offline: bool = False,
-    threads: int = 1,
-    progress: weights.Progress | None = None,
-) -> Encoder:
+def load_encoder(name: str = "wordllama", *, offline: bool = False) -> Encoder:
     """The encoder of this name: one for the whole process, which any number of debates and threads may use at once.
 
-    ``offline`` forbids fetching weights; ``threads`` is for encoders that compute in parallel.
+    ``offline`` forbids fetching weights.
 
     >>> load_encoder("wordllama").encode(["High fever.", ""]).shape
     (2, 256)
@@ -72,20 +66,19 @@ def load_encoder(
     True
     """
     with _loading:
-        key = name, threads
-        if key not in _loaded:
-            _loaded[key] = _load(name, offline=offline, threads=threads, progress=progress)
-        return _loaded[key]
+        if name not in _loaded:
+            _loaded[name] = _load(name, offline=offline)
+        return _loaded[name]
 
 
-def _load(name: str, *, offline: bool, threads: int, progress: weights.Progress | None) -> Encoder:
+def _load(name: str, *, offline: bool) -> Encoder:
     from maci.evidence import encoders
 
     if name == "wordllama":
         return encoders.WordLlamaEncoder()
     if name in ("minilm", "minilm-last"):
         pooling: Literal["mean", "last"] = "last" if name.endswith("-last") else "mean"
-        return encoders.MiniLMEncoder(offline=offline, threads=threads, progress=progress, pooling=pooling)
+        return encoders.MiniLMEncoder(offline=offline, pooling=pooling)
     scheme, _, rest = name.partition(":")
     if scheme == "st" and rest:
         return encoders.SentenceTransformerEncoder(rest, offline=offline or weights.is_offline())

@@ -108,24 +108,16 @@ class MiniLMEncoder:
 
     name = f"{_WEIGHTS}/1"
 
-    def __init__(
-        self,
-        *,
-        offline: bool = False,
-        threads: int = 1,
-        progress: weights.Progress | None = None,
-        pooling: Literal["mean", "last"] = "mean",
-    ) -> None:
+    def __init__(self, *, offline: bool = False, pooling: Literal["mean", "last"] = "mean") -> None:
         self._pooling = pooling
         if pooling == "last":
             self.name = f"{_WEIGHTS}/1/last"
         os.environ["ORT_DISABLE_TELEMETRY"] = "1"
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         onnxruntime, tokenizers = _need("onnxruntime"), _need("tokenizers")
-        files = weights.pull(_WEIGHTS, offline=offline, progress=progress)
+        files = weights.pull(_WEIGHTS, offline=offline)
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
         try:
             self._session = onnxruntime.InferenceSession(

@@ -64,7 +64,7 @@ def reasons(skipped: tuple[Skipped, ...]) -> dict[str, str]:
 
 
 def test_equal_text_is_one_span_and_keeps_the_label_it_has_somewhere() -> None:
-    corpus = Corpus.from_spans([Span.of("Fever.", "a"), Span.of("fever.", "b", label="Dengue"), Span.of("Rash.")])
+    corpus = Corpus([Span.of("Fever.", "a"), Span.of("fever.", "b", label="Dengue"), Span.of("Rash.")])
     assert len(corpus) == 2
     found = corpus.get(span_id("Fever."))
     assert found is not None
@@ -72,7 +72,7 @@ def test_equal_text_is_one_span_and_keeps_the_label_it_has_somewhere() -> None:
 
 
 def test_an_unknown_id_is_none_not_an_error() -> None:
-    assert Corpus.from_spans([Span.of("Fever.")]).get("s-ffffffffff") is None
+    assert Corpus([Span.of("Fever.")]).get("s-ffffffffff") is None
 
 
 def test_reading_gives_source_and_position(notes: Path) -> None:
