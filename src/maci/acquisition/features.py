@@ -296,10 +296,8 @@ def offered(menu: Iterable[str], residual: Residual, library: Library | None) ->
 def _section(name: str, residual: Residual, library: Library | None) -> Proposal:
     speaks = np.full(len(residual.labels), 0.5)
     if library is not None:
-        place = {label: i for i, label in enumerate(library.outcomes)}
-        told = spoken_of(name, library)
-        inside = [i for i, label in enumerate(residual.labels) if label in place]
-        own = told[[place[residual.labels[i]] for i in inside]]
+        inside = [i for i, label in enumerate(residual.labels) if label in library.place]
+        own = spoken_of(name, library)[[library.place[residual.labels[i]] for i in inside]]
         weights = np.array(residual.p)[inside]
         middle = float(own @ weights / weights.sum()) if weights.sum() > 0 else 0.0
         speaks[inside] += _STRETCH * (own - middle)

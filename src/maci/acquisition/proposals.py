@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from maci.acquisition.answers import is_order
-from maci.acquisition.dedupe import distinct
+from maci.acquisition.answers import ALIKE, apart, is_order
 from maci.acquisition.features import Features, Mentioned, offered
 from maci.acquisition.gain import gain, gains
 from maci.acquisition.plan import COSTS, NONE_OF_THESE, Kind, Proposal, Residual, Survey, proposal_id, table_of
@@ -73,16 +73,18 @@ class Surveyor:
             considered += len(self.features.all)
             found += counted(self.features, residual)
         if self._known:
-            listed = known(residual, self._aliases)
+            found += (listed := known(residual, self._aliases))
             considered += len(listed)
-            found += listed
         found += requested(residual)
         lookups = unresolved(residual)
         found += lookups
         p = np.array(residual.p)
         asked = [set(terms(subject)) for subject in residual.asked]
-        found = [c for c in found if c.kind == "retrieval" or set(terms(c.subject)) not in asked]
-        found = [c for c in found if not (c.kind == "retrieval" and c.subject in residual.asked)]
+        found = [
+            c
+            for c in found
+            if (c.subject not in residual.asked if c.kind == "retrieval" else set(terms(c.subject)) not in asked)
+        ]
         worth = {c.id: gain(p, table_of(c, residual.labels)) / (c.cost or COSTS[c.kind]) for c in found}
         ranked = sorted(found, key=lambda c: (-worth[c.id], c.id))
         pool = [c for c in ranked if worth[c.id] > 0][: 2 * _MOST]
@@ -98,6 +100,46 @@ class Surveyor:
             return candidate
         rows = np.flatnonzero(self._library.mentions(candidate.subject))[:3]
         return replace(candidate, evidence=tuple(self._library.spans[row].id for row in rows.tolist()))
+
+
+def distinct(candidates: Sequence[Proposal], encoder: Encoder | None) -> tuple[Proposal, ...]:
+    """Candidates in their order, each meaning once; of two, the one whose table was counted stays, and it keeps who asked for both.
+
+    Equal terms in any order are the same; else the encoder decides, never across words that make a difference.
+    """
+    order = sorted(range(len(candidates)), key=lambda i: (candidates[i].assumed, i))
+    named = [frozenset(terms(c.subject)) for c in candidates]
+    near = _near(candidates, encoder)
+    kept: list[int] = []
+    joined: dict[int, Proposal] = {}
+
+    def same(i: int, k: int) -> bool:
+        if (candidates[i].kind == "retrieval") != (candidates[k].kind == "retrieval"):
+            return False
+        return named[i] == named[k] or (bool(near[i, k]) and not apart(candidates[i].subject, candidates[k].subject))
+
+    for i in order:
+        other = next((k for k in kept if same(i, k)), None)
+        if other is None:
+            kept.append(i)
+            joined[i] = candidates[i]
+        else:
+            one, more = joined[other], candidates[i]
+            joined[other] = replace(
+                one,
+                origin=tuple(dict.fromkeys((*one.origin, *more.origin))),
+                requests=tuple(dict.fromkeys((*one.requests, *more.requests))),
+                evidence=tuple(dict.fromkeys((*one.evidence, *more.evidence)))[:6],
+            )
+    return tuple(joined[i] for i in sorted(kept))
+
+
+def _near(candidates: Sequence[Proposal], encoder: Encoder | None) -> NDArray[np.bool_]:
+    """Which pairs the encoder takes for one; none without an encoder."""
+    if encoder is None or not candidates:
+        return np.zeros((len(candidates), len(candidates)), dtype=bool)
+    vectors = encoder.encode([c.subject for c in candidates])
+    return np.asarray(vectors @ vectors.T >= ALIKE, dtype=bool)
 
 
 def kind_of(text: str) -> Kind:
@@ -217,7 +259,8 @@ def requested(residual: Residual) -> list[Proposal]:
         yes = [label for label in request.expected if label in residual.labels]
         if not yes or not terms(request.text):
             continue
-        table = {label: _row(request.expected[label]) for label in yes}
+        fits = (_TELLING, 1 - _TELLING)
+        table = {label: fits if request.expected[label] else fits[::-1] for label in yes}
         kind = request.kind or kind_of(request.text)
         found.append(
             Proposal(
@@ -235,10 +278,6 @@ def requested(residual: Residual) -> list[Proposal]:
             )
         )
     return found
-
-
-def _row(expected: bool) -> tuple[float, float]:
-    return (_TELLING, 1 - _TELLING) if expected else (1 - _TELLING, _TELLING)
 
 
 def unresolved(residual: Residual) -> list[Proposal]:

@@ -28,10 +28,8 @@ from typing import Any
 
 import numpy as np
 
-from maci.acquisition.answers import asks_which, read_answer
-from maci.acquisition.dedupe import ALIKE, same_subject
+from maci.acquisition.answers import ALIKE, AnswerSource, SourceReply, asks_which, read_answer, same_subject
 from maci.acquisition.plan import Item
-from maci.acquisition.source import AnswerSource, SourceReply
 from maci.cases.case import Case
 from maci.errors import EnvironmentError_, InputError
 from maci.evidence.corpus import Corpus

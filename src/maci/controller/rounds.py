@@ -11,14 +11,13 @@ import numpy as np
 
 from maci.agents.anchor import Admitted
 from maci.agents.judges.panel import disagreements, reliability_weights, verdict
-from maci.config import Config
 from maci.controller.acquiring import conclude, realised
 from maci.controller.decisions import Admission, Decision, Dialled, Gated, Weighed
 from maci.controller.dials import RoundDials
 from maci.controller.ending import Step, finish, in_words
 from maci.controller.measuring import mean, measure, theta
 from maci.controller.policies.bandit import Choice
-from maci.controller.policies.base import Learning, scheduler
+from maci.controller.policies.base import Learning, decide, scheduler
 from maci.controller.reading import Reading, spread, widen
 from maci.controller.state import State, as_mapping, check_citations
 from maci.controller.stop import stop_reason
@@ -33,23 +32,21 @@ def go_on(state: State, decisions: tuple[Decision, ...] = ()) -> Step:
     """Set the dials of the next round and open it."""
     plan, choice, held = scheduler(state.config, state.opened.learned), None, state.hand is not None
     if isinstance(plan, Learning):
-        choice = replace(plan.choose(state.history), counts=not held)
+        choice = replace(decide(state.history, plan.config, plan.learned), counts=not held)
         if choice.action is None:
-            return conclude(state, "budget", _nothing_fits(choice, state.config), decisions)
+            budget = state.config.budget
+            dollars = "" if budget.usd is None else f" (or the dollars left of ${budget.usd:g})"
+            detail = (
+                f"another round may need {min(choice.estimate):.0f} tokens, {choice.left:.0f} of {budget.tokens} are left"
+                f"{dollars}: no move of the dials fits"
+            )
+            return conclude(state, "budget", detail, decisions)
         dials = plan.follow(state.history, choice)
     else:
         dials = plan.next(state.history)
     dials = by_hand(dials, state)
     dialled = Dialled(round=state.round + 1, dials=dials, by_hand=held, choice=choice)
     return next_round(state, dials, choice), (*decisions, dialled)
-
-
-def _nothing_fits(choice: Choice, config: Config) -> str:
-    dollars = "" if config.budget.usd is None else f" (or the dollars left of ${config.budget.usd:g})"
-    return (
-        f"another round may need {min(choice.estimate):.0f} tokens, {choice.left:.0f} of {config.budget.tokens} are left"
-        f"{dollars}: no move of the dials fits"
-    )
 
 
 def next_round(state: State, dials: RoundDials, choice: Choice | None = None) -> State:

@@ -11,10 +11,9 @@ from dataclasses import replace
 from time import monotonic
 from typing import cast
 
-from maci.acquisition.answers import checked
+from maci.acquisition.answers import AnswerSource, SourceReply, checked
 from maci.acquisition.plan import Item
 from maci.acquisition.proposals import Surveyor
-from maci.acquisition.source import AnswerSource, SourceReply
 from maci.agents.argument import Turn
 from maci.agents.judges.crit import CritScore, JudgeAbstained
 from maci.controller.acquiring import USED, residual

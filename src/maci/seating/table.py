@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from maci import __version__
+from maci.acquisition.answers import AnswerSource
 from maci.acquisition.proposals import Proposer
-from maci.acquisition.source import AnswerSource
 from maci.acquisition.utilities import Stakes
 from maci.agents.agent import Agent
 from maci.agents.judges.crit import Judge

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from maci.acquisition.dedupe import distinct, same_subject
+from maci.acquisition.answers import same_subject
 from maci.acquisition.features import Features
 from maci.acquisition.plan import Asked, Proposal, Residual, Rules, make_plan
-from maci.acquisition.proposals import Surveyor, kind_of
+from maci.acquisition.proposals import Surveyor, distinct, kind_of
 from maci.acquisition.utilities import Utilities
 from maci.agents.argument import Inquiry
 from maci.agents.reader.library import Library

@@ -11,9 +11,8 @@ import pytest
 from aiohttp import web
 
 from helpers import make_case
-from maci.acquisition.answers import LONGEST, checked, read_answer
+from maci.acquisition.answers import LONGEST, SourceReply, checked, read_answer
 from maci.acquisition.plan import NONE_OF_THESE, Item, Shift
-from maci.acquisition.source import SourceReply
 from maci.acquisition.sources import (
     Called,
     CorpusSource,

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from helpers import arg, make_case, open_debate, play, seat, settings, turn
+from maci.acquisition.answers import AnswerSource, SourceReply
 from maci.acquisition.plan import Proposal, Residual, Survey
-from maci.acquisition.source import AnswerSource, SourceReply
 from maci.acquisition.sources import Called, Person
 from maci.acquisition.utilities import Stakes
 from maci.agents.anchor import TurnRequest

@@ -15,7 +15,7 @@ from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Argument, Inquiry, Turn
 from maci.agents.contentiousness import Words
 from maci.agents.debater.elicit import measured, sampled
-from maci.agents.debater.prompt import PROMPTS, choice, messages, numbered
+from maci.agents.debater.prompt import CHOICE, PROMPTS, messages, numbered
 from maci.cases.outcomes import normal
 from maci.evidence.span import Citation, Span, quote_score
 from maci.llm.budget import Call, Purse
@@ -139,7 +139,7 @@ class Debater(Agent):
 
     def _choose(self, asked: Request, said: str, temperature: float | None) -> Request:
         return Request(
-            messages=(*asked.messages, Message("assistant", said), choice()),
+            messages=(*asked.messages, Message("assistant", said), CHOICE),
             max_tokens=_NAME,
             temperature=temperature,
             seed=asked.seed,

@@ -129,8 +129,8 @@ class Library:
         self.spans = tuple(span for span in spans if span.id in subjects)
         self.outcomes = tuple(outcomes)
         self.row = {span.id: row for row, span in enumerate(self.spans)}
-        place = {outcome: i for i, outcome in enumerate(self.outcomes)}
-        self.subject = np.array([place[subjects[span.id]] for span in self.spans], dtype=np.intp)
+        self.place = {outcome: i for i, outcome in enumerate(self.outcomes)}
+        self.subject = np.array([self.place[subjects[span.id]] for span in self.spans], dtype=np.intp)
         self.terms = [terms(span.text) for span in self.spans]
         self.length = np.array([len(words) for words in self.terms], dtype=np.float64)
         self.tokens = np.array([estimate_tokens(span.text) for span in self.spans], dtype=np.int64)

@@ -92,10 +92,6 @@ class Learning(PlateauSchedule):
 
     learned: Learned | None = None
 
-    def choose(self, history: Sequence[ClosedRound]) -> Choice:
-        """The action after the last round, with all that decided it; none where nothing fits the budget."""
-        return decide(history, self.config, self.learned)
-
     def follow(self, history: Sequence[ClosedRound], choice: Choice) -> RoundDials:
         """The dials an action leads to."""
         steps: Steps = choice.steps
@@ -104,7 +100,7 @@ class Learning(PlateauSchedule):
 
     def next(self, history: Sequence[ClosedRound]) -> RoundDials:
         """The dials of the chosen action."""
-        return self.follow(history, self.choose(history))
+        return self.follow(history, decide(history, self.config, self.learned))
 
 
 class LadderSchedule(PlateauSchedule):
@@ -205,7 +201,7 @@ def indices(arms: Arms, seen: Context, config: Config) -> Vector:
 
 
 def decide(history: Sequence[ClosedRound], config: Config, learned: Learned | None) -> Choice:
-    """The action after the last round: the best index among those whose round fits the budget."""
+    """The action after the last round, with all that decided it: the best index among those that fit the budget, if any does."""
     own, budget, now = config.bandit, config.budget, history[-1]
     known = arms_of(learned)
     taught = lessons(history, config, known)
