@@ -250,7 +250,10 @@ class _Weighed:
 
 
 def _weighed(candidate: Proposal, labels: Sequence[str], rules: Rules, chances: Mapping[str, float] | None) -> _Weighed:
-    table, cost = table_of(candidate, labels), _cost(candidate, rules)
+    table = table_of(candidate, labels)
+    cost = rules.costs.get(candidate.kind, COSTS[candidate.kind])
+    if candidate.cost is not None and candidate.cost > 0:
+        cost = candidate.cost
     chance = (chances or {}).get(candidate.id)
     silent = table if chance is None else with_silence(table, chance)
     return _Weighed(candidate, table, silent, cost, cost / (rules.assumed if candidate.assumed else 1.0), chance)
@@ -275,12 +278,6 @@ def table_of(candidate: Proposal, labels: Sequence[str]) -> Vector:
     """P(answer | outcome), a row for each label."""
     rows = np.array([candidate.table.get(label, candidate.otherwise) for label in labels], dtype=np.float64)
     return np.asarray(rows / rows.sum(axis=1, keepdims=True), dtype=np.float64)
-
-
-def _cost(candidate: Proposal, rules: Rules) -> float:
-    if candidate.cost is not None and candidate.cost > 0:
-        return candidate.cost
-    return rules.costs.get(candidate.kind, COSTS[candidate.kind])
 
 
 def _item(

@@ -90,9 +90,9 @@ class Hidden(AnswerSource):
             return SourceReply(verdict="absent" if self._closed else "unknown")
         said = self._hidden[found]
         reply = read_answer(said)
-        if reply.verdict == "stopped":  # a finding, not a person
+        if reply.verdict in ("told", "stopped"):  # "stop" is a finding here, not a person's wish
             return SourceReply(verdict="told", text=f"{found}: {said}")
-        return reply if reply.verdict != "told" else SourceReply(verdict="told", text=f"{found}: {said}")
+        return reply
 
     def _find(self, subject: str) -> str | None:
         if not self._names:
@@ -296,18 +296,16 @@ async def ask_at_terminal(item: Item) -> str | None:
     worth = f"{item.if_answered:.2f} bits" + (
         "" if item.value_if_answered is None else f", worth {item.value_if_answered:.3g}"
     )
-    sys.stderr.write(f"\n{item.text}\n  (tells {apart}, {worth}; {ways}) > ")
-    sys.stderr.flush()
-    said = await _line()
+    said = await _line(f"\n{item.text}\n  (tells {apart}, {worth}; {ways}) > ")
     if said is not None and which and read_answer(said).verdict == "present":
-        sys.stderr.write("  What does it show? (in words, or unknown) > ")
-        sys.stderr.flush()
-        said = await _line()
+        said = await _line("  What does it show? (in words, or unknown) > ")
     return said
 
 
-async def _line() -> str | None:
-    """A line of standard input; ``None`` at its end."""
+async def _line(prompt: str) -> str | None:
+    """A line of standard input, asked for on standard error; ``None`` at its end."""
+    sys.stderr.write(prompt)
+    sys.stderr.flush()
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
     try:

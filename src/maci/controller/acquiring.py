@@ -115,12 +115,16 @@ def plan_for(
     so_far = [(item, item.subject in told) for item, answer in state.acquired if answer.verdict != "stopped"]
     kinds = state.opened.answers
     asked = [c for c in candidates if not kinds or c.kind in kinds] if state.opened.source else []
+    backing = {
+        entry.id: frozenset({f"{entry.round}{entry.seat}", *(c.span for c in entry.argument.citations)})
+        for entry in state.record
+    }
     return make_plan(
         state.labels[: len(p)],
         p,
         candidates,
         Rules(size=size or rules.size, least=rules.least, price=rules.price, costs=rules.costs),
-        backing=backing(state),
+        backing=backing,
         utilities=utilities,
         chances=chances(asked, so_far, sure=state.opened.sure),
     )
@@ -275,14 +279,5 @@ def realised(state: State) -> Step:
     return state.but(stake=None), (gained,)
 
 
-def backing(state: State) -> dict[str, frozenset[str]]:
-    """Admitted argument → the turn it stood in, and the spans it cites."""
-    return {
-        entry.id: frozenset({f"{entry.round}{entry.seat}", *(c.span for c in entry.argument.citations)})
-        for entry in state.record
-    }
-
-
 def _leader(state: State) -> str:
-    assert state.mixture is not None
-    return state.labels[int(state.mixture.argmax())]
+    return state.labels[int(state.mixed.argmax())]

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from maci.controller.dials import RoundEvent
+
 Flip = Literal["harmed", "mended", "same"]
 """Right before and wrong now; the reverse; neither."""
 
@@ -37,11 +39,10 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Watched:
+class Watched(RoundEvent):
     """What may be harm in a round."""
 
     type: Literal["watched"] = "watched"
-    round: int
     moved: int
     """Agents whose leading outcome changed."""
     conformed: tuple[Move, ...]

@@ -74,11 +74,18 @@ def fitted_tau_q(tau: float, cosines: Sequence[float], config: Config) -> float 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class RoundEvent:
+    """An event that belongs to one round."""
+
+    type: str
+    round: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured(RoundEvent):
     """The four signals, gain, ratios and flags of a round."""
 
     type: Literal["measured"] = "measured"
-    round: int
     q: float | None
     d: float | None
     o: float | None

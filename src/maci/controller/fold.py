@@ -68,7 +68,6 @@ def start(opened: Opened) -> State:
         opened=opened,
         agents=tuple(seat.name for seat in opened.agents),
         slots=slots,
-        slot_ids=frozenset(slot.id for slot in slots),
         stage="single" if config.triage.enabled else "debate",
         labels=space.start,
         positions=np.array(space.positions) if space.kind == "ordered" else None,
@@ -106,7 +105,7 @@ def expected(state: State, item: Input) -> bool:
                 item.round == state.round
                 and state.judged
                 and item.argument in state.arguments
-                and item.slot in state.slot_ids
+                and item.slot in {slot.id for slot in state.slots}
                 and item.slot not in state.scores.get(item.argument, ())
             )
         case Resolved() | Intervened() | Exhausted():
@@ -182,7 +181,7 @@ def step(state: State, item: Input) -> Step:
             state = replace(state, waiting=frozenset(unsettled))
         case Scored() | JudgeAbstention():
             given = {**state.scores.get(item.argument, {}), item.slot: item.score if isinstance(item, Scored) else None}
-            state = state.but(scores={**state.scores, item.argument: given}, scored=state.scored + 1)
+            state = state.but(scores={**state.scores, item.argument: given})
             state = _spend(state, item.usage, ("score", item.slot, item.argument))
             if isinstance(item, JudgeAbstention):
                 state = state.but(silent=(*state.silent, f"{item.slot} on {item.argument}: {item.reason}"))

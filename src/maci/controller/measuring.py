@@ -30,8 +30,7 @@ def measure(
     """Signals, ratios and flags of the round just weighed."""
     config, labels = after.config, after.labels
     size = after.opened.case.outcomes.size(len(labels))
-    assert before.mixture is not None and after.mixture is not None  # set by the opening
-    previous, mixed = widen(before.mixture, len(labels)), after.mixture
+    previous, mixed = widen(before.mixed, len(labels)), after.mixed
     d = after.d
     spans = dict.fromkeys(c.span for a in admissions if a.admitted for c in a.citations if c.verified)
     q = evidence_quality([after.vectors[i] for i in spans], theta(after))

@@ -17,7 +17,7 @@ from maci.controller.dials import RoundDials, first_tau_q
 from maci.controller.ending import Step, abstention, finish
 from maci.controller.measuring import theta
 from maci.controller.policies.base import scheduler
-from maci.controller.reading import Reading, calibrated, cited, correct, is_calibrated, spread
+from maci.controller.reading import Reading, calibrated, cited, gold_index, is_calibrated, spread
 from maci.controller.rounds import by_hand, next_round
 from maci.controller.state import State, as_mapping, check_citations
 from maci.controller.triage import (
@@ -67,7 +67,7 @@ def close_opening(state: State) -> Step:
         o=o0,
         dials=dials,
         regime=regime(size, q0, d0, o0, sources, state.config),
-        correct=correct(state, reading.labels, mixture),
+        correct=None if state.opened.case.gold is None else int(mixture.argmax()) == gold_index(state, reading.labels),
         notes=notes,
     )
     opened = replace(
@@ -128,12 +128,11 @@ def after_first(state: State) -> Step:
 def after_opening(state: State, decisions: tuple[Decision, ...]) -> Step:
     """All openings are in and closed: is their vote enough?"""
     start = next(each for each in decisions if isinstance(each, Initialized))
-    assert state.mixture is not None
     size = state.opened.case.outcomes.size(len(state.labels))
     _, sources = opening_quality(state)
     leads = {int(p.argmax()) for p in state.beliefs.values()}
     said = _weigh(
-        state, "vote", f"the vote of {len(state.beliefs)}", state.labels, state.mixture, start.regime,
+        state, "vote", f"the vote of {len(state.beliefs)}", state.labels, state.mixed, start.regime,
         checks(size, start.q, start.d, start.o, sources, state.config), united=len(leads) == 1,
     )  # fmt: skip
     if said.escalate:

@@ -5,7 +5,8 @@ The order is Algorithm 1's: admission → dispersion gate → reliability → mi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -61,7 +62,6 @@ def next_round(state: State, dials: RoundDials, choice: Choice | None = None) ->
         arguments={},
         scores={},
         silent=(),
-        scored=0,
         hand=state.hand if state.hand is not None and state.hand.hold else None,
     )
 
@@ -89,8 +89,9 @@ def close_round(state: State) -> Step:
     admitted = [a for a in admissions if a.admitted]
     new_spans = {a.argument: {c.span for c in a.citations if c.verified} for a in admitted}
     backed = {a.agent for a in admitted if new_spans[a.argument] - state.admitted_spans}
-    settled = _settle(state, reading, backed)
-    beliefs = settled.beliefs
+    labels = reading.labels
+    known = {agent: widen(p, len(labels)) for agent, p in state.beliefs.items()}
+    beliefs, reverted, d = _settle(state, reading.beliefs, known, backed)
 
     gamma = _reliabilities(state, admissions)
     uniform = config.reliability.weights == "uniform" or not state.slots
@@ -102,12 +103,11 @@ def close_round(state: State) -> Step:
     )
     table = np.stack([beliefs[agent] for agent in present])
     mixture = omega @ table
-    labels = reading.labels
     weighed = Weighed(
         round=t,
         labels=labels,
         beliefs={agent: as_mapping(labels, p) for agent, p in beliefs.items()},
-        reverted={agent: as_mapping(labels, p) for agent, p in settled.reverted.items()},
+        reverted={agent: as_mapping(labels, p) for agent, p in reverted.items()},
         abstained=reading.abstained,
         reliability=gamma,
         weights=dict(zip(present, omega.tolist(), strict=True)),
@@ -122,9 +122,9 @@ def close_round(state: State) -> Step:
     )
     after = state.but(
         labels=labels,
-        beliefs={**settled.known, **beliefs},
+        beliefs={**known, **beliefs},
         mixture=mixture,
-        d=settled.d,
+        d=d,
         reliability=gamma,
         record=(
             *state.record,
@@ -186,39 +186,24 @@ def _admissions(state: State) -> tuple[tuple[Admission, ...], tuple[Candidate, .
     return tuple(admissions), tuple(candidates)
 
 
-@dataclass(frozen=True, slots=True)
-class _Settled:
-    """Beliefs after the dispersion gate."""
-
-    known: dict[str, Vector]
-    """Of every agent that ever had one, as of the round before."""
-    beliefs: dict[str, Vector]
-    """That count now."""
-    reverted: dict[str, Vector]
-    """Stated, and not taken."""
-    d: float | None
-    """D of ``beliefs``."""
-
-
-def _settle(state: State, reading: Reading, backed: set[str]) -> _Settled:
-    """The dispersion gate on the beliefs just read."""
-    size = len(reading.labels)
-    before = {agent: widen(p, size) for agent, p in state.beliefs.items()}
-    now = reading.beliefs
+def _settle(
+    state: State, now: dict[str, Vector], before: Mapping[str, Vector], backed: set[str]
+) -> tuple[dict[str, Vector], dict[str, Vector], float | None]:
+    """The dispersion gate on the beliefs just read: those that count, those that were stated and not taken, and D."""
     both = [agent for agent in now if agent in before]
     d = spread(now, state)
     if len(both) < 2 or state.stake is not None:  # what was found out since is new evidence to everybody
-        return _Settled(before, now, {}, d)
+        return now, {}, d
     rule = state.config.dispersion
     everyone = len(both) == len(before) == len(now)
     d_before = state.d if everyone and state.d is not None else spread({agent: before[agent] for agent in both}, state)
     d_after = d if everyone else spread({agent: now[agent] for agent in both}, state)
     back = reverts(set(both), backed, before=d_before or 0.0, after=d_after or 0.0, nu=rule.nu, mode=rule.gate)
     if not back:
-        return _Settled(before, now, {}, d)
+        return now, {}, d
     beliefs = {agent: before[agent] if agent in back else p for agent, p in now.items()}
     moved = {agent: p for agent, p in now.items() if agent in back and not np.array_equal(p, before[agent])}
-    return _Settled(before, beliefs, moved, spread(beliefs, state))
+    return beliefs, moved, spread(beliefs, state)
 
 
 def _stop_or_go(state: State, decisions: tuple[Decision, ...]) -> Step:

@@ -55,7 +55,6 @@ class State:
     agents: tuple[str, ...]
     """Names in seat order."""
     slots: tuple[Slot, ...]
-    slot_ids: frozenset[str]
     labels: tuple[str, ...]
     """𝒴 as known so far; in an open space it grows at the end."""
     positions: Vector | None
@@ -86,8 +85,6 @@ class State:
     scores: Scores = field(default_factory=dict)
     silent: tuple[str, ...] = ()
     """Judges' abstentions in the open round, with their reasons."""
-    scored: int = 0
-    """How many scores and abstentions are in."""
     hand: Intervened | None = None
     paused: bool = False
     """A person holds the debate; what was sent still comes in."""
@@ -136,6 +133,12 @@ class State:
         return self.opened.config
 
     @property
+    def mixed(self) -> Vector:
+        """The mixture, once the opening is closed."""
+        assert self.mixture is not None
+        return self.mixture
+
+    @property
     def judged(self) -> bool:
         """Whether the open round's arguments are scored: not the opening's, and not without judges."""
         return self.round > 0 and bool(self.slots)
@@ -156,7 +159,7 @@ class State:
         """Whether the open round lacks nothing."""
         if self.theta is None or self.waiting or not all(agent in self.turns for agent in self.asked):
             return False
-        return not self.judged or self.scored == len(self.arguments) * len(self.slots)
+        return not self.judged or sum(map(len, self.scores.values())) == len(self.arguments) * len(self.slots)
 
     def in_seat_order(self) -> Iterator[tuple[str, str, Argument]]:
         """(id, agent, argument) of the open round, whatever order they arrived in."""

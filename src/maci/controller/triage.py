@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from maci.config import Config
+from maci.controller.dials import RoundEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,7 @@ class Prospect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Triaged:
+class Triaged(RoundEvent):
     """Whether to stop here or go a step further, and why."""
 
     type: Literal["triaged"] = "triaged"

@@ -141,9 +141,8 @@ def remember_opening(state: State, said: Iterable[tuple[str, tuple[CheckedCitati
     cited: dict[str, frozenset[str]] = {}
     for agent, checked in said:
         cited[agent] = cited.get(agent, frozenset()) | {c.span for c in checked if c.verified}
-    assert state.mixture is not None
     leads = {agent: state.labels[top] for agent, top in _leads(state).items() if top is not None}
-    return Memory(opening=as_mapping(state.labels, state.mixture), leads=leads, o=o, cited=cited)
+    return Memory(opening=as_mapping(state.labels, state.mixed), leads=leads, o=o, cited=cited)
 
 
 def watch(
@@ -201,7 +200,6 @@ def _watched(
     last = before.history[-1].signals if before.history else None
     gold = gold_index(after, labels)
     right = None if gold is None else {a: (were.get(a) == gold, are[a] == gold) for a in are if a in were}
-    assert before.mixture is not None and after.mixture is not None
     return Watched(
         round=after.round,
         moved=sum(were.get(a) is not None and are[a] is not None and were[a] != are[a] for a in are),
@@ -219,7 +217,7 @@ def _watched(
         ),
         harmed=None if right is None else tuple(a for a, (was, now) in right.items() if was and not now),
         mended=None if right is None else tuple(a for a, (was, now) in right.items() if now and not was),
-        mixture=None if gold is None else _flip(before.mixture, after.mixture, gold),
+        mixture=None if gold is None else _flip(before.mixed, after.mixed, gold),
     )
 
 
@@ -271,7 +269,6 @@ def harm(state: State, answer: str) -> HarmReport | None:
     memory, rule = state.memory, state.config.harm
     if not rule.enabled or not memory.opening:
         return None
-    assert state.mixture is not None
     rounds, history = memory.watched, state.history
     silent = Counter(held.agent for w in rounds for held in w.stubborn)
     opening = max(memory.opening, key=lambda y: memory.opening[y])
@@ -298,7 +295,7 @@ def harm(state: State, answer: str) -> HarmReport | None:
         mended=sum(len(w.mended or ()) for w in rounds) if known else None,
         mixture=None
         if gold is None
-        else _flip(widen(np.array(list(memory.opening.values())), len(state.mixture)), state.mixture, gold),
+        else _flip(widen(np.array(list(memory.opening.values())), len(state.mixed)), state.mixed, gold),
     )
 
 

@@ -9,30 +9,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from maci.errors import EvidenceError
 from maci.evidence.documents import SUFFIXES, ReadOptions, Unreadable, read_document
+from maci.evidence.index import Index, IndexReport, Progress, Skipped
 from maci.evidence.span import Span
 
-if TYPE_CHECKING:
-    from maci.evidence.index import Progress
-
-
 _PASSED_OVER = frozenset({"__pycache__", "node_modules"})
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A file, or part of one, that gave no spans."""
-
-    path: str
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.reason}"
 
 
 class Corpus:
@@ -99,27 +84,11 @@ class Corpus:
     @classmethod
     def open(cls, folder: str | Path) -> Corpus:
         """The corpus of an index folder that :func:`update_index` made."""
-        from maci.evidence.index import Index
-
         with Index(Path(folder), create=False) as index:
             corpus = cls(index.spans(), skipped=index.skipped(), home=Path(folder))
         if not len(corpus):
             raise _empty([str(folder)], corpus.skipped)
         return corpus
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class IndexReport:
-    """What an update of an index did. Files are counted once each."""
-
-    added: int
-    changed: int
-    unchanged: int
-    removed: int
-    skipped: tuple[Skipped, ...]
-    """Every file now left out and why, unchanged ones too."""
-    spans: int
-    """Spans in the index now, duplicates collapsed."""
 
 
 def update_index(
@@ -135,8 +104,6 @@ def update_index(
     that an earlier call indexed from elsewhere stay while they exist. ``EvidenceError`` if nothing usable
     is left.
     """
-    from maci.evidence.index import Index
-
     roots = [Path(path) for path in paths]
     if inside := next((root for root in roots if root.resolve().is_relative_to(Path(folder).resolve())), None):
         raise EvidenceError(

@@ -33,17 +33,14 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maci.errors import ConfigError, EnvironmentError_, MissingExtra, ModelError
-from maci.evidence.encode import unit
+from maci.evidence.encode import Encoder, unit
 from maci.llm.local import weights
-
-if TYPE_CHECKING:
-    from maci.evidence.encode import Encoder
 
 
 class WordLlamaEncoder:
@@ -241,8 +238,7 @@ def load_plugin(module: str, attribute: str) -> Encoder:
         if added:
             sys.path.remove(here)
     if hasattr(found, "encode") and isinstance(getattr(found, "name", None), str):
-        encoder: Encoder = found
-        return encoder
+        return cast(Encoder, found)
     if not callable(found):
         raise ConfigError(
             f"encoder '{module}:{attribute}' is a {type(found).__name__}: name a function from a list of "

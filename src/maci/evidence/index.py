@@ -17,12 +17,12 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from maci.errors import EnvironmentError_, EvidenceError
-from maci.evidence.corpus import IndexReport, Skipped
 from maci.evidence.documents import ReadOptions, Unreadable, read_document
 from maci.evidence.span import Span
 from maci.files.sqlite import Trouble, log_ahead, make_tables, trouble
@@ -48,6 +48,31 @@ FROM span JOIN file ON file.key = span.file ORDER BY path, number
 """
 _RACY = 2_000_000_000
 """A file changed this shortly (ns) before it was read may have changed again under the same timestamp."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file, or part of one, that gave no spans."""
+
+    path: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IndexReport:
+    """What an update of an index did. Files are counted once each."""
+
+    added: int
+    changed: int
+    unchanged: int
+    removed: int
+    skipped: tuple[Skipped, ...]
+    """Every file now left out and why, unchanged ones too."""
+    spans: int
+    """Spans in the index now, duplicates collapsed."""
 
 
 class Index:
@@ -149,7 +174,8 @@ class Index:
                 [f"cannot be read: {error.strerror}"],
             )
             return "changed" if old else "added"
-        reader = _reader(options)
+        # What a file's spans depend on beside the file: other columns, or pypdf now there, and it is read again.
+        reader = repr((options, importlib.util.find_spec("pypdf") is not None))
         same = old is not None and (source, stat.st_size, reader) == (
             old[1],
             old[2],
@@ -232,11 +258,6 @@ class Index:
         ]
         self._db.executemany("DELETE FROM file WHERE path = ?", [(str(path),) for path in gone])
         return len(gone)
-
-
-def _reader(options: ReadOptions) -> str:
-    """What a file's spans depend on beside the file: other columns, or pypdf now there: read again."""
-    return repr((options, importlib.util.find_spec("pypdf") is not None))
 
 
 def _sha256(path: Path) -> str:

@@ -21,7 +21,7 @@ from maci.evidence.span import Citation, Span, quote_score
 from maci.llm.budget import Call, Purse
 from maci.llm.model import Message, Model, Request, Schema
 from maci.llm.prompts import fingerprint
-from maci.llm.structured import Unusable, ask, plain_keys
+from maci.llm.structured import Unusable, ask, object_schema, plain_keys
 
 Belief = Literal["verbalised", "sampled", "logprobs"]
 _NAME = 48
@@ -314,8 +314,8 @@ def _schema(
 ) -> Schema:
     """The same object for the same form: whoever works something out for a schema then does so once."""
     outcome = _text(120) if kind == "open" or not labels else {"type": "string", "enum": list(labels)}
-    citation = _object(quote=_text(100), span={"type": "string", "enum": list(pieces)} if pieces else _text(20))
-    argument = _object(
+    citation = object_schema(quote=_text(100), span={"type": "string", "enum": list(pieces)} if pieces else _text(20))
+    argument = object_schema(
         outcome=outcome,
         claim=_text(300),
         citations=_list(citation, 1 if pieces else 0, 3),
@@ -326,13 +326,13 @@ def _schema(
     fields: dict[str, Any] = {"arguments": _list(argument, 1, arguments)}
     percent = {"type": "integer", "minimum": 0, "maximum": 100}
     if verbalised and kind != "open" and 0 < len(labels) <= _EACH:
-        fields["belief"] = _object(**dict.fromkeys(labels, percent))  # none twice, none left out
+        fields["belief"] = object_schema(**dict.fromkeys(labels, percent))  # none twice, none left out
     elif verbalised:
-        fields["belief"] = _list(_object(outcome=outcome, percent=percent), 1, 6)
+        fields["belief"] = _list(object_schema(outcome=outcome, percent=percent), 1, 6)
     if asks:
         side = {"type": "string", "enum": [*labels, ""]} if "enum" in outcome else _text(120)
-        fields["request"] = _object(question=_text(160), yes=side, no=side)
-    return Schema("turn", _object(**fields))
+        fields["request"] = object_schema(question=_text(160), yes=side, no=side)
+    return Schema("turn", object_schema(**fields))
 
 
 def _place(loc: Sequence[str | int], data: Any) -> list[str]:
@@ -344,10 +344,6 @@ def _place(loc: Sequence[str | int], data: Any) -> list[str]:
 
 def _filled(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(text.strip() for text in texts if text.strip())
-
-
-def _object(**fields: Any) -> dict[str, Any]:
-    return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
 
 
 def _list(items: Any, least: int, most: int) -> dict[str, Any]:

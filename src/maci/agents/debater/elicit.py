@@ -18,7 +18,7 @@ from maci.cases.outcomes import normal
 from maci.errors import BadReply, BudgetError, MaciError, ModelError
 from maci.llm.budget import Call, Purse
 from maci.llm.model import Model, Reply, Request, Schema, Token
-from maci.llm.structured import Unusable, extract
+from maci.llm.structured import Unusable, extract, object_schema
 
 T = TypeVar("T")
 _AROUND = ' \t\n"'
@@ -95,15 +95,7 @@ def _name(labels: tuple[str, ...]) -> Schema:
 def _form(labels: tuple[str, ...]) -> Schema:
     """One outcome, by name: a server that holds the model to it makes even a weak model answer."""
     outcome = {"type": "string", "enum": list(labels)} if labels else {"type": "string", "maxLength": 120}
-    return Schema(
-        "choice",
-        {
-            "type": "object",
-            "properties": {"outcome": outcome},
-            "required": ["outcome"],
-            "additionalProperties": False,
-        },
-    )
+    return Schema("choice", object_schema(outcome=outcome))
 
 
 def _named(reply: Reply, labels: Sequence[str]) -> str | None:

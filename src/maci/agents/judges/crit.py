@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, runtime_checkable
 
+from maci.agents.agent import Participant
 from maci.agents.anchor import Question
 from maci.agents.argument import Argument
 from maci.errors import InputError
 from maci.evidence.span import Span
 from maci.llm.budget import Call, Ledger, reported, spend
-from maci.llm.prompts import Prompt
 from maci.llm.usage import Bound, Usage
 
 
@@ -72,21 +72,13 @@ class ScoreRequest:
 
 
 @runtime_checkable
-class Judge(Protocol):
+class Judge(Participant, Protocol):
     """A judge of arguments. It may abstain, and it may raise, which counts as an abstention.
 
     Derive from it and write ``score``, and ``ceiling`` where a score costs something; all else has a default. A judge that draws on
     its purse while it works, as language models do, writes ``prepare`` instead of both.
     """
 
-    name: str
-    """Unique within a panel."""
-    family: str
-    """The model family; must differ from every debater's."""
-    free: bool = False
-    """Nobody pays for its scores. Of others, scores that cost something are on record before they are asked for."""
-    prompts: tuple[Prompt, ...] = ()
-    """The templates it asks with; their hashes go into the record."""
     stateless: bool = False
     """Its calls know nothing of each other, so that it can be asked many at once and their order means nothing."""
 
