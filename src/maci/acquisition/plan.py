@@ -19,6 +19,7 @@ from maci.acquisition.gain import added_gains, choose, gain, posterior, value, w
 from maci.acquisition.utilities import Utilities, favoured
 from maci.agents.argument import Inquiry
 from maci.cases.outcomes import normal
+from maci.config.sections import Plan
 from maci.moderator.belief import Vector, entropy
 
 Kind = Literal["question", "test", "history", "monitoring", "retrieval"]
@@ -28,6 +29,8 @@ NONE_OF_THESE = "none of these"
 """The answer of a test that shows nothing it was expected to."""
 _SHOWN = 0.02
 """An outcome below this probability is not named as one that an item separates."""
+_ASSUMED = 0.5
+"""Times which a gain counts in the ranking that rests on a guessed table."""
 _PART = 0.1
 """Share of an item's gain from which an outcome counts as separated by it."""
 
@@ -172,20 +175,6 @@ class AcquisitionPlan:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """What belongs on a plan."""
-
-    size: int = 6
-    least: float = 0.01
-    """Bits an item must add."""
-    price: float = 0.005
-    """Bits that a unit of cost must bring."""
-    costs: Mapping[str, float] = field(default_factory=dict)
-    assumed: float = 0.5
-    """Times which a gain counts in the ranking that rests on a guessed table."""
-
-
 def proposal_id(subject: str, kind: str = "") -> str:
     """An id that depends on what is asked alone."""
     return "q-" + hashlib.sha256(f"{kind}/{normal(subject)}".encode()).hexdigest()[:8]
@@ -195,7 +184,7 @@ def make_plan(
     labels: Sequence[str],
     p: Vector,
     candidates: Sequence[Proposal],
-    rules: Rules | None = None,
+    rules: Plan | None = None,
     *,
     backing: Mapping[str, frozenset[str]] | None = None,
     utilities: Utilities | None = None,
@@ -205,7 +194,7 @@ def make_plan(
 
     ``backing``: admitted argument → its turn, as in 2A, and the spans it cites. ``chances``: candidate → π, where somebody is asked.
     """
-    rules, h = rules or Rules(), entropy(p)
+    rules, h = rules or Plan(), entropy(p)
     if note := _settled(labels, p, h, 0.0 if utilities is not None else rules.least):
         return AcquisitionPlan(items=(), entropy=h, joint_gain=0.0, considered=len(candidates), note=note)
     weighed = [_weighed(c, labels, rules, chances) for c in candidates]
@@ -225,7 +214,7 @@ def _settled(labels: Sequence[str], p: Vector, h: float, least: float) -> str:
     return ""
 
 
-def _nothing(candidates: Sequence[Proposal], p: Vector, rules: Rules, utilities: Utilities | None) -> str:
+def _nothing(candidates: Sequence[Proposal], p: Vector, rules: Plan, utilities: Utilities | None) -> str:
     if not candidates:
         return "nothing worth asking: nobody proposed anything, and no labelled text tells the leading outcomes apart"
     if utilities is not None:
@@ -249,17 +238,17 @@ class _Weighed:
     chance: float | None
 
 
-def _weighed(candidate: Proposal, labels: Sequence[str], rules: Rules, chances: Mapping[str, float] | None) -> _Weighed:
+def _weighed(candidate: Proposal, labels: Sequence[str], rules: Plan, chances: Mapping[str, float] | None) -> _Weighed:
     table = table_of(candidate, labels)
     cost = rules.costs.get(candidate.kind, COSTS[candidate.kind])
     if candidate.cost is not None and candidate.cost > 0:
         cost = candidate.cost
     chance = (chances or {}).get(candidate.id)
     silent = table if chance is None else with_silence(table, chance)
-    return _Weighed(candidate, table, silent, cost, cost / (rules.assumed if candidate.assumed else 1.0), chance)
+    return _Weighed(candidate, table, silent, cost, cost / (_ASSUMED if candidate.assumed else 1.0), chance)
 
 
-def _by_bits(p: Vector, weighed: Sequence[_Weighed], rules: Rules) -> list[tuple[_Weighed, float]]:
+def _by_bits(p: Vector, weighed: Sequence[_Weighed], rules: Plan) -> list[tuple[_Weighed, float]]:
     """Chosen jointly by bits per cost."""
     chosen = choose(p, [w.silent for w in weighed], [w.dear for w in weighed], rules.size, least=rules.least)
     return [(weighed[i], added) for i, added in chosen if added >= rules.price * weighed[i].cost]

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from maci.acquisition.plan import AcquisitionPlan, Item, Proposal, Residual, Rules, make_plan
+from maci.acquisition.plan import AcquisitionPlan, Item, Proposal, Residual, make_plan
 from maci.acquisition.utilities import Utilities, favoured
 from maci.agents.anchor import Finding, Question
 from maci.config import Config
@@ -123,7 +123,7 @@ def plan_for(
         state.labels[: len(p)],
         p,
         candidates,
-        Rules(size=size or rules.size, least=rules.least, price=rules.price, costs=rules.costs),
+        rules if size is None else rules.model_copy(update={"size": size}),
         backing=backing,
         utilities=utilities,
         chances=chances(asked, so_far, sure=state.opened.sure),
@@ -227,11 +227,7 @@ def enter(state: State, item: Acquired) -> tuple[State, bool | None]:
     state = state.but(acquired=(*state.acquired, (asked, item)), acquiring=rest, warnings=(*state.warnings, *warnings))
     if item.verdict == "stopped":
         return state.but(acquiring=()), bool(stake.items)
-    if rest:
-        return state, None
-    if stake.items:
-        return state, True
-    return state, None  # nothing came of it: the next best is looked for
+    return state, True if stake.items and not rest else None  # where nothing came of it, the next best is looked for
 
 
 def _through_the_gate(state: State, asked: Item, item: Acquired) -> tuple[tuple[Span, ...], tuple[Span, ...]]:

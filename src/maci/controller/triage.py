@@ -49,23 +49,22 @@ def regime(
     >>> regime(4, 0.8, 0.1, 0.9, 1, Config()).kind
     'vote'
     """
-    limits, bins = config.regime, config.dials
+    few, many, collapse, weak, apart, several, little, *off = checks(size, q0, d0, o0, sources, config)
+    limits = config.regime
     why: list[str] = []
-    low_q = q0 is not None and q0 <= bins.q_lo
-    high_d = d0 is not None and d0 >= bins.d_hi
-    if size >= limits.tau_y and low_q and high_d:
+    if many.holds and weak.holds and apart.holds:
         why.append(
             f"{size} outcomes (≥ {limits.tau_y}), weak evidence (Q₀ {q0:.2f}) and strong disagreement (D₀ {d0:.2f})"
         )
-    if sources > 1 and o0 is not None and o0 < config.stop.tau_o:
+    if several.holds and little.holds:
         why.append(f"{sources} sources and little shared evidence (O₀ {o0:.2f} < {config.stop.tau_o:g})")
-    if limits.vote_ece is not None and limits.vote_ece >= limits.ece_delta:
+    if any(check.holds for check in off):
         why.append(f"a vote is badly calibrated here (ECE {limits.vote_ece:.3f} ≥ {limits.ece_delta:g})")
     if why:
         return RegimeAdvice("debate", tuple(why))
-    if size <= limits.vote_y:
+    if few.holds:
         return RegimeAdvice("vote", (f"{size} outcomes (≤ {limits.vote_y}): a vote usually suffices",))
-    if size >= limits.collapse_y:
+    if collapse.holds:
         return RegimeAdvice("debate", (f"{size} outcomes (≥ {limits.collapse_y}): agreement of voters collapses",))
     if size > limits.tau_y:
         return RegimeAdvice("debate", (f"{size} outcomes (> {limits.tau_y}): debate is likely to pay",))

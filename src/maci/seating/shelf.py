@@ -18,8 +18,7 @@ from maci.cases.outcomes import normal
 from maci.errors import EvidenceError
 from maci.evidence.cache import CachedEncoder
 from maci.evidence.corpus import Corpus
-from maci.evidence.encode import Encoder
-from maci.evidence.encoders import AdaptedEncoder
+from maci.evidence.encode import AdaptedEncoder, Encoder
 from maci.evidence.knowledge import builtin_spans, builtin_tone, conditions
 from maci.evidence.retrieve import Retriever
 from maci.evidence.source import CaseEvidence, Retrieval, document_spans

@@ -7,11 +7,12 @@ import pytest
 
 from maci.acquisition.answers import same_subject
 from maci.acquisition.features import Features
-from maci.acquisition.plan import Asked, Proposal, Residual, Rules, make_plan
+from maci.acquisition.plan import Asked, Proposal, Residual, make_plan
 from maci.acquisition.proposals import Surveyor, distinct, kind_of
 from maci.acquisition.utilities import Utilities
 from maci.agents.argument import Inquiry
 from maci.agents.reader.library import Library
+from maci.config.sections import Plan
 from maci.evidence.encode import load_encoder
 from maci.evidence.span import Span
 
@@ -42,8 +43,8 @@ def test_cost_counts_and_a_dear_item_below_its_price_is_left_out():
     p = np.array([0.5, 0.5, 0.0])
     cheap, dear = ask("fever", 0.8, 0.2, 0.5), ask("biopsy", 0.9, 0.1, 0.5, kind="test")
     assert [i.subject for i in make_plan(LABELS, p, [dear, cheap]).items] == ["fever", "biopsy"]
-    assert make_plan(LABELS, p, [dear, cheap], Rules(costs={"test": 1.0})).items[0].subject == "biopsy"
-    assert [i.subject for i in make_plan(LABELS, p, [dear, cheap], Rules(price=0.2)).items] == ["fever"]
+    assert make_plan(LABELS, p, [dear, cheap], Plan(costs={"test": 1.0})).items[0].subject == "biopsy"
+    assert [i.subject for i in make_plan(LABELS, p, [dear, cheap], Plan(price=0.2)).items] == ["fever"]
 
 
 def test_nothing_worth_asking_says_why():

@@ -90,18 +90,18 @@ def test_importing_the_protocol_is_light() -> None:
 
 
 def test_telemetry_is_off_before_onnxruntime_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    from maci.evidence import encoders
+    from maci.evidence import encode
 
     seen: list[str | None] = []
 
     def stop(package: str) -> None:
-        seen.append(encoders.os.environ.get("ORT_DISABLE_TELEMETRY"))
+        seen.append(encode.os.environ.get("ORT_DISABLE_TELEMETRY"))
         raise ImportError(package)
 
     monkeypatch.delenv("ORT_DISABLE_TELEMETRY", raising=False)
-    monkeypatch.setattr(encoders.importlib, "import_module", stop)
+    monkeypatch.setattr(encode.importlib, "import_module", stop)
     with pytest.raises(MissingExtra, match=r"pip install .*\[dense\]"):
-        encoders.MiniLMEncoder()
+        encode.MiniLMEncoder()
     assert seen == ["1"]
 
 
