@@ -22,8 +22,8 @@ from maci.lab.study.parsing import parse_spec
 from maci.lab.study.rows import Key, Row
 from maci.lab.study.run import Outcome, run_study
 from maci.lab.study.spec import StudySpec
-from maci.lab.study.store import Meta, SqliteStore
-from maci.lab.study.study import Study, fingerprint, resolve
+from maci.lab.study.store import SqliteStore
+from maci.lab.study.study import Meta, Study, fingerprint, resolve
 from maci.llm.budget import Ledger
 from maci.llm.usage import Bound, Usage
 

@@ -9,11 +9,10 @@ write-ahead log, and each debate is one transaction.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal
 from uuid import uuid4
 
 import numpy as np
@@ -24,8 +23,8 @@ from maci.controller.events import Event
 from maci.controller.inputs import Opened
 from maci.controller.policies.bandit import ACTIONS, Arms, Context, Learned, Lesson
 from maci.controller.policies.base import arms_of, lessons
-from maci.errors import EnvironmentError_, InputError
-from maci.files.sqlite import LOCKED, Trouble, log_ahead, make_tables, trouble
+from maci.errors import InputError
+from maci.files.sqlite import SqliteFile
 from maci.paths import schedules_file
 from maci.record.replay import replay
 
@@ -169,42 +168,20 @@ class _Export(_Page):
     debates: tuple[_DebatePage, ...]
 
 
-class Schedules:
+class Schedules(SqliteFile):
     """The file of states."""
 
     def __init__(self, path: Path | None = None) -> None:
-        self.path = path or schedules_file()
-        self._db: sqlite3.Connection | None = None
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(self.path, timeout=LOCKED, isolation_level=None)
-            (found,) = self._db.execute("PRAGMA user_version").fetchone()
-            if found > _FORMAT:
-                raise EnvironmentError_(
-                    f"{self.path} was written by a newer MACI (format {found}, this one reads {_FORMAT}): upgrade, or "
-                    "point MACI_STATE at another folder"
-                )
-            log_ahead(self._db)
-            if found == 0:
-                make_tables(self._db, _TABLES, _FORMAT)
-        except (sqlite3.Error, OSError) as error:
-            self.close()
-            raise self._broken(error) from error
-        except EnvironmentError_:
-            self.close()
-            raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the file."""
-        if self._db is not None:
-            self._db.close()
-            self._db = None
+        where = path or schedules_file()
+        super().__init__(
+            where,
+            _TABLES,
+            _FORMAT,
+            name=f"what schedules learned, {where},",
+            elsewhere="point MACI_STATE at another folder",
+            steps={"damaged": "it is damaged: move it away (`maci scheduler learn` reads transcripts in again)"},
+            synchronous="FULL",
+        )
 
     # --- for debates ------------------------------------------------------------------------------------------------------------
 
@@ -227,12 +204,12 @@ class Schedules:
     def state(self, task: str, terms: str, *, without: Iterable[str] = ()) -> TaskState:
         """A task's state under one kind of reward, as if some debates had never been."""
         left_out = set(without)
-        rows = self._do(
+        rows = self.do(
             "SELECT l.debate, context, action, reward, cost, growth FROM lessons l JOIN debates d USING (task, debate) "
             "WHERE task = ? AND terms = ? ORDER BY l.debate, n",
             (task, terms),
         )
-        debates = self._do("SELECT debate FROM debates WHERE task = ? AND terms = ?", (task, terms))
+        debates = self.do("SELECT debate FROM debates WHERE task = ? AND terms = ?", (task, terms))
         rows = [row for row in rows if row[0] not in left_out]
         contexts = [Context(**seen) for seen in json.loads(f"[{','.join(row[1] for row in rows)}]")]
         count = sum(debate not in left_out for (debate,) in debates)
@@ -240,22 +217,22 @@ class Schedules:
 
     def tasks(self) -> list[tuple[str, str, int]]:
         """Every task with its kinds of rewards and how many debates each rests on."""
-        return self._do("SELECT task, terms, count(*) FROM debates GROUP BY task, terms ORDER BY task, terms")
+        return self.do("SELECT task, terms, count(*) FROM debates GROUP BY task, terms ORDER BY task, terms")
 
     def reset(self, task: str) -> int:
         """Forget a task; how many debates were forgotten."""
-        with self._transaction():
-            self._do("DELETE FROM lessons WHERE task = ?", (task,))
-            return len(self._do("DELETE FROM debates WHERE task = ? RETURNING 1", (task,)))
+        with self.transaction():
+            self.do("DELETE FROM lessons WHERE task = ?", (task,))
+            return len(self.do("DELETE FROM debates WHERE task = ? RETURNING 1", (task,)))
 
     def export(self, task: str | None = None) -> str:
         """Everything, or a task's part, as JSON that :meth:`bring` reads."""
         pages = []
-        for name, debate, terms, schedule in self._do(
+        for name, debate, terms, schedule in self.do(
             "SELECT task, debate, terms, schedule FROM debates WHERE ?1 IS NULL OR task = ?1 ORDER BY task, debate",
             (task,),
         ):
-            rows = self._do(
+            rows = self.do(
                 "SELECT action, context, reward, cost, growth FROM lessons WHERE task = ? AND debate = ? ORDER BY n",
                 (name, debate),
             )
@@ -297,55 +274,17 @@ class Schedules:
 
     def _enter(self, reports: Sequence[Report]) -> int:
         new = 0
-        with self._transaction():
+        with self.transaction():
             for one in reports:
                 values = (one.task, one.debate, one.terms, one.schedule)
-                if not self._do("INSERT OR IGNORE INTO debates VALUES (?,?,?,?) RETURNING 1", values):
+                if not self.do("INSERT OR IGNORE INTO debates VALUES (?,?,?,?) RETURNING 1", values):
                     continue
                 new += 1
                 for n, lesson in enumerate(one.lessons):
                     context = json.dumps(asdict(lesson.context))
                     row = (one.task, one.debate, n, lesson.action, context, lesson.reward, lesson.cost, lesson.growth)
-                    self._do("INSERT INTO lessons VALUES (?,?,?,?,?,?,?,?)", row)
+                    self.do("INSERT INTO lessons VALUES (?,?,?,?,?,?,?,?)", row)
         return new
-
-    def _transaction(self) -> _Transaction:
-        return _Transaction(self)
-
-    def _do(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        if self._db is None:
-            raise EnvironmentError_(f"{self.path} is closed: open it again to go on")
-        try:
-            return self._db.execute(statement, values).fetchall()
-        except sqlite3.Error as error:
-            raise self._broken(error) from error
-
-    def _broken(self, error: Exception) -> EnvironmentError_:
-        steps: dict[Trouble, str] = {
-            "unwritable": "make its folder writable, or point MACI_STATE at another one",
-            "full": "free some space there, or point MACI_STATE at another folder",
-            "locked": "another process holds it; try again",
-            "damaged": "it is damaged: move it away (`maci scheduler learn` reads transcripts in again)",
-        }
-        return EnvironmentError_(
-            f"what schedules learned, {self.path}, cannot be used ({error}): {steps[trouble(error)]}"
-        )
-
-
-class _Transaction:
-    """All of it, or nothing."""
-
-    def __init__(self, store: Schedules) -> None:
-        self._store = store
-
-    def __enter__(self) -> None:
-        self._store._do("BEGIN IMMEDIATE")
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            self._store._do("COMMIT")
-        elif self._store._db is not None and self._store._db.in_transaction:  # SQLite ends some by itself
-            self._store._do("ROLLBACK")
 
 
 def _lesson(action: int, context: str, reward: float | None, cost: float, growth: float | None) -> Lesson:

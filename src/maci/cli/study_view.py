@@ -11,8 +11,7 @@ from rich.text import Text
 
 from maci.cli.progress import Progress
 from maci.lab.study.rows import Row
-from maci.lab.study.store import Meta
-from maci.lab.study.study import NO_EVIDENCE
+from maci.lab.study.study import NO_EVIDENCE, Meta
 
 if TYPE_CHECKING:
     from maci.lab.study.run import Progress as Tally

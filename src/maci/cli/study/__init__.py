@@ -17,7 +17,7 @@ from maci.errors import InputError
 
 if TYPE_CHECKING:
     from maci.lab.study.report import Report
-    from maci.lab.study.store import Meta
+    from maci.lab.study.study import Meta
 
 study = typer.Typer(no_args_is_help=True)
 StoreUrl = Annotated[str | None, typer.Option(help="Read from PostgreSQL instead.", metavar="URL")]

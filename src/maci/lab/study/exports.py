@@ -12,7 +12,7 @@ from maci.errors import EnvironmentError_, InputError, MissingExtra
 from maci.lab.datasets import load_own
 from maci.lab.datasets.files import digest
 from maci.lab.study.rows import Row
-from maci.lab.study.store import Meta
+from maci.lab.study.study import Meta
 from maci.llm.usage import Usage
 
 Texts = Mapping[tuple[str, str], str]

@@ -11,8 +11,8 @@ from pathlib import Path
 from maci.debating.estimate import stand_ins
 from maci.lab.methods.pools import Average
 from maci.lab.study.rows import Key
-from maci.lab.study.store import FILE, Meta, Store, admit, open_store
-from maci.lab.study.study import Study
+from maci.lab.study.store import FILE, Store, open_store
+from maci.lab.study.study import Meta, Study, admit
 from maci.lab.study.worker import Worker, limited
 
 REHEARSED = 2

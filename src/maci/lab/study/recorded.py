@@ -18,8 +18,7 @@ from maci.evidence.encode import Encoder
 from maci.evidence.source import CaseEvidence
 from maci.lab.datasets import Item, RecordedTurn
 from maci.lab.methods.method import Answer
-from maci.lab.study.rows import Key, Row
-from maci.lab.study.store import Status
+from maci.lab.study.rows import Key, Row, Status
 from maci.llm.catalogue import family
 from maci.llm.usage import Usage
 from maci.seating.table import Table

@@ -11,6 +11,9 @@ from maci.controller.caution import Harm
 from maci.lab.methods.method import Step
 from maci.llm.usage import Usage
 
+Status = Literal["done", "failed", "budget"]
+"""``failed``: there is no answer; ``budget``: the ceiling came before a first answer. Neither is scored."""
+
 
 class Key(NamedTuple):
     """Which answer: one and only one row has it."""
@@ -40,8 +43,7 @@ class Row(BaseModel):
     """On ordered tasks: what each rater said, as a position on the scale."""
     positions: Mapping[str, float] = {}
     """On ordered tasks: where each outcome is."""
-    status: Literal["done", "failed", "budget"] = "done"
-    """``failed``: there is no answer, ``reason`` says why; ``budget``: the ceiling came before a first answer. Neither is scored."""
+    status: Status = "done"
     reason: str = ""
     """How it ended: a stop reason, or what went wrong."""
     belief: Mapping[str, float] | None = None

@@ -15,8 +15,8 @@ from maci.errors import EnvironmentError_
 from maci.lab.study.engine.engine import Engine, Local, Processes
 from maci.lab.study.ledger import RunLedger
 from maci.lab.study.rows import Key, Row
-from maci.lab.study.store import Meta, Store
-from maci.lab.study.study import Study
+from maci.lab.study.store import Store
+from maci.lab.study.study import Meta, Study
 from maci.lab.study.worker import Worker
 from maci.llm.usage import Bound, Usage
 

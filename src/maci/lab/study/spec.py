@@ -38,7 +38,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -249,27 +248,3 @@ def _by_agent(key: str) -> bool:
         return full_key(key) in _BY_AGENT
     except ConfigError:  # a section, or a key that is refused where it is used
         return False
-
-
-def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Where two :attr:`StudySpec.identity` differ, in words.
-
-    >>> differences({"seeds": [0], "profile": "default"}, {"seeds": [0, 1], "profile": "default"})
-    ['seeds was [0], is [0, 1]']
-    """
-    found = []
-    for key in dict.fromkeys((*old, *new)):
-        before, after = old.get(key), new.get(key)
-        if before != after:
-            found.append(f"{key} was {_short(before, after)}, is {_short(after, before)}")
-    return found
-
-
-def _short(value: Any, other: Any) -> str:
-    """A value; of a list or table only what the other has not."""
-    if isinstance(value, list) and isinstance(other, list) and value and isinstance(value[0], dict):
-        value = [entry for entry in value if entry not in other]
-    elif isinstance(value, dict) and isinstance(other, dict):
-        value = {k: v for k, v in value.items() if other.get(k) != v}
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 160 else f"{text[:157]}…"

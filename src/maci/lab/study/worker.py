@@ -19,13 +19,12 @@ from maci.lab.datasets.files import digest
 from maci.lab.methods import registry
 from maci.lab.methods.maci import changed
 from maci.lab.methods.method import Answer, Bench, Method, Setting, Unfit
-from maci.lab.study import store
 from maci.lab.study.learning import LESSONS, Course, Lesson, course, learn, learn_stages
 from maci.lab.study.ledger import RunLedger
 from maci.lab.study.recorded import row_of
 from maci.lab.study.rows import Key, Row
 from maci.lab.study.spec import Data
-from maci.lab.study.study import Study, evidence_of, fingerprint, unread
+from maci.lab.study.study import Meta, PlannedMethod, Study, evidence_of, fingerprint, unread
 from maci.llm.catalogue import no_price
 from maci.paths import data_dir
 from maci.seating.models import Models
@@ -47,7 +46,7 @@ class _Group:
     task: Task
     items: Mapping[tuple[str, str], Item]
     bench: Bench
-    methods: Mapping[str, tuple[store.Method, Method]]
+    methods: Mapping[str, tuple[PlannedMethod, Method]]
     courses: dict[str, Course | None] = field(default_factory=dict)
     """Of methods that were asked: how their schedule is taught, where it learns."""
     panels: dict[str, Setting] = field(default_factory=dict)
@@ -76,11 +75,11 @@ class Worker:
 
     # --- what there is to do --------------------------------------------------------------------------------------------------
 
-    def plan(self) -> store.Meta:
+    def plan(self) -> Meta:
         """Everything the study asks for. Data that cannot be had and panels that cannot sit are refused here."""
         spec = self.study.spec
         items: dict[str, dict[int, dict[str, tuple[str, ...]]]] = {}
-        methods: dict[str, tuple[store.Method, ...]] = {}
+        methods: dict[str, tuple[PlannedMethod, ...]] = {}
         notes: dict[str, tuple[str, ...]] = {}
         for name, entry in self._entries.items():
             for seed in spec.seeds:
@@ -97,7 +96,7 @@ class Worker:
             notes[name] = (*notes[name], *self._unread(first))
         files = {name: self._files(entry) for name, entry in self._entries.items()}
         identity = {**self.study.identity, "files": files}
-        return store.Meta(
+        return Meta(
             spec=spec, identity=identity, fingerprint=fingerprint(identity), items=items, methods=methods, notes=notes
         )
 
@@ -149,7 +148,7 @@ class Worker:
         agents = self._seated(panel, next(iter(items.values())).case, seed)
         methods = {
             name: (
-                store.Method(name=name, use=own.use, of=own.label, each=own.each, options=options),
+                PlannedMethod(name=name, use=own.use, of=own.label, each=own.each, options=options),
                 registry.build(own.use, options),
             )
             for own in self.study.spec.methods

@@ -21,7 +21,7 @@ from maci.lab.study.report.compare import adjusted, compare_all, in_words
 from maci.lab.study.report.estimates import Estimates
 from maci.lab.study.report.gather import join
 from maci.lab.study.rows import Row
-from maci.lab.study.store import Meta, Method
+from maci.lab.study.study import Meta, PlannedMethod
 from maci.llm.usage import Usage
 from maci.render.report import Cell, Report, Table, show
 from report_helpers import answers, belief, meta_of, row, study
@@ -120,8 +120,8 @@ def test_calibration_moves_probabilities_but_no_ranks():
 # who is compared
 
 
-def each(name: str) -> Method:
-    return Method(name=f"single/{name}", use="single", of="single", each=True)
+def each(name: str) -> PlannedMethod:
+    return PlannedMethod(name=f"single/{name}", use="single", of="single", each=True)
 
 
 def test_the_best_on_dev_is_chosen_for_each_seed_by_dev_alone():
@@ -224,7 +224,7 @@ def test_adjusting_is_over_all_tests_of_the_report():
     rows = answers("maci", "+" * 12)
     for i in range(4):
         rows += answers(f"m{i}", "-" * 6 + "+" * 6)
-    made = study(rows, ["maci", *(Method(name=f"m{i}", use="average", of=f"m{i}") for i in range(4))])
+    made = study(rows, ["maci", *(PlannedMethod(name=f"m{i}", use="average", of=f"m{i}") for i in range(4))])
     (arena,), _ = arenas(made[0], "maci")
     plain = compare_all(arena, Estimates(resamples=100))
     found = adjusted(plain)
@@ -498,7 +498,7 @@ def test_of_several_sizes_the_nearest_in_tokens_is_named():
     rows = answers("maci", "+++-")  # 1,000 tokens
     for name, tokens in (("vote 3", 600), ("vote 5", 1100), ("vote 20", 4000)):
         rows += answers(name, "++--", usage=Usage(prompt=tokens))
-    votes = [Method(name=f"vote {n}", use="majority_vote", of=f"vote {n}", options={"n": n}) for n in (3, 5, 20)]
+    votes = [PlannedMethod(name=f"vote {n}", use="majority_vote", of=f"vote {n}", options={"n": n}) for n in (3, 5, 20)]
     found = table(build_report(study(rows, ["maci", *votes]), FAST), "compute")
     assert [cell(found, f"vote {n}", "nearest").value for n in (3, 5, 20)] == ["other size", "nearest", "other size"]
     assert cell(found, "vote 20", "token_ratio").value == 4.0

@@ -21,7 +21,8 @@ from maci.lab.study.learning import Lesson
 from maci.lab.study.report import FORMATS, Settings, build_report, render
 from maci.lab.study.report.gather import join
 from maci.lab.study.report.render import CSV_COLUMNS, on_terminal
-from maci.lab.study.store import Method, SqliteStore
+from maci.lab.study.store import SqliteStore
+from maci.lab.study.study import PlannedMethod
 from maci.llm.usage import Usage
 from maci.render.charts import Chart, Point, Series
 from maci.render.latex import escape
@@ -43,7 +44,7 @@ def report():
     rows += answers("no_q_gate", "++-++-+") + answers("majority_vote", "++-+--+", agreement=0.5)
     made = study(
         rows,
-        ["majority_vote", Method(name=NASTY, use="average", of=NASTY), "maci", "no_q_gate"],
+        ["majority_vote", PlannedMethod(name=NASTY, use="average", of=NASTY), "maci", "no_q_gate"],
         notes={"toy": (NASTY,)},
         planned=answers("maci", "+" * 9),
     )

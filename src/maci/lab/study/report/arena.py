@@ -13,7 +13,7 @@ from maci.lab.methods.registry import entries
 from maci.lab.study.metrics import Scored, score
 from maci.lab.study.report.gather import Gathered
 from maci.lab.study.rows import Row
-from maci.lab.study.store import Method
+from maci.lab.study.study import PlannedMethod
 
 BEST = "(best on dev)"
 WITHOUT_DEBATE = frozenset(
@@ -240,7 +240,7 @@ def _experiment(study: Gathered, data: str) -> Literal["G1", "G2", ""]:
     return "G1" if name in CLINICAL else "G2" if name in NEWS else ""
 
 
-def _entrant(method: Method, rows: Iterable[Row], learnt: Mapping[Learner, Softening]) -> Entrant:
+def _entrant(method: PlannedMethod, rows: Iterable[Row], learnt: Mapping[Learner, Softening]) -> Entrant:
     answers, unscored = {}, 0
     for row in rows:
         if row.part != "test":
@@ -254,7 +254,7 @@ def _entrant(method: Method, rows: Iterable[Row], learnt: Mapping[Learner, Softe
 
 
 def _best(
-    family: Sequence[Method],
+    family: Sequence[PlannedMethod],
     rows: Mapping[str, Sequence[Row]],
     entrants: Sequence[Entrant],
     learnt: Mapping[Learner, Softening],

@@ -14,7 +14,8 @@ from pathlib import Path
 from maci.errors import CheckFailed, InputError
 from maci.lab.study.learning import Lesson
 from maci.lab.study.rows import Key, Row
-from maci.lab.study.store import FILE, Meta, Store, conflict, open_store
+from maci.lab.study.store import FILE, Store, conflict, open_store
+from maci.lab.study.study import Meta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
