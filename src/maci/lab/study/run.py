@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from maci.errors import EnvironmentError_
-from maci.lab.study.engine.engine import Engine, Local, Processes
+from maci.lab.study.engine import Local, Processes, Ray, StudyEngine
 from maci.lab.study.ledger import RunLedger
 from maci.lab.study.rows import Key, Row
 from maci.lab.study.store import Store
@@ -137,16 +137,16 @@ async def run_study(
         todo = _missing(keys, store, ledger, shared=shared)
         in_a_row = 0
         async with aclosing(_engine(engine, worker, jobs, ledger, address).results(todo)) as results:  # type: ignore[type-var]
-            async for result in results:
-                if result.row is None:
+            async for row in results:
+                if row is None:
                     continue
-                store.put(result.row)
-                progress.count(result.row, new=True)
-                watch(result.row)
-                in_a_row = in_a_row + 1 if result.row.status == "failed" else 0
+                store.put(row)
+                progress.count(row, new=True)
+                watch(row)
+                in_a_row = in_a_row + 1 if row.status == "failed" else 0
                 if in_a_row >= PATIENCE:
                     raise EnvironmentError_(
-                        f"the last {in_a_row} answers all failed (the last one: {result.row.reason}): stopped. What is done is kept; "
+                        f"the last {in_a_row} answers all failed (the last one: {row.reason}): stopped. What is done is kept; "
                         "when that is mended, the same command with --retry-failed goes on"
                     )
         return Outcome(
@@ -181,10 +181,8 @@ def _missing(keys: Sequence[Key], store: Store, ledger: RunLedger, *, shared: bo
             yield key
 
 
-def _engine(name: str, worker: Worker, jobs: int, ledger: RunLedger, address: str | None) -> Engine:
+def _engine(name: str, worker: Worker, jobs: int, ledger: RunLedger, address: str | None) -> StudyEngine:
     study = worker.study  # with what was learnt
     if name == "ray":
-        from maci.lab.study.engine.ray import Ray
-
         return Ray(study, jobs, ledger, address)
     return Local(worker) if jobs == 1 else Processes(study, jobs, ledger)
