@@ -32,8 +32,8 @@ from maci.lab.methods.maci import Maci
 from maci.lab.methods.method import Answer, Bench, Method
 from maci.lab.methods.pools import WeightedAverage
 from maci.lab.study.metrics import Scored, per_case, score, value
-from maci.lab.study.recorded import RecordedPanel
 from maci.lab.study.report.estimates import Estimates
+from maci.lab.study.worker import RecordedPanel
 from maci.paths import data_dir
 
 Belief = dict[str, float]

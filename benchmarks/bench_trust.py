@@ -41,7 +41,7 @@ def replayed(folder: Path, debates: str) -> None:
     from maci.debating.loop import debate
     from maci.evidence.fake import HashEncoder
     from maci.lab.datasets import load as load_data
-    from maci.lab.study.recorded import RecordedPanel
+    from maci.lab.study.worker import RecordedPanel
     from maci.seating.table import opening
 
     task = load_data("ford_debates", folder, options={"debates": debates})

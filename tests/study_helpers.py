@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from maci.cases.case import Case
 from maci.lab.methods.method import Answer, Bench, Method, Step
-from maci.lab.study.parsing import parse_spec
 from maci.lab.study.rows import Key, Row
 from maci.lab.study.run import Outcome, run_study
-from maci.lab.study.spec import StudySpec
+from maci.lab.study.spec import StudySpec, parse_spec
 from maci.lab.study.store import SqliteStore
 from maci.lab.study.study import Meta, Study, fingerprint, resolve
 from maci.llm.budget import Ledger

@@ -30,8 +30,8 @@ from maci.lab.datasets import Item
 from maci.lab.methods.maci import played
 from maci.lab.methods.method import Answer, Bench, Method, Unfit
 from maci.lab.methods.registry import build, entries
-from maci.lab.study.recorded import row_of
 from maci.lab.study.rows import Key
+from maci.lab.study.worker import row_of
 from maci.llm.budget import Ledger
 from maci.llm.usage import Usage
 from maci.seating.readers import ReaderPanel

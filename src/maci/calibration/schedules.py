@@ -11,12 +11,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from math import inf
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
 from uuid import uuid4
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from maci.config import LEARNED, Config
 from maci.controller.events import Event
@@ -48,19 +49,36 @@ def task_name(opened: Opened) -> str:
     return f"{panel}/{opened.case.outcomes.kind}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+def _sound(lesson: Lesson) -> Lesson:
+    reward, growth = lesson.reward or 0.0, lesson.growth or 0.0
+    if not (0 <= lesson.action < len(ACTIONS) and 0 <= reward <= 1 and 0 <= lesson.cost < inf and 0 <= growth < inf):
+        raise ValueError("a lesson has figures that cannot be")
+    return lesson
+
+
+class _Page(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class DebateLessons(_Page):
     """The lessons of one debate."""
 
-    task: str
-    debate: str
+    task: str = Field(min_length=1)
+    debate: str = Field(min_length=1)
     """Under which they are entered, once."""
     schedule: str
     terms: str
-    lessons: tuple[Lesson, ...]
+    lessons: tuple[Annotated[Lesson, AfterValidator(_sound)], ...]
 
 
-def report(events: Sequence[Event]) -> Report:
+class _Export(_Page):
+    kind: Literal["maci schedules"] = "maci schedules"
+    format: Literal[1] = 1
+    actions: tuple[tuple[float, float], ...] = tuple((a.alpha, a.gamma) for a in ACTIONS)
+    debates: tuple[DebateLessons, ...]
+
+
+def report(events: Sequence[Event]) -> DebateLessons:
     """The lessons of a debate, from its record; every number of the record is computed again on the way."""
     state = replay(events).state
     opened = state.opened
@@ -73,7 +91,7 @@ def report(events: Sequence[Event]) -> Report:
         raise InputError(
             "this debate was not opened for a task (`maci debate` does it), so it has no name to enter it under"
         )
-    return Report(
+    return DebateLessons(
         task=opened.learned.task,
         debate=opened.learned.debate,
         schedule=opened.config.dials.schedule,
@@ -105,29 +123,21 @@ class TaskState:
 
 
 def summed(lessons: Sequence[Lesson]) -> Arms:
-    """The state that lessons add up to.
+    """The state that lessons add up to: all at once, since a task may have very many.
 
     >>> int(summed([]).pulls.sum())
     0
     """
-    return _add_up(
-        [(one.action, one.reward, one.cost, one.growth) for one in lessons], [one.context for one in lessons]
-    )
-
-
-def _add_up(rows: Sequence[_Row], contexts: Sequence[Context]) -> Arms:
-    """The sums over lessons: all at once, since a task may have very many."""
     arms = Arms.fresh()
-    if not rows:
+    if not lessons:
         return arms
-    known = np.array(
-        [(c.d, c.d_change, c.q, c.q_change, c.gain, c.gain_change) for c in contexts], float
-    )  # None is nan
+    seen = [one.context for one in lessons]
+    known = np.array([(c.d, c.d_change, c.q, c.q_change, c.gain, c.gain_change) for c in seen], float)  # None is nan
     hidden = np.isnan(known)
-    ones, left = np.ones((len(rows), 1)), np.array([[c.budget] for c in contexts])
+    ones, left = np.ones((len(lessons), 1)), np.array([[c.budget] for c in seen])
     x = np.hstack([ones, np.where(hidden, 0.0, known), left, hidden])
-    action = np.array([row[0] for row in rows])
-    reward, cost, growth = (np.array([row[i] for row in rows], float) for i in (1, 2, 3))
+    action = np.array([one.action for one in lessons])
+    reward, cost, growth = np.array([(one.reward, one.cost, one.growth) for one in lessons], float).T
     for k in set(action.tolist()):
         own, told = action == k, (action == k) & ~np.isnan(reward)
         arms.costs[k], arms.cost[k], arms.dearest[k] = own.sum(), cost[own].sum(), cost[own].max()
@@ -135,37 +145,6 @@ def _add_up(rows: Sequence[_Row], contexts: Sequence[Context]) -> Arms:
         arms.pulls[k], arms.reward[k] = told.sum(), reward[told].sum()
         arms.design[k], arms.response[k] = x[told].T @ x[told], reward[told] @ x[told]
     return arms
-
-
-_Row = tuple[int, float | None, float, float | None]
-"""Action, reward, cost, growth."""
-
-
-class _Page(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class _LessonPage(_Page):
-    action: int = Field(ge=0, lt=len(ACTIONS))
-    context: Context
-    reward: float | None = Field(ge=0, le=1)
-    cost: float = Field(ge=0)
-    growth: float | None = Field(ge=0)
-
-
-class _DebatePage(_Page):
-    task: str = Field(min_length=1)
-    debate: str = Field(min_length=1)
-    schedule: str
-    terms: str
-    lessons: tuple[_LessonPage, ...]
-
-
-class _Export(_Page):
-    kind: Literal["maci schedules"] = "maci schedules"
-    format: Literal[1] = 1
-    actions: tuple[tuple[float, float], ...]
-    debates: tuple[_DebatePage, ...]
 
 
 class Schedules(SqliteFile):
@@ -195,7 +174,7 @@ class Schedules(SqliteFile):
             arms=state.arms.records(contexts=contexts),
         )
 
-    def enter(self, report: Report) -> bool:
+    def enter(self, report: DebateLessons) -> bool:
         """Keep what a debate taught; false where it was entered before."""
         return self._enter([report]) == 1
 
@@ -205,15 +184,14 @@ class Schedules(SqliteFile):
         """A task's state under one kind of reward, as if some debates had never been."""
         left_out = set(without)
         rows = self.do(
-            "SELECT l.debate, context, action, reward, cost, growth FROM lessons l JOIN debates d USING (task, debate) "
+            "SELECT l.debate, action, context, reward, cost, growth FROM lessons l JOIN debates d USING (task, debate) "
             "WHERE task = ? AND terms = ? ORDER BY l.debate, n",
             (task, terms),
         )
         debates = self.do("SELECT debate FROM debates WHERE task = ? AND terms = ?", (task, terms))
-        rows = [row for row in rows if row[0] not in left_out]
-        contexts = [Context(**seen) for seen in json.loads(f"[{','.join(row[1] for row in rows)}]")]
+        arms = summed(_lessons([row[1:] for row in rows if row[0] not in left_out]))
         count = sum(debate not in left_out for (debate,) in debates)
-        return TaskState(task=task, terms=terms, debates=count, arms=_add_up([row[2:] for row in rows], contexts))
+        return TaskState(task=task, terms=terms, debates=count, arms=arms)
 
     def tasks(self) -> list[tuple[str, str, int]]:
         """Every task with its kinds of rewards and how many debates each rests on."""
@@ -236,11 +214,9 @@ class Schedules(SqliteFile):
                 "SELECT action, context, reward, cost, growth FROM lessons WHERE task = ? AND debate = ? ORDER BY n",
                 (name, debate),
             )
-            lessons = tuple(_LessonPage(**asdict(_lesson(*row))) for row in rows)
-            pages.append(_DebatePage(task=name, debate=debate, terms=terms, schedule=schedule, lessons=lessons))
-        return _Export(actions=tuple((a.alpha, a.gamma) for a in ACTIONS), debates=tuple(pages)).model_dump_json(
-            indent=1
-        )
+            own = {"task": name, "debate": debate, "terms": terms, "schedule": schedule}
+            pages.append(DebateLessons(**own, lessons=tuple(_lessons(rows))))
+        return _Export(debates=tuple(pages)).model_dump_json(indent=1)
 
     def bring(self, text: str, where: str) -> tuple[int, int]:
         """Take in what :meth:`export` wrote; (debates that are new, debates that were known)."""
@@ -252,27 +228,14 @@ class Schedules(SqliteFile):
             raise InputError(
                 f"{where} is no export of `maci scheduler export`: {place}: {first['msg'].lower()}"
             ) from error
-        if pages.actions != tuple((a.alpha, a.gamma) for a in ACTIONS):
+        if pages.actions != _Export(debates=()).actions:
             raise InputError(f"{where} is about other actions than this MACI's: it cannot be taken in")
-        reports = [
-            Report(
-                task=page.task,
-                debate=page.debate,
-                schedule=page.schedule,
-                terms=page.terms,
-                lessons=tuple(
-                    Lesson(action=p.action, context=p.context, reward=p.reward, cost=p.cost, growth=p.growth)
-                    for p in page.lessons
-                ),
-            )
-            for page in pages.debates
-        ]
-        new = self._enter(reports)
-        return new, len(reports) - new
+        new = self._enter(pages.debates)
+        return new, len(pages.debates) - new
 
     # --- the file -----------------------------------------------------------------------------------------------------------------
 
-    def _enter(self, reports: Sequence[Report]) -> int:
+    def _enter(self, reports: Sequence[DebateLessons]) -> int:
         new = 0
         with self.transaction():
             for one in reports:
@@ -287,5 +250,10 @@ class Schedules(SqliteFile):
         return new
 
 
-def _lesson(action: int, context: str, reward: float | None, cost: float, growth: float | None) -> Lesson:
-    return Lesson(action=action, context=Context(**json.loads(context)), reward=reward, cost=cost, growth=growth)
+def _lessons(rows: Sequence[tuple[Any, ...]]) -> list[Lesson]:
+    """Of rows of action, context, reward, cost and growth; contexts are read at once."""
+    contexts = json.loads(f"[{','.join(row[1] for row in rows)}]")
+    return [
+        Lesson(action=action, context=Context(**seen), reward=reward, cost=cost, growth=growth)
+        for (action, _, reward, cost, growth), seen in zip(rows, contexts, strict=True)
+    ]

@@ -143,7 +143,7 @@ def exporting(
     store: StoreUrl = None,
 ) -> None:
     """Write a study's rows, one for each answer, for other programs."""
-    from maci.lab.study.exports import FORMATS, export, texts_of
+    from maci.lab.study.report.render import FORMATS, export, texts_of
     from maci.lab.study.store import open_store
 
     if format not in FORMATS:

@@ -19,10 +19,8 @@ from maci.cli.options import BudgetOptions, OutputOptions, ReplyOptions
 from maci.cli.study import StudyOptions
 from maci.cli.study_view import StudyView
 from maci.errors import BudgetError, EnvironmentError_, InputError
-from maci.lab.study.parsing import load_spec
-from maci.lab.study.plan import REHEARSED, StudyPlan, planned
-from maci.lab.study.run import Outcome, Progress, run_study
-from maci.lab.study.spec import Budget, Quick, StudySpec
+from maci.lab.study.run import REHEARSED, Outcome, Progress, StudyPlan, planned, run_study
+from maci.lab.study.spec import Budget, Quick, StudySpec, load_spec
 from maci.lab.study.store import open_store
 from maci.lab.study.study import Study, resolve
 from maci.llm.local.registry import WEIGHTS

@@ -13,9 +13,9 @@ response cache pays for them once. They count towards the run's budget. :func:`l
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -112,6 +112,7 @@ class Course:
 TAUGHT: Mapping[str, Mapping[str, float]] = {"calibration.agents": {}, "calibration.doubt": {}, "reliability.prior": {}}
 """The settings that are learnt, as they are before."""
 _AT_ONCE = 16
+_T = TypeVar("_T")
 
 
 class Lesson(BaseModel):
@@ -152,6 +153,24 @@ class _Heard:
     usage: Usage
 
 
+async def _each(items: Sequence[Item], work: Callable[[Item], Awaitable[_T]]) -> list[_T]:
+    """What comes of every item that has a true outcome, in the order of their ids; the first failure ends all."""
+    turnstile = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(item: Item) -> _T:
+        async with turnstile:
+            return await work(item)
+
+    asked = sorted((item for item in items if item.case.gold is not None), key=lambda item: item.id)
+    tasks = [asyncio.ensure_future(one(item)) for item in asked]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
 async def learn(items: Sequence[Item], bench: Bench, seed: int) -> Lesson:
     """Ask every agent for its opening to every item that has a true outcome, and learn from them.
 
@@ -159,21 +178,7 @@ async def learn(items: Sequence[Item], bench: Bench, seed: int) -> Lesson:
     abstained. Where the budget does not suffice nothing is learnt: a :class:`BudgetError`.
     """
     untaught = replace(bench, config=changed(bench.config, TAUGHT))
-    turnstile = asyncio.Semaphore(_AT_ONCE)
-
-    async def hear(item: Item) -> _Heard:
-        async with turnstile:
-            return await _hear(item, untaught, seed)
-
-    asked = sorted((item for item in items if item.case.gold is not None), key=lambda item: item.id)
-    tasks = [asyncio.ensure_future(hear(item)) for item in asked]
-    try:
-        heard = await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
+    heard = await _each(items, lambda item: _hear(item, untaught, seed))
     learnt = learn_agents([h.opening for h in heard], [h.gold for h in heard], [h.labels for h in heard])
     return Lesson(
         settings=learnt.settings(),
@@ -190,28 +195,17 @@ async def learn(items: Sequence[Item], bench: Bench, seed: int) -> Lesson:
 async def learn_stages(lesson: Lesson, items: Sequence[Item], bench: Bench, seed: int) -> Lesson:
     """Debate every item that has a true outcome, with what ``lesson`` says of the agents, and add when a debate was needed."""
     taught = replace(bench, config=changed(bench.config, lesson.taught))
-    turnstile = asyncio.Semaphore(_AT_ONCE)
 
     async def play(item: Item) -> tuple[Trial | None, Usage, int]:
         assert item.case.gold is not None
-        async with turnstile:
-            case = replace(item.case, gold=None, hidden={})
-            story = Story.of(await played(case, taught, seed))
-            await asyncio.sleep(0)
+        story = Story.of(await played(replace(item.case, gold=None, hidden={}), taught, seed))
+        await asyncio.sleep(0)
         answer = summary(story)  # raises what would end every answer
         if answer.out_of_budget and _the_runs(bench, answer.usage + answer.judge_usage):
             raise BudgetError("the budget ended while learning from dev debates; nothing was learnt")
         return trial(story, item.case.gold), answer.usage + answer.judge_usage, answer.calls + answer.judge_calls
 
-    asked = sorted((item for item in items if item.case.gold is not None), key=lambda item: item.id)
-    tasks = [asyncio.ensure_future(play(item)) for item in asked]
-    try:
-        seen = await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
+    seen = await _each(items, play)
     learnt = learn_triage([each for each, _, _ in seen if each is not None])
     return lesson.model_copy(
         update={

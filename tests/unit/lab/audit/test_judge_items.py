@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from maci.calibration.stats.sampling import Sampling
+from maci.calibration.stats.resampling import Sampling
 from maci.errors import InputError
 from maci.evidence.encode import load_encoder
 from maci.evidence.fake import HashEncoder

@@ -14,8 +14,8 @@ from maci.calibration.stats import wilson
 from maci.calibration.temperature import FLOOR
 from maci.errors import BeliefError, InputError
 from maci.lab.study.metrics import BINS, METRICS, ece_of, per_case, reliability, score, value
+from maci.lab.study.report.conditions import agreement, strata
 from maci.lab.study.report.estimates import ALIKE, Estimates
-from maci.lab.study.report.strata import agreement, strata
 
 LABELS = ("a", "b", "c", "d", "e")
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from maci.calibration.stats.correlation import alpha_sums, correlation_sums
 from maci.lab.methods.method import Step
 from maci.lab.study.report import Settings, build_report
-from maci.lab.study.report.crit import alpha_sums, correlation_sums, winner
-from maci.lab.study.report.ordered import nearest
-from maci.lab.study.report.variants import gaps
+from maci.lab.study.report.course import winner
+from maci.lab.study.report.ordered import gaps, nearest
 from maci.lab.study.rows import Row
 from maci.lab.study.study import PlannedMethod
 from maci.render.report import Report, Table, show

@@ -15,7 +15,7 @@ from maci.lab.methods.maci import changed
 from maci.lab.methods.method import Answer
 from maci.lab.study import learning as schedules
 from maci.lab.study.learning import LESSONS, Course, course
-from maci.lab.study.parsing import load_spec
+from maci.lab.study.spec import load_spec
 from maci.lab.study.worker import Worker, limited
 from study_helpers import kept, make_study, run
 

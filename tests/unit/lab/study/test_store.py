@@ -9,7 +9,7 @@ import sqlite3
 import pytest
 
 from maci.errors import EnvironmentError_, InputError, MissingExtra
-from maci.lab.study.exports import export
+from maci.lab.study.report.render import export
 from maci.lab.study.store import SqliteStore, StoreBroken, open_store
 from study_helpers import make_meta, make_row
 

@@ -15,7 +15,7 @@ from maci.calibration.stats import Statistic
 from maci.calibration.stats.correlation import FLAT, Rows, parts, pearson, spearman
 from maci.calibration.stats.correlation import alpha as alpha_from
 from maci.calibration.stats.estimate import Estimate, Indices
-from maci.calibration.stats.sampling import Sampling, missing
+from maci.calibration.stats.resampling import Sampling, missing
 from maci.moderator.belief import Vector
 
 

@@ -15,7 +15,7 @@ from maci.errors import CheckFailed, InputError
 from maci.lab.study.learning import Lesson
 from maci.lab.study.rows import Key, Row
 from maci.lab.study.store import FILE, Store, conflict, open_store
-from maci.lab.study.study import Meta
+from maci.lab.study.study import Meta, differences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,23 +103,10 @@ def _learnt(entries: Sequence[tuple[str, Meta, Sequence[Row]]]) -> dict[str, dic
                 old = found.setdefault(data, {}).setdefault(seed, lesson)
                 first = source.setdefault((data, seed), folder)
                 if old.settings != lesson.settings:
+                    what = "; ".join(differences(old.settings, lesson.settings))
                     raise CheckFailed(
                         f"{first} and {folder} are of one study, but dev taught them different things about the agents of {data}, "
-                        f"seed {seed} ({_differing(old, lesson)}): their answers cannot be joined. Report on one of them alone, or "
+                        f"seed {seed} ({what}): their answers cannot be joined. Report on one of them alone, or "
                         f"run {folder} again from an empty folder with the response cache of {first}"
                     )
     return found
-
-
-def _differing(one: Lesson, other: Lesson) -> str:
-    """The first setting in which they differ."""
-    for key in sorted({*one.settings, *other.settings}):
-        a, b = one.settings.get(key, {}), other.settings.get(key, {})
-        for agent in sorted({*a, *b}):
-            if a.get(agent) != b.get(agent):
-                return f"{key} of {agent} is {_said(a.get(agent))} in one, {_said(b.get(agent))} in the other"
-    return "their settings"
-
-
-def _said(value: float | None) -> str:
-    return "not given" if value is None else f"{value:g}"

@@ -2,23 +2,27 @@
 
 Answers always stand beside one that says `neutral` to everything, and article by article beside one-shot answers. There D and R are the
 raters and S the answer (its top outcome), each put on the nearest step, halfway on the one nearer to the centre; DR, DS and SR are the
-distances between them.
+distances between them. Bias mitigation is whether agents that began apart on a scale were brought together, and not only to the middle.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 
 from maci.calibration.stats.estimate import estimate
+from maci.lab.methods.method import Step
 from maci.lab.study.metrics import Scored, score
 from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Arena, Entrant, Place
 from maci.lab.study.report.estimates import Estimates
+from maci.lab.study.report.gather import Gathered
 from maci.lab.study.report.parts import by_method, line_of, printed_line, table
 from maci.lab.study.rows import Row
 from maci.moderator.belief import Vector
+from maci.moderator.divergence import cross_entropy, shared_information, wasserstein
 from maci.render.report import Cell, Column, Line, Table, count, show, show_value, text
 
 NEUTRAL = "always neutral"
@@ -69,12 +73,15 @@ def ordered_table(arena: Arena, estimates: Estimates) -> Table | None:
     neutral = {place: _neutral(row) for place, row in rows.items()}
     lines.append(Line(name=NEUTRAL, cells=cells(neutral), source="baseline"))
     lines += [x for x in _raters(rows, raters, columns, estimates) if arena.paper == "G2" or x.source != "paper"]
-    notes = (
+    return table(
+        "ordered",
+        "Distances on the scale",
+        columns,
+        lines,
         "Of the answers as given, not calibrated: softening pulls every answer to the middle. Distances are in steps of the scale.",
         "Distance from the centre is no accuracy: read it only beside `always neutral`, which has distance 0 without reading anything.",
-        *((paper.NOTE,) if arena.paper == "G2" else ()),
+        *(paper.NOTE,) if arena.paper == "G2" else (),
     )
-    return table("ordered", "Distances on the scale", columns, lines, *notes)
 
 
 def _columns(reference: str, raters: Sequence[str]) -> Iterator[Column]:
@@ -209,12 +216,15 @@ def distance_table(arena: Arena, estimates: Estimates) -> Table | None:
     if arena.paper == "G2":
         lines += [printed_line(one, columns, {"distance:n": "count"}) for one in paper.DISTANCES]
     d, r = next(iter(rows.values())).raters
-    notes = (
+    return table(
+        "distances",
+        "Distances to the raters: DR, DS, SR",
+        columns,
+        lines,
         f"D is {d}, R is {r}, S the answer's top outcome; steps of the scale. One-shot answers are those of `single`.",
         "An answer that is always neutral lies between any two raters on different sides; read the distances beside its line.",
-        *((paper.DISTANCE_NOTE, paper.NOTE) if arena.paper == "G2" else ()),
+        *(paper.DISTANCE_NOTE, paper.NOTE) if arena.paper == "G2" else (),
     )
-    return table("distances", "Distances to the raters: DR, DS, SR", columns, lines, *notes)
 
 
 def _distances(apart: Sequence[tuple[int, int, int]], cases: Sequence[Hashable], estimates: Estimates) -> list[Cell]:
@@ -232,12 +242,6 @@ def article_table(arena: Arena) -> Table | None:
     first = min(p.seed for p in rows)
     places = sorted(p for p in rows if p.seed == first)
     shots = [e for e in arena.entrants if e.use == "single" and not e.best]
-    columns = (
-        *(Column(key=k, title=k) for k in ("D", "R", "S")),
-        *(Column(key=f"one-shot {e.name}", title=e.name.removeprefix("single/")) for e in shots),
-        *(Column(key=k, title=k) for k in ("DR", "DS", "SR")),
-        Column(key="data", title="source"),
-    )
     lines = []
     total = [0, 0, 0]
     for place in places[:MOST]:
@@ -250,8 +254,88 @@ def article_table(arena: Arena) -> Table | None:
         lines.append(Line(name=place.item, cells=cells))
     blank = [text("") for _ in range(3 + len(shots))]
     lines.append(Line(name="Total", cells=(*blank, *map(count, total), text("")), source="baseline"))
-    title = f"Article by article, {len(places[:MOST])} of {len(places)}, seed {first}"
-    note = (
-        f"S is {arena.reference}. Articles in the order of their ids, which are hashes of their texts: none was chosen."
+    return table(
+        "articles",
+        f"Article by article, {len(places[:MOST])} of {len(places)}, seed {first}",
+        (
+            *(Column(key=k, title=k) for k in ("D", "R", "S")),
+            *(Column(key=f"one-shot {e.name}", title=e.name.removeprefix("single/")) for e in shots),
+            *(Column(key=k, title=k) for k in ("DR", "DS", "SR")),
+            Column(key="data", title="source"),
+        ),
+        lines,
+        f"S is {arena.reference}. Articles in the order of their ids, which are hashes of their texts: none was chosen.",
+        first="Article",
     )
-    return table("articles", title, columns, lines, note, first="Article")
+
+
+SMOOTHING = 1e-6
+
+
+def gaps(step: Step, positions: Mapping[str, float]) -> tuple[float, float, float] | None:
+    """W̃₁, shared information and normalised cross-entropy, means over all pairs of agents; ``None`` below two agents."""
+    order = sorted(positions, key=positions.__getitem__)
+    scale = np.array([positions[y] for y in order])
+    beliefs = [_on(order, p) for p in step.beliefs.values()]
+    found = [
+        (
+            wasserstein(p, q, scale),
+            shared_information(p, q),
+            (cross_entropy(p, q, len(order), SMOOTHING) + cross_entropy(q, p, len(order), SMOOTHING)) / 2,
+        )
+        for p, q in combinations(beliefs, 2)
+    ]
+    return None if not found else tuple(float(x) for x in np.mean(found, axis=0))  # type: ignore[return-value]
+
+
+def _on(order: Sequence[str], belief: Mapping[str, float]) -> Vector:
+    p = np.array([belief.get(y, 0.0) for y in order])
+    return p / p.sum() if p.sum() > 0 else np.full(len(order), 1 / len(order))
+
+
+def mitigation_table(study: Gathered, arena: Arena, estimates: Estimates) -> Table | None:
+    """How far apart agents were at the opening and at the end, of every debate on a scale."""
+
+    def cells(entrant: Entrant) -> list[Cell] | None:
+        some = entrant.picked(lambda a: bool(a.row.positions) and len(a.row.course) > 1)
+        ends = [[gaps(a.row.course[t], a.row.positions) for t in (0, -1)] for a in some.answers]
+        known = [i for i, (first, last) in enumerate(ends) if first is not None and last is not None]
+        if not known:
+            return None
+        cases, values = [some.cases[i] for i in known], np.array([ends[i] for i in known], dtype=float)
+        means = estimates.means([values[:, end, i] for i in range(3) for end in (0, 1)], cases)
+        first, last = values[:, 0, 0], values[:, 1, 0]
+        change = estimate(estimates.mean_difference(last - first, cases), "signed")
+        narrowed = estimate(estimates.share((last < first - 1e-9).astype(float), cases), "share")
+        return [count(len(known)), *map(estimate, means[:2]), change, narrowed, *map(estimate, means[2:])]
+
+    return table(
+        "mitigation",
+        "Bias mitigation: agents brought together",
+        (
+            Column(key="gap:n", title="n"),
+            Column(key="gap:opening", title="W̃₁ opening", about="distance of the agents' beliefs, mean over pairs"),
+            Column(key="gap:end", title="W̃₁ end", better="less"),
+            Column(key="gap:change", title="change", about="end less opening; below 0 they came together"),
+            Column(key="gap:narrowed", title="narrowed %", about="cases in which agents ended nearer than they began"),
+            Column(key="shared:opening", title="shared inf. opening", about="1: equal beliefs (D6)"),
+            Column(key="shared:end", title="shared inf. end", better="more"),
+            Column(key="cross:opening", title="cross-entropy opening", about="normalised, both ways"),
+            Column(key="cross:end", title="cross-entropy end", better="less"),
+        ),
+        by_method(arena, cells),
+        *framings(study),
+        "Agents that come together need not be right: read it beside accuracy and the distances to the raters.",
+        "The paper draws these three signals and prints no figures of them.",
+    )
+
+
+def framings(study: Gathered) -> tuple[str, ...]:
+    """Who was told to see it which way; where nobody was, that it is no test of opposing framings."""
+    told = {seat.name or seat.model: seat.persona for seat in study.meta.spec.panel.agents if seat.persona}
+    if told:
+        return tuple(f"{who} was told: {' '.join(persona.split())}" for who, persona in told.items())
+    return (
+        "Nobody was given a framing: agents differ by what they read and how they weigh it. Opposing framings are personas of language "
+        "models ([[panel.agents]] persona); studies/g2-framings.toml has such a panel.",
+    )

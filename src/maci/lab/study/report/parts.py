@@ -159,8 +159,11 @@ def members_table(arena: Arena, found: Sequence[Comparison], main: Table) -> Tab
         lines.append(line_of(arena, e, cells))
     kinds: dict[str, Kind] = {"acc1": "share", "acc3": "share"}
     lines += [printed_line(pair, columns, kinds) for pair in printed]
-    notes = (
-        *((paper.NOTE,) if printed else ()),
+    return table(
+        "pairs",
+        "The panel and its members",
+        columns,
+        lines,
+        *(paper.NOTE,) if printed else (),
         "A pair is a panel of two: run one study for each pair and give all folders to see them side by side.",
     )
-    return table("pairs", "The panel and its members", columns, lines, *notes)
