@@ -188,14 +188,14 @@ def reporting(
     """
     from rich.console import Console
 
-    from maci.lab.study.report import FORMATS, Settings, build_report, gather, render
+    from maci.lab.study.report import FORMATS, ReportSettings, build_report, gather, render
 
     format = "json" if output.json else format
     if format not in FORMATS:
         raise InputError(f"--format {format}: choose one of {', '.join(FORMATS)}")
     if out is not None and out.is_dir():
         raise InputError(f"--out {out} is a folder: name a file in it, such as {out / f'report.{format}'}")
-    settings = Settings(reference=reference, seed=seed, resamples=resamples)
+    settings = ReportSettings(reference=reference, seed=seed, resamples=resamples)
     waiting = Console(stderr=True, highlight=False)
     with (
         waiting.status("reading rows")

@@ -27,7 +27,7 @@ from typing import Any, Protocol, TypeVar
 
 from maci.errors import ConfigError, EnvironmentError_, InputError, MaciError, MissingExtra, exit_code
 from maci.lab.study.ledger import RunLedger
-from maci.lab.study.rows import Key, Row
+from maci.lab.study.rows import Row, RowKey
 from maci.lab.study.study import Study
 from maci.lab.study.worker import Worker
 from maci.llm.usage import Bound, Usage
@@ -38,7 +38,7 @@ _T = TypeVar("_T")
 class StudyEngine(Protocol):
     """Computes rows."""
 
-    def results(self, keys: Iterator[Key]) -> AsyncIterator[Row | None]:
+    def results(self, keys: Iterator[RowKey]) -> AsyncIterator[Row | None]:
         """Rows as they come, ``None`` where the run's budget did not allow one.
 
         Takes a key when it can begin with it; closing the iterator ends all that is under way.
@@ -90,7 +90,7 @@ class WorkerReply:
     exit: int = 0
 
 
-async def answer_away(worker: Worker, key: Key) -> WorkerReply:
+async def answer_away(worker: Worker, key: RowKey) -> WorkerReply:
     """One key in a worker's process."""
     try:
         row = await worker.answer(key)
@@ -113,7 +113,7 @@ class Away:
             )
         self._bound = Bound(own.tokens, own.usd or 0.0) if self._limits else Bound()
 
-    def next(self, keys: Iterator[Key]) -> Key | None:
+    def next(self, keys: Iterator[RowKey]) -> RowKey | None:
         """The next key, if another answer fits."""
         key = next(keys, None)
         return key if key is not None and self._ledger.reserve(self._bound) else None
@@ -144,7 +144,7 @@ class Local:
         self._worker = worker
         self._at_once = at_once or (1 if worker.study.panel is None else AT_ONCE)  # readers never wait for anything
 
-    def results(self, keys: Iterator[Key]) -> AsyncIterator[Row | None]:
+    def results(self, keys: Iterator[RowKey]) -> AsyncIterator[Row | None]:
         """Rows in the order they are ready."""
 
         def begin() -> asyncio.Future[Row | None] | None:
@@ -175,7 +175,7 @@ def _start(study: Study) -> None:
     _worker, _loop = Worker(study), asyncio.new_event_loop()
 
 
-def _answer(key: Key) -> WorkerReply:
+def _answer(key: RowKey) -> WorkerReply:
     assert _worker is not None and _loop is not None
     return _loop.run_until_complete(answer_away(_worker, key))
 
@@ -186,7 +186,7 @@ class Processes:
     def __init__(self, study: Study, jobs: int, ledger: RunLedger) -> None:
         self._study, self._jobs, self._away = study, jobs, Away(study, ledger)
 
-    async def results(self, keys: Iterator[Key]) -> AsyncIterator[Row | None]:
+    async def results(self, keys: Iterator[RowKey]) -> AsyncIterator[Row | None]:
         """Rows in the order they are ready."""
         loop = asyncio.get_running_loop()
         pool = ProcessPoolExecutor(
@@ -228,7 +228,7 @@ class RayWorker:
 
     async def answer(self, key: tuple[Any, ...]) -> WorkerReply:
         """One key."""
-        return await answer_away(self._worker, Key(*key))
+        return await answer_away(self._worker, RowKey(*key))
 
 
 class Ray:
@@ -243,7 +243,7 @@ class Ray:
         self._ray, self._study, self._jobs, self._address = ray, study, jobs, address
         self._away = Away(study, ledger)
 
-    async def results(self, keys: Iterator[Key]) -> AsyncIterator[Row | None]:
+    async def results(self, keys: Iterator[RowKey]) -> AsyncIterator[Row | None]:
         """Rows in the order they are ready."""
         ray = self._ray
         self._connect()
@@ -258,7 +258,7 @@ class Ray:
             actors = [kind.remote(self._study) for _ in range(jobs)]
             free = [number for number in range(jobs) for _ in range(each + 1)]  # one waits at the door
 
-            async def ask(key: Key) -> WorkerReply:
+            async def ask(key: RowKey) -> WorkerReply:
                 number = free.pop(0)
                 try:  # an actor's future is not ours to cancel
                     reply: WorkerReply = await asyncio.shield(

@@ -115,7 +115,7 @@ _AT_ONCE = 16
 _T = TypeVar("_T")
 
 
-class Lesson(BaseModel):
+class DevLesson(BaseModel):
     """What was learnt of the agents of one data set and seed, and from what; kept with the results."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -171,7 +171,7 @@ async def _each(items: Sequence[Item], work: Callable[[Item], Awaitable[_T]]) ->
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def learn(items: Sequence[Item], bench: Bench, seed: int) -> Lesson:
+async def learn(items: Sequence[Item], bench: Bench, seed: int) -> DevLesson:
     """Ask every agent for its opening to every item that has a true outcome, and learn from them.
 
     Depends on the items, the agents' answers and the seed, not on the order of the items or of the answers. Agents that fail have
@@ -180,7 +180,7 @@ async def learn(items: Sequence[Item], bench: Bench, seed: int) -> Lesson:
     untaught = replace(bench, config=changed(bench.config, TAUGHT))
     heard = await _each(items, lambda item: _hear(item, untaught, seed))
     learnt = learn_agents([h.opening for h in heard], [h.gold for h in heard], [h.labels for h in heard])
-    return Lesson(
+    return DevLesson(
         settings=learnt.settings(),
         n=learnt.n,
         items=len(heard),
@@ -192,7 +192,7 @@ async def learn(items: Sequence[Item], bench: Bench, seed: int) -> Lesson:
     )
 
 
-async def learn_stages(lesson: Lesson, items: Sequence[Item], bench: Bench, seed: int) -> Lesson:
+async def learn_stages(lesson: DevLesson, items: Sequence[Item], bench: Bench, seed: int) -> DevLesson:
     """Debate every item that has a true outcome, with what ``lesson`` says of the agents, and add when a debate was needed."""
     taught = replace(bench, config=changed(bench.config, lesson.taught))
 

@@ -1,6 +1,6 @@
 r"""What a study measures of answers with a known truth (SPEC 12).
 
-One case gives a :class:`Scored`; a set of them gives, under the names of :data:`METRICS`,
+One case gives a :class:`ScoredAnswer`; a set of them gives, under the names of :data:`METRICS`,
 
 | name | of n cases | better |
 |---|---|---|
@@ -53,7 +53,7 @@ METRICS = ("acc1", "acc3", "mrr", "ece", "ece_adaptive", "brier", "brier_top", "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scored:
+class ScoredAnswer:
     """One answer beside the truth. What needs a gold outcome, a scale or raters is ``None`` without them."""
 
     answer: str
@@ -87,8 +87,8 @@ def score(
     gold: str | None,
     positions: Mapping[str, float] | None = None,
     raters: Mapping[str, float] | None = None,
-) -> Scored:
-    """One answer beside the truth; see :class:`Scored` for the formulas and how ties are broken.
+) -> ScoredAnswer:
+    """One answer beside the truth; see :class:`ScoredAnswer` for the formulas and how ties are broken.
 
     A gold outcome the belief does not name (an open space) has p_gold = 0: wrong, reciprocal rank 0, Brier Σ p² + 1. Brier (1950),
     *Monthly Weather Review* 78; Voorhees (1999) for the reciprocal rank.
@@ -109,7 +109,7 @@ def score(
         found |= _on_scale(p, positions, raters or {})
     elif raters:
         raise InputError(f"raters are given ({', '.join(raters)}) but no positions: only ordered tasks have raters")
-    return Scored(**found)
+    return ScoredAnswer(**found)
 
 
 def _against(p: Mapping[str, float], answer: str, gold: str) -> dict[str, Any]:
@@ -155,7 +155,7 @@ def _on_scale(p: Mapping[str, float], positions: Mapping[str, float], raters: Ma
     }
 
 
-def per_case(metric: str, scored: Sequence[Scored]) -> Vector:
+def per_case(metric: str, scored: Sequence[ScoredAnswer]) -> Vector:
     """The values whose mean is the metric, nan where a case has none; for paired tests. The calibration errors have no such values.
 
     >>> per_case("mrr", [score({"a": 0.6, "b": 0.4}, g) for g in ("a", "b", None)]).tolist()
@@ -239,7 +239,7 @@ def _equal_mass(confidence: Vector, gap: Vector, bins: int) -> Statistic:
     return error
 
 
-def value(metric: str, scored: Sequence[Scored]) -> float:
+def value(metric: str, scored: Sequence[ScoredAnswer]) -> float:
     """The metric of a set, by the formulas at the head of this file; nan where no case has it.
 
     Citations stand there too.
@@ -252,12 +252,12 @@ def value(metric: str, scored: Sequence[Scored]) -> float:
     return float(_statistic(metric, kept)(np.arange(len(kept))[None])[0]) if kept else math.nan
 
 
-def _defined(metric: str, scored: Sequence[Scored]) -> NDArray[np.bool_]:
+def _defined(metric: str, scored: Sequence[ScoredAnswer]) -> NDArray[np.bool_]:
     values: Vector = per_case("acc1" if metric in ("ece", "ece_adaptive") else metric, scored)
     return ~np.isnan(values)
 
 
-def _statistic(metric: str, kept: Sequence[Scored]) -> Statistic:
+def _statistic(metric: str, kept: Sequence[ScoredAnswer]) -> Statistic:
     if metric in ("ece", "ece_adaptive"):
         return ece_of([s.confidence for s in kept], per_case("acc1", kept), adaptive=metric == "ece_adaptive")
     return mean_of(per_case(metric, kept))
@@ -276,7 +276,7 @@ class Bin:
     """Wilson."""
 
 
-def reliability(scored: Sequence[Scored], bins: int = BINS, level: float = 0.95) -> tuple[Bin, ...]:
+def reliability(scored: Sequence[ScoredAnswer], bins: int = BINS, level: float = 0.95) -> tuple[Bin, ...]:
     """The bars of a reliability diagram, the bins of ``ece``: Σ (n_b/n) |confidence_b − accuracy_b| is that error.
 
     DeGroot & Fienberg (1983), *The Statistician* 32; Niculescu-Mizil & Caruana (2005), *ICML*.

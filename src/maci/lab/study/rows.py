@@ -15,7 +15,7 @@ Status = Literal["done", "failed", "budget"]
 """``failed``: there is no answer; ``budget``: the ceiling came before a first answer. Neither is scored."""
 
 
-class Key(NamedTuple):
+class RowKey(NamedTuple):
     """Which answer: one and only one row has it."""
 
     data: str
@@ -69,6 +69,6 @@ class Row(BaseModel):
     )
 
     @property
-    def key(self) -> Key:
+    def key(self) -> RowKey:
         """What the store files it under."""
-        return Key(self.data, self.seed, self.part, self.item, self.method)
+        return RowKey(self.data, self.seed, self.part, self.item, self.method)

@@ -20,7 +20,7 @@ from maci.errors import EnvironmentError_
 from maci.lab.methods.pools import Average
 from maci.lab.study.engine import Local, Processes, Ray, StudyEngine
 from maci.lab.study.ledger import RunLedger
-from maci.lab.study.rows import Key, Row
+from maci.lab.study.rows import Row, RowKey
 from maci.lab.study.store import FILE, Store, open_store
 from maci.lab.study.study import Meta, Study, admit
 from maci.lab.study.worker import Worker, limited
@@ -46,7 +46,7 @@ class Tally:
 
 
 @dataclass(slots=True)
-class Progress:
+class RunProgress:
     """How far a run is; changes while it goes on."""
 
     planned: int
@@ -58,7 +58,7 @@ class Progress:
     """The same for each data set."""
     spent: Usage = field(default_factory=Usage)
     """By the answers of this run."""
-    failures: list[tuple[Key, str]] = field(default_factory=list)
+    failures: list[tuple[RowKey, str]] = field(default_factory=list)
     unanswered: int = 0
     """Rows without an answer for want of budget."""
 
@@ -87,11 +87,11 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class RunOutcome:
     """How a run ended."""
 
     meta: Meta
-    progress: Progress
+    progress: RunProgress
     stopped: Literal["", "budget"] = ""
     spent: Bound
     """By all runs of the study, with what was set aside when one broke off."""
@@ -113,9 +113,9 @@ async def run_study(
     retry_failed: bool = False,
     shared: bool = False,
     learning: Callable[[str, int, int], object] = lambda data, seed, openings: None,
-    begun: Callable[[Meta, Progress], object] = lambda meta, progress: None,
+    begun: Callable[[Meta, RunProgress], object] = lambda meta, progress: None,
     watch: Callable[[Row], object] = lambda row: None,
-) -> Outcome:
+) -> RunOutcome:
     """Compute what is missing. ``shared``: others work on it too, so begin somewhere of one's own.
 
     ``learning`` hears of each data set and seed whose dev openings are about to be asked for, ``begun`` of the plan after that, and
@@ -155,18 +155,18 @@ async def run_study(
                         f"the last {in_a_row} answers all failed (the last one: {row.reason}): stopped. What is done is kept; "
                         "when that is mended, the same command with --retry-failed goes on"
                     )
-        return Outcome(
+        return RunOutcome(
             meta=meta, progress=progress, stopped="budget" if ledger.reached is not None else "", spent=store.spent()
         )
     finally:
         await worker.aclose()
 
 
-def _so_far(meta: Meta, store: Store) -> Progress:
+def _so_far(meta: Meta, store: Store) -> RunProgress:
     """What of the plan is there; methods in the order of the spec."""
     keys, there = list(meta.keys()), store.keys()
     planned = set(keys)
-    progress = Progress(planned=len(keys), there=sum(key in there for key in keys))
+    progress = RunProgress(planned=len(keys), there=sum(key in there for key in keys))
     for data, methods in meta.methods.items():
         for method in methods:
             progress.methods[method.name], progress.by_data[data][method.name]
@@ -176,7 +176,7 @@ def _so_far(meta: Meta, store: Store) -> Progress:
     return progress
 
 
-def _missing(keys: Sequence[Key], store: Store, ledger: RunLedger, *, shared: bool) -> Iterator[Key]:
+def _missing(keys: Sequence[RowKey], store: Store, ledger: RunLedger, *, shared: bool) -> Iterator[RowKey]:
     """What is still to be computed when its turn comes, until the ceiling is reached."""
     there = store.keys()
     first = secrets.randbelow(len(keys)) if shared and keys else 0
@@ -297,7 +297,7 @@ def _items(seeds: Mapping[int, Mapping[str, tuple[str, ...]]]) -> dict[str, int]
     return dict(found)
 
 
-def _store(out: Path, url: str | None, meta: Meta) -> tuple[set[Key], Mapping[str, Mapping[int, object]], int]:
+def _store(out: Path, url: str | None, meta: Meta) -> tuple[set[RowKey], Mapping[str, Mapping[int, object]], int]:
     """What is there, what was learnt, what was spent; refused like the run itself where another study is there."""
     if url is None and not (out / FILE).is_file():
         return set(), {}, 0
@@ -312,7 +312,7 @@ def _store(out: Path, url: str | None, meta: Meta) -> tuple[set[Key], Mapping[st
         store.close()
 
 
-async def _rehearse(worker: Worker, part: PlannedPart, keys: list[Key]) -> None:
+async def _rehearse(worker: Worker, part: PlannedPart, keys: list[RowKey]) -> None:
     """Mean cost of a few answers; a method that only fails in rehearsal has none, which is said."""
     chosen = keys[:: max(1, len(keys) // REHEARSED)][:REHEARSED]
     rows = [row for key in chosen if (row := await worker.answer(key)) is not None]

@@ -171,7 +171,7 @@ class Learn(_SpecTable):
         return self
 
 
-class Budget(_SpecTable):
+class RunBudget(_SpecTable):
     """Ceilings of the whole run, however often it is interrupted."""
 
     tokens: int | None = Field(default=None, ge=0, le=10**15, description="most tokens, all calls together")
@@ -202,7 +202,7 @@ class StudySpec(_SpecTable):
     set: dict[str, Any] = Field(default={}, description="settings of the debate, as `maci config` names them")
     methods: tuple[MethodSpec, ...] = Field(min_length=1)
     learn: Learn = Learn()
-    budget: Budget = Budget()
+    budget: RunBudget = RunBudget()
     quick: Quick = Quick()
     report: dict[str, Any] = Field(default={}, description="what `maci study report` makes of it")
 
@@ -260,7 +260,7 @@ _TABLES: Mapping[str, type[BaseModel]] = {
     "panel": Panel,
     "methods": MethodSpec,
     "learn": Learn,
-    "budget": Budget,
+    "budget": RunBudget,
     "quick": Quick,
 }
 _TAUGHT = ("calibration.agents", "calibration.doubt", "reliability.prior")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from maci.errors import CheckFailed, EnvironmentError_, InputError, MissingExtra
 from maci.files.sqlite import SqliteFile
-from maci.lab.study.rows import Key, Row, Status
+from maci.lab.study.rows import Row, RowKey, Status
 from maci.lab.study.study import FORMAT, Meta, admit, within
 from maci.llm.usage import Bound
 
@@ -112,20 +112,20 @@ class Store(ABC):
             raise error
         return False
 
-    def _one(self, key: Key) -> list[Any]:
+    def _one(self, key: RowKey) -> list[Any]:
         return self._ask("SELECT row FROM {rows} WHERE {mine} AND {key}", **key._asdict())
 
-    def drop(self, keys: Iterable[Key]) -> None:
+    def drop(self, keys: Iterable[RowKey]) -> None:
         """Forget rows, so that they are computed again."""
         for key in keys:
             self._ask("DELETE FROM {rows} WHERE {mine} AND {key}", **key._asdict())
 
-    def keys(self) -> dict[Key, Status]:
+    def keys(self) -> dict[RowKey, Status]:
         """What there is."""
         found = self._ask("SELECT data, seed, part, item, method, status FROM {rows} WHERE {mine}")
-        return {Key(*entry[:5]): entry[5] for entry in found}
+        return {RowKey(*entry[:5]): entry[5] for entry in found}
 
-    def has(self, key: Key) -> bool:
+    def has(self, key: RowKey) -> bool:
         """Whether there is a row, maybe another writer's."""
         return bool(self._one(key))
 

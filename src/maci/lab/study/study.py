@@ -22,8 +22,8 @@ from maci.config import Config
 from maci.errors import ConfigError, InputError
 from maci.evidence.span import Span
 from maci.lab.datasets import Item
-from maci.lab.study.learning import Lesson
-from maci.lab.study.rows import Key, Row
+from maci.lab.study.learning import DevLesson
+from maci.lab.study.rows import Row, RowKey
 from maci.lab.study.spec import StudySpec
 from maci.seating import choose
 from maci.seating.shelf import Sources, lacking
@@ -70,7 +70,7 @@ class Study:
     cache: Path | None = None
     """Of models' replies; ``None`` keeps none."""
     offline: bool = False
-    learnt: Mapping[str, Mapping[int, Lesson]] = field(default_factory=dict)
+    learnt: Mapping[str, Mapping[int, DevLesson]] = field(default_factory=dict)
     """Data → seed → what dev taught about the agents."""
 
     @property
@@ -132,17 +132,17 @@ class Meta(BaseModel):
     """Planned: data → methods."""
     notes: Mapping[str, tuple[str, ...]] = {}
     """What every report must say of a data set."""
-    learnt: Mapping[str, Mapping[int, Lesson]] = {}
+    learnt: Mapping[str, Mapping[int, DevLesson]] = {}
     """Where the spec asks for it: data → seed → what dev taught about the agents. The first that was written stays."""
 
-    def keys(self) -> Iterator[Key]:
+    def keys(self) -> Iterator[RowKey]:
         """Everything planned, in the order it is run: all methods on one item, then the next."""
         for data, seeds in self.items.items():
             for seed, parts in seeds.items():
                 for part, items in parts.items():
                     for item in items:
                         for method in self.methods[data]:
-                            yield Key(data, seed, part, item, method.name)  # type: ignore[arg-type]
+                            yield RowKey(data, seed, part, item, method.name)  # type: ignore[arg-type]
 
 
 def within(meta: Meta | None) -> Callable[[Row], bool]:

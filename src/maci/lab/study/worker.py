@@ -28,9 +28,9 @@ from maci.lab.datasets.files import digest
 from maci.lab.methods import registry
 from maci.lab.methods.maci import changed
 from maci.lab.methods.method import Answer, Bench, Method, Setting, Unfit
-from maci.lab.study.learning import LESSONS, Course, Lesson, course, learn, learn_stages
+from maci.lab.study.learning import LESSONS, Course, DevLesson, course, learn, learn_stages
 from maci.lab.study.ledger import RunLedger
-from maci.lab.study.rows import Key, Row, Status
+from maci.lab.study.rows import Row, RowKey, Status
 from maci.lab.study.spec import Data
 from maci.lab.study.study import Meta, PlannedMethod, Study, evidence_of, fingerprint, unread
 from maci.llm.catalogue import family, no_price
@@ -174,9 +174,9 @@ class Worker:
 
     async def learn(
         self,
-        known: Mapping[str, Mapping[int, Lesson]],
+        known: Mapping[str, Mapping[int, DevLesson]],
         told: Callable[[str, int, int], object] = lambda data, seed, openings: None,
-    ) -> dict[str, dict[int, Lesson]]:
+    ) -> dict[str, dict[int, DevLesson]]:
         """What dev teaches about the agents of every data set and seed that is not among ``known``; with what is.
 
         ``told`` hears of each before it begins, with how many openings are asked for.
@@ -197,7 +197,7 @@ class Worker:
                     found[data][seed] = lesson
         return found
 
-    def teach(self, learnt: Mapping[str, Mapping[int, Lesson]]) -> None:
+    def teach(self, learnt: Mapping[str, Mapping[int, DevLesson]]) -> None:
         """Answer with these settings from now on."""
         self.study = replace(self.study, learnt=learnt)
         for (data, seed), group in self._groups.items():
@@ -249,7 +249,7 @@ class Worker:
 
     # --- answering ------------------------------------------------------------------------------------------------------------
 
-    async def answer(self, key: Key) -> Row | None:
+    async def answer(self, key: RowKey) -> Row | None:
         """The row of a key; ``None`` where the run's budget ended it, so that a run with more can answer it in full.
 
         A method that cannot answer makes a failed row. What would end every answer is raised.
@@ -299,7 +299,7 @@ class Worker:
             await house.aclose()
 
 
-def row_of(key: Key, item: Item, answer: Answer, seconds: float) -> Row:
+def row_of(key: RowKey, item: Item, answer: Answer, seconds: float) -> Row:
     """The row of an answer that took so many seconds."""
     space = item.case.outcomes
     status: Status = "done" if answer.belief is not None else "budget" if answer.out_of_budget else "failed"

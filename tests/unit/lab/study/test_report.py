@@ -13,9 +13,9 @@ import pytest
 from maci.calibration.stats import bootstrap
 from maci.calibration.temperature import Softening
 from maci.errors import CheckFailed, InputError
-from maci.lab.study.learning import Lesson
+from maci.lab.study.learning import DevLesson
 from maci.lab.study.metrics import ece_of
-from maci.lab.study.report import Settings, build_report
+from maci.lab.study.report import ReportSettings, build_report
 from maci.lab.study.report.arena import arenas, scored
 from maci.lab.study.report.compare import adjusted, compare_all, in_words
 from maci.lab.study.report.estimates import Estimates
@@ -26,7 +26,7 @@ from maci.llm.usage import Usage
 from maci.render.report import Cell, Report, Table, show
 from report_helpers import answers, belief, meta_of, row, study
 
-FAST = Settings(resamples=200)
+FAST = ReportSettings(resamples=200)
 CLINICAL = {"toy": "symptom2disease"}
 
 
@@ -335,7 +335,7 @@ def asked_of(reference: str, pattern: Mapping[str, str], tokens: Mapping[str, in
         for name, some in pattern.items()
         for a in answers(name, some, usage=Usage(prompt=(tokens or {}).get(name, 1000)))
     ]
-    report = build_report(study(rows, list(pattern)), Settings(resamples=200, reference=reference))
+    report = build_report(study(rows, list(pattern)), ReportSettings(resamples=200, reference=reference))
     return report.verdict[0], report.verdict[1]
 
 
@@ -360,7 +360,7 @@ def test_a_reference_without_debate_is_asked_about_itself():
 def test_the_question_stands_also_where_nothing_is_scored():
     made = study(answers("weighted_average", "xx") + answers("maci", "xx"), ["weighted_average", "maci"])
     for reference, asked in (("weighted_average", "weighted_average"), ("maci", "debate")):
-        [said] = build_report(made, Settings(resamples=200, reference=reference)).verdict
+        [said] = build_report(made, ReportSettings(resamples=200, reference=reference)).verdict
         assert said.startswith(f"Was {asked} worth it here? There is no scored answer yet")
 
 
@@ -383,21 +383,21 @@ def test_debate_has_to_be_better_than_the_weighted_openings():
 def test_only_a_panel_has_members():
     rows = answers("single/one", "+-") + answers("single/two", "++") + answers("weighted_average", "++")
     made = study(rows, [each("one"), each("two"), "weighted_average"])
-    panel = build_report(made, Settings(resamples=200, reference="weighted_average"))
+    panel = build_report(made, ReportSettings(resamples=200, reference="weighted_average"))
     assert [line.name for line in table(panel, "pairs").lines] == ["single/one", "single/two", "weighted_average"]
-    alone = build_report(made, Settings(resamples=200, reference="single/two"))
+    alone = build_report(made, ReportSettings(resamples=200, reference="single/two"))
     assert "pairs" not in table_keys(alone)
 
 
 # what dev taught
 
 
-def lesson(weights: Mapping[str, float], **more: Any) -> Lesson:
+def lesson(weights: Mapping[str, float], **more: Any) -> DevLesson:
     settings = {"calibration.doubt": {"x": 0.25}, "calibration.agents": {"y": 1.5}, "reliability.prior": dict(weights)}
-    return Lesson(settings=settings, n=38, items=40, weights="logit(10)", calls=80, usage=Usage(prompt=900), **more)
+    return DevLesson(settings=settings, n=38, items=40, weights="logit(10)", calls=80, usage=Usage(prompt=900), **more)
 
 
-def taught(by_seed: Mapping[int, Lesson]) -> Meta:
+def taught(by_seed: Mapping[int, DevLesson]) -> Meta:
     rows = answers("maci", "++") + answers("average", "+-")
     return meta_of(rows, ["average", "maci"]).model_copy(update={"learnt": {"toy": dict(by_seed)}})
 
@@ -678,7 +678,7 @@ def test_a_reference_that_is_not_to_be_had_is_replaced_and_that_is_said():
 def test_an_unknown_reference_is_refused_and_a_missing_one_replaced():
     made = study(answers("average", "+-") + answers("mad", "++"), ["average", "mad"])
     with pytest.raises(InputError, match="reference is 'macy': made has average, mad"):
-        build_report(made, Settings(reference="macy"))
+        build_report(made, ReportSettings(reference="macy"))
     report = build_report(made, FAST)
     assert "has no method called maci" in report.notes[0]
     assert table(report, "differences").lines[0].name == "mad"

@@ -9,7 +9,7 @@ from scipy import stats
 
 from maci.calibration.stats.correlation import alpha_sums, correlation_sums
 from maci.lab.methods.method import Step
-from maci.lab.study.report import Settings, build_report
+from maci.lab.study.report import ReportSettings, build_report
 from maci.lab.study.report.course import winner
 from maci.lab.study.report.ordered import gaps, nearest
 from maci.lab.study.rows import Row
@@ -21,7 +21,7 @@ SCALE = {"-1": -1.0, "0": 0.0, "+1": 1.0}
 
 
 def made(rows, methods, **more) -> Report:
-    return build_report(study(rows, methods, **more), Settings(resamples=200))
+    return build_report(study(rows, methods, **more), ReportSettings(resamples=200))
 
 
 def table(report: Report, key: str) -> Table | None:
@@ -253,7 +253,7 @@ def test_open_outcomes_are_compared_on_the_same_cases():
     spec = gathered[0].meta.spec.model_copy(update={"data": (data[0], free)})
     meta = gathered[0].meta.model_copy(update={"spec": spec})
     report = build_report(
-        [type(gathered[0])(label="made", meta=meta, rows=gathered[0].rows, planned=())], Settings(resamples=200)
+        [type(gathered[0])(label="made", meta=meta, rows=gathered[0].rows, planned=())], ReportSettings(resamples=200)
     )
     ours = figures(table(report, "free"), "maci")
     assert list(ours.values()) == pytest.approx([0.75, 1 / 3, -1 / 3])  # of three shared cases one was lost

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from maci.calibration.stats import RESAMPLES
 from maci.calibration.temperature import Softening
 from maci.errors import InputError
-from maci.lab.study.learning import TAUGHT, Lesson
+from maci.lab.study.learning import TAUGHT, DevLesson
 from maci.lab.study.report.arena import BEST, WITHOUT_DEBATE, Arena, Learner, arenas
 from maci.lab.study.report.compare import Comparison, adjusted, compare_all, in_words, worth_it
 from maci.lab.study.report.conditions import agreement_table, free_table, group_table, quality_table, variant_table
@@ -33,7 +33,7 @@ REFERENCE = "maci"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ReportSettings:
     """What may be chosen; what is not is the spec's ``[report]``, then the default."""
 
     reference: str | None = None
@@ -43,10 +43,10 @@ class Settings:
 
 
 def build_report(
-    studies: Sequence[Gathered], settings: Settings | None = None, watch: Callable[[str], None] = lambda _: None
+    studies: Sequence[Gathered], settings: ReportSettings | None = None, watch: Callable[[str], None] = lambda _: None
 ) -> Report:
     """Everything there is to say of the studies; ``watch`` is told what is being computed."""
-    own = settings or Settings()
+    own = settings or ReportSettings()
     estimates = Estimates(seed=own.seed, resamples=_resamples(studies, own))
     notes: list[str] = []
     fought: list[tuple[Gathered, Arena, list[Comparison]]] = []
@@ -99,7 +99,7 @@ def build_report(
     )
 
 
-def _resamples(studies: Sequence[Gathered], own: Settings) -> int:
+def _resamples(studies: Sequence[Gathered], own: ReportSettings) -> int:
     chosen = [own.resamples, *(study.meta.spec.report.get("resamples") for study in studies), RESAMPLES]
     value = next(x for x in chosen if x is not None)
     if not isinstance(value, int) or not 20 <= value <= 10**6:
@@ -107,7 +107,7 @@ def _resamples(studies: Sequence[Gathered], own: Settings) -> int:
     return value
 
 
-def _reference(study: Gathered, own: Settings, notes: list[str]) -> str:
+def _reference(study: Gathered, own: ReportSettings, notes: list[str]) -> str:
     """The method others are compared with; one that was asked for must be there."""
     known = {"reference", "resamples"}
     notes += [
@@ -358,7 +358,7 @@ def lessons_table(studies: Sequence[Gathered]) -> Table | None:
     )
 
 
-def _lines(data: str, seed: int, lesson: Lesson) -> list[Line]:
+def _lines(data: str, seed: int, lesson: DevLesson) -> list[Line]:
     """Whom no setting names is as it was: T = 1, ε = 0, the mean weight."""
     t, doubt, weight = (lesson.settings.get(key, {}) for key in TAUGHT)
     said = dict(note.split(": ", 1) for note in lesson.notes if ": " in note)

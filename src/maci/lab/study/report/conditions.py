@@ -20,7 +20,7 @@ import numpy as np
 from maci.calibration.stats.estimate import estimate
 from maci.errors import InputError
 from maci.lab.study.report import paper
-from maci.lab.study.report.arena import Arena, Case, Entrant, Place
+from maci.lab.study.report.arena import Arena, CaseId, Entrant, Place
 from maci.lab.study.report.compare import Comparison
 from maci.lab.study.report.estimates import Estimates, bounded
 from maci.lab.study.report.gather import Gathered
@@ -126,7 +126,7 @@ def group_table(arena: Arena, estimates: Estimates) -> Table | None:
 
 def _right_in(entrant: Entrant, part: Mapping[Place, str], names: Sequence[str], estimates: Estimates) -> list[Cell]:
     """Acc@1 of a method in each part of the cases."""
-    right: dict[str, list[tuple[float, Case]]] = {name: [] for name in names}
+    right: dict[str, list[tuple[float, CaseId]]] = {name: [] for name in names}
     for place in sorted(entrant.answers):
         if place in part:
             correct = entrant.answers[place].scored.correct

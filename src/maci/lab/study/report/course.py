@@ -21,7 +21,7 @@ from maci.calibration.stats.significance import mean_ranks
 from maci.lab.methods.method import Step
 from maci.lab.study.metrics import leads
 from maci.lab.study.report import paper
-from maci.lab.study.report.arena import Arena, Case, Entrant
+from maci.lab.study.report.arena import Arena, CaseId, Entrant
 from maci.lab.study.report.estimates import Estimates, point
 from maci.lab.study.report.parts import by_method, line_of, table
 from maci.lab.study.rows import Row
@@ -175,7 +175,7 @@ def trend_table(arena: Arena, estimates: Estimates) -> Table | None:
     if len(set(held.values())) < 2:
         return None
     lines: list[Line] = []
-    seen: list[tuple[float, list[Case], list[list[float]]]] = []
+    seen: list[tuple[float, list[CaseId], list[list[float]]]] = []
     for entrant in sorted((e for e in arena.entrants if e.name in held), key=lambda e: -held[e.name]):
         some, cl = entrant.picked(lambda a: len(a.row.course) > 1), held[entrant.name]
         trends = [_trend(a.row.course[1:]) for a in some.answers]
@@ -219,7 +219,7 @@ def _trend(rounds: Sequence[Step]) -> tuple[float, float, float]:
     return math.nan if d is None else d, max(gains, default=math.nan), math.nan if o is None else o
 
 
-def _correlations(seen: Sequence[tuple[float, list[Case], list[list[float]]]], estimates: Estimates) -> Line:
+def _correlations(seen: Sequence[tuple[float, list[CaseId], list[list[float]]]], estimates: Estimates) -> Line:
     cells: list[Cell] = [text("")]
     for column in range(3):
         rows = [(cl, x, case) for cl, cases, values in seen for x, case in zip(values[column], cases, strict=True)]

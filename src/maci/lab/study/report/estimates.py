@@ -14,7 +14,7 @@ from maci.calibration.profile import equal_width
 from maci.calibration.stats import RESAMPLES, Draws, Estimate, bootstrap, bootstrap_mean, bootstrap_sums, wilson
 from maci.calibration.stats.estimate import numbered, undefined
 from maci.calibration.stats.sums import bootstrap_all, ratio_sums
-from maci.lab.study.metrics import BINS, Scored, ece_of, ece_sums, per_case
+from maci.lab.study.metrics import BINS, ScoredAnswer, ece_of, ece_sums, per_case
 from maci.moderator.belief import Vector
 from maci.render.charts import Point
 
@@ -137,13 +137,15 @@ class Estimates:
         """A proportion of (right, case) pairs."""
         return self.share([float(right) for right, _ in found], [case for _, case in found])
 
-    def metrics(self, metrics: Sequence[str], scored: Sequence[Scored], cases: Sequence[Hashable]) -> list[Estimate]:
+    def metrics(
+        self, metrics: Sequence[str], scored: Sequence[ScoredAnswer], cases: Sequence[Hashable]
+    ) -> list[Estimate]:
         """Several metrics of the same answers."""
         plain = [m for m in metrics if m not in ("acc1", "acc3", "ece", "ece_adaptive")]
         found = dict(zip(plain, self.means([per_case(m, scored) for m in plain], cases), strict=True))
         return [found[m] if m in found else self.metric(m, scored, cases) for m in metrics]
 
-    def metric(self, metric: str, scored: Sequence[Scored], cases: Sequence[Hashable]) -> Estimate:
+    def metric(self, metric: str, scored: Sequence[ScoredAnswer], cases: Sequence[Hashable]) -> Estimate:
         """A metric of :mod:`maci.lab.study.metrics`."""
         if metric in ("ece", "ece_adaptive"):
             return covering(self._error(metric, [scored], cases))
@@ -152,7 +154,9 @@ class Estimates:
             return self.share(values, cases)
         return self.mean(values, cases)
 
-    def difference(self, metric: str, a: Sequence[Scored], b: Sequence[Scored], cases: Sequence[Hashable]) -> Estimate:
+    def difference(
+        self, metric: str, a: Sequence[ScoredAnswer], b: Sequence[ScoredAnswer], cases: Sequence[Hashable]
+    ) -> Estimate:
         """metric(a) − metric(b) over the same answers, drawn together; percentile. Never without width: see :func:`bounded`."""
         if metric in ("ece", "ece_adaptive"):
             found = covering(self._error(metric, [a, b], cases))
@@ -161,7 +165,7 @@ class Estimates:
         reach = _REACH.get(metric)
         return found if reach is None else bounded(found, len(set(cases)), reach)
 
-    def _error(self, metric: str, of: Sequence[Sequence[Scored]], cases: Sequence[Hashable]) -> Estimate:
+    def _error(self, metric: str, of: Sequence[Sequence[ScoredAnswer]], cases: Sequence[Hashable]) -> Estimate:
         """A calibration error, or the difference of two, over the answers whose truth is known to all."""
         known = [i for i in range(len(cases)) if all(some[i].correct is not None for some in of)]
         by, place_size = [cases[i] for i in known], numbered([cases[i] for i in known])
@@ -184,7 +188,7 @@ class Estimates:
         by = [cases[i] for i in keep.tolist()]
         return self.ratio(d[keep], np.ones(len(keep)), by, method="percentile")
 
-    def calibrated_ece(self, scored: Sequence[Scored], cases: Sequence[Hashable]) -> Estimate:
+    def calibrated_ece(self, scored: Sequence[ScoredAnswer], cases: Sequence[Hashable]) -> Estimate:
         """The ECE that a perfectly calibrated method with these confidences would show: its mean and 95 % range.
 
         Right answers are drawn with their confidence as chance, one draw for all answers to a case (Bröcker & Smith 2007,

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from maci.errors import CheckFailed, InputError
-from maci.lab.study.learning import Lesson
-from maci.lab.study.rows import Key, Row
+from maci.lab.study.learning import DevLesson
+from maci.lab.study.rows import Row, RowKey
 from maci.lab.study.store import FILE, Store, conflict, open_store
 from maci.lab.study.study import Meta, differences
 
@@ -25,12 +25,12 @@ class Gathered:
     label: str
     """What the report calls it."""
     meta: Meta
-    rows: Mapping[Key, Row]
-    planned: tuple[Key, ...]
+    rows: Mapping[RowKey, Row]
+    planned: tuple[RowKey, ...]
     """By any of the folders."""
 
     @property
-    def missing(self) -> tuple[Key, ...]:
+    def missing(self) -> tuple[RowKey, ...]:
         """Planned, and neither answered nor failed."""
         return tuple(key for key in self.planned if key not in self.rows)
 
@@ -80,7 +80,7 @@ def join(found: Sequence[tuple[str, Meta, Sequence[Row]]]) -> tuple[Gathered, ..
     for entries in by.values():
         folder, meta, _ = entries[0]
         label = meta.spec.name if names[meta.spec.name] == 1 else f"{meta.spec.name} ({folder})"
-        rows: dict[Key, Row] = {}
+        rows: dict[RowKey, Row] = {}
         for _, _, some in entries:
             for row in some:
                 old = rows.setdefault(row.key, row)
@@ -93,9 +93,9 @@ def join(found: Sequence[tuple[str, Meta, Sequence[Row]]]) -> tuple[Gathered, ..
     return tuple(studies)
 
 
-def _learnt(entries: Sequence[tuple[str, Meta, Sequence[Row]]]) -> dict[str, dict[int, Lesson]]:
+def _learnt(entries: Sequence[tuple[str, Meta, Sequence[Row]]]) -> dict[str, dict[int, DevLesson]]:
     """What all folders of a study have learnt of its agents; refused where two of them answered with different settings."""
-    found: dict[str, dict[int, Lesson]] = {}
+    found: dict[str, dict[int, DevLesson]] = {}
     source: dict[tuple[str, int], str] = {}
     for folder, meta, _ in entries:
         for data, by_seed in meta.learnt.items():

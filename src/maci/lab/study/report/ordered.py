@@ -14,7 +14,7 @@ import numpy as np
 
 from maci.calibration.stats.estimate import estimate
 from maci.lab.methods.method import Step
-from maci.lab.study.metrics import Scored, score
+from maci.lab.study.metrics import ScoredAnswer, score
 from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Arena, Entrant, Place
 from maci.lab.study.report.estimates import Estimates
@@ -28,7 +28,7 @@ from maci.render.report import Cell, Column, Line, Table, count, show, show_valu
 NEUTRAL = "always neutral"
 
 
-def _neutral(row: Row) -> Scored:
+def _neutral(row: Row) -> ScoredAnswer:
     """The answer at the centre of the scale; between two labels where none is there."""
     low, high = min(row.positions.values()), max(row.positions.values())
     centre = (low + high) / 2
@@ -50,7 +50,7 @@ def ordered_table(arena: Arena, estimates: Estimates) -> Table | None:
     columns = list(_columns(arena.reference, raters))
     ours = {p: a.scored for p, a in arena.home.answers.items() if p in rows}
 
-    def cells(own: Mapping[Place, Scored], *, home: bool = False) -> tuple[Cell, ...]:
+    def cells(own: Mapping[Place, ScoredAnswer], *, home: bool = False) -> tuple[Cell, ...]:
         places = sorted(own)
         scored, cases = [own[p] for p in places], [p.case for p in places]
         found = [estimate(estimates.metric(key, scored, cases)) for key in keys]
@@ -116,7 +116,7 @@ def ordered_words(found: Table, reference: str) -> str:
     return f"{words}; it lies {side} the raters than {reference} ({show(gap)} steps)."
 
 
-def _from_raters(scored: Sequence[Scored]) -> Vector:
+def _from_raters(scored: Sequence[ScoredAnswer]) -> Vector:
     found = [float(np.mean(list(s.from_raters.values()))) if s.from_raters else float("nan") for s in scored]
     return np.array(found, dtype=float)
 
