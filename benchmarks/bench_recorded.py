@@ -31,7 +31,7 @@ from maci.lab.datasets import Item, Task, load
 from maci.lab.methods.maci import Maci
 from maci.lab.methods.method import Answer, Bench, Method
 from maci.lab.methods.pools import WeightedAverage
-from maci.lab.study.metrics import ScoredAnswer, per_case, score, value
+from maci.lab.study.metrics import ScoredAnswer, per_case, score
 from maci.lab.study.report.estimates import Estimates
 from maci.lab.study.worker import RecordedPanel
 from maci.paths import data_dir
@@ -178,8 +178,12 @@ def crossed(way: Way, items: Sequence[Item], folds: int = 5) -> list[ScoredAnswe
 HEAD = f"{'':34} {'acc1':>6} {'ece':>6} {'brier':>6} {'nll':>6}"
 
 
+def values(metrics: Sequence[str], some: Sequence[ScoredAnswer]) -> list[float]:
+    return [found.value for found in Estimates(resamples=100).metrics(metrics, some, range(len(some)))]
+
+
 def line(name: str, some: Sequence[ScoredAnswer], more: str = "") -> str:
-    return f"{name:34} " + " ".join(f"{value(m, some):6.4f}" for m in ("acc1", "ece", "brier", "nll")) + f"  {more}"
+    return f"{name:34} " + " ".join(f"{x:6.4f}" for x in values(("acc1", "ece", "brier", "nll"), some)) + f"  {more}"
 
 
 def versus(name: str, a: Sequence[ScoredAnswer], b: Sequence[ScoredAnswer]) -> str:
@@ -208,7 +212,8 @@ def table(task: Task) -> None:
     for name, way in ways(task).items():
         raw, after, known, none = measured(way, task.dev, task.test)
         found[name] = after
-        said = f"(acc1 {value('acc1', raw):.4f} ece {value('ece', raw):.4f})  T {known.temperature:.2f} ε {known.epsilon:.2f}"
+        acc1, ece = values(("acc1", "ece"), raw)
+        said = f"(acc1 {acc1:.4f} ece {ece:.4f})  T {known.temperature:.2f} ε {known.epsilon:.2f}"
         print(line(name, after, said + (f"  {none} without an answer" if none else "")))
     ours, *others = found
     print(f"{ours}, paired:")

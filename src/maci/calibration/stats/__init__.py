@@ -22,7 +22,6 @@ from maci.calibration.stats.resampling import (
     bootstrap,
     bootstrap_mean,
     mean_of,
-    paired_difference,
     ratio_of,
 )
 from maci.calibration.stats.significance import FDR, Significance, benjamini_hochberg, mcnemar, wilcoxon
@@ -42,7 +41,6 @@ __all__ = [
     "bootstrap_sums",
     "mcnemar",
     "mean_of",
-    "paired_difference",
     "ratio_of",
     "wilcoxon",
     "wilson",

@@ -33,7 +33,6 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.calibration.stats.significance import mean_ranks
 from maci.calibration.stats.sums import Summed
 from maci.moderator.belief import Vector
 
@@ -192,7 +191,7 @@ def correlation_sums(scores: Scores, case: NDArray[np.int64], cases: int, *, by_
         x, y = (np.array([scores[i][judge] for i in both]) for judge in (first, second))
         if len(both) > 1:
             if by_rank:
-                x, y = mean_ranks(x)[0], mean_ranks(y)[0]
+                x, y = ranks(np.stack([x, y]))
             pairs.append(pearson_sums(x, y, case[both], cases))
     if not pairs:
         return None

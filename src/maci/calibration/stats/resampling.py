@@ -19,7 +19,6 @@ from maci.calibration.stats.estimate import (
     Groups,
     Indices,
     checked,
-    difference_of,
     undefined,
     units_of,
     wilson,
@@ -166,29 +165,6 @@ def bootstrap_mean(
         how = "Wilson: all equal" + (f", {size} clusters" if size != n else "")
         return Estimate(found.value, found.low, found.high, n, how)
     return bootstrap(mean_of(x), n, rng, groups=groups, resamples=resamples, level=level)
-
-
-def paired_difference(
-    a: ArrayLike,
-    b: ArrayLike,
-    rng: np.random.Generator,
-    *,
-    groups: Groups | None = None,
-    method: Literal["bca", "percentile"] = "percentile",
-    resamples: int = RESAMPLES,
-    level: float = 0.95,
-) -> Estimate:
-    """The interval of mean(a − b) over the same cases: θ̂ = Σ (aᵢ − bᵢ) / n, pairs resampled together; percentile by default.
-
-    Efron & Tibshirani (1993), 13.3. For other statistics bootstrap their difference: ``lambda i: f(i) - g(i)``.
-
-    >>> print(paired_difference([1, 1, 1, 0], [0, 1, 0, 0], np.random.default_rng(0)))
-    0.5 [0, 1], n = 4, percentile
-    """
-    difference = difference_of(a, b)
-    return bootstrap(
-        mean_of(difference), len(difference), rng, groups=groups, method=method, resamples=resamples, level=level
-    )
 
 
 def _resampled(

@@ -1,6 +1,6 @@
 r"""What a study measures of answers with a known truth (SPEC 12).
 
-One case gives a :class:`ScoredAnswer`; a set of them gives, under the names of :data:`METRICS`,
+One case gives a :class:`ScoredAnswer`; a set of them gives, by :class:`~maci.lab.study.report.estimates.Estimates`,
 
 | name | of n cases | better |
 |---|---|---|
@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maci.calibration.profile import binned_gaps, equal_width
-from maci.calibration.stats import Estimate, Statistic, mean_of, wilson
+from maci.calibration.stats import Estimate, Statistic, wilson
 from maci.calibration.stats.sums import Summed
 from maci.calibration.temperature import FLOOR
 from maci.errors import BeliefError, InputError
@@ -48,8 +48,6 @@ _MEANS = {
     "mad": "from_centre",
     "partisan_gap": "partisan_gap",
 }
-METRICS = ("acc1", "acc3", "mrr", "ece", "ece_adaptive", "brier", "brier_top", "nll", "mad", "partisan_gap")
-"""Those every study has; ``mad:RATER`` for each rater of an ordered task besides."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,30 +235,6 @@ def _equal_mass(confidence: Vector, gap: Vector, bins: int) -> Statistic:
         return found
 
     return error
-
-
-def value(metric: str, scored: Sequence[ScoredAnswer]) -> float:
-    """The metric of a set, by the formulas at the head of this file; nan where no case has it.
-
-    Citations stand there too.
-
-    >>> set_ = [score({"a": 0.6, "b": 0.4}, gold) for gold in "aab"]
-    >>> round(value("acc1", set_), 3), round(value("ece", set_), 3), value("acc1", [])
-    (0.667, 0.067, nan)
-    """
-    kept = [s for s, there in zip(scored, _defined(metric, scored), strict=True) if there]
-    return float(_statistic(metric, kept)(np.arange(len(kept))[None])[0]) if kept else math.nan
-
-
-def _defined(metric: str, scored: Sequence[ScoredAnswer]) -> NDArray[np.bool_]:
-    values: Vector = per_case("acc1" if metric in ("ece", "ece_adaptive") else metric, scored)
-    return ~np.isnan(values)
-
-
-def _statistic(metric: str, kept: Sequence[ScoredAnswer]) -> Statistic:
-    if metric in ("ece", "ece_adaptive"):
-        return ece_of([s.confidence for s in kept], per_case("acc1", kept), adaptive=metric == "ece_adaptive")
-    return mean_of(per_case(metric, kept))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from maci.calibration.profile import ece
 from maci.calibration.stats import wilson
 from maci.calibration.temperature import FLOOR
 from maci.errors import BeliefError, InputError
-from maci.lab.study.metrics import BINS, METRICS, ece_of, per_case, reliability, score, value
+from maci.lab.study.metrics import BINS, ece_of, per_case, reliability, score
 from maci.lab.study.report.conditions import agreement, strata
 from maci.lab.study.report.estimates import ALIKE, Estimates
 
@@ -92,6 +92,13 @@ def test_what_is_not_a_belief_is_refused():
 
 
 FEW = Estimates(resamples=100)
+METRICS = ("acc1", "acc3", "mrr", "ece", "ece_adaptive", "brier", "brier_top", "nll", "mad", "partisan_gap")
+
+
+def value(metric, scored):
+    return FEW.metric(metric, scored, range(len(scored))).value
+
+
 SCALE = {"-2": -2.0, "-1": -1.0, "0": 0.0, "1": 1.0, "2": 2.0}
 
 

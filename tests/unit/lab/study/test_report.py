@@ -424,7 +424,7 @@ def test_folders_that_learnt_different_things_are_refused():
     one, two = (taught({0: lesson({"x": 1.75, "y": w})}) for w in (0.25, 0.5))
     with pytest.raises(
         CheckFailed,
-        match=r"one and two .* agents of toy, seed 0 \(reliability.prior of y is 0.25 in one, 0.5 in the other\).*one of them alone",
+        match=r"one and two .* agents of toy, seed 0 \(reliability.prior was {.y.: 0.25}, is {.y.: 0.5}\).*one of them alone",
     ):
         join([("one", one, rows), ("two", two, rows)])
 

@@ -5,4 +5,4 @@ from maci.lab.study.report.gather import gather
 from maci.lab.study.report.render import FORMATS, render
 from maci.render.report import Report
 
-__all__ = ["FORMATS", "Report", "Settings", "build_report", "gather", "render"]
+__all__ = ["FORMATS", "Report", "ReportSettings", "build_report", "gather", "render"]

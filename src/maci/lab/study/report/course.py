@@ -15,9 +15,8 @@ from itertools import combinations
 import numpy as np
 
 from maci.calibration.stats import Estimate, bootstrap_sums, wilson
-from maci.calibration.stats.correlation import alpha_sums, correlation_sums, pearson_sums
+from maci.calibration.stats.correlation import alpha_sums, correlation_sums, pearson_sums, ranks
 from maci.calibration.stats.estimate import estimate, numbered, undefined
-from maci.calibration.stats.significance import mean_ranks
 from maci.lab.methods.method import Step
 from maci.lab.study.metrics import leads
 from maci.lab.study.report import paper
@@ -227,7 +226,7 @@ def _correlations(seen: Sequence[tuple[float, list[CaseId], list[list[float]]]],
         if len(known) < 3:
             cells.append(Cell(kind="signed", n=len(known)))
             continue
-        x, y = (mean_ranks(np.array([row[i] for row in known], dtype=float))[0] for i in (0, 1))
+        x, y = ranks(np.array([row[:2] for row in known], dtype=float).T)
         place, size = numbered([case for _, _, case in known])
         found: Estimate = bootstrap_sums(pearson_sums(x, y, place, size), estimates.draws, rows=len(known))
         cells.append(estimate(found, "signed"))

@@ -26,6 +26,8 @@ ALIKE = "alike in all cases, bounded by Wilson"
 
 _REACH = {"acc1": 1.0, "acc3": 1.0, "mrr": 1.0, "ece": 1.0, "ece_adaptive": 1.0, "brier": 2.0, "brier_top": 1.0}
 """How far two methods can differ in one case."""
+_ERRORS = ("ece", "ece_adaptive")
+"""Calibration errors, which are no means over answers."""
 _PERFECT = 1000
 """Draws for the calibration error of a calibrated method."""
 
@@ -140,25 +142,32 @@ class Estimates:
     def metrics(
         self, metrics: Sequence[str], scored: Sequence[ScoredAnswer], cases: Sequence[Hashable]
     ) -> list[Estimate]:
-        """Several metrics of the same answers."""
-        plain = [m for m in metrics if m not in ("acc1", "acc3", "ece", "ece_adaptive")]
-        found = dict(zip(plain, self.means([per_case(m, scored) for m in plain], cases), strict=True))
-        return [found[m] if m in found else self.metric(m, scored, cases) for m in metrics]
+        """Several metrics of :mod:`maci.lab.study.metrics`, of the same answers."""
+        means = [m for m in metrics if m not in (*_ERRORS, "acc1", "acc3")]
+        found = dict(zip(means, self.means([per_case(m, scored) for m in means], cases), strict=True))
+        for metric in metrics:
+            if metric in _ERRORS:
+                found[metric] = covering(self._error(metric, [scored], cases))
+            elif metric not in found:
+                found[metric] = self.share(per_case(metric, scored), cases)
+        return [found[metric] for metric in metrics]
 
     def metric(self, metric: str, scored: Sequence[ScoredAnswer], cases: Sequence[Hashable]) -> Estimate:
-        """A metric of :mod:`maci.lab.study.metrics`."""
-        if metric in ("ece", "ece_adaptive"):
-            return covering(self._error(metric, [scored], cases))
-        values = per_case(metric, scored)
-        if metric in ("acc1", "acc3"):
-            return self.share(values, cases)
-        return self.mean(values, cases)
+        """One of them.
+
+        >>> from maci.lab.study.metrics import score
+        >>> right = [score({"a": 0.6, "b": 0.4}, gold) for gold in "aab"]
+        >>> some = Estimates(resamples=100)
+        >>> round(some.metric("acc1", right, "xyz").value, 3), round(some.metric("ece", right, "xyz").value, 3)
+        (0.667, 0.067)
+        """
+        return self.metrics([metric], scored, cases)[0]
 
     def difference(
         self, metric: str, a: Sequence[ScoredAnswer], b: Sequence[ScoredAnswer], cases: Sequence[Hashable]
     ) -> Estimate:
         """metric(a) − metric(b) over the same answers, drawn together; percentile. Never without width: see :func:`bounded`."""
-        if metric in ("ece", "ece_adaptive"):
+        if metric in _ERRORS:
             found = covering(self._error(metric, [a, b], cases))
         else:
             found = self.mean_difference(per_case(metric, a) - per_case(metric, b), cases)

@@ -15,56 +15,82 @@ from maci.lab.study.report.parts import by_method, line_of, printed_line, table,
 from maci.render.charts import Chart, Point, Series
 from maci.render.report import Cell, Column, Kind, Line, Section, Table, count, number, text
 
-_QUALITY: tuple[tuple[str, str, str, Kind], ...] = (
-    ("acc1", "Acc@1 %", "more", "share"),
-    ("acc3", "Acc@3 %", "more", "share"),
-    ("mrr", "MRR", "more", "number"),
-    ("ece", "ECE", "less", "number"),
-    ("ece_calibrated", "ECE if calibrated", "", "number"),
-    ("brier", "Brier", "less", "number"),
-    ("brier_top", "Brier top-1", "less", "number"),
-    ("nll", "NLL", "less", "number"),
+_MAIN: tuple[tuple[Column, Kind], ...] = (
+    (Column(key="n", title="n", about="answers scored"), "count"),
+    (Column(key="acc1", title="Acc@1 %", better="more", about="share of cases whose true outcome leads"), "share"),
+    (
+        Column(key="acc3", title="Acc@3 %", better="more", about="share whose true outcome is among the first three"),
+        "share",
+    ),
+    (Column(key="mrr", title="MRR", better="more", about="mean of 1 / rank of the true outcome"), "number"),
+    (
+        Column(
+            key="ece",
+            title="ECE",
+            better="less",
+            about="calibration error, 15 equal-width bins; too high by nature, see the column beside it",
+        ),
+        "number",
+    ),
+    (
+        Column(
+            key="ece_calibrated",
+            title="ECE if calibrated",
+            about="what a perfectly calibrated method with the same confidences would show, with its 95 % range",
+        ),
+        "number",
+    ),
+    (Column(key="brier", title="Brier", better="less", about="sum of squares over all outcomes, 0 to 2"), "number"),
+    (
+        Column(
+            key="brier_top", title="Brier top-1", better="less", about="square of confidence less correctness, 0 to 1"
+        ),
+        "number",
+    ),
+    (Column(key="nll", title="NLL", better="less", about="in nats"), "number"),
+    (
+        Column(key="tokens", title="Tokens", better="less", about="per case: prompt and generated, agents and judges"),
+        "tokens",
+    ),
+    (Column(key="prompt", title="prompt", about="per case"), "tokens"),
+    (Column(key="cached", title="cached", about="per case"), "tokens"),
+    (Column(key="generated", title="generated", about="per case"), "tokens"),
+    (Column(key="judge_tokens", title="judge", about="per case"), "tokens"),
+    (Column(key="calls", title="Agent calls", about="per case"), "mean"),
+    (Column(key="judge_calls", title="Judge calls", about="per case"), "mean"),
+    (Column(key="rounds", title="Rounds", about="per case"), "mean"),
+    (
+        Column(
+            key="usd",
+            title="Cost $",
+            better="less",
+            about="per case: what its replies cost when they were bought, also where another answer had bought them before",
+        ),
+        "usd",
+    ),
+    (Column(key="seconds", title="Wall s", about="wall time per case; decides nothing"), "seconds"),
+    (Column(key="unscored", title="Failed", about="no answer, or none within the budget; not scored"), "count"),
 )
-_COST: tuple[tuple[str, str, Kind], ...] = (
-    ("tokens", "Tokens", "tokens"),
-    ("prompt", "prompt", "tokens"),
-    ("cached", "cached", "tokens"),
-    ("generated", "generated", "tokens"),
-    ("judge_tokens", "judge", "tokens"),
-    ("calls", "Agent calls", "mean"),
-    ("judge_calls", "Judge calls", "mean"),
-    ("rounds", "Rounds", "mean"),
-    ("usd", "Cost $", "usd"),
-    ("seconds", "Wall s", "seconds"),
-)
-_ABOUT = {
-    "acc1": "share of cases whose true outcome leads",
-    "acc3": "share whose true outcome is among the first three",
-    "mrr": "mean of 1 / rank of the true outcome",
-    "ece": "calibration error, 15 equal-width bins; too high by nature, see the column beside it",
-    "ece_calibrated": "what a perfectly calibrated method with the same confidences would show, with its 95 % range",
-    "brier": "sum of squares over all outcomes, 0 to 2",
-    "brier_top": "square of confidence less correctness, 0 to 1",
-    "nll": "in nats",
-    "tokens": "per case: prompt and generated, agents and judges",
-    "usd": "per case: what its replies cost when they were bought, also where another answer had bought them before",
-    "seconds": "wall time per case; decides nothing",
-}
+_METRICS = ("acc1", "acc3", "mrr", "ece", "brier", "brier_top", "nll")
+_DRAWN = ("tokens", "calls", "rounds")
+"""Costs with an interval."""
 
 
-def _spent(a: Answered) -> dict[str, float]:
-    own, judge = a.row.usage, a.row.judge_usage
+def _spent(answers: Sequence[Answered]) -> dict[str, list[float]]:
+    """What each answer cost."""
+    own, judge = [a.row.usage for a in answers], [a.row.judge_usage for a in answers]
+    both = list(zip(own, judge, strict=True))
     return {
-        "tokens": a.tokens,
-        "prompt": own.prompt,
-        "cached": own.cached + judge.cached,
-        "generated": own.generated,
-        "judge_tokens": judge.tokens,
-        "calls": a.row.calls,
-        "judge_calls": a.row.judge_calls,
-        "rounds": a.row.rounds,
-        "usd": own.usd + own.saved + judge.usd + judge.saved,
-        "seconds": a.row.seconds,
+        "tokens": [a.tokens for a in answers],
+        "prompt": [x.prompt for x in own],
+        "cached": [x.cached + y.cached for x, y in both],
+        "generated": [x.generated for x in own],
+        "judge_tokens": [x.tokens for x in judge],
+        "calls": [a.row.calls for a in answers],
+        "judge_calls": [a.row.judge_calls for a in answers],
+        "rounds": [a.row.rounds for a in answers],
+        "usd": [x.usd + x.saved + y.usd + y.saved for x, y in both],
+        "seconds": [a.row.seconds for a in answers],
     }
 
 
@@ -82,34 +108,19 @@ def _printed(arena: Arena) -> dict[str, paper.Printed]:
 
 def main_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart]:
     """G1's shape: what was right, how well the probabilities fit, and what it cost; the paper's figures below ours."""
-    columns = [Column(key="n", title="n", about="answers scored")]
-    columns += [
-        Column(key=key, title=title, better="more" if better == "more" else "less" if better else "", about=_ABOUT[key])
-        for key, title, better, _ in _QUALITY
-    ]
-    columns += [
-        Column(
-            key=key, title=title, better="less" if key in ("tokens", "usd") else "", about=_ABOUT.get(key, "per case")
-        )
-        for key, title, _ in _COST
-    ]
-    columns.append(Column(key="unscored", title="Failed", about="no answer, or none within the budget; not scored"))
-    kinds: dict[str, Kind] = {**{key: kind for key, _, _, kind in _QUALITY}, **{key: kind for key, _, kind in _COST}}
+    columns, kinds = [column for column, _ in _MAIN], {column.key: kind for column, kind in _MAIN}
     lines, points = [], []
     printed = _printed(arena)
-    measured = [key for key, _, _, _ in _QUALITY if key != "ece_calibrated"]
-    drawn = ("tokens", "calls", "rounds")
     for entrant in arena.entrants:
         some = entrant.picked()
-        found = dict(zip(measured, estimates.metrics(measured, some.scored, some.cases), strict=True))
+        found = dict(zip(_METRICS, estimates.metrics(_METRICS, some.scored, some.cases), strict=True))
         found["ece_calibrated"] = estimates.calibrated_ece(some.scored, some.cases)
-        spent = [_spent(a) for a in some.answers]
-        costs = {key: [s[key] for s in spent] for key, _, _ in _COST}
-        found |= dict(zip(drawn, estimates.means([costs[key] for key in drawn], some.cases), strict=True))
-        plain = {key: number(sum(x) / len(x) if x else None, kinds[key], len(x)) for key, x in costs.items()}
-        keys = [key for key, *_ in (*_QUALITY, *_COST)]
-        cells = [estimate(found[key], kinds[key]) if key in found else plain[key] for key in keys]
-        lines.append(line_of(arena, entrant, [count(len(spent)), *cells, count(entrant.unscored)]))
+        costs = _spent(some.answers)
+        found |= dict(zip(_DRAWN, estimates.means([costs[key] for key in _DRAWN], some.cases), strict=True))
+        own = {key: number(sum(x) / len(x) if x else None, kinds[key], len(x)) for key, x in costs.items()}
+        own |= {key: estimate(figure, kinds[key]) for key, figure in found.items()}
+        own |= {"n": count(len(some.answers)), "unscored": count(entrant.unscored)}
+        lines.append(line_of(arena, entrant, [own[column.key] for column in columns]))
         accuracy, tokens = found["acc1"], found["tokens"]
         if accuracy.defined and tokens.value > 0:
             mark = replace(point(tokens.value, accuracy), label=entrant.name)
@@ -122,7 +133,7 @@ def main_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart]:
         "ECE of a finite sample is above 0 even for a perfect method, and its interval does not cover: read it against ECE if "
         "calibrated.",
     ]
-    ece = 1 + next(i for i, (key, *_) in enumerate(_QUALITY) if key == "ece")
+    ece = list(kinds).index("ece")
     notes += widened("ECE", [(line.name, line.cells[ece].how) for line in lines])
     if printed:
         notes += [
