@@ -143,11 +143,11 @@ def exporting(
     store: StoreUrl = None,
 ) -> None:
     """Write a study's rows, one for each answer, for other programs."""
-    from maci.lab.study.report.render import FORMATS, export, texts_of
+    from maci.lab.study.report.render import ROW_FORMATS, export, texts_of
     from maci.lab.study.store import open_store
 
-    if format not in FORMATS:
-        raise InputError(f"--format {format}: choose one of {', '.join(FORMATS)}")
+    if format not in ROW_FORMATS:
+        raise InputError(f"--format {format}: choose one of {', '.join(ROW_FORMATS)}")
     path = to or folder / f"rows.{format}"
     kept = open_store(folder, store, name=folder.name, make=False)
     try:

@@ -52,24 +52,22 @@ def build_report(
     fought: list[tuple[Gathered, Arena, list[Comparison]]] = []
     learnt: dict[str, Mapping[Learner, Softening]] = {}
     references: dict[str, str] = {}
+    tests: dict[str, int] = {}
     for study in studies:
         watch(f"{study.label}: calibration")
         reference = references[study.label] = _reference(study, own, notes)
         found, learnt[study.label] = arenas(study, reference)
+        compared = []
         for arena in found:
             if arena.reference != reference:
                 notes.append(
                     f"{arena.title} has no answers of {reference}; the others are compared with {arena.reference}."
                 )
             watch(f"{arena.title}: differences")
-            fought.append((study, arena, compare_all(arena, estimates)))
-    tests: dict[str, int] = {}
-    flat: dict[str, Iterator[Comparison]] = {}
-    for study in studies:
-        own_tests = [c for other, _, some in fought if other is study for c in some]
-        tests[study.label] = 2 * sum(c.same_as is None for c in own_tests)
-        flat[study.label] = iter(adjusted(own_tests))
-    fought = [(study, arena, [next(flat[study.label]) for _ in some]) for study, arena, some in fought]
+            compared.append(compare_all(arena, estimates))
+        settled = iter(adjusted([c for some in compared for c in some]))
+        tests[study.label] = 2 * sum(c.same_as is None for some in compared for c in some)
+        fought += [(study, arena, [next(settled) for _ in some]) for arena, some in zip(found, compared, strict=True)]
     sections: list[Section] = []
     for study, arena, some in fought:
         watch(f"{arena.title}: tables")

@@ -11,14 +11,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from maci.calibration.stats.estimate import estimate
-from maci.errors import InputError
 from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Arena, CaseId, Entrant, Place
 from maci.lab.study.report.compare import Comparison
@@ -27,65 +24,35 @@ from maci.lab.study.report.gather import Gathered
 from maci.lab.study.report.parts import by_method, line_of, table
 from maci.render.report import Cell, Column, Line, Table, number, text
 
+_NAMES = ("low", "middle", "high")
 
-def strata(values: Sequence[float | None], edges: Sequence[float] | None = None) -> tuple[str | None, ...]:
-    """The stratum of each case by a number such as Q₀; ``None`` where that is undefined.
 
-    Without ``edges`` low, middle and high are thirds, cut at the quantiles ⅓ and ⅔ of the defined values (Hyndman & Fan 1996, type
-    7); a value equal to a cut is above it, so equals are never split. With edges a < b < … the strata are < a, a–b, …, ≥ last.
+def strata(values: Sequence[float]) -> tuple[tuple[str, ...], tuple[float, float]]:
+    """The third of each case by a number such as Q₀, and where they are cut: at the quantiles ⅓ and ⅔ (Hyndman & Fan 1996, type 7).
 
-    >>> strata([0.1, 0.5, None, 0.9, 0.2, 0.6, 0.8])
-    ('low', 'middle', None, 'high', 'low', 'middle', 'high')
-    >>> strata([0.5, 0.6, 0.7], (0.6, 0.7))
-    ('< 0.6', '0.6–0.7', '≥ 0.7')
+    A value equal to a cut is above it, so equals are never split.
+
+    >>> strata([0.1, 0.5, 0.9, 0.2, 0.6, 0.8])[0]
+    ('low', 'middle', 'high', 'low', 'middle', 'high')
     """
-    known = [v for v in values if v is not None and not math.isnan(v)]
-    if edges is None:
-        names = ["low", "middle", "high"]
-        cuts = np.quantile(known, [1 / 3, 2 / 3]).tolist() if known else [0.0, 1.0]
-    else:
-        cuts = list(edges)
-        if not cuts or any(x >= y for x, y in pairwise(cuts)):
-            raise InputError(f"edges are {cuts}: give at least one, increasing")
-        between = [f"{x:g}–{y:g}" for x, y in pairwise(cuts)]
-        names = [f"< {cuts[0]:g}", *between, f"≥ {cuts[-1]:g}"]
-    return tuple(
-        None if v is None or math.isnan(v) else names[int(np.searchsorted(cuts, v, side="right"))] for v in values
-    )
+    low, high = np.quantile(values, [1 / 3, 2 / 3]).tolist()
+    return tuple(_NAMES[int(np.searchsorted([low, high], value, side="right"))] for value in values), (low, high)
 
 
-@dataclass(frozen=True, slots=True)
-class Stratum:
-    """Vote agreement in one stratum, in per cent."""
+def agreement(shares: Sequence[float]) -> Cell:
+    """Vote agreement: the mean share of the votes that the leading outcome has, with its quartiles, as the paper prints it.
 
-    n: int
-    mean: float
-    lower: float
-    """First quartile."""
-    upper: float
-    """Third quartile: the paper prints agreement as such a range."""
+    SPEC 12 (the paper's table of votes by evidence quality).
 
-
-def agreement(shares: Sequence[float | None], stratum: Sequence[str | None]) -> dict[str, Stratum]:
-    """Vote agreement by stratum: 100 × the mean share of the votes that the leading outcome has, with its quartiles.
-
-    Cases without votes or without a stratum are not counted. SPEC 12 (the paper's table of votes by evidence quality).
-
-    >>> agreement([0.6, 0.8, None, 0.25], ["high", "high", "high", "low"])["high"]
-    Stratum(n=2, mean=70.0, lower=65.0, upper=75.0)
+    >>> found = agreement([0.5, 0.75])
+    >>> found.value, found.low, found.high, found.n
+    (0.625, 0.5625, 0.6875, 2)
     """
-    found: dict[str, list[float]] = {}
-    for share, name in zip(shares, stratum, strict=True):
-        if name is not None:
-            found.setdefault(name, [])
-            if share is not None and not math.isnan(share):
-                found[name].append(100 * share)
-    return {
-        name: Stratum(len(x), float(np.mean(x)), *map(float, np.quantile(x, [0.25, 0.75])))
-        if x
-        else Stratum(0, math.nan, math.nan, math.nan)
-        for name, x in found.items()
-    }
+    if not shares:
+        return Cell(kind="share", n=0)
+    percent = [100 * share for share in shares]
+    mean, low, high = (float(x) / 100 for x in (np.mean(percent), *np.quantile(percent, [0.25, 0.75])))
+    return Cell(value=mean, low=low, high=high, n=len(shares), kind="share", how="quartiles")
 
 
 MOST = 8
@@ -134,9 +101,6 @@ def _right_in(entrant: Entrant, part: Mapping[Place, str], names: Sequence[str],
     return [estimate(estimates.share_of(right[name]), "share") for name in names]
 
 
-_NAMES = ("low", "middle", "high")
-
-
 def thirds(arena: Arena) -> tuple[dict[Place, str], str]:
     """The third of every place by Q₀, and where the thirds are cut; empty where no method measured it.
 
@@ -147,15 +111,10 @@ def thirds(arena: Arena) -> tuple[dict[Place, str], str]:
         for place, answered in entrant.answers.items():
             if answered.row.q0 is not None and not math.isnan(answered.row.q0):
                 q0.setdefault(place, answered.row.q0)
-    places = sorted(q0)
-    if not places:
+    if not q0:
         return {}, ""
-    values = [q0[place] for place in places]
-    names = strata(values)
-    cuts = np.quantile(values, [1 / 3, 2 / 3])
-    return {
-        p: name for p, name in zip(places, names, strict=True) if name is not None
-    }, f"{cuts[0]:.3f} and {cuts[1]:.3f}"
+    names, (low, high) = strata(list(q0.values()))
+    return dict(zip(q0, names, strict=True)), f"{low:.3f} and {high:.3f}"
 
 
 def quality_table(arena: Arena, estimates: Estimates) -> Table | None:
@@ -190,10 +149,9 @@ def agreement_table(arena: Arena) -> Table | None:
         return None
     lines = []
     for entrant in voters:
-        places = sorted(p for p in entrant.answers if p in third)
-        found = agreement([entrant.answers[p].row.agreement for p in places], [third[p] for p in places])
-        ranges = (found.get(name) for name in _NAMES)
-        lines.append(Line(name=entrant.name, cells=tuple(map(_quartiles, ranges))))
+        given = [(third.get(p), entrant.answers[p].row.agreement) for p in sorted(entrant.answers)]
+        cells = (agreement([x for where, x in given if where == name and x is not None]) for name in _NAMES)
+        lines.append(Line(name=entrant.name, cells=tuple(cells)))
     if arena.paper == "G1":
         figures = tuple(text(paper.VOTES[name][0]) for name in _NAMES)
         lines.append(Line(name="paper: Majority vote (20)", cells=figures, source="paper"))
@@ -205,13 +163,6 @@ def agreement_table(arena: Arena) -> Table | None:
         f"Mean share of votes for the leading outcome in %, in brackets its quartiles (no confidence interval); Q₀ cut at {cuts}.",
         *(paper.NOTE,) if arena.paper == "G1" else (),
     )
-
-
-def _quartiles(one: Stratum | None) -> Cell:
-    if one is None or not one.n:
-        return Cell(kind="share", n=0)
-    mean, low, high = one.mean / 100, one.lower / 100, one.upper / 100
-    return Cell(value=mean, low=low, high=high, n=one.n, kind="share", how="quartiles")
 
 
 def variant_table(study: Gathered, arena: Arena, found: Sequence[Comparison], estimates: Estimates) -> Table | None:

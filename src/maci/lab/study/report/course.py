@@ -9,7 +9,7 @@ CRIT reliability  agreement of the judges, from the scores that were kept; `maci
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -85,6 +85,13 @@ def round_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart] | Non
     return rounds, chart
 
 
+def flips(pairs: Sequence[tuple[bool, bool, Hashable]], estimates: Estimates) -> list[Cell]:
+    """Of (right before, right after, case): how many were spoiled and how many mended, and which shares that is."""
+    sides = [[(was != now, case) for was, now, case in pairs if was is right] for right in (True, False)]
+    shares = [estimate(estimates.share_of(side), "share") for side in sides]
+    return [*(count(sum(flipped for flipped, _ in side)) for side in sides), *shares]
+
+
 def flip_table(arena: Arena, estimates: Estimates) -> Table | None:
     """From the openings' mixture to the end: what debate mends, and what it spoils."""
 
@@ -94,10 +101,7 @@ def flip_table(arena: Arena, estimates: Estimates) -> Table | None:
             (leads(a.row.course[0].belief, a.row.gold), a.scored.correct is True, case)
             for a, case in zip(some.answers, some.cases, strict=True)
         ]
-        sides = [[(was != now, case) for was, now, case in pairs if was is right] for right in (True, False)]
-        moved = [count(sum(flipped for flipped, _ in side)) for side in sides]
-        shares = [estimate(estimates.share_of(side), "share") for side in sides]
-        return [count(len(pairs)), *moved, *shares] if pairs else None
+        return [count(len(pairs)), *flips(pairs, estimates)] if pairs else None
 
     return table(
         "flips",

@@ -61,6 +61,13 @@ def bounded(found: Estimate, cases: int, reach: float) -> Estimate:
     return Estimate(found.value, middle - u * reach, middle + u * reach, found.n, ALIKE)
 
 
+def _defined(values: Sequence[float] | Vector, cases: Sequence[Hashable]) -> tuple[Vector, list[Hashable]]:
+    """The values that are not nan, and their cases."""
+    x = np.asarray(values, dtype=float)
+    keep = np.flatnonzero(~np.isnan(x))
+    return x[keep], [cases[i] for i in keep.tolist()]
+
+
 def point(x: float, found: Estimate) -> Point:
     """A mark at ``x`` with its interval."""
     return Point(x=float(x), y=found.value, low=found.low, high=found.high, n=found.n)
@@ -99,11 +106,15 @@ class Estimates:
         y = np.bincount(place, weights=np.asarray(below, dtype=float), minlength=size)
         return bootstrap_sums(ratio_sums(x, y), self.draws, rows=len(place), method=method)
 
-    def mean(self, values: Sequence[float] | Vector, cases: Sequence[Hashable]) -> Estimate:
+    def mean(
+        self,
+        values: Sequence[float] | Vector,
+        cases: Sequence[Hashable],
+        method: Literal["bca", "percentile"] = "bca",
+    ) -> Estimate:
         """The mean of the values that are defined."""
-        x = np.asarray(values, dtype=float)
-        keep = np.flatnonzero(~np.isnan(x))
-        return self.ratio(x[keep], np.ones(len(keep)), [cases[i] for i in keep.tolist()])
+        x, by = _defined(values, cases)
+        return self.ratio(x, np.ones(len(x)), by, method)
 
     def means(self, columns: Sequence[Sequence[float] | Vector], cases: Sequence[Hashable]) -> list[Estimate]:
         """The means of several values of the same answers; those that are defined throughout are drawn at once.
@@ -128,12 +139,10 @@ class Estimates:
 
     def share(self, right: Sequence[float] | Vector, cases: Sequence[Hashable]) -> Estimate:
         """A proportion: like :meth:`mean`, Wilson where all are equal."""
-        x = np.asarray(right, dtype=float)
-        keep = np.flatnonzero(~np.isnan(x))
-        kept, by = x[keep], [cases[i] for i in keep.tolist()]
-        if len(kept) and (kept.all() or not kept.any()):
-            return bootstrap_mean(kept.astype(bool), self.rng(), groups=by)
-        return self.mean(kept, by)
+        x, by = _defined(right, cases)
+        if len(x) and (x.all() or not x.any()):
+            return bootstrap_mean(x.astype(bool), self.rng(), groups=by)
+        return self.mean(x, by)
 
     def share_of(self, found: Sequence[tuple[bool | float, Hashable]]) -> Estimate:
         """A proportion of (right, case) pairs."""
@@ -193,9 +202,7 @@ class Estimates:
 
     def mean_difference(self, d: Vector, cases: Sequence[Hashable]) -> Estimate:
         """The mean of paired differences, percentile; undefined ones are left out."""
-        keep = np.flatnonzero(~np.isnan(d))
-        by = [cases[i] for i in keep.tolist()]
-        return self.ratio(d[keep], np.ones(len(keep)), by, method="percentile")
+        return self.mean(d, cases, method="percentile")
 
     def calibrated_ece(self, scored: Sequence[ScoredAnswer], cases: Sequence[Hashable]) -> Estimate:
         """The ECE that a perfectly calibrated method with these confidences would show: its mean and 95 % range.

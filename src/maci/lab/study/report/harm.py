@@ -11,7 +11,7 @@ import numpy as np
 from maci.calibration.stats import Estimate
 from maci.calibration.stats.estimate import estimate
 from maci.lab.study.report.arena import Answered, Arena, Entrant
-from maci.lab.study.report.course import debaters
+from maci.lab.study.report.course import debaters, flips
 from maci.lab.study.report.estimates import Estimates, bounded
 from maci.lab.study.report.parts import by_method, table
 from maci.moderator.harm import majority
@@ -46,15 +46,13 @@ def harm_table(arena: Arena, estimates: Estimates) -> Table | None:
             if watched
             else None
         )
-        flips = [(*pair, case) for a, case in zip(some.answers, some.cases, strict=True) for pair in _flips(a)]
-        spoiled, mended = ([(was != now, case) for was, now, case in flips if was is right] for right in (True, False))
+        turns = [(*pair, case) for a, case in zip(some.answers, some.cases, strict=True) for pair in _flips(a)]
         return [
             count(len(some.places)),
             estimate(estimates.mean(moves, some.cases), "mean"),
             estimate(_rate(along, moves, some.cases, estimates), "share"),
             estimate(blind, "share"),
-            *(count(sum(moved for moved, _ in side)) for side in (spoiled, mended)),
-            *(estimate(estimates.share_of(side), "share") for side in (spoiled, mended)),
+            *flips(turns, estimates),
         ]
 
     return table(
@@ -86,30 +84,26 @@ def _rate(above: Sequence[float], below: Sequence[float], cases: Sequence[Hashab
     return estimates.ratio([above[i] for i in keep], [below[i] for i in keep], [cases[i] for i in keep])
 
 
+def _turns(answer: Answered) -> list[tuple[str | None, str | None, str | None]]:
+    """(lead before, lead now, what most others led with before) of every agent and round."""
+    return [
+        (before[agent], now, majority(before, agent))
+        for before, after in pairwise(_leads(answer))
+        for agent, now in after.items()
+        if agent in before
+    ]
+
+
 def _moves(answer: Answered) -> tuple[int, int]:
     """(changes of a lead, of them to the former majority's)."""
-    moves = went = 0
-    rounds = _leads(answer)
-    for before, after in pairwise(rounds):
-        for agent, now in after.items():
-            was = before.get(agent)
-            if was is not None and now is not None and was != now:
-                moves += 1
-                went += now == majority(before, agent)
-    return moves, went
+    to = [now == most for was, now, most in _turns(answer) if was is not None and now is not None and was != now]
+    return len(to), sum(to)
 
 
 def _flips(answer: Answered) -> list[tuple[bool, bool]]:
     """(right before, right now) of every agent and round; nothing where the truth is not known."""
-    gold, rounds = answer.row.gold, _leads(answer)
-    if gold is None:
-        return []
-    return [
-        (before[agent] == gold, now == gold)
-        for before, after in pairwise(rounds)
-        for agent, now in after.items()
-        if agent in before
-    ]
+    gold = answer.row.gold
+    return [] if gold is None else [(was == gold, now == gold) for was, now, _ in _turns(answer)]
 
 
 def hollow_table(arena: Arena, estimates: Estimates) -> Table | None:

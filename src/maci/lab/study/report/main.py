@@ -108,7 +108,7 @@ def _printed(arena: Arena) -> dict[str, paper.Printed]:
 
 def main_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart]:
     """G1's shape: what was right, how well the probabilities fit, and what it cost; the paper's figures below ours."""
-    columns, kinds = [column for column, _ in _MAIN], {column.key: kind for column, kind in _MAIN}
+    columns, kinds = [column for column, _ in _MAIN], {c.key: kind for c, kind in _MAIN if kind != "count"}
     lines, points = [], []
     printed = _printed(arena)
     for entrant in arena.entrants:
@@ -133,8 +133,8 @@ def main_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart]:
         "ECE of a finite sample is above 0 even for a perfect method, and its interval does not cover: read it against ECE if "
         "calibrated.",
     ]
-    ece = list(kinds).index("ece")
-    notes += widened("ECE", [(line.name, line.cells[ece].how) for line in lines])
+    main = table("main", "Main results", columns, lines)
+    notes += widened("ECE", [(line.name, main.cell(line.name, "ece").how) for line in lines])
     if printed:
         notes += [
             paper.NOTE,
@@ -154,7 +154,7 @@ def main_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart]:
         y="Acc@1 %",
         series=tuple(points),
     )
-    return table("main", "Main results", columns, lines, *notes), chart
+    return replace(main, notes=tuple(notes)), chart
 
 
 def overview(sections: Sequence[Section]) -> Table | None:
@@ -163,13 +163,14 @@ def overview(sections: Sequence[Section]) -> Table | None:
     if len(mains) < 2:
         return None
     names = list(dict.fromkeys(line.name for _, t in mains for line in t.lines if line.source != "paper"))
-    at = {t.title: i for i, t in enumerate(mains[0][1].columns)}["Acc@1 %"]
-    own = [{line.name: line for line in t.lines} for _, t in mains]
+    own = [{line.name: line.source for line in t.lines} for _, t in mains]
     lines = []
     for name in names:
-        cells = tuple(of[name].cells[at] if name in of else Cell(kind="share") for of in own)
-        home = any(name in of and of[name].source == "reference" for of in own)
-        lines.append(Line(name=name, cells=cells, source="reference" if home else "ours"))
+        cells = [
+            t.cell(name, "acc1") if name in of else Cell(kind="share") for (_, t), of in zip(mains, own, strict=True)
+        ]
+        home = any(of.get(name) == "reference" for of in own)
+        lines.append(Line(name=name, cells=tuple(cells), source="reference" if home else "ours"))
     notes = [
         "Acc@1 %. Different studies have different agents: their columns stand side by side and are not tested against each other."
     ]

@@ -103,11 +103,10 @@ def _columns(reference: str, raters: Sequence[str]) -> Iterator[Column]:
 
 def ordered_words(found: Table, reference: str) -> str:
     """What an answer that reads nothing would have scored."""
-    cells = dict(
-        zip((c.key for c in found.columns), next(x for x in found.lines if x.name == NEUTRAL).cells, strict=True)
-    )
-    words = f"Answering neutral always has distance 0 from the centre and is right in {show_value(cells['acc1'])} % of these cases"
-    gap = cells.get("raters_difference")
+    right = show_value(found.cell(NEUTRAL, "acc1"))
+    words = f"Answering neutral always has distance 0 from the centre and is right in {right} % of these cases"
+    there = any(column.key == "raters_difference" for column in found.columns)
+    gap = found.cell(NEUTRAL, "raters_difference") if there else None
     if gap is None or not isinstance(gap.value, float) or gap.low is None or gap.high is None:
         return f"{words}."
     if gap.low <= 0 <= gap.high:

@@ -11,8 +11,9 @@ import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from maci.calibration.stats.estimate import as_json
 from maci.errors import EnvironmentError_, InputError, MissingExtra
@@ -20,7 +21,6 @@ from maci.lab.datasets import load_own
 from maci.lab.datasets.files import digest
 from maci.lab.study.rows import Row
 from maci.lab.study.study import Meta
-from maci.llm.usage import Usage
 from maci.render.html import to_html
 from maci.render.latex import to_latex
 from maci.render.markdown import to_markdown
@@ -96,25 +96,17 @@ def to_csv(report: Report) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
     for section in report.sections:
-        tables = sorted(
-            (t for t in section.tables if t.key in _METHOD_TABLES), key=lambda t: _METHOD_TABLES.index(t.key)
-        )
-        seen: set[tuple[str, str]] = set()
-        rows: dict[str, list[list[Any]]] = {}
-        for table in tables:
-            for line in table.lines:
-                if line.source == "paper":
-                    continue
+        rows: dict[str, dict[str, list[Any]]] = {}
+        for table in sorted(section.tables, key=lambda t: [*_METHOD_TABLES, t.key].index(t.key)):
+            for line in table.lines if table.key in _METHOD_TABLES else ():
                 for column, cell in zip(table.columns, line.cells, strict=True):
-                    metric = column.key if column.key != "n" or table.key == "main" else f"{table.key}_n"
-                    if cell.value in ("", "ended") or (line.name, metric) in seen:
+                    if line.source == "paper" or cell.value in ("", "ended"):
                         continue
-                    seen.add((line.name, metric))
-                    values = [_plain(x) for x in (cell.value, cell.low, cell.high)]
-                    found = [section.title, line.name, metric, *values, "" if cell.n is None else cell.n]
-                    rows.setdefault(line.name, []).append(found)
+                    metric = column.key if column.key != "n" or table.key == "main" else f"{table.key}_n"
+                    figures = [*map(_plain, (cell.value, cell.low, cell.high)), "" if cell.n is None else cell.n]
+                    rows.setdefault(line.name, {}).setdefault(metric, [section.title, line.name, metric, *figures])
         for some in rows.values():
-            writer.writerows(some)
+            writer.writerows(some.values())
     for table in report.tables:
         if table.key == "lessons":
             writer.writerows(row for line in table.lines for row in _lesson(table, line))
@@ -160,24 +152,15 @@ Texts = Mapping[tuple[str, str], str]
 """(Data, item) → what the case said."""
 
 ROW_FORMATS = ("jsonl", "csv", "parquet")
-_TEXT = ("data", "part", "item", "method", "gold", "group", "status", "reason", "answer")
-_WHOLE = ("seed", "correct", "calls", "judge_calls", "rounds", "tokens", "judge_tokens")
-_NUMBER = ("confidence", "agreement", "q0", "d0", "usd", "judge_usd", "seconds")
-_NESTED = ("belief", "raters", "positions", "course", "extra")
-_LAST = "context"
-COLUMNS = (
-    *_TEXT,
-    *_WHOLE,
-    *_NUMBER,
-    *(f"{prefix}{name}" for prefix in ("", "judge_") for name in ("prompt", "cached", "generated")),
-)
-"""Of CSV and Parquet; then the nested parts as JSON, and the text of the case."""
-_HEADER = (*COLUMNS, *_NESTED, _LAST)
-
-
-def _parts(usage: Usage, prefix: str) -> dict[str, Any]:
-    names = ("prompt", "cached", "generated", "tokens", "usd")
-    return {f"{prefix}{name}": getattr(usage, name) for name in names}
+_COLUMNS: Mapping[str, Literal["string", "int64", "float64", "json"]] = {
+    **dict.fromkeys(("data", "part", "item", "method", "gold", "group", "status", "reason", "answer"), "string"),
+    **dict.fromkeys(("seed", "correct", "calls", "judge_calls", "rounds", "tokens", "judge_tokens"), "int64"),
+    **dict.fromkeys(("confidence", "agreement", "q0", "d0", "usd", "judge_usd", "seconds"), "float64"),
+    **dict.fromkeys((f"{who}{part}" for who in ("", "judge_") for part in ("prompt", "cached", "generated")), "int64"),
+    **dict.fromkeys(("belief", "raters", "positions", "course", "extra"), "json"),
+    "context": "string",
+}
+"""Of CSV and Parquet, with their types; nested parts are written as JSON, and the text of the case comes last."""
 
 
 def _derived(row: Row, texts: Texts) -> dict[str, Any]:
@@ -190,18 +173,23 @@ def _derived(row: Row, texts: Texts) -> dict[str, Any]:
         "correct": None if answer is None or row.gold is None else answer == row.gold,
         "tokens": row.usage.tokens,
         "judge_tokens": row.judge_usage.tokens,
-        _LAST: texts.get((row.data, row.item)),
+        "context": texts.get((row.data, row.item)),
     }
 
 
 def flat(row: Row, texts: Texts | None = None) -> dict[str, Any]:
     """A row as one line of a table: what was spent by its parts, nested parts as JSON, what is not known empty."""
-    values = row.model_dump(mode="json", exclude={"usage", "judge_usage"})
-    line = {**values, **_parts(row.usage, ""), **_parts(row.judge_usage, "judge_"), **_derived(row, texts or {})}
+    spent = {
+        f"{who}{part}": getattr(usage, part)
+        for who, usage in (("", row.usage), ("judge_", row.judge_usage))
+        for part in ("prompt", "cached", "generated", "usd")
+    }
+    line = {**row.model_dump(mode="json", exclude={"usage", "judge_usage"}), **spent, **_derived(row, texts or {})}
     line["correct"] = None if line["correct"] is None else int(line["correct"])
-    for name in _NESTED:
-        line[name] = None if line[name] is None else json.dumps(line[name], ensure_ascii=False)
-    return {name: line[name] for name in _HEADER}
+    for name, kind in _COLUMNS.items():
+        if kind == "json" and line[name] is not None:
+            line[name] = json.dumps(line[name], ensure_ascii=False)
+    return {name: line[name] for name in _COLUMNS}
 
 
 def texts_of(meta: Meta) -> tuple[dict[tuple[str, str], str], tuple[str, ...]]:
@@ -236,17 +224,16 @@ def export(rows: Iterable[Row], format: str, path: Path, texts: Texts | None = N
         if format == "parquet":
             return _to_parquet(rows, path, texts)
         with path.open("w", encoding="utf-8", newline="") as file:
-            table = csv.DictWriter(file, _HEADER)
+            table = csv.DictWriter(file, _COLUMNS)
             if format == "csv":
                 table.writeheader()
             n = 0
-            for row in rows:
+            for n, row in enumerate(rows, 1):  # noqa: B007 - they are counted
                 if format == "csv":
                     table.writerow(flat(row, texts))
                 else:
                     line = {**row.model_dump(mode="json"), **_derived(row, texts or {})}
                     file.write(json.dumps(line, ensure_ascii=False) + "\n")
-                n += 1
             return n
     except OSError as error:
         raise EnvironmentError_(f"cannot write {path}: {error.strerror}; choose another --to") from error
@@ -263,17 +250,11 @@ def _parquet() -> Any:
 
 def _to_parquet(rows: Iterable[Row], path: Path, texts: Texts | None) -> int:
     pa = _parquet()
-    kinds = {**dict.fromkeys((*_TEXT, *_NESTED, _LAST), pa.string()), **dict.fromkeys(_NUMBER, pa.float64())}
-    schema = pa.schema([(name, kinds.get(name, pa.int64())) for name in _HEADER])
-    n = 0
+    kinds = {name: "string" if kind == "json" else kind for name, kind in _COLUMNS.items()}
+    schema = pa.schema([(name, getattr(pa, kind)()) for name, kind in kinds.items()])
+    n, left = 0, iter(rows)
     with pa.parquet.ParquetWriter(path, schema) as file:
-        batch: list[dict[str, Any]] = []
-        for row in rows:
-            batch.append(flat(row, texts))
-            n += 1
-            if len(batch) >= 5000:
-                file.write_table(pa.Table.from_pylist(batch, schema=schema))
-                batch = []
-        if batch:
+        while batch := [flat(row, texts) for row in islice(left, 5000)]:
             file.write_table(pa.Table.from_pylist(batch, schema=schema))
+            n += len(batch)
     return n
