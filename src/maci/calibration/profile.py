@@ -247,12 +247,14 @@ def nonconformity_of(story: Story, score: Score) -> float | None:
     result = story.result
     if result is None or result.answer is None:
         return None
-    labels = list(result.distribution)
-    gold = story.opened.case.gold_among(labels)
-    if gold not in labels:
+    return nonconformity_at(result.distribution, story.opened.case.gold_among(list(result.distribution)), score)
+
+
+def nonconformity_at(p: Mapping[str, float], gold: str | None, score: Score) -> float:
+    """Nonconformity of the true outcome; infinite where it was not named."""
+    if gold is None or gold not in p:
         return math.inf
-    p = np.array(list(result.distribution.values()))
-    return float(nonconformity(p, score)[labels.index(gold)])
+    return float(nonconformity(np.array(list(p.values()), dtype=float), score)[list(p).index(gold)])
 
 
 def conformalise(found: TaskCalibration, fitted: Sequence[Outcome], held: Sequence[Story]) -> TaskCalibration:

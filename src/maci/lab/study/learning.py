@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
 from maci.calibration.triage import Trial, learn_triage, trial
-from maci.calibration.weights import Opening, learn_agents
+from maci.calibration.weights import TAUGHT, Opening, learn_agents
 from maci.config import LEARNED, Config
 from maci.controller.events import Event
 from maci.controller.policies.bandit import Arms, Learned
@@ -109,8 +109,6 @@ class Course:
         return [event async for event in debate(first, table, ledger=self._bench.ledger)]
 
 
-TAUGHT: Mapping[str, Mapping[str, float]] = {"calibration.agents": {}, "calibration.doubt": {}, "reliability.prior": {}}
-"""The settings that are learnt, as they are before."""
 _AT_ONCE = 16
 _T = TypeVar("_T")
 
@@ -144,13 +142,8 @@ class DevLesson(BaseModel):
         return {**TAUGHT, **self.settings, **self.triage}
 
 
-@dataclass(frozen=True, slots=True)
-class _Heard:
-    opening: Opening
-    gold: str
-    labels: tuple[str, ...]
-    calls: int
-    usage: Usage
+_Heard = tuple[Opening, str, tuple[str, ...], int, Usage]
+"""Of one item: the openings, the true outcome, all outcomes, calls and what they used."""
 
 
 async def _each(items: Sequence[Item], work: Callable[[Item], Awaitable[_T]]) -> list[_T]:
@@ -179,7 +172,8 @@ async def learn(items: Sequence[Item], bench: Bench, seed: int) -> DevLesson:
     """
     untaught = replace(bench, config=changed(bench.config, TAUGHT))
     heard = await _each(items, lambda item: _hear(item, untaught, seed))
-    learnt = learn_agents([h.opening for h in heard], [h.gold for h in heard], [h.labels for h in heard])
+    openings, gold, labels, calls, used = zip(*heard, strict=True) if heard else ((),) * 5
+    learnt = learn_agents(openings, gold, labels)
     return DevLesson(
         settings=learnt.settings(),
         n=learnt.n,
@@ -187,8 +181,8 @@ async def learn(items: Sequence[Item], bench: Bench, seed: int) -> DevLesson:
         weights=learnt.weights,
         losses={name: round(loss, 6) for name, loss in learnt.losses.items()},
         notes=learnt.notes,
-        calls=sum(h.calls for h in heard),
-        usage=sum((h.usage for h in heard), Usage()),
+        calls=sum(calls),
+        usage=sum(used, Usage()),
     )
 
 
@@ -239,4 +233,4 @@ async def _hear(item: Item, bench: Bench, seed: int) -> _Heard:
     gold = item.case.gold_among(labels)
     assert gold is not None
     opening = {a.name: voices[a.name].belief if a.name in voices else None for a in session.agents}
-    return _Heard(opening, gold, labels, session.calls, session.usage)
+    return opening, gold, labels, session.calls, session.usage

@@ -30,8 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maci.calibration.profile import binned_gaps, equal_width
-from maci.calibration.stats import Estimate, Statistic, wilson
-from maci.calibration.stats.sums import Summed
+from maci.calibration.stats import Estimate, Statistic, Summed, wilson
 from maci.calibration.temperature import FLOOR
 from maci.errors import BeliefError, InputError
 from maci.moderator.belief import Vector, read

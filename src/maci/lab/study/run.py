@@ -275,7 +275,8 @@ async def planned(study: Study, out: Path, url: str | None = None) -> StudyPlan:
         asked, done = (Counter((k.data, k.method) for k in some) for some in (keys, [k for k in keys if k in there]))
         for data, methods in meta.methods.items():
             if models is not None:
-                models.labels = worker.labels(data)
+                first = next(iter(worker.group(data, meta.spec.seeds[0]).items.values()))
+                models.labels = first.case.outcomes.labels
             for method in methods:
                 part = PlannedPart(data, method.name, asked[data, method.name], done[data, method.name])
                 if part.left:
@@ -301,15 +302,12 @@ def _store(out: Path, url: str | None, meta: Meta) -> tuple[set[RowKey], Mapping
     """What is there, what was learnt, what was spent; refused like the run itself where another study is there."""
     if url is None and not (out / FILE).is_file():
         return set(), {}, 0
-    store: Store = open_store(out, url, name=out.name, make=False)
-    try:
+    with open_store(out, url, name=out.name, make=False) as store:
         old = store.meta()
         if old is None:
             return set(), {}, 0
         admit(old, meta, store.where)
         return set(store.keys()), old.learnt, store.spent().tokens
-    finally:
-        store.close()
 
 
 async def _rehearse(worker: Worker, part: PlannedPart, keys: list[RowKey]) -> None:
@@ -329,9 +327,10 @@ async def _rehearse(worker: Worker, part: PlannedPart, keys: list[RowKey]) -> No
 async def _learning(worker: Worker, plan: StudyPlan, data: str, seeds: list[int]) -> None:
     """The openings on dev that come first, where they are not on record."""
     for seed in seeds:
-        items = [i for i in limited(worker.dev(data, seed), worker.study.spec.limit, seed) if i.case.gold is not None]
+        group = worker.group(data, seed)
+        items = [i for i in limited(group.task.dev, worker.study.spec.limit, seed) if i.case.gold is not None]
         if not items:
             continue
-        found = await Average().answer(replace(items[0].case, gold=None, hidden={}), worker.bench(data, seed), seed)
+        found = await Average().answer(replace(items[0].case, gold=None, hidden={}), group.bench, seed)
         plan.openings += len(items) * found.calls
         plan.opening_tokens += len(items) * found.usage.tokens

@@ -44,27 +44,39 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from maci.calibration.weights import TAUGHT
 from maci.config import Config, build, full_key, parameters
 from maci.errors import ConfigError, MaciError
 from maci.files.parse import read
 from maci.lab.datasets import find
 from maci.lab.datasets.own import OPTIONS
 from maci.lab.methods import registry
+from maci.seating.file import AgentEntry, JudgeEntry
 from maci.seating.spec import AgentSpec, JudgeSpec, ModelSpec
 
 Part = Literal["dev", "test"]
+_Seed = Annotated[int, Field(ge=0, le=2**31)]
 
 
 class _SpecTable(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class Data(BaseModel):
-    """One data set with its options, or a file of the user's own."""
+class _WithOptions(BaseModel):
+    """Further keys are options of what it names."""
 
     model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False, populate_by_name=True)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options."""
+        return dict(self.model_extra or {})
+
+
+class Data(_WithOptions):
+    """One data set with its options, or a file of the user's own."""
 
     set: str | None = Field(default=None, description="a data set, as `maci data` lists them")
     file: Path | None = Field(default=None, description="a file of your own instead; below the spec's folder")
@@ -73,11 +85,6 @@ class Data(BaseModel):
         description="with `file`: which of its columns is what; `question`, `outcomes` and `per_label` may stand beside it",
     )
     label: str = Field(default="", description="what tables call it; the set with its options if left out")
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options of the set."""
-        return dict(self.model_extra or {})
 
     @property
     def name(self) -> str:
@@ -91,20 +98,12 @@ class Data(BaseModel):
         return self.file.stem
 
 
-def _seat(value: Any) -> Any:
-    return {"model": value} if isinstance(value, str) else value
-
-
-_Agent = Annotated[AgentSpec, BeforeValidator(_seat, json_schema_input_type=str | AgentSpec)]
-_Judge = Annotated[JudgeSpec, BeforeValidator(_seat, json_schema_input_type=str | JudgeSpec)]
-
-
 class Panel(_SpecTable):
     """Who answers: a named panel, agents and judges, or the answers that came with the data."""
 
     name: str | None = Field(default=None, description="`readers`, or a panel of a panels file")
-    agents: tuple[_Agent, ...] = Field(default=(), description="as in a panels file")
-    judges: tuple[_Judge, ...] | None = Field(default=None, description="as in a panels file; empty: no judges")
+    agents: tuple[AgentEntry, ...] = Field(default=(), description="as in a panels file")
+    judges: tuple[JudgeEntry, ...] | None = Field(default=None, description="as in a panels file; empty: no judges")
     models: dict[str, ModelSpec] = Field(default={}, description="as in a panels file")
     recorded: bool | tuple[str, ...] = Field(
         default=False, description="the recorded answers of the data set: true, or which of its models"
@@ -120,19 +119,12 @@ class Panel(_SpecTable):
         return self
 
 
-class MethodSpec(BaseModel):
+class MethodSpec(_WithOptions):
     """One method with its options."""
-
-    model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False)
 
     use: str = Field(description="a method, as `maci study methods` lists them")
     name: str = Field(default="", description="what tables call it; `use` if left out")
     each: bool = Field(default=False, description="once with every agent, reported also as best on dev")
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options of the method."""
-        return dict(self.model_extra or {})
 
     @property
     def label(self) -> str:
@@ -182,7 +174,7 @@ class Quick(_SpecTable):
     """What ``--quick`` changes."""
 
     limit: int | None = Field(default=None, ge=1, description="most items of each part")
-    seeds: tuple[int, ...] | None = Field(default=None, min_length=1)
+    seeds: tuple[_Seed, ...] | None = Field(default=None, min_length=1)
     set: dict[str, Any] = Field(default={}, description="settings of the debate")
     methods: tuple[str, ...] | None = Field(default=None, min_length=1, description="only these, by name")
     data: tuple[str, ...] | None = Field(default=None, min_length=1, description="only these, by label")
@@ -194,7 +186,7 @@ class StudySpec(_SpecTable):
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="names the results folder")
     about: str = ""
     profile: str = Field(default="default", description="of the debate's settings: default or paper")
-    seeds: tuple[Annotated[int, Field(ge=0, le=2**31)], ...] = Field(default=(0,), min_length=1)
+    seeds: tuple[_Seed, ...] = Field(default=(0,), min_length=1)
     parts: tuple[Part, ...] = Field(default=("dev", "test"), min_length=1)
     limit: int | None = Field(default=None, ge=1, description="most items of each part, the same whatever the method")
     data: tuple[Data, ...] = Field(min_length=1)
@@ -263,8 +255,6 @@ _TABLES: Mapping[str, type[BaseModel]] = {
     "budget": RunBudget,
     "quick": Quick,
 }
-_TAUGHT = ("calibration.agents", "calibration.doubt", "reliability.prior")
-"""Settings that ``[learn] agents = true`` learns."""
 
 
 def load_spec(path: Path, *, quick: bool = False, limit: int | None = None) -> StudySpec:
@@ -295,9 +285,7 @@ def parse_spec(
 def _quick(spec: StudySpec, where: str) -> StudySpec:
     own = spec.quick
     methods = _picked("methods", own.methods, {m.label: m for m in spec.methods}, where)
-    labels: dict[str, Data] = {}
-    for entry in spec.data:
-        labels[_data_name(entry, where)] = entry
+    labels = {_data_name(entry, where): entry for entry in spec.data}
     return spec.model_copy(
         update={
             "limit": own.limit if own.limit is not None else spec.limit,
@@ -353,15 +341,13 @@ def _check(spec: StudySpec, where: str) -> None:
     _unique([_data_name(entry, where) for entry in spec.data], "[[data]] are called", "a `label`", where)
     _unique([method.label for method in spec.methods], "[[methods]] are called", "a `name`", where)
     _unique([str(seed) for seed in spec.seeds], "seeds are", "a number", where)
-    if (least := min(spec.seeds)) < 0:
-        raise ConfigError(f"{where}: seeds has {least}: give whole numbers, 0 or more")
     for method in spec.methods:
         _check_method(method, where)
     try:
         build(spec.profile, spec.settings)
     except ConfigError as error:
         raise ConfigError(f"{where}: [set] {error}") from error
-    if spec.learn.agents and (given := next((k for k in spec.settings if full_key(k) in _TAUGHT), None)):
+    if spec.learn.agents and (given := next((k for k in spec.settings if full_key(k) in TAUGHT), None)):
         raise ConfigError(f"{where}: [learn] agents = true learns what [set] {given!r} gives: leave one out")
     if spec.learn.triage and (given := next((k for k in spec.settings if _learnt_by_triage(full_key(k))), None)):
         raise ConfigError(f"{where}: [learn] triage = true learns what [set] {given!r} gives: leave one out")

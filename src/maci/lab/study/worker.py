@@ -50,7 +50,7 @@ _GROUPS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
+class TaskGroup:
     """One task with its panel and methods, shared by all answers on it."""
 
     task: Task
@@ -79,7 +79,7 @@ class Worker:
         self._given = models
         self.study, self._ledger, self._config = study, ledger, study.config
         self._entries = {entry.name: entry for entry in study.spec.data}
-        self._groups: OrderedDict[tuple[str, int], _Group] = OrderedDict()
+        self._groups: OrderedDict[tuple[str, int], TaskGroup] = OrderedDict()
         self._encoders: dict[str, Encoder] = {}
         self._house: House | None = None
 
@@ -101,7 +101,7 @@ class Worker:
                     )
                 items.setdefault(name, {})[seed] = {part: tuple(i.id for i in some) for part, some in parts.items()}
                 notes.setdefault(name, task.notes)
-            first = self._group(name, spec.seeds[0])  # a table is set, to see that it can be
+            first = self.group(name, spec.seeds[0])  # a table is set, to see that it can be
             methods[name] = tuple(described for described, _ in first.methods.values())
             notes[name] = (*notes[name], *self._unread(first))
         files = {name: self._files(entry) for name, entry in self._entries.items()}
@@ -115,7 +115,7 @@ class Worker:
         broke = self._config.model_copy(update={"budget": Budget(tokens=0)})
         seed = self.study.spec.seeds[0]
         for data in self._entries:
-            group = self._group(data, seed)
+            group = self.group(data, seed)
             case = replace(next(iter(group.items.values())).case, gold=None, hidden={})
             bench = replace(group.bench, config=broke, ledger=None)
             for name, (_, method) in group.methods.items():
@@ -132,7 +132,7 @@ class Worker:
         assert entry.file is not None
         return load_own(entry.file, columns=entry.map, seed=seed, **entry.options)
 
-    def _unread(self, group: _Group) -> tuple[str, ...]:
+    def _unread(self, group: TaskGroup) -> tuple[str, ...]:
         panel, seated = group.bench.panel, self.study.panel
         readers = seated is None or seated.name == "readers"
         return unread(panel, group.items.values()) if isinstance(panel, Tables) and readers else ()
@@ -146,7 +146,8 @@ class Worker:
         states = found.state(data_dir(self.study.folder), found.needed(found.choose(entry.options)))
         return {state.file.path: state.sha256 for state in states}
 
-    def _group(self, data: str, seed: int) -> _Group:
+    def group(self, data: str, seed: int) -> TaskGroup:
+        """A task with its panel and methods; the last few are kept."""
         if (data, seed) in self._groups:
             self._groups.move_to_end((data, seed))
             return self._groups[(data, seed)]
@@ -165,7 +166,7 @@ class Worker:
             for name, options in own.expand(agents).items()
         }
         bench = Bench(panel=panel, config=self._taught(data, seed), ledger=self._ledger)
-        group = self._groups[(data, seed)] = _Group(task, items, bench, methods)
+        group = self._groups[(data, seed)] = TaskGroup(task, items, bench, methods)
         if len(self._groups) > _GROUPS:
             self._groups.popitem(last=False)
         return group
@@ -185,7 +186,7 @@ class Worker:
         for data in self._entries:
             for seed in self.study.spec.seeds:
                 if seed not in found.setdefault(data, {}):
-                    group = self._group(data, seed)
+                    group = self.group(data, seed)
                     items = limited(group.task.dev, self.study.spec.limit, seed)
                     if not items:
                         raise InputError(f"[learn] agents = true, but {data} has no dev items: leave it out")
@@ -212,7 +213,7 @@ class Worker:
         """The agents' names, from a table that is set to see that it can be."""
         return tuple(agent.name for agent in panel.table(case, seed=seed).agents)
 
-    def _bench(self, group: _Group, method: Method) -> Bench:
+    def _bench(self, group: TaskGroup, method: Method) -> Bench:
         """What a method answers with: the group's, or with another encoder where its settings name one."""
         own = changed(group.bench.config, method.settings).evidence.encoder
         if own == group.bench.config.evidence.encoder:
@@ -254,7 +255,7 @@ class Worker:
 
         A method that cannot answer makes a failed row. What would end every answer is raised.
         """
-        group = self._group(key.data, key.seed)
+        group = self.group(key.data, key.seed)
         item = group.items[(key.part, key.item)]
         _, method = group.methods[key.method]
         began = monotonic()
@@ -279,18 +280,6 @@ class Worker:
         if answer.out_of_budget and self._ledger is not None and self._ledger.reached is not None:
             return None
         return row_of(key, item, answer, monotonic() - began)
-
-    def bench(self, data: str, seed: int) -> Bench:
-        """What methods answer with on a data set."""
-        return self._group(data, seed).bench
-
-    def dev(self, data: str, seed: int) -> tuple[Item, ...]:
-        """All development items of a data set."""
-        return self._group(data, seed).task.dev
-
-    def labels(self, data: str) -> tuple[str, ...]:
-        """The outcomes of its first case."""
-        return next(iter(self._group(data, self.study.spec.seeds[0]).items.values())).case.outcomes.labels
 
     async def aclose(self) -> None:
         """Let go of the models."""

@@ -14,8 +14,7 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner
 
-from maci.calibration.stats import Estimate
-from maci.calibration.stats.estimate import estimate
+from maci.calibration.stats import Estimate, estimate
 from maci.cli.app import app
 from maci.lab.study.learning import DevLesson
 from maci.lab.study.report import FORMATS, ReportSettings, build_report, render

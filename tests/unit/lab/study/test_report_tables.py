@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from maci.calibration.stats.correlation import alpha_sums, correlation_sums
+from maci.calibration.stats import alpha_sums, correlation_sums
 from maci.lab.methods.method import Step
 from maci.lab.study.report import ReportSettings, build_report
 from maci.lab.study.report.course import winner

@@ -25,7 +25,7 @@ LINUCB = {"use": "maci", "name": "linear", "settings": {"dials.schedule": "linuc
 
 def group(folder: Path, *methods: dict[str, Any]):
     study = make_study(folder, methods=list(methods) or [UCB], seeds=[0])
-    return Worker(study)._group("tiny", 0)
+    return Worker(study).group("tiny", 0)
 
 
 def taught(found, name: str = "learning", dev: tuple[Item, ...] | None = None) -> Course:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from maci.calibration.stats import RESAMPLES
 from maci.calibration.temperature import Softening
+from maci.calibration.weights import TAUGHT
 from maci.errors import InputError
-from maci.lab.study.learning import TAUGHT, DevLesson
+from maci.lab.study.learning import DevLesson
 from maci.lab.study.report.arena import BEST, WITHOUT_DEBATE, Arena, Learner, arenas
 from maci.lab.study.report.compare import Comparison, adjusted, compare_all, in_words, worth_it
 from maci.lab.study.report.conditions import agreement_table, free_table, group_table, quality_table, variant_table
@@ -149,22 +150,18 @@ def _parts(
     """Tables and charts in the order they are read; what has no lines or points is left out."""
     alone = len(arena.data) == 1
     main, scatter = main_table(arena, estimates)
-    yield from (main, scatter)
-    yield from difference_table(arena, found, tests)
-    yield from (compute_table(arena, found, estimates), ablation_table(arena, found, main))
+    yield from (main, scatter, *difference_table(arena, found, tests), compute_table(arena, found, estimates))
+    yield ablation_table(arena, found, main)
     if alone:
         yield from (members_table(arena, found, main), variant_table(study, arena, found, estimates))
         yield from (ordered_table(arena, estimates), distance_table(arena, estimates), article_table(arena))
         yield from (mitigation_table(study, arena, estimates), quality_table(arena, estimates))
         yield from (agreement_table(arena), group_table(arena, estimates))
-    yield from round_table(arena, estimates) or ()
-    for one in (flip_table, harm_table, hollow_table, seat_table, rollback_table):
-        yield one(arena, estimates)
+    yield from round_table(arena, estimates)
+    yield from (one(arena, estimates) for one in (flip_table, harm_table, hollow_table, seat_table, rollback_table))
     if alone:
-        yield from signal_tables(arena, estimates)
-        yield from (trend_table(arena, estimates), crit_table(arena, estimates))
-    yield from reliability_table(arena)
-    yield from selective_table(arena, estimates) or ()
+        yield from (*signal_tables(arena, estimates), trend_table(arena, estimates), crit_table(arena, estimates))
+    yield from (*reliability_table(arena), *selective_table(arena, estimates))
     if alone:
         yield conformal_table(study, arena, estimates)
 

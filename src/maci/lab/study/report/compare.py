@@ -8,8 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from maci.calibration.stats import FDR, Estimate, Significance, benjamini_hochberg, mcnemar, wilcoxon
-from maci.calibration.stats.estimate import estimate
+from maci.calibration.stats import FDR, Estimate, Significance, benjamini_hochberg, estimate, mcnemar, wilcoxon
 from maci.lab.study.metrics import ScoredAnswer, per_case
 from maci.lab.study.report.arena import USUAL, Arena, Entrant, Place
 from maci.lab.study.report.estimates import Estimates

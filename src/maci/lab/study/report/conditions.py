@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from maci.calibration.stats.estimate import estimate
+from maci.calibration.stats import estimate
 from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Arena, CaseId, Entrant, Place
 from maci.lab.study.report.compare import Comparison

@@ -14,9 +14,18 @@ from itertools import combinations
 
 import numpy as np
 
-from maci.calibration.stats import Estimate, bootstrap_sums, wilson
-from maci.calibration.stats.correlation import alpha_sums, correlation_sums, pearson_sums, ranks
-from maci.calibration.stats.estimate import estimate, numbered, undefined
+from maci.calibration.stats import (
+    Estimate,
+    alpha_sums,
+    bootstrap_sums,
+    correlation_sums,
+    estimate,
+    numbered,
+    pearson_sums,
+    ranks,
+    undefined,
+    wilson,
+)
 from maci.lab.methods.method import Step
 from maci.lab.study.metrics import leads
 from maci.lab.study.report import paper
@@ -42,7 +51,7 @@ def debaters(arena: Arena) -> list[Entrant]:
     return [e for e in arena.entrants if any(len(a.row.course) > 1 for a in e.answers.values())]
 
 
-def round_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart] | None:
+def round_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart]:
     """Accuracy after each round; a debate that has ended keeps its last answer, so n is the same in every round."""
     found: dict[str, list[Estimate]] = {}
     for entrant in debaters(arena):
@@ -51,9 +60,7 @@ def round_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart] | Non
         after = [[x[min(t, len(x) - 1)] for x in right] for t in range(max(map(len, right), default=0))]
         if after:
             found[entrant.name] = estimates.shares(after, some.cases)
-    if not found:
-        return None
-    longest = max(map(len, found.values()))
+    longest = max(map(len, found.values()), default=0)
 
     def cells(entrant: Entrant) -> list[Cell] | None:
         own = [estimate(x, "share") for x in found.get(entrant.name, ())]

@@ -11,9 +11,19 @@ from typing import Literal
 import numpy as np
 
 from maci.calibration.profile import equal_width
-from maci.calibration.stats import RESAMPLES, Draws, Estimate, bootstrap, bootstrap_mean, bootstrap_sums, wilson
-from maci.calibration.stats.estimate import numbered, undefined
-from maci.calibration.stats.sums import bootstrap_all, ratio_sums
+from maci.calibration.stats import (
+    RESAMPLES,
+    Draws,
+    Estimate,
+    bootstrap,
+    bootstrap_all,
+    bootstrap_mean,
+    bootstrap_sums,
+    numbered,
+    ratio_sums,
+    undefined,
+    wilson,
+)
 from maci.lab.study.metrics import BINS, ScoredAnswer, ece_of, ece_sums, per_case
 from maci.moderator.belief import Vector
 from maci.render.charts import Point

@@ -14,7 +14,7 @@ from pathlib import Path
 from maci.errors import CheckFailed, InputError
 from maci.lab.study.learning import DevLesson
 from maci.lab.study.rows import Row, RowKey
-from maci.lab.study.store import FILE, Store, conflict, open_store
+from maci.lab.study.store import FILE, conflict, open_store
 from maci.lab.study.study import Meta, differences
 
 
@@ -43,11 +43,10 @@ def gather(folders: Sequence[Path], url: str | None = None) -> tuple[Gathered, .
     for folder in folders:
         if url is None:
             _refuse_parent(folder)
-        store = open_store(folder, url, name=folder.resolve().name, make=False)
-        try:
-            found.append((folder.resolve().name, *_read(store)))
-        finally:
-            store.close()
+        with open_store(folder, url, name=folder.resolve().name, make=False) as store:
+            if (meta := store.meta()) is None:
+                raise InputError(f"{store.where} has no study yet: `maci study run SPEC.toml` begins one")
+            found.append((folder.resolve().name, meta, list(store.rows())))
     return join(found)
 
 
@@ -61,13 +60,6 @@ def _refuse_parent(folder: Path) -> None:
         raise InputError(
             f"{folder} is no results folder but holds some; report on one of them, or name several:\n{some}"
         )
-
-
-def _read(store: Store) -> tuple[Meta, list[Row]]:
-    meta = store.meta()
-    if meta is None:
-        raise InputError(f"{store.where} has no study yet: `maci study run SPEC.toml` begins one")
-    return meta, list(store.rows())
 
 
 def join(found: Sequence[tuple[str, Meta, Sequence[Row]]]) -> tuple[Gathered, ...]:

@@ -8,8 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from maci.calibration.stats import Estimate
-from maci.calibration.stats.estimate import estimate
+from maci.calibration.stats import Estimate, estimate
 from maci.lab.study.report.arena import Answered, Arena, Entrant
 from maci.lab.study.report.course import debaters, flips
 from maci.lab.study.report.estimates import Estimates, bounded

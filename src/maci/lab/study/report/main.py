@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from maci.calibration.stats import FDR
-from maci.calibration.stats.estimate import estimate
+from maci.calibration.stats import FDR, estimate
 from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Answered, Arena, Entrant
 from maci.lab.study.report.compare import Comparison

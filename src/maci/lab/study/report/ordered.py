@@ -7,12 +7,12 @@ distances between them. Bias mitigation is whether agents that began apart on a 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
 
-from maci.calibration.stats.estimate import estimate
+from maci.calibration.stats import estimate
 from maci.lab.methods.method import Step
 from maci.lab.study.metrics import ScoredAnswer, score
 from maci.lab.study.report import paper
@@ -28,14 +28,18 @@ from maci.render.report import Cell, Column, Line, Table, count, show, show_valu
 NEUTRAL = "always neutral"
 
 
+def _centre(positions: Mapping[str, float]) -> float:
+    return (min(positions.values()) + max(positions.values())) / 2
+
+
 def _neutral(row: Row) -> ScoredAnswer:
     """The answer at the centre of the scale; between two labels where none is there."""
-    low, high = min(row.positions.values()), max(row.positions.values())
-    centre = (low + high) / 2
-    nearest = min(row.positions, key=lambda y: abs(row.positions[y] - centre))
-    if row.positions[nearest] == centre:
-        return score({nearest: 1.0}, row.gold, row.positions, row.raters)
-    ends = {y: 0.5 for y, x in row.positions.items() if x in (low, high)}
+    centre = _centre(row.positions)
+    middle = min(row.positions, key=lambda y: abs(row.positions[y] - centre))
+    if row.positions[middle] == centre:
+        return score({middle: 1.0}, row.gold, row.positions, row.raters)
+    places = row.positions.values()
+    ends = {y: 0.5 for y, x in row.positions.items() if x in (min(places), max(places))}
     return score(ends, None, row.positions, row.raters)
 
 
@@ -45,9 +49,8 @@ def ordered_table(arena: Arena, estimates: Estimates) -> Table | None:
     if not rows:
         return None
     raters = list(dict.fromkeys(name for place in sorted(rows) for name in rows[place].raters))
-    gap = ["partisan_gap"] if len(raters) > 1 else []
-    keys = ["mad", *(f"mad:{name}" for name in raters), *gap]
-    columns = list(_columns(arena.reference, raters))
+    columns = _columns(arena.reference, raters)
+    keys = [column.key for column in columns if column.key not in ("raters_difference", "acc1")]
     ours = {p: a.scored for p, a in arena.home.answers.items() if p in rows}
 
     def cells(own: Mapping[Place, ScoredAnswer], *, home: bool = False) -> tuple[Cell, ...]:
@@ -84,21 +87,25 @@ def ordered_table(arena: Arena, estimates: Estimates) -> Table | None:
     )
 
 
-def _columns(reference: str, raters: Sequence[str]) -> Iterator[Column]:
-    yield Column(
-        key="mad",
-        title="from centre",
-        about="mean |E − centre|; `neutral` always scores 0, so it is no merit by itself",
+def _columns(reference: str, raters: Sequence[str]) -> list[Column]:
+    nearer = "difference of the mean distance to all raters; below 0 the reference is nearer to them"
+    apart = Column(
+        key="partisan_gap", title="partisan gap", better="less", about="largest less smallest distance to a rater"
     )
-    for name in raters:
-        yield Column(key=f"mad:{name}", title=f"from {name}", better="less", about="mean |E − what the rater said|")
-    if len(raters) > 1:
-        about = "largest less smallest distance to a rater"
-        yield Column(key="partisan_gap", title="partisan gap", better="less", about=about)
-    if raters:
-        about = "difference of the mean distance to all raters; below 0 the reference is nearer to them"
-        yield Column(key="raters_difference", title=f"raters: {reference} less it", about=about)
-    yield Column(key="acc1", title="Acc@1 %", better="more")
+    return [
+        Column(
+            key="mad",
+            title="from centre",
+            about="mean |E − centre|; `neutral` always scores 0, so it is no merit by itself",
+        ),
+        *(
+            Column(key=f"mad:{name}", title=f"from {name}", better="less", about="mean |E − what the rater said|")
+            for name in raters
+        ),
+        *([apart] if len(raters) > 1 else []),
+        *([Column(key="raters_difference", title=f"raters: {reference} less it", about=nearer)] if raters else []),
+        Column(key="acc1", title="Acc@1 %", better="more"),
+    ]
 
 
 def ordered_words(found: Table, reference: str) -> str:
@@ -135,8 +142,7 @@ def _raters(
             rows[p].raters[who] if name.startswith("rater ") else float(np.mean(list(rows[p].raters.values())))
             for p in places
         ]
-        centre = [(min(rows[p].positions.values()) + max(rows[p].positions.values())) / 2 for p in places]
-        far = [abs(x - c) for x, c in zip(said, centre, strict=True)]
+        far = [abs(x - _centre(rows[p].positions)) for x, p in zip(said, places, strict=True)]
         cells: list[Cell] = [text("") for _ in columns]
         cells[0] = estimate(estimates.mean(far, [p.case for p in places]))
         lines.append(Line(name=name, cells=tuple(cells), source="baseline"))
@@ -156,7 +162,7 @@ def nearest(position: float, positions: Mapping[str, float]) -> str:
     >>> nearest(0.5, {"-1": -1, "0": 0, "+1": 1}), nearest(-0.6, {"-1": -1, "0": 0, "+1": 1})
     ('0', '-1')
     """
-    centre = (min(positions.values()) + max(positions.values())) / 2
+    centre = _centre(positions)
     return min(positions, key=lambda y: (round(abs(positions[y] - position), 9), abs(positions[y] - centre)))
 
 
@@ -180,7 +186,8 @@ def _usable(arena: Arena) -> dict[Place, Row]:
 
 def distance_table(arena: Arena, estimates: Estimates) -> Table | None:
     """Mean DR, DS, SR of every method, and how far the reference moved from each one-shot answer."""
-    if not _usable(arena):
+    rows = _usable(arena)
+    if not rows:
         return None
     columns = (
         Column(key="distance:n", title="n"),
@@ -206,10 +213,8 @@ def distance_table(arena: Arena, estimates: Estimates) -> Table | None:
         apart = [_apart(a.row, a.scored.answer) for a in some.answers]
         return [*_distances(apart, some.cases, estimates), text("") if entrant.name == arena.reference else gap]
 
-    rows = _usable(arena)
     places = sorted(rows)
-    centre = [nearest((min(x) + max(x)) / 2, rows[p].positions) for p in places if (x := rows[p].positions.values())]
-    neutral = [_apart(rows[p], y) for p, y in zip(places, centre, strict=True)]
+    neutral = [_apart(rows[p], nearest(_centre(rows[p].positions), rows[p].positions)) for p in places]
     always = (*_distances(neutral, [p.case for p in places], estimates), text(""))
     lines = [*by_method(arena, cells), Line(name=NEUTRAL, cells=always, source="baseline")]
     if arena.paper == "G2":

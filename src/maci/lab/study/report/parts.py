@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from maci.calibration.stats.estimate import estimate
+from maci.calibration.stats import estimate
 from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Arena, Entrant
 from maci.lab.study.report.compare import Comparison

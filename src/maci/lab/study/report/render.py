@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from maci.calibration.stats.estimate import as_json
+from maci.calibration.stats import as_json
 from maci.errors import EnvironmentError_, InputError, MissingExtra
 from maci.lab.datasets import load_own
 from maci.lab.datasets.files import digest

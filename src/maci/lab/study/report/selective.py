@@ -27,8 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maci.calibration.stats import Estimate, Statistic, bootstrap
-from maci.calibration.stats.estimate import estimate
+from maci.calibration.profile import nonconformity_at
+from maci.calibration.stats import Estimate, Statistic, bootstrap, estimate
 from maci.calibration.temperature import Softening, fit_softening
 from maci.errors import InputError
 from maci.lab.study.metrics import reliability
@@ -38,7 +38,7 @@ from maci.lab.study.report.gather import Gathered
 from maci.lab.study.report.parts import line_of, table
 from maci.lab.study.rows import Row
 from maci.moderator.belief import Vector
-from maci.moderator.conformal import Score, nonconformity, prediction_set, quantile, smallest
+from maci.moderator.conformal import Score, prediction_set, quantile, smallest
 from maci.render.charts import Chart, Point, Series
 from maci.render.report import Cell, Column, Line, Table, count, number, text
 
@@ -109,7 +109,7 @@ def _missing(arena: Arena) -> tuple[str, ...]:
     )
 
 
-def selective_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart] | None:
+def selective_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart]:
     """Accuracy of the surest answers, by how many are given."""
     lines, series = [], []
     for entrant in _shown(arena):
@@ -126,8 +126,6 @@ def selective_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart] |
         points = zip(_FINE, curve(sure, right, _FINE), strict=True)
         home = entrant.name == arena.reference
         series.append(Series(name=entrant.name, points=tuple(Point(x=100 * x, y=y) for x, y in points), reference=home))
-    if not lines:
-        return None
     columns = (
         Column(key="n", title="n"),
         *(
@@ -167,7 +165,7 @@ def _accuracy(w: Vector, right: Vector, cases: Sequence[Hashable], estimates: Es
     return covering(estimates.ratio((w * right)[keep], w[keep], by))
 
 
-def conformal_table(study: Gathered, arena: Arena, estimates: Estimates) -> Table | None:
+def conformal_table(study: Gathered, arena: Arena, estimates: Estimates) -> Table:
     """Whether prediction sets hold the truth as often as promised, and how large they are."""
     lines = []
     for entrant in _shown(arena):
@@ -176,8 +174,6 @@ def conformal_table(study: Gathered, arena: Arena, estimates: Estimates) -> Tabl
         if not some.places or not learnt or not any(len(sets.scores) for sets in learnt.values()):
             continue
         lines += [line_of(arena, entrant, _cells(some, learnt, promised, estimates)) for promised in PROMISED]
-    if not lines:
-        return None
     return table(
         "conformal",
         "Prediction sets",
@@ -267,7 +263,7 @@ def learn_sets(rows: Iterable[Row]) -> Sets:
     p = [_vector(calibration.apply(row.belief or {})) for row in named]
     gold = [list(row.belief or {}).index(row.gold or "") for row in named]
     score = smallest(p, gold)
-    scores = [_nonconformity(calibration.apply(row.belief or {}), row.gold or "", score) for row in second]
+    scores = [nonconformity_at(calibration.apply(row.belief or {}), row.gold or "", score) for row in second]
     return Sets(calibration=calibration, score=score, scores=np.array(scores, dtype=float))
 
 
@@ -277,12 +273,6 @@ def _side(item: str) -> int:
 
 def _vector(p: Mapping[str, float]) -> Vector:
     return np.array(list(p.values()), dtype=float)
-
-
-def _nonconformity(p: Mapping[str, float], gold: str, score: Score) -> float:
-    if gold not in p:
-        return math.inf
-    return float(nonconformity(_vector(p), score)[list(p).index(gold)])
 
 
 def usual_range(
