@@ -17,7 +17,7 @@ from time import perf_counter, process_time
 
 import numpy as np
 
-from maci.calibration.schedules import Report, Schedules
+from maci.calibration.schedules import DebateLessons, Schedules
 from maci.config import build
 from maci.controller.dials import ClosedRound, Measured, RoundDials
 from maci.controller.policies.bandit import ACTIONS, Arms, Context, Learned, Lesson, linucb, ucb
@@ -76,7 +76,7 @@ def measure() -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder, Schedules(Path(folder) / "s.sqlite") as known:
         for n in range(1000):
             told = tuple(lesson(rng) for _ in range(3))
-            known.enter(Report(task="t", debate=f"{n:05}", schedule="linucb", terms="w", lessons=told))
+            known.enter(DebateLessons(task="t", debate=f"{n:05}", schedule="linucb", terms="w", lessons=told))
         began = perf_counter()
         known.snapshot("t", "w")
         figures["state_of_1000_debates_ms"] = 1e3 * (perf_counter() - began)

@@ -44,7 +44,7 @@ def replayed(folder: Path, debates: str) -> None:
     from maci.controller.caution import Watched
     from maci.debating.loop import debate
     from maci.lab.datasets import load as load_data
-    from maci.lab.study.recorded import RecordedPanel
+    from maci.lab.study.worker import RecordedPanel
     from maci.seating.table import opening
 
     task = load_data("ford_debates", folder, options={"debates": debates})

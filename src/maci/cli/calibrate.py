@@ -18,7 +18,7 @@ from maci.cli.options import Corpus, Json, PanelOptions, Quiet, ReplyOptions, Se
 from maci.errors import EnvironmentError_, EvidenceError, InputError
 
 if TYPE_CHECKING:
-    from maci.calibration.profile import Calibration, Outcome
+    from maci.calibration.profile import Outcome, TaskCalibration
     from maci.cases.case import Case
     from maci.cli.progress import Progress
     from maci.config import Config
@@ -87,7 +87,7 @@ def calibrate(
 
 def _learn(
     teaching: list[Case], held: list[Case], seating: Seating, progress: Progress
-) -> tuple[Calibration, list[tuple[str, str]]]:
+) -> tuple[TaskCalibration, list[tuple[str, str]]]:
     """What the cases teach, and those without an answer, each with the reason; those held out are debated under what was learnt."""
     from maci.calibration.profile import ENOUGH, calibrate, conformalise, observe
     from maci.config import build, parameters
@@ -152,7 +152,7 @@ def _known(cases: Path) -> list[Case]:
     return known
 
 
-def _print_json(learnt: Calibration, failed: Sequence[tuple[str, str]], out: Path) -> None:
+def _print_json(learnt: TaskCalibration, failed: Sequence[tuple[str, str]], out: Path) -> None:
     found = {
         "n": learnt.n, "held_out": learnt.held, "failed": [name for name, _ in failed], "accuracy": learnt.accuracy,
         "ece_before": learnt.ece_before, "ece_after": learnt.ece_after, "settings": dict(learnt.settings), "out": str(out),
@@ -173,7 +173,7 @@ def _split(known: list[Case], share: float, seed: int) -> tuple[list[Case], list
     return [known[i] for i in sorted(order[aside:])], [known[i] for i in sorted(order[:aside])]
 
 
-def _sets(learnt: Calibration, known: int, share: float) -> str:
+def _sets(learnt: TaskCalibration, known: int, share: float) -> str:
     """What is promised of prediction sets, in words."""
     from maci.calibration.profile import ENOUGH
 

@@ -11,11 +11,10 @@ from rich.text import Text
 
 from maci.cli.progress import Progress
 from maci.lab.study.rows import Row
-from maci.lab.study.store import Meta
-from maci.lab.study.study import NO_EVIDENCE
+from maci.lab.study.study import NO_EVIDENCE, Meta
 
 if TYPE_CHECKING:
-    from maci.lab.study.run import Progress as Tally
+    from maci.lab.study.run import RunProgress
 
 _NARROW = 60
 """Columns below which headings are short."""
@@ -27,7 +26,7 @@ class StudyView:
     def __init__(self, *, plain: bool, silent: bool) -> None:
         self._progress = Progress(plain=plain, silent=silent, more=self._drawn)
         self._waiting: Status | None = None
-        self._tally: Tally | None = None
+        self._tally: RunProgress | None = None
 
     def learning(self, data: str, seed: int, openings: int) -> None:
         """What dev is asked before the first answer: a spinner on a terminal, a line elsewhere."""
@@ -40,7 +39,7 @@ class StudyView:
         else:
             self._waiting.update(Text(said))
 
-    def begin(self, meta: Meta, progress: Tally) -> None:
+    def begin(self, meta: Meta, progress: RunProgress) -> None:
         """What is planned, and what is there already."""
         self._learnt()
         self._tally = progress
@@ -74,7 +73,7 @@ class StudyView:
             self._waiting.stop()
             self._waiting = None
 
-    def _spent(self, tally: Tally) -> str:
+    def _spent(self, tally: RunProgress) -> str:
         return f"{tally.spent.tokens:,} tokens" + (f" ${tally.spent.usd:.4f}" if tally.spent.usd else "")
 
     def _drawn(self) -> Group:

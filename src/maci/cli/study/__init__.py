@@ -17,7 +17,7 @@ from maci.errors import InputError
 
 if TYPE_CHECKING:
     from maci.lab.study.report import Report
-    from maci.lab.study.store import Meta
+    from maci.lab.study.study import Meta
 
 study = typer.Typer(no_args_is_help=True)
 StoreUrl = Annotated[str | None, typer.Option(help="Read from PostgreSQL instead.", metavar="URL")]
@@ -143,11 +143,11 @@ def exporting(
     store: StoreUrl = None,
 ) -> None:
     """Write a study's rows, one for each answer, for other programs."""
-    from maci.lab.study.exports import FORMATS, export, texts_of
+    from maci.lab.study.report.render import ROW_FORMATS, export, texts_of
     from maci.lab.study.store import open_store
 
-    if format not in FORMATS:
-        raise InputError(f"--format {format}: choose one of {', '.join(FORMATS)}")
+    if format not in ROW_FORMATS:
+        raise InputError(f"--format {format}: choose one of {', '.join(ROW_FORMATS)}")
     path = to or folder / f"rows.{format}"
     kept = open_store(folder, store, name=folder.name, make=False)
     try:
@@ -188,14 +188,14 @@ def reporting(
     """
     from rich.console import Console
 
-    from maci.lab.study.report import FORMATS, Settings, build_report, gather, render
+    from maci.lab.study.report import FORMATS, ReportSettings, build_report, gather, render
 
     format = "json" if output.json else format
     if format not in FORMATS:
         raise InputError(f"--format {format}: choose one of {', '.join(FORMATS)}")
     if out is not None and out.is_dir():
         raise InputError(f"--out {out} is a folder: name a file in it, such as {out / f'report.{format}'}")
-    settings = Settings(reference=reference, seed=seed, resamples=resamples)
+    settings = ReportSettings(reference=reference, seed=seed, resamples=resamples)
     waiting = Console(stderr=True, highlight=False)
     with (
         waiting.status("reading rows")

@@ -19,10 +19,8 @@ from maci.cli.options import BudgetOptions, OutputOptions, ReplyOptions
 from maci.cli.study import StudyOptions
 from maci.cli.study_view import StudyView
 from maci.errors import BudgetError, EnvironmentError_, InputError
-from maci.lab.study.parsing import load_spec
-from maci.lab.study.plan import REHEARSED, StudyPlan, planned
-from maci.lab.study.run import Outcome, Progress, run_study
-from maci.lab.study.spec import Budget, Quick, StudySpec
+from maci.lab.study.run import REHEARSED, RunOutcome, RunProgress, StudyPlan, planned, run_study
+from maci.lab.study.spec import Quick, RunBudget, StudySpec, load_spec
 from maci.lab.study.store import open_store
 from maci.lab.study.study import Study, resolve
 from maci.llm.local.registry import WEIGHTS
@@ -86,7 +84,7 @@ def run(options: StudyOptions, budget: BudgetOptions, replies: ReplyOptions, out
 def _with_budget(spec: StudySpec, budget: BudgetOptions) -> StudySpec:
     given = {"tokens": budget.budget_tokens, "usd": budget.budget_usd}
     chosen = {**spec.budget.model_dump(), **{k: v for k, v in given.items() if v is not None}}
-    return spec.model_copy(update={"budget": Budget(**chosen)})
+    return spec.model_copy(update={"budget": RunBudget(**chosen)})
 
 
 def _study(spec: StudySpec, options: StudyOptions, replies: ReplyOptions) -> Study:
@@ -108,7 +106,7 @@ def _ready(panel: PanelSpec, replies: ReplyOptions, output: OutputOptions) -> No
             fetch(model, offline=replies.offline, quiet=output.silent)
 
 
-def _tell(outcome: Outcome, where: str, folder: Path | None, output: OutputOptions, again: str) -> None:
+def _tell(outcome: RunOutcome, where: str, folder: Path | None, output: OutputOptions, again: str) -> None:
     """What came of it, and errors where nothing did."""
     progress = outcome.progress
     if output.json:
@@ -136,7 +134,7 @@ def _tell(outcome: Outcome, where: str, folder: Path | None, output: OutputOptio
         typer.echo(f"Rows: {where}. Read them with: maci study report {folder}")
 
 
-def _summary(outcome: Outcome, where: str) -> dict[str, Any]:
+def _summary(outcome: RunOutcome, where: str) -> dict[str, Any]:
     progress = outcome.progress
     return {
         "name": outcome.meta.spec.name,
@@ -159,7 +157,7 @@ def _summary(outcome: Outcome, where: str) -> dict[str, Any]:
     }
 
 
-def _lines(progress: Progress) -> list[str]:
+def _lines(progress: RunProgress) -> list[str]:
     """A short account; the tables are the report's."""
     found = [f"{progress.planned - progress.left} of {progress.planned} answers, {progress.new} of them new."]
     width = max((len(name) for name in progress.methods), default=0)

@@ -11,8 +11,11 @@ from maci.controller.caution import HarmReport
 from maci.lab.methods.method import Step
 from maci.llm.usage import Usage
 
+Status = Literal["done", "failed", "budget"]
+"""``failed``: there is no answer; ``budget``: the ceiling came before a first answer. Neither is scored."""
 
-class Key(NamedTuple):
+
+class RowKey(NamedTuple):
     """Which answer: one and only one row has it."""
 
     data: str
@@ -40,8 +43,7 @@ class Row(BaseModel):
     """On ordered tasks: what each rater said, as a position on the scale."""
     positions: Mapping[str, float] = {}
     """On ordered tasks: where each outcome is."""
-    status: Literal["done", "failed", "budget"] = "done"
-    """``failed``: there is no answer, ``reason`` says why; ``budget``: the ceiling came before a first answer. Neither is scored."""
+    status: Status = "done"
     reason: str = ""
     """How it ended: a stop reason, or what went wrong."""
     belief: Mapping[str, float] | None = None
@@ -67,6 +69,6 @@ class Row(BaseModel):
     )
 
     @property
-    def key(self) -> Key:
+    def key(self) -> RowKey:
         """What the store files it under."""
-        return Key(self.data, self.seed, self.part, self.item, self.method)
+        return RowKey(self.data, self.seed, self.part, self.item, self.method)

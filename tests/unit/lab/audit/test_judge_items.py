@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from hash_encoder import HashEncoder
-from maci.calibration.stats.sampling import Sampling
+from maci.calibration.stats.resampling import Sampling
 from maci.errors import InputError
 from maci.evidence.encode import load_encoder
 from maci.lab.audit.judges.human import against_people, code, exported, human_alpha, imported

@@ -17,7 +17,7 @@ from maci.controller.caution import Watched
 from maci.debating.loop import debate
 from maci.evidence.source import CaseEvidence
 from maci.lab.datasets import load
-from maci.lab.study.recorded import RecordedPanel
+from maci.lab.study.worker import RecordedPanel
 from maci.seating.table import Table, opening
 
 DATA = os.environ.get("MACI_DATA")
