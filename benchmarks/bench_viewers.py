@@ -38,8 +38,8 @@ class Clock:
 def table(case: Any, rate: float) -> Any:
     """Five agents who keep changing their minds, three judges who differ."""
     from helpers import arg, seat, turn
-    from maci.agents.agent import Agent
-    from maci.agents.judges.crit import CritScore, Judge
+    from maci.agents.agent import Agent, Judge
+    from maci.agents.judges.crit import CritScore
 
     clock, rng = Clock(rate), Random(0)
 

@@ -12,11 +12,11 @@ from random import Random
 from typing import Any
 
 from hash_encoder import HashEncoder
-from maci.agents.agent import Agent
+from maci.agents.agent import Agent, Judge
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Argument, Turn
 from maci.agents.fake import FunctionJudge, ScriptedAgent
-from maci.agents.judges.crit import CritScore, Judge, JudgeAbstained, ScoreRequest
+from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
 from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import Config, load

@@ -9,11 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from maci.agents.agent import Agent
+    from maci.agents.agent import Agent, Judge
     from maci.agents.anchor import TurnRequest
     from maci.agents.argument import Argument, Turn
     from maci.agents.fake import FunctionAgent, FunctionJudge, ScriptedAgent
-    from maci.agents.judges.crit import CritScore, Judge, JudgeAbstained, ScoreRequest
+    from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
     from maci.cases.case import Case, Document, load_case
     from maci.cases.outcomes import OutcomeSpace
     from maci.config import Config
@@ -47,7 +47,7 @@ _DOORS = {
     "Finished": "maci.controller.decisions",
     "FunctionAgent": "maci.agents.fake",
     "FunctionJudge": "maci.agents.fake",
-    "Judge": "maci.agents.judges.crit",
+    "Judge": "maci.agents.agent",
     "JudgeAbstained": "maci.agents.judges.crit",
     "MaciError": "maci.errors",
     "OutcomeSpace": "maci.cases.outcomes",

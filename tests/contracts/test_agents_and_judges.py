@@ -10,11 +10,11 @@ import pytest
 
 from hash_encoder import HashEncoder
 from helpers import arg
-from maci.agents.agent import Agent
+from maci.agents.agent import Agent, Judge
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Turn
 from maci.agents.fake import FunctionAgent, FunctionJudge, ScriptedAgent, request_stub
-from maci.agents.judges.crit import CritScore, Judge, JudgeAbstained, ScoreRequest
+from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
 from maci.agents.judges.reader import reader_judges
 from maci.agents.reader.families import FAMILIES
 from maci.agents.reader.library import Library

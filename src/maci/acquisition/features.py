@@ -256,7 +256,7 @@ def _not_names(
 
 _MOST = 24
 """Sections that go on record at once."""
-_LISTED = 1e-3
+LISTED = 1e-3
 """Outcomes below this probability share the row ``otherwise``."""
 _STRETCH = 0.45
 """λ."""
@@ -304,7 +304,7 @@ def _section(name: str, residual: Residual, library: Library | None) -> Proposal
     kind = _kind(name)
     speaks[int(np.argmax(residual.p))] += _DECIDES if kind == "test" else _LITTLE
     speaks = np.clip(speaks, 0.02, 0.98)
-    listed = {label: i for i, label in enumerate(residual.labels) if residual.p[i] >= _LISTED}
+    listed = {label: i for i, label in enumerate(residual.labels) if residual.p[i] >= LISTED}
     return Proposal(
         id=proposal_id(name, "menu"),
         kind=kind,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci.acquisition.answers import ALIKE, apart, is_order
-from maci.acquisition.features import Features, Mentioned, offered
+from maci.acquisition.features import LISTED, Features, Mentioned, offered
 from maci.acquisition.gain import gain, gains
 from maci.acquisition.plan import COSTS, NONE_OF_THESE, Kind, Proposal, Residual, Survey, proposal_id, table_of
 from maci.agents.reader.library import Library
@@ -23,8 +23,6 @@ from maci.evidence.lexical import terms
 
 _MOST = 24
 """Candidates that go on record."""
-_LISTED = 1e-3
-"""Outcomes below this probability share the row ``otherwise``."""
 _TELLING, _GUESS = 0.75, 0.5
 """What is assumed of an answer nobody has counted: it fits the outcome it is expected under this often; elsewhere it is open."""
 _UNLISTED = 0.05
@@ -169,7 +167,7 @@ def counted(features: Features, residual: Residual) -> list[Proposal]:
         if bits[f] <= 0:
             break
         feature = features.all[f]
-        listed = {residual.labels[i]: (float(rows[f, i]), 1 - float(rows[f, i])) for i in inside if p[i] >= _LISTED}
+        listed = {residual.labels[i]: (float(rows[f, i]), 1 - float(rows[f, i])) for i in inside if p[i] >= LISTED}
         base = float(features.base[f])
         found.append(
             Proposal(
@@ -194,7 +192,7 @@ def known(residual: Residual, aliases: Mapping[str, str]) -> list[Proposal]:
     about: dict[str, Condition] = {}
     for name, condition in by_name.items():
         label = next((label for label in residual.labels if normal(label) == name), to_label.get(name))
-        if label is not None and p.get(label, 0.0) >= _LISTED:
+        if label is not None and p.get(label, 0.0) >= LISTED:
             about.setdefault(label, condition)
     case = Mentioned(residual.text)
     rates: dict[str, dict[str, float]] = defaultdict(dict)
@@ -202,15 +200,12 @@ def known(residual: Residual, aliases: Mapping[str, str]) -> list[Proposal]:
         for symptom, share in condition.symptoms.items():
             rates[symptom][label] = share
     found = [_symptom(symptom, listed, about) for symptom, listed in rates.items() if not case.says(symptom)]
-    tests: dict[str, dict[str, str]] = defaultdict(dict)
-    kinds: dict[str, Kind] = {}
+    tests: dict[tuple[str, Kind], dict[str, str]] = defaultdict(dict)
     for label, condition in about.items():
         for test in condition.tests:
-            if test.kind == "history" and case.says(test.ask):
-                continue
-            tests[test.ask][label] = test.expect
-            kinds[test.ask] = "history" if test.kind == "history" else "test"
-    return found + [_test(ask, expects, about, kinds[ask]) for ask, expects in tests.items()]
+            if test.kind == "test" or not case.says(test.ask):
+                tests[test.ask, test.kind][label] = test.expect
+    return found + [_test(ask, expects, about, kind) for (ask, kind), expects in tests.items()]
 
 
 def _symptom(symptom: str, listed: Mapping[str, float], about: Iterable[str]) -> Proposal:

@@ -112,8 +112,7 @@ def _findings(value: Any) -> Any:
     """YAML reads ``rash: no`` as false and ``pulse: 110`` as a number; both are what was found."""
     if not isinstance(value, Mapping):
         return value
-    said = {name: {True: "yes", False: "no"}[v] if isinstance(v, bool) else v for name, v in value.items()}
-    return {name: str(v) if isinstance(v, int | float) else v for name, v in said.items()}
+    return {name: label_text(found) for name, found in value.items()}
 
 
 class CaseFile(BaseModel):

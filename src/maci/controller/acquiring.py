@@ -207,12 +207,11 @@ def enter(state: State, item: Acquired) -> tuple[State, bool | None]:
     asked = next(i for i in state.acquiring if i.id == item.item)
     rest = tuple(i for i in state.acquiring if i.id != item.item)
     stake = state.stake or Stake(entropy(calibrated(state)), _leader(state), (), 0.0)
-    spans, rejected = _through_the_gate(state, asked, item)
-    warnings: tuple[str, ...] = ()
+    spans = _through_the_gate(state, asked, item)
+    rejected, warnings = len(item.spans) - len(spans), state.warnings
     if rejected:
-        warnings = (
-            f"{len(rejected)} of {len(item.spans)} passages found for “{asked.subject}” do not fit the case (τ_Q)",
-        )
+        note = f"{rejected} of {len(item.spans)} passages found for “{asked.subject}” do not fit the case (τ_Q)"
+        warnings = (*warnings, note)
     if item.verdict in USED and (spans or not rejected):
         present = {"present": True, "absent": False}.get(item.verdict)
         text = "" if asked.kind == "retrieval" and spans else item.text
@@ -224,27 +223,23 @@ def enter(state: State, item: Acquired) -> tuple[State, bool | None]:
             vectors={**state.vectors, **{i: unpack(v) for i, v in item.vectors.items()}},
             stake=stake,
         )
-    state = state.but(acquired=(*state.acquired, (asked, item)), acquiring=rest, warnings=(*state.warnings, *warnings))
+    state = state.but(acquired=(*state.acquired, (asked, item)), acquiring=rest, warnings=warnings)
     if item.verdict == "stopped":
         return state.but(acquiring=()), bool(stake.items)
     return state, True if stake.items and not rest else None  # where nothing came of it, the next best is looked for
 
 
-def _through_the_gate(state: State, asked: Item, item: Acquired) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
-    """(Admitted, rejected) spans of an answer: passages that were looked up must fit the case as cited evidence must.
+def _through_the_gate(state: State, asked: Item, item: Acquired) -> tuple[Span, ...]:
+    """The spans of an answer that are admitted: passages that were looked up must fit the case as cited evidence must.
 
     A debate that began with little evidence has a τ_Q that says nothing about this encoder and corpus: without a calibration profile
     the better half of what was found passes, as it does at the start (SPEC 4); a few passages alone have no better half.
     """
     if asked.kind != "retrieval" or not state.config.plan.gate or state.theta is None:
-        return item.spans, ()
+        return item.spans
     fit = evidence_qualities([[unpack(item.vectors[span.id])] for span in item.spans], state.theta)
     least = fit_for(state.dials.tau_q, fit, state.config)
-    passed = [q is not None and q >= least for q in fit]
-    return (
-        tuple(span for span, ok in zip(item.spans, passed, strict=True) if ok),
-        tuple(span for span, ok in zip(item.spans, passed, strict=True) if not ok),
-    )
+    return tuple(span for span, q in zip(item.spans, fit, strict=True) if q is not None and q >= least)
 
 
 def fit_for(tau_q: float, fit: Sequence[float | None], config: Config) -> float:
@@ -252,11 +247,6 @@ def fit_for(tau_q: float, fit: Sequence[float | None], config: Config) -> float:
     known = [q for q in fit if q is not None]
     fitted = fitted_tau_q(tau_q, known, config) if len(known) >= _BATCH else None
     return tau_q if fitted is None else fitted
-
-
-def go_on(state: State) -> State:
-    """The debate after a pause: stop rules look at what comes from here on."""
-    return state.but(closing=None, segment=len(state.history))
 
 
 def realised(state: State) -> Step:

@@ -79,60 +79,46 @@ def start(opened: Opened) -> State:
 
 
 def expected(state: State, item: Input) -> bool:
-    """Whether the debate is waiting for this input."""
+    """Whether the debate is waiting for this input; one that ends or pauses waits for a survey, and for answers of the source."""
     if state.finished:
         return False
-    if state.closing is not None:
-        return _awaited(state, item)
+    closing, asking = state.closing is not None, bool(state.acquiring)
     match item:
-        case Opened() | Surveyed() | Acquired():
+        case Opened():
             return False
         case Retrieved():
-            return state.theta is None
+            return not closing and state.theta is None
         case TurnTaken() | TurnFailed():
             return (
-                state.theta is not None
+                not closing
+                and state.theta is not None
                 and item.round == state.round
                 and item.agent in state.agents
                 and item.agent not in state.turns
             )
         case Sent():
-            return state.theta is not None and item.round == state.round
+            return item.round == state.round and (asking if closing else state.theta is not None)
         case Lost():
             return bool(state.in_flight)
         case Scored() | JudgeAbstention():
             return (
-                item.round == state.round
+                not closing
+                and item.round == state.round
                 and state.judged
                 and item.argument in state.arguments
                 and item.slot in {slot.id for slot in state.slots}
                 and item.slot not in state.scores.get(item.argument, ())
             )
-        case Resolved() | Intervened() | Exhausted():
-            return True
-        case _:
-            assert_never(item)
-
-
-def _awaited(state: State, item: Input) -> bool:
-    """Whether a debate that ends or pauses is waiting for this input."""
-    match item:
-        case Surveyed():
-            return not state.acquiring and item.round == state.round
-        case Sent():
-            return bool(state.acquiring) and item.round == state.round
-        case Lost():
-            return bool(state.in_flight)
-        case Acquired():
-            return item.item in {asked.id for asked in state.acquiring} and item.round == state.round
+        case Resolved():
+            return not closing
         case Intervened():
             return True
         case Exhausted():
-            return bool(state.acquiring)
-        case (
-            Opened() | Retrieved() | TurnTaken() | TurnFailed() | Resolved() | Scored() | JudgeAbstention()
-        ):  # fmt: skip
-            return False
+            return asking or not closing
+        case Surveyed():
+            return closing and not asking and item.round == state.round
+        case Acquired():
+            return closing and item.round == state.round and item.item in {asked.id for asked in state.acquiring}
         case _:
             assert_never(item)
 
@@ -215,7 +201,7 @@ def _found_out(state: State, item: Acquired) -> Step:
     if on is None:
         return state, ()
     if on:
-        return go_on(acquiring.go_on(state))
+        return go_on(state.but(closing=None, segment=len(state.history)))  # stop rules look at what comes from here on
     assert state.closing is not None
     return finish(state, state.closing.reason, state.closing.detail)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from maci.agents.agent import Agent
-from maci.agents.judges.crit import Judge
+from maci.agents.agent import Agent, Judge
 from maci.cases.case import Case
 from maci.config import Config
 from maci.controller.decisions import Finished

@@ -144,8 +144,7 @@ def _read_jsonl(file: _Document) -> Iterator[Span]:
                 try:
                     row = parse(line, "JSON", file.source)
                 except InputError:
-                    bad.append(number)
-                    continue
+                    row = None
                 if isinstance(row, (dict, str)):
                     yield number, row if isinstance(row, dict) else {"text": row}
                 else:

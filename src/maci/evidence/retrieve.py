@@ -25,8 +25,6 @@ from maci.evidence.lexical import Lexical, normal_text
 from maci.evidence.span import Span, estimate_tokens
 from maci.paths import EMBEDDINGS
 
-"""Where an index folder keeps its embeddings."""
-
 _CORE = 0.9
 """Share of the best BM25 score from which a span belongs to the core; chosen on development splits (docs/decisions/004)."""
 _ROUND = 6

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from maci.agents.agent import Agent
-from maci.agents.judges.crit import Judge
+from maci.agents.agent import Agent, Judge
 from maci.agents.reader.families import FAMILIES, Family
 from maci.cases.case import Case
 from maci.config import Config

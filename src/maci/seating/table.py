@@ -19,8 +19,7 @@ from maci import __version__
 from maci.acquisition.answers import AnswerSource
 from maci.acquisition.proposals import Proposer
 from maci.acquisition.utilities import Stakes
-from maci.agents.agent import Agent
-from maci.agents.judges.crit import Judge
+from maci.agents.agent import Agent, Judge
 from maci.cases.case import Case
 from maci.config import Config
 from maci.controller.events import FORMAT

@@ -8,10 +8,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from maci.agents.agent import Judge
 from maci.agents.anchor import Question
 from maci.agents.argument import Argument
 from maci.agents.debater.prompt import fenced, numbered, piece
-from maci.agents.judges.crit import CritScore, Judge, JudgeAbstained, ScoreRequest
+from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
 from maci.errors import BadReply, ContentRefused
 from maci.evidence.span import Span
 from maci.llm.budget import Call, Purse

@@ -20,7 +20,8 @@ from functools import lru_cache, partial
 from math import fsum, log
 from statistics import median
 
-from maci.agents.judges.crit import CritScore, Judge, JudgeAbstained, ScoreRequest
+from maci.agents.agent import Judge
+from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
 from maci.cases.outcomes import normal
 from maci.evidence.lexical import terms
 from maci.evidence.span import Span, estimate_tokens

@@ -11,7 +11,8 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from maci.agents.judges.crit import CritScore, Judge, JudgeAbstained, ScoreRequest
+from maci.agents.agent import Judge
+from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
 from maci.config import Config, load
 from maci.errors import BudgetError, ConfigError, EvidenceError, is_fatal
 from maci.lab.audit.judges.items import Batch

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci import __version__
-from maci.agents.judges.crit import Judge
+from maci.agents.agent import Judge
 from maci.agents.judges.panel import shuffled
 from maci.calibration.stats import RESAMPLES, Estimate, Sampling, share
 from maci.controller.inputs import Seat

@@ -16,9 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
+from maci.agents.agent import Judge
 from maci.agents.anchor import Question
 from maci.agents.argument import Argument
-from maci.agents.judges.crit import Judge, ScoreRequest
+from maci.agents.judges.crit import ScoreRequest
 from maci.agents.judges.reader import ReaderJudge, reader_judges
 from maci.calibration.stats import Estimate, Indices, share
 from maci.calibration.stats.correlation import Rows

@@ -11,9 +11,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from maci.agents.agent import Judge
 from maci.agents.anchor import Question
 from maci.agents.argument import Argument
-from maci.agents.judges.crit import Judge, ScoreRequest
+from maci.agents.judges.crit import ScoreRequest
 from maci.agents.judges.reader import reader_judges
 from maci.cases.case import Case, builtin_cases
 from maci.config import Config
