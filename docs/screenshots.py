@@ -18,8 +18,8 @@ import web_pictures
 from rich.console import Console
 
 from maci.cases.case import load_case
-from maci.cli.frame import Look, frame
 from maci.cli.lines import Lines
+from maci.cli.live import Look, frame
 from maci.cli.report import provenance
 from maci.cli.view import View
 from maci.config import load

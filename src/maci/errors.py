@@ -32,12 +32,14 @@ each class into its exit code in exactly one place, :func:`exit_code`.
 
 from __future__ import annotations
 
+import difflib
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 
 class MaciError(Exception):
@@ -104,6 +106,14 @@ class MissingExtra(EnvironmentError_):
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs the package {package!r}: {install(extra)}")
         self.package, self.extra = package, extra
+
+
+def installed(module: str, extra: str, purpose: str) -> Any:
+    """A module of an optional dependency; where it is not installed the error says how to get it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingExtra((error.name or module).partition(".")[0], extra, purpose) from error
 
 
 class ModelError(EnvironmentError_):
@@ -206,6 +216,16 @@ def _requirements(extra: str) -> list[str]:
         names = own[1].split(",") if own else ()
         found.update(dict.fromkeys([each for name in names for each in _requirements(name.strip())] or [package]))
     return list(found)
+
+
+def near(name: str, known: Iterable[str], otherwise: str = "", most: int = 1) -> str:
+    """What to say of a name that nobody knows: those it comes near to, or ``otherwise``.
+
+    >>> near("rouns", ["rounds", "seed"]), near("x", ["rounds"], "`maci config` lists them")
+    ('did you mean rounds?', '`maci config` lists them')
+    """
+    found = difflib.get_close_matches(name, list(known), n=most)
+    return f"did you mean {', '.join(found)}?" if found else otherwise
 
 
 def exit_code(error: BaseException) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from maci.cases.outcomes import OutcomeSpace, canonical, normal
-from maci.errors import BeliefError, CaseError, InputError
+from maci.errors import BeliefError, CaseError, InputError, near
 from maci.files.bounds import Beyond, check_data
 from maci.files.data import load
 from maci.files.parse import parse, read, read_bytes, read_lines
@@ -201,8 +200,8 @@ def _explain(error: ValidationError) -> str:
     key, given = ".".join(path) or "case", f"{first['input']!r:.60}"
     if first["type"] == "extra_forbidden":
         inner = {**_Outcomes.model_fields, **_EvidenceItem.model_fields}
-        near = difflib.get_close_matches(path[-1], CaseFile.model_fields if len(path) == 1 else inner, n=1)
-        return f"unknown key {key!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+        known = CaseFile.model_fields if len(path) == 1 else inner
+        return f"unknown key {key!r}: {near(path[-1], known, 'the keys are ' + ', '.join(known))}"
     if first["type"] == "missing":
         return f"{key} is missing: add `{path[-1]}: …`"
     if first["loc"] and first["loc"][-1] in _FORM_NAMES and path[0] in _FORMS:
@@ -236,11 +235,14 @@ def _of_any_kind(data: bytes, where: str) -> Any:
         return parse(data, "YAML", where)
 
 
+_SUFFIXES = (".yaml", ".yml", ".toml", ".json")
+
+
 def _beside(name: str) -> list[str]:
     """Case files in the folder a name points into, as they would have to be written."""
     folder = Path(name).parent
     try:
-        files = [file.name for file in folder.iterdir() if file.suffix.lower() in (".yaml", ".yml", ".toml", ".json")]
+        files = [file.name for file in folder.iterdir() if file.is_file() and file.suffix.lower() in _SUFFIXES]
     except (OSError, ValueError):
         return []
     return [str(folder / file) if folder != Path() else file for file in files]
@@ -256,8 +258,7 @@ def load_case(name: str) -> Case:
     cases = builtin_cases()
     if name in cases:
         return cases[name]
-    near = difflib.get_close_matches(name, [*cases, *_beside(name)], n=3)
-    hint = f"did you mean {', '.join(near)}?" if near else "`maci cases` lists the built-in ones"
+    hint = near(name, [*cases, *_beside(name)], "`maci cases` lists the built-in ones", 3)
     raise CaseError(f"no case file and no built-in case named {name!r}: {hint}")
 
 

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import json as jsonlib
-
 import typer
+from rich.console import Console
+from rich.table import Table
 
 from maci.cli.options import Json, Plain, SettingsOptions, grouped
+from maci.cli.output import emit
+from maci.config import load, parameters
 
 
 @grouped
 def config(*, settings: SettingsOptions, json: Json = False, plain: Plain = False) -> None:
     """Show every setting: its value, symbol, range and meaning."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from maci.config import load, parameters
-
     rows = parameters(load(settings.profile, file=settings.config, sets=settings.sets or ()))
     if json:
-        typer.echo(jsonlib.dumps([row.model_dump() for row in rows], ensure_ascii=False))
+        emit([row.model_dump() for row in rows])
         return
     if plain:
         for row in rows:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json as jsonlib
+import asyncio
 from collections.abc import Sequence
 from contextlib import nullcontext
 from textwrap import fill
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from maci.cli.options import Json, PanelOptions, Plain, grouped
-
-if TYPE_CHECKING:
-    from maci.llm.usage import Usage
-    from maci.seating.checks import Finding
+from maci.cli.output import emit
+from maci.llm.usage import Usage, dollars
+from maci.seating.checks import Finding, machine, models
+from maci.story.words import plural
 
 _COLOURS = {"ok": typer.colors.GREEN, "warning": typer.colors.YELLOW, "problem": typer.colors.RED}
 
@@ -35,13 +36,6 @@ def doctor(
     Every model named is asked twice, for a few tokens; without --panel, --agents or --judges, every service that has
     a key is asked what it serves, which costs nothing, and every local model that is here is tried.
     """
-    import asyncio
-
-    from rich.console import Console
-
-    from maci.llm.usage import Usage
-    from maci.seating.checks import machine, models
-
     findings = list(machine())
     screen = Console(stderr=True)
     shown = screen.is_terminal and not json and not plain
@@ -51,9 +45,7 @@ def doctor(
     spent = sum((finding.usage for finding in findings), Usage())
     if json:
         rows = [{"subject": f.subject, "state": f.state, "says": f.says} for f in findings]
-        typer.echo(
-            jsonlib.dumps({"ok": fine, "checks": rows, "tokens": spent.tokens, "usd": spent.usd}, ensure_ascii=False)
-        )
+        emit({"ok": fine, "checks": rows, "tokens": spent.tokens, "usd": spent.usd})
     else:
         _print(findings, spent, plain)
     if not fine:
@@ -61,10 +53,6 @@ def doctor(
 
 
 def _print(findings: Sequence[Finding], spent: Usage, plain: bool) -> None:
-    from rich.console import Console
-
-    from maci.llm.usage import dollars
-
     width = max(len(finding.subject) for finding in findings)
     console = Console()
     for finding in findings:
@@ -78,4 +66,4 @@ def _print(findings: Sequence[Finding], spent: Usage, plain: bool) -> None:
     if spent.tokens:
         typer.echo(f"The checks cost {spent.tokens} tokens" + (f", {dollars(spent.usd)}" if spent.usd else "") + ".")
     problems = sum(finding.state == "problem" for finding in findings)
-    typer.echo(f"{problems} problem{'' if problems == 1 else 's'}" if problems else "All that was asked for works.")
+    typer.echo(plural(problems, "problem") if problems else "All that was asked for works.")

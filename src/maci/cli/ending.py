@@ -12,8 +12,10 @@ from pathlib import Path
 from textwrap import shorten
 
 from maci.cli.lines import Lines
+from maci.cli.plan import short
 from maci.controller.decisions import Finished
 from maci.controller.triage import Check, Prospect, Triaged
+from maci.record.plan import plan_of
 from maci.story.story import Story
 from maci.story.words import cost, given, leads, minority, plural, shown, triage_words
 
@@ -117,9 +119,6 @@ def print_result(
     for warning in result.warnings:
         say(f"Note: {remarks.once(warning)}", "yellow")
     if story.plan is not None:
-        from maci.cli.plan import short
-        from maci.record.plan import plan_of
-
         for line in short(plan_of(story.plan)):
             say(line)
     say(f"Transcript: {transcript}")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import json as jsonlib
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from maci.cli.options import OutputOptions, grouped
+from maci.cli.output import emit
+from maci.cli.progress import Progress
+from maci.evidence.corpus import Corpus, update_index
+from maci.evidence.encode import load_encoder
+from maci.evidence.retrieve import Retriever
 
 
 @grouped
@@ -24,11 +28,6 @@ def index(
     output: OutputOptions,
 ) -> None:
     """Turn documents into an evidence index for --corpus."""
-    from maci.cli.progress import Progress
-    from maci.evidence.corpus import Corpus, update_index
-    from maci.evidence.encode import load_encoder
-    from maci.evidence.retrieve import Retriever
-
     with Progress(plain=output.plain, silent=output.silent) as progress:
         report = update_index(
             paths, out, progress=lambda source, done, total: progress.at("files read", done, total, line="")
@@ -38,7 +37,7 @@ def index(
     if output.json:
         skipped = [{"path": str(item.path), "reason": item.reason} for item in report.skipped]
         counts = {name: getattr(report, name) for name in ("added", "changed", "unchanged", "removed", "spans")}
-        typer.echo(jsonlib.dumps({**counts, "skipped": skipped, "index": str(out)}, ensure_ascii=False))
+        emit({**counts, "skipped": skipped, "index": str(out)})
         return
     for item in report.skipped:
         typer.echo(f"{item.path}: {item.reason}", err=True)

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import json as jsonlib
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from maci.calibration.schedule_value import Evaluation, Forecast, Logged, evaluate, logged
+from maci.calibration.schedules import Schedules, TaskState, report, terms
 from maci.cli.options import Json, Seed, Sets
+from maci.cli.output import emit
 from maci.cli.show import locate
+from maci.config import load
+from maci.controller.policies.bandit import ACTIONS, bonus, ucb
 from maci.errors import InputError, MaciError
-
-if TYPE_CHECKING:
-    from maci.calibration.schedule_value import Evaluation, Forecast, Logged
-    from maci.calibration.schedules import Schedules, TaskState
-    from maci.record.transcript import Recording
+from maci.paths import save
+from maci.record.transcript import Recording, read
 
 scheduler = typer.Typer(no_args_is_help=True)
 StateFile = Annotated[
@@ -34,13 +35,13 @@ Transcripts = Annotated[
 @scheduler.command("show", short_help="How often each action was tried, what it earned and cost.")
 def showing(task: Task = None, store: StateFile = None, json: Json = False) -> None:
     """The arms of every task: how often each action was tried, what it earned and cost."""
-    with _learned(store) as known:
+    with Schedules(store) as known:
         _check(task, known)
         tasks = [(name, kind) for name, kind, _ in known.tasks() if task in (None, name)]
         states = [known.state(name, kind) for name, kind in tasks]
         where = known.path
     if json:
-        typer.echo(jsonlib.dumps([_plain(state) for state in states], ensure_ascii=False))
+        emit([_plain(state) for state in states])
         return
     if not states:
         typer.echo(f"Nothing was learned yet ({where}). A debate with --set schedule=ucb or linucb begins it.")
@@ -53,7 +54,7 @@ def resetting(
     task: Annotated[str, typer.Argument(help="The task to forget.", metavar="TASK")], store: StateFile = None
 ) -> None:
     """Forget what was learned about a task."""
-    with _learned(store) as known:
+    with Schedules(store) as known:
         _check(task, known)
         gone = known.reset(task)
     typer.echo(
@@ -68,16 +69,13 @@ def exporting(
     store: StateFile = None,
 ) -> None:
     """Write what was learned as JSON, for another machine."""
-    with _learned(store) as known:
+    with Schedules(store) as known:
         _check(task, known)
         text = known.export(task)
     if to is None:
         typer.echo(text)
         return
-    try:
-        to.write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write {to}: {error.strerror}") from error
+    save(to, text + "\n", "name another with --to")
     typer.echo(f"{to} written; take it in elsewhere with: maci scheduler import {to.name}")
 
 
@@ -90,7 +88,7 @@ def bringing(
         text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {file}: {error}") from error
-    with _learned(store) as known:
+    with Schedules(store) as known:
         new, old = known.bring(text, str(file))
     typer.echo(f"{new} debates taken in, {old} were known already")
 
@@ -98,10 +96,8 @@ def bringing(
 @scheduler.command("learn", short_help="Enter debates on record; known ones count once.")
 def learning(transcripts: Transcripts, store: StateFile = None) -> None:
     """Enter debates on record whose schedule learns; debates that are known already count once."""
-    from maci.calibration.schedules import report
-
     new = 0
-    with _learned(store) as known:
+    with Schedules(store) as known:
         for path, recording in _recordings(transcripts):
             try:
                 new += known.enter(report(recording.events))
@@ -122,10 +118,6 @@ def evaluating(
     json: Json = False,
 ) -> None:
     """What each schedule would have earned on recorded debates, with what that can and cannot tell."""
-    from maci.calibration.schedule_value import evaluate, logged
-    from maci.calibration.schedules import terms
-    from maci.config import load
-
     config = load(sets=sets or ())
     rows: list[Logged] = []
     left_out: dict[str, int] = {}
@@ -146,26 +138,18 @@ def evaluating(
             left_out[why] = left_out.get(why, 0) + 1
     known = None
     if task is not None:
-        with _learned(store) as states:
+        with Schedules(store) as states:
             _check(task, states)
             known = states.state(task, terms(config), without=ids).arms
     result = evaluate(rows, config, known, seed=seed)
     if json:
-        typer.echo(jsonlib.dumps({**asdict(result), "left_out": left_out}, ensure_ascii=False))
+        emit({**asdict(result), "left_out": left_out})
     else:
         typer.echo(_verdicts(result, left_out, terms(config), task))
 
 
 def _recordings(paths: Sequence[Path]) -> list[tuple[Path, Recording]]:
-    from maci.record.transcript import read
-
     return [(path, read(locate(path))) for path in paths]
-
-
-def _learned(store: Path | None) -> Schedules:
-    from maci.calibration.schedules import Schedules
-
-    return Schedules(store)
 
 
 def _check(task: str | None, known: Schedules) -> None:
@@ -177,8 +161,6 @@ def _check(task: str | None, known: Schedules) -> None:
 
 
 def _rows(state: TaskState) -> list[dict[str, Any]]:
-    from maci.controller.policies.bandit import ACTIONS, bonus, ucb
-
     arms = state.arms
     index, extra = ucb(arms.reward, arms.pulls, arms.t), bonus(arms.pulls, arms.t)
     rows = []
@@ -207,8 +189,6 @@ def _plain(state: TaskState) -> dict[str, Any]:
 
 
 def _table(state: TaskState) -> str:
-    from maci.controller.policies.bandit import ACTIONS
-
     pulls = int(state.arms.pulls.sum())
     lines = [
         f"{state.task}: {state.debates} debates, {pulls} rewarded rounds; rewards {state.terms}",
@@ -230,8 +210,6 @@ def _figure(value: float | None, digits: int) -> str:
 
 
 def _verdicts(result: Evaluation, left_out: dict[str, int], kind: str, task: str | None) -> str:
-    from maci.controller.policies.bandit import ACTIONS
-
     tried = ", ".join(f"{ACTIONS[k]} {n}" for k, n in enumerate(result.actions) if n) or "none"
     lines = [
         f"{result.rounds} rounds of {result.debates} debates; rewards {kind}"

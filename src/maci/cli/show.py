@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from maci.cli.options import OutputOptions, grouped
+from maci.cli.output import emit
 from maci.errors import InputError
 
 
@@ -40,7 +41,7 @@ def show(
     path = locate(transcript)
     recording = read(path)
     if output.json:
-        typer.echo(jsonlib.dumps([tree(event) for event in recording.events], ensure_ascii=False))
+        emit([tree(event) for event in recording.events])
         return
     if round is not None and round > (last_round := Story.of(recording.events).current.number):
         raise InputError(f"--round {round}: this debate has the rounds 0 to {last_round}")

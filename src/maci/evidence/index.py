@@ -219,7 +219,8 @@ class Index:
                 )
             self._db.execute("COMMIT")
         except BaseException:
-            self._db.execute("ROLLBACK")
+            if self._db.in_transaction:  # where the disk is full, SQLite has rolled back by itself
+                self._db.execute("ROLLBACK")
             raise
 
     def _drop_gone(self, present: set[str], roots: Sequence[Path]) -> int:

@@ -10,7 +10,6 @@ host, and other variables for servers on this machine. The user's own file and o
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -21,7 +20,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from maci.config import build
-from maci.errors import ConfigError
+from maci.errors import ConfigError, near
 from maci.files.parse import read
 from maci.paths import PANELS, config_dir, panel_files
 from maci.seating.spec import AgentSpec, JudgeSpec, ModelSpec, PanelSpec, agents_of, judges_of
@@ -175,10 +174,7 @@ def _explain(error: ValidationError) -> str:
     loc = [str(part) for part in first["loc"] if not str(part).startswith("function-")]
     key, given = ".".join(loc), f"{first['input']!r:.60}"
     if first["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(loc[-1], _FIELDS, n=1)
-        return f"unknown key {key!r}" + (
-            f": did you mean {near[0]!r}?" if near else f": the keys here are {_keys(loc)}"
-        )
+        return f"unknown key {key!r}: {near(loc[-1], _FIELDS, f'the keys here are {_keys(loc)}')}"
     if first["type"] == "missing":
         return f"{key} is missing: add `{loc[-1]}: …`"
     if loc[-1:] == ["agents"] and first["type"] == "too_short":

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from helpers import judge, script, seat, turn
 from maci.cli.app import app
-from maci.cli.batch_results import write
+from maci.cli.batch import write
 from maci.debating.batch import Batch
 from maci.errors import BadReply, BudgetError, CaseError, EnvironmentError_, InputError, WrongKey
 from maci.evidence.fake import HashEncoder

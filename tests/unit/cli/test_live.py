@@ -11,8 +11,7 @@ from rich.text import Text
 
 from helpers import arg, open_debate, play, script, seat, settings, turn
 from maci.cli.ending import Remarks
-from maci.cli.frame import Look, frame, spark
-from maci.cli.live import Below, LiveArea
+from maci.cli.live import Below, LiveArea, Look, frame, spark
 from maci.cli.view import View
 from maci.controller.inputs import Intervened, JudgeAbstention, Pending, Sent, TurnTaken
 from maci.llm.usage import Usage

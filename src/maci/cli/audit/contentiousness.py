@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json as jsonlib
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,13 @@ import typer
 from maci.calibration.stats.estimate import as_json
 from maci.cli.audit import DialOptions, DialReport
 from maci.cli.options import OutputOptions
+from maci.cli.output import columns, emit, interruptible, publish
 from maci.cli.progress import Progress
 from maci.cli.show import locate
 from maci.controller.decisions import Finished
 from maci.controller.events import Event
 from maci.controller.inputs import Opened
-from maci.errors import CheckFailed, EnvironmentError_, InputError
+from maci.errors import CheckFailed, InputError
 from maci.lab.audit.blind import write_blind
 from maci.lab.audit.contentiousness.patterns import patterns, table
 from maci.lab.audit.contentiousness.people import FIELDS, Summaries, blind, guesses, read_guesses, summarise
@@ -29,6 +31,7 @@ from maci.lab.audit.contentiousness.plan import Plan, Sitting, play, recorded, t
 from maci.lab.audit.contentiousness.report import build_report, record
 from maci.lab.audit.contentiousness.sample import Spoken, held
 from maci.lab.audit.contentiousness.verdict import findings, judge
+from maci.paths import save, writing
 from maci.record.transcript import read
 from maci.render.html import to_html
 from maci.render.markdown import to_markdown
@@ -96,23 +99,18 @@ def _report(options: DialAudit, plan: Plan, panel: PanelSpec | str, folder: Path
     verdict, name = judge(found), _name(panel)
     spoken = [turn for debate in debates if debate.whole for turn in debate.spoken if turn.sitting.words == "stance"]
     extra = _others(options, plan, panel, spoken)
-    try:
-        for target, written in (("report.md", to_markdown), ("report.html", to_html)):
-            (options.report.out / target).write_text(written(build_report(found, verdict, name)), encoding="utf-8")
-    except OSError as error:
-        raise EnvironmentError_(
-            f"cannot write to {options.report.out}: {error.strerror}; name another with --out"
-        ) from error
+    made = build_report(found, verdict, name)
+    save(options.report.out / "report.md", to_markdown(made))
+    page = save(options.report.out / "report.html", to_html(made))
     if options.output.json:
-        page = str(options.report.out / "report.html")
-        typer.echo(jsonlib.dumps({**record(found, verdict), "panel": name, "page": page, **extra}, ensure_ascii=False))
+        emit({**record(found, verdict), "panel": name, "page": str(page), **extra})
     else:
         typer.echo(
             on_screen(build_report(found, verdict, name, full=not options.output.quiet), plain=options.output.plain),
             nl=False,
         )
         _print_others(extra)
-        typer.echo(f"\nwritten: {options.report.out / 'report.html'}, report.md; debates in {folder}")
+        typer.echo(f"\nwritten: {page}, report.md; debates in {folder}")
     if options.report.strict and not verdict.good:
         raise CheckFailed(verdict.says)
 
@@ -148,11 +146,9 @@ def _summarised(
     house = checked_house(asked, options.choice)
 
     async def work() -> Summaries:
-        try:
+        async with house:
             models = {seat.name: house.model(seat.model) for seat in agents if not is_reader(seat.model)}
             return await summarise(spoken, plan.levels, models, house.model(aggregator), seed=options.choice.seed)
-        finally:
-            await house.aclose()
 
     return asyncio.run(work())
 
@@ -194,16 +190,10 @@ def _show_patterns(path: Path, *, json: bool) -> None:
     found = patterns(Story.of(read(file).events))
     if not found:
         raise InputError(f"{path}: no round was closed, there is nothing to see yet")
-    if json:
-        typer.echo(jsonlib.dumps({"transcript": str(path), "rounds": as_json(found)}))
-        return
     rows = table(found)
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    for row in rows:
-        typer.echo(
-            "  ".join([f"{row[0]:<{widths[0]}}", *(f"{c:>{w}}" for c, w in zip(row[1:], widths[1:], strict=True))])
-        )
-    typer.echo("\nCounted by lists of words (docs/audits.md): compare rounds, or debates of one kind.")
+    note = "\nCounted by lists of words (docs/audits.md): compare rounds, or debates of one kind."
+    lines = (*columns(rows, right=range(1, len(rows[0]))), note)
+    publish({"transcript": str(path), "rounds": as_json(found)}, lines, json=json)
 
 
 def _name(panel: PanelSpec | str) -> str:
@@ -239,18 +229,16 @@ def _enter(options: DialAudit, plan: Plan, panel: PanelSpec | str) -> None:
     """Make the folder, or see that what is in it was held under the same rules."""
     target, identity = options.report.out / "audit.json", _identity(options, plan, panel)
     try:
-        options.report.out.mkdir(parents=True, exist_ok=True)
-        known = jsonlib.loads(target.read_text(encoding="utf-8")) if target.exists() else identity
-        if different := [key for key in identity if known.get(key) != identity[key]]:
-            raise InputError(
-                f"{options.report.out} holds an audit with other {' and '.join(different)}: name another folder with --out, or "
-                "repeat that audit's options; topics, seeds and levels may be added"
-            )
-        target.write_text(jsonlib.dumps(identity, indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise EnvironmentError_(f"cannot write {target}: {error.strerror}; name another folder with --out") from error
+        with writing(target):
+            known = jsonlib.loads(target.read_text(encoding="utf-8")) if target.exists() else identity
     except ValueError as error:
         raise InputError(f"{target} cannot be read: {error}; name another folder with --out") from error
+    if different := [key for key in identity if known.get(key) != identity[key]]:
+        raise InputError(
+            f"{options.report.out} holds an audit with other {' and '.join(different)}: name another folder with --out, or "
+            "repeat that audit's options; topics, seeds and levels may be added"
+        )
+    save(target, jsonlib.dumps(identity, indent=1) + "\n")
 
 
 def _identity(options: DialAudit, plan: Plan, panel: PanelSpec | str) -> dict[str, Any]:
@@ -287,23 +275,14 @@ def _hold(options: DialAudit, plan: Plan, panel: PanelSpec | str, folder: Path) 
             progress.at("debates", len(over), len(sittings), beside=name, line=line)
 
         async def hold() -> None:
-            try:
+            async with house or nullcontext():
                 await play(sittings, seat, folder, at_once=_AT_ONCE if house and not local else 1, watch=watch)
-            finally:
-                if house is not None:
-                    await house.aclose()
 
-        try:
-            asyncio.run(hold())
-        except KeyboardInterrupt:
-            progress.close()
-            typer.echo(
-                f"\ninterrupted after {len(over)} of {len(sittings)} debates; nothing is lost: the same command goes on",
-                err=True,
-            )
-            raise typer.Exit(130) from None
-        except BaseExceptionGroup as group:
-            raise _first(group) from group
+        with interruptible("nothing is lost: the same command goes on"):
+            try:
+                asyncio.run(hold())
+            except BaseExceptionGroup as group:
+                raise _first(group) from group
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import io
 import json as jsonlib
 import math
 import shlex
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import typer
@@ -20,12 +21,12 @@ import typer
 from maci import __version__
 from maci.calibration.stats.estimate import as_json
 from maci.cli.audit import JudgeQuestions, JudgeReport
-from maci.cli.files import make_folder, writing
 from maci.cli.options import OutputOptions
+from maci.cli.output import emit, interruptible, publish
 from maci.cli.progress import Progress
 from maci.config import Budget, full_key
 from maci.controller.inputs import Seat
-from maci.errors import BudgetError, CheckFailed, EnvironmentError_, InputError
+from maci.errors import BudgetError, CheckFailed, InputError
 from maci.evidence.encode import load_encoder
 from maci.lab.audit.judges import convarg, human, report
 from maci.lab.audit.judges.asking import Asked, Bench, bench_of, settle
@@ -34,17 +35,16 @@ from maci.lab.audit.judges.human import Agreement, against_people
 from maci.lab.audit.judges.items import Batch, builtin, draw, gather
 from maci.lab.audit.judges.probes import PROBES, panel_mean
 from maci.llm.budget import Ledger
+from maci.llm.models import House
 from maci.llm.usage import Bound
+from maci.paths import check_folder, save
 from maci.render.html import to_html
 from maci.render.markdown import to_markdown
+from maci.render.report import Report
 from maci.render.text import on_screen
 from maci.seating.seating import Choice, check_models, open_house
 from maci.seating.spec import is_reader
 from maci.story.words import plural
-
-if TYPE_CHECKING:
-    from maci.llm.models import House
-
 
 CEILING = 2_000_000
 """Tokens, where a language model judges and no ceiling is given."""
@@ -69,20 +69,16 @@ def run(options: JudgeAudit) -> None:
     """Audit; exits 0 once run, 1 with --strict where the verdict is bad."""
     _check(options)
     bench = settle(options.choice)
-    screen = Progress(plain=options.output.plain, silent=options.output.silent)
-    try:
+    again = "maci " + shlex.join(sys.argv[1:]) if sys.argv[1:2] == ["audit"] else "the same command"
+    kept = "replies that came are kept" if bench.paid and not options.choice.no_cache else "nothing was kept"
+    with (
+        interruptible(f"{kept}. Go on with: {again}"),
+        Progress(plain=options.output.plain, silent=options.output.silent) as screen,
+    ):
         if options.asked.human is not None:
             _compare(options, bench, screen)
         else:
             _audit(options, bench, screen)
-    except KeyboardInterrupt:
-        screen.close()
-        again = "maci " + shlex.join(sys.argv[1:]) if sys.argv[1:2] == ["audit"] else "the same command"
-        kept = "" if options.choice.no_cache else " Replies that came are kept; go on with: " + again
-        typer.echo(f"\ninterrupted.{kept if bench.paid else ''}", err=True)
-        raise typer.Exit(130) from None
-    finally:
-        screen.close()
 
 
 def _check(options: JudgeAudit) -> None:
@@ -138,7 +134,7 @@ def _audit(options: JudgeAudit, bench: Bench, screen: Progress) -> None:
         filled = "fill in `score`: any numbers, one scale for all, more is better; then --import it"
         screen.say(f"{plural(len(items), 'argument')} for people, blind: {options.asked.export} ({filled})")
     people = None if options.asked.import_ is None else human.imported(options.asked.import_, items)
-    make_folder(options.report.out)
+    check_folder(options.report.out)
     notes = []
     if any(is_reader(seat.model) for seat in bench.judges):
         notes.append(_READERS)
@@ -148,16 +144,13 @@ def _audit(options: JudgeAudit, bench: Bench, screen: Progress) -> None:
 
     async def ask() -> Done | None:
         house = open_house(bench.spec, options.choice) if bench.paid else None
-        try:
+        async with house or nullcontext():
             seats = _seats(bench, house, options)
             if options.report.dry_run:
                 _estimate(batches, seats, plan, ledger, options)
                 return None
             told = _telling(screen, "scores")
             return await audit(batches, seats, plan, ledger=ledger, notes=notes, told=told)
-        finally:
-            if house is not None:
-                await house.aclose()
 
     done = asyncio.run(ask())
     if done is None:
@@ -186,18 +179,16 @@ def _estimate(batches: Sequence[Batch], seats: Any, plan: Plan, ledger: Ledger, 
     most = Bound()
     for ask in asks:
         most = most.plus(ask.seat.prepare(ask.request).bound)
-    if options.output.json:
-        found = {
-            "calls": len(asks),
-            "tokens_at_most": most.tokens,
-            "usd_at_most": most.usd,
-            "ceiling_tokens": ledger.tokens,
-        }
-        typer.echo(jsonlib.dumps(found))
-        return
+    found = {
+        "calls": len(asks),
+        "tokens_at_most": most.tokens,
+        "usd_at_most": most.usd,
+        "ceiling_tokens": ledger.tokens,
+    }
     price = f", ${most.usd:.2f}" if most.usd else ""
     ceiling = "no ceiling" if ledger.tokens is None else f"the ceiling is {ledger.tokens:,} (--budget-tokens)"
-    typer.echo(f"{len(asks):,} scores, at most {most.tokens:,} tokens{price}; {ceiling}. Nothing was sent.")
+    line = f"{len(asks):,} scores, at most {most.tokens:,} tokens{price}; {ceiling}. Nothing was sent."
+    publish(found, [line], json=options.output.json)
 
 
 def _finish(done: Done, people: Any, options: JudgeAudit) -> None:
@@ -218,15 +209,11 @@ def _finish(done: Done, people: Any, options: JudgeAudit) -> None:
         )
         extra = [report.people_table(agreements, human.human_alpha(people, sampling), len(people))]
     made = report.build_report(found, ratings.plain, extra)
-    files = {
-        "audit.html": to_html(made),
-        "audit.md": to_markdown(made),
-        "audit.json": jsonlib.dumps(_as_json(found, agreements), ensure_ascii=False, indent=1) + "\n",
-    }
-    _write(options.report.out, files)
-    _scores(options.report.out / "scores.csv", done)
+    record = {**as_json(found), "people": as_json(agreements) or None}
+    _write(options.report.out, "audit", made, record)
+    save(options.report.out / "scores.csv", _scores(done))
     if options.output.json:
-        typer.echo(jsonlib.dumps({**_as_json(found, agreements), "out": str(options.report.out)}, ensure_ascii=False))
+        emit({**record, "out": str(options.report.out)})
     else:
         if not options.output.quiet:
             typer.echo(
@@ -240,10 +227,6 @@ def _finish(done: Done, people: Any, options: JudgeAudit) -> None:
         )
 
 
-def _as_json(found: Any, people: Sequence[Agreement]) -> dict[str, Any]:
-    return {**as_json(found), "people": as_json(people) or None}
-
-
 def _compare(options: JudgeAudit, bench: Bench, screen: Progress) -> None:
     """Against people's choices on a public set."""
     chosen = convarg.pairs(options.asked.data, options.asked.per_topic)
@@ -252,12 +235,12 @@ def _compare(options: JudgeAudit, bench: Bench, screen: Progress) -> None:
         raise InputError(
             "--human: name reader judges or models, not both; they are shown the arguments in different forms"
         )
-    make_folder(options.report.out)
+    check_folder(options.report.out)
     ledger = _ledger(options, bench)
 
     async def ask() -> convarg.Comparison:
         house = open_house(bench.spec, options.choice) if bench.paid else None
-        try:
+        async with house or nullcontext():
             judges = None
             if house is not None:
                 judges = list(_seats(bench, house, options)(Batch(items=(), readers=tuple)))
@@ -265,9 +248,6 @@ def _compare(options: JudgeAudit, bench: Bench, screen: Progress) -> None:
                 chosen, judges, ledger=ledger, seed=options.choice.seed, resamples=options.report.resamples,
                 told=_telling(screen, "arguments"),
             )  # fmt: skip
-        finally:
-            if house is not None:
-                await house.aclose()
 
     found = asyncio.run(ask())
     if not found.tokens and bench.paid:
@@ -275,16 +255,10 @@ def _compare(options: JudgeAudit, bench: Bench, screen: Progress) -> None:
     if readers:
         found = replace(found, notes=(*found.notes, _WHY))
     made = report.compared(found, f"maci {__version__}, seed {options.choice.seed}")
-    _write(
-        options.report.out,
-        {
-            "human.html": to_html(made),
-            "human.md": to_markdown(made),
-            "human.json": jsonlib.dumps(as_json(found), ensure_ascii=False, indent=1) + "\n",
-        },
-    )
+    record = as_json(found)
+    _write(options.report.out, "human", made, record)
     if options.output.json:
-        typer.echo(jsonlib.dumps({**as_json(found), "out": str(options.report.out)}, ensure_ascii=False))
+        emit({**record, "out": str(options.report.out)})
         return
     if not options.output.quiet:
         typer.echo(on_screen(made, plain=options.output.plain))
@@ -300,28 +274,25 @@ _WHY = (
 )
 
 
-def _write(out: Path, files: dict[str, str]) -> None:
-    for name, text in files.items():
-        with writing(out / name):
-            (out / name).write_text(text, encoding="utf-8")
+def _write(out: Path, name: str, made: Report, record: Mapping[str, Any]) -> None:
+    """The report as a page, as a note and as data."""
+    save(out / f"{name}.html", to_html(made))
+    save(out / f"{name}.md", to_markdown(made))
+    save(out / f"{name}.json", jsonlib.dumps(record, ensure_ascii=False, indent=1) + "\n")
 
 
-def _scores(file: Path, done: Done) -> None:
-    """Every score as it came, so that every figure can be computed again."""
-    try:
-        with file.open("w", encoding="utf-8", newline="") as opened:
-            writer = csv.writer(opened)
-            writer.writerow(
-                ["judge", "argument", "probe", "sample", "composite", "evidence", "logic", "relevance", "abstained"]
-            )
-            for number, ask in enumerate(done.asks):
-                answer = done.asked.answers.get(number)
-                if answer is None:
-                    continue
-                s = answer.score
-                figures = ["", "", "", ""] if s is None else [s.composite, s.evidence, s.logic, s.relevance]
-                writer.writerow([ask.seat.name, done.items[ask.item].id, ask.probe, ask.sample, *figures, answer.why])
-    except OSError as error:
-        with suppress(OSError):
-            file.unlink(missing_ok=True)
-        raise EnvironmentError_(f"cannot write {file}: {error.strerror}; name another folder with --out") from error
+def _scores(done: Done) -> str:
+    """Every score as it came, as CSV, so that every figure can be computed again."""
+    page = io.StringIO()
+    writer = csv.writer(page)
+    writer.writerow(
+        ["judge", "argument", "probe", "sample", "composite", "evidence", "logic", "relevance", "abstained"]
+    )
+    for number, ask in enumerate(done.asks):
+        answer = done.asked.answers.get(number)
+        if answer is None:
+            continue
+        s = answer.score
+        figures = ["", "", "", ""] if s is None else [s.composite, s.evidence, s.logic, s.relevance]
+        writer.writerow([ask.seat.name, done.items[ask.item].id, ask.probe, ask.sample, *figures, answer.why])
+    return page.getvalue()

@@ -7,15 +7,14 @@ where h are the last hidden states of the first 256 word pieces and m is the att
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.errors import MissingExtra, ModelError
+from maci.errors import ModelError, installed
 from maci.evidence.encode import unit
 from maci.llm.local import weights
 
@@ -48,7 +47,10 @@ class MiniLMEncoder:
             self.name = f"{_WEIGHTS}/1/last"
         os.environ["ORT_DISABLE_TELEMETRY"] = "1"
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        onnxruntime, tokenizers = _need("onnxruntime"), _need("tokenizers")
+        onnxruntime, tokenizers = (
+            installed("onnxruntime", "dense", "the encoder 'minilm'"),
+            installed("tokenizers", "dense", "the encoder 'minilm'"),
+        )
         files = weights.pull(_WEIGHTS, offline=offline, progress=progress)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
@@ -102,10 +104,3 @@ def _batches(rows: list[int], lengths: list[int]) -> Iterator[list[int]]:
         batch.append(row)
     if batch:
         yield batch
-
-
-def _need(package: str) -> Any:
-    try:
-        return importlib.import_module(package)
-    except ImportError as error:
-        raise MissingExtra(package, "dense", "the encoder 'minilm'") from error

@@ -7,16 +7,13 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maci.errors import ConfigError, EnvironmentError_, ModelError
+from maci.errors import ConfigError, EnvironmentError_, ModelError, said
 from maci.evidence.encode import unit
-
-if TYPE_CHECKING:
-    from maci.evidence.encode import Encoder
 
 
 class SentenceTransformerEncoder:
@@ -59,13 +56,17 @@ class FunctionEncoder:
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One unit row per text; the function's own lengths do not matter."""
-        return _checked(self.name, self._function(list(texts)), texts)
+        try:
+            vectors = self._function(list(texts))
+        except Exception as error:  # code of the user's: whatever it raises
+            raise ModelError(f"the encoder {self.name!r} failed: {said(error)}; mend it or choose another") from error
+        return _checked(self.name, vectors, texts)
 
 
-def load_plugin(module: str, attribute: str) -> Encoder:
+def load_plugin(module: str, attribute: str) -> FunctionEncoder:
     """The encoder that ``module:attribute`` names, looked for in the current folder too.
 
-    An object with ``name`` and ``encode`` is used as it is. A function is wrapped; its version is its
+    An object with ``name`` and ``encode`` goes by its own name. The version of a function is its
     ``version`` attribute, else its module's ``__version__``, else 0 — raise it whenever the vectors change.
     """
     here = str(Path.cwd())
@@ -80,12 +81,13 @@ def load_plugin(module: str, attribute: str) -> Encoder:
             f"encoder '{module}:{attribute}' cannot be imported ({error}): name a module on the Python "
             "path and a function in it, as in mypackage.vectors:embed"
         ) from error
+    except Exception as error:  # code of the user's: whatever it raises
+        raise ModelError(f"encoder '{module}:{attribute}' failed while it was imported: {said(error)}") from error
     finally:
         if added:
             sys.path.remove(here)
     if hasattr(found, "encode") and isinstance(getattr(found, "name", None), str):
-        encoder: Encoder = found
-        return encoder
+        return FunctionEncoder(found.name, found.encode)
     if not callable(found):
         raise ConfigError(
             f"encoder '{module}:{attribute}' is a {type(found).__name__}: name a function from a list of "

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from maci.errors import EnvironmentError_, InputError, MissingExtra
+from maci.errors import InputError, installed
 from maci.lab.datasets import load_own
 from maci.lab.datasets.files import digest
 from maci.lab.study.rows import Row
 from maci.lab.study.store import Meta
 from maci.llm.usage import Usage
+from maci.paths import writing
 
 Texts = Mapping[tuple[str, str], str]
 """(Data, item) → what the case said."""
@@ -88,9 +89,7 @@ def export(rows: Iterable[Row], format: str, path: Path, texts: Texts | None = N
     """Write rows as ``jsonl``, ``csv`` or ``parquet``, with the texts of their cases where given; how many they were."""
     if format not in FORMATS:
         raise InputError(f"--format {format!r}: choose one of {', '.join(FORMATS)}")
-    if format == "parquet":
-        _parquet()  # before anything is written
-    try:
+    with writing(path, "choose another --to"):
         path.parent.mkdir(parents=True, exist_ok=True)
         if format == "parquet":
             return _to_parquet(rows, path, texts)
@@ -107,25 +106,14 @@ def export(rows: Iterable[Row], format: str, path: Path, texts: Texts | None = N
                     file.write(json.dumps(line, ensure_ascii=False) + "\n")
                 n += 1
             return n
-    except OSError as error:
-        raise EnvironmentError_(f"cannot write {path}: {error.strerror}; choose another --to") from error
-
-
-def _parquet() -> Any:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise MissingExtra("pyarrow", "eval", "Parquet") from error
-    return pyarrow
 
 
 def _to_parquet(rows: Iterable[Row], path: Path, texts: Texts | None) -> int:
-    pa = _parquet()
+    pa, parquet = (installed(name, "eval", "Parquet") for name in ("pyarrow", "pyarrow.parquet"))
     kinds = {**dict.fromkeys((*_TEXT, *_NESTED, _LAST), pa.string()), **dict.fromkeys(_NUMBER, pa.float64())}
     schema = pa.schema([(name, kinds.get(name, pa.int64())) for name in _HEADER])
     n = 0
-    with pa.parquet.ParquetWriter(path, schema) as file:
+    with parquet.ParquetWriter(path, schema) as file:
         batch: list[dict[str, Any]] = []
         for row in rows:
             batch.append(flat(row, texts))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from maci.config import build, full_key
-from maci.errors import ConfigError, MaciError
+from maci.errors import ConfigError, MaciError, near
 from maci.files.parse import read
 from maci.lab.datasets.own import OPTIONS
 from maci.lab.methods import registry
@@ -79,9 +78,8 @@ def _picked(what: str, chosen: Sequence[str] | None, there: Mapping[str, Any], w
     return tuple(entry for name, entry in there.items() if chosen is None or name in chosen)
 
 
-def _near(name: str, there: Any) -> str:
-    near = difflib.get_close_matches(name, list(there), n=1)
-    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(str, there))}"
+def _near(name: str, there: Iterable[str]) -> str:
+    return near(name, there, f"there are {', '.join(there)}")
 
 
 def _data_name(entry: Data, where: str) -> str:

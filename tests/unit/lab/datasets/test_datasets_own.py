@@ -91,7 +91,7 @@ def test_repeated_texts_count_once_and_are_reported(tmp_path: Path) -> None:
     ("text", "more", "message"),
     [
         ("text,gold\na,x\n", {"columns": {"context": "txt"}}, r"has no column 'txt'; it has 'text', 'gold'"),
-        ("text,gold\na,x\n", {"columns": {"contxt": "text"}}, r"cannot map to 'contxt': did you mean 'context'\?"),
+        ("text,gold\na,x\n", {"columns": {"contxt": "text"}}, r"cannot map to 'contxt': did you mean context\?"),
         ("text,gold\na,x\n", {"columns": {"zzz": "text"}}, r"cannot map to 'zzz': choose question, context"),
         ("text,gold\na,x\n", {}, r"has no column 'context'; it has 'text', 'gold'"),
         ("context,label\na,x\n", {}, r"no column says the true outcome.*gold=COLUMN.*context, label"),

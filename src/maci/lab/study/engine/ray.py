@@ -15,7 +15,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from maci.errors import EnvironmentError_, MissingExtra
+from maci.errors import EnvironmentError_, installed
 from maci.lab.study.engine.engine import Away, Reply, Result, answer_away
 from maci.lab.study.ledger import RunLedger
 from maci.lab.study.rows import Key
@@ -46,10 +46,7 @@ class Ray:
 
     def __init__(self, study: Study, jobs: int, ledger: RunLedger, address: str | None = None) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        try:
-            import ray
-        except ImportError as error:
-            raise MissingExtra("ray", "ray", "--engine ray") from error
+        ray = installed("ray", "ray", "--engine ray")
         self._ray, self._study, self._jobs, self._address = ray, study, jobs, address
         self._away = Away(study, ledger)
 
