@@ -135,7 +135,8 @@ def _home(kind: str, environ: Mapping[str, str] = os.environ) -> Path:
 
 def check_folder(folder: Path, option: str = "--out") -> None:
     """Raise where a folder is not there and cannot be made, or cannot be written to. Makes nothing."""
-    there = next((each for each in (folder, *folder.parents) if _exists(each)), Path())
+    above = (folder, *folder.parents)  # Path.exists raises where a folder may not be entered
+    there = next((each for each in above if os.path.exists(each)), Path())  # noqa: PTH110
     if not there.is_dir():
         raise InputError(f"{option} {folder}: {there} is a file, not a folder; give another {option}")
     if not os.access(there, os.W_OK | os.X_OK):
@@ -149,13 +150,6 @@ def check_file(file: Path) -> None:
         raise InputError(f"--out {file} is a folder; name a file")
     if file.exists() and not os.access(file, os.W_OK):
         raise EnvironmentError_(f"--out {file} cannot be written over; give another --out")
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # a folder above it may not be entered
-        return False
 
 
 @contextmanager

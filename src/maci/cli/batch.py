@@ -29,7 +29,7 @@ from maci.cli.options import (  # fmt: skip
     grouped,
 )
 from maci.cli.output import emit, interruptible
-from maci.cli.progress import Progress
+from maci.cli.progress import ProgressBars
 from maci.cli.seating import ASKING, begin, chosen, keep
 from maci.debating.batch import Batch, Done, entries
 from maci.errors import BudgetError, EnvironmentError_, InputError
@@ -113,7 +113,7 @@ def batch(
     kept = f"nothing that was recorded is lost, what is done is in {out / 'results.json'}. {again}"
     with interruptible(kept), owning(out):
         try:
-            with Progress(plain=output.plain, silent=output.silent) as view:
+            with ProgressBars(plain=output.plain, silent=output.silent) as view:
                 asyncio.run(_play(run, seating.house, told, view, json=output.json))
         finally:
             rows += [row(told.get(entry.number) or Done(entry=entry, status="waiting")) for entry in todo]
@@ -123,7 +123,7 @@ def batch(
     _conclude(rows, out)
 
 
-async def _play(run: Batch, house: House | None, told: dict[int, Done], view: Progress, *, json: bool) -> None:
+async def _play(run: Batch, house: House | None, told: dict[int, Done], view: ProgressBars, *, json: bool) -> None:
     printed = 0
     async with house or nullcontext(), aclosing(run.run()) as results:  # type: ignore[type-var]
         async for done in results:
@@ -134,7 +134,7 @@ async def _play(run: Batch, house: House | None, told: dict[int, Done], view: Pr
                 printed += 1
 
 
-def _count(view: Progress, told: Mapping[int, Done], run: Batch) -> None:
+def _count(view: ProgressBars, told: Mapping[int, Done], run: Batch) -> None:
     """Another case."""
     failed, kept = sum(done.status == "failed" for done in told.values()), sum(done.kept for done in told.values())
     words = _spent(run) + (f", {failed} failed" if failed else "")

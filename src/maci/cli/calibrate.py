@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +16,8 @@ from maci.calibration import profile
 from maci.calibration.profile import ENOUGH, Calibration, Outcome, conformalise, to_toml
 from maci.cases.case import Case, read_cases
 from maci.cli.options import Corpus, Json, PanelOptions, Quiet, ReplyOptions, Seed, Sets, SettingsOptions  # fmt: skip
-from maci.cli.output import emit, interruptible
-from maci.cli.progress import Progress
+from maci.cli.output import interruptible, publish
+from maci.cli.progress import ProgressBars
 from maci.cli.seating import chosen
 from maci.config import Config, build, parameters
 from maci.controller.events import Event
@@ -55,29 +54,28 @@ def calibrate(
     teaching, held = _split(known, held_out, seed)
     with (
         interruptible(f"nothing was kept, and {out} is as it was: the same command starts anew"),
-        Progress(silent=silent) as progress,
+        ProgressBars(silent=silent) as progress,
     ):
         learnt, failed = _learn(teaching, held, Seating(choice), progress)
     save(out, to_toml(learnt, cases.name))
-    if json:
-        _print_json(learnt, failed, out)
-        return
-    if failed:
-        typer.echo(
-            f"{len(failed)} cases without an answer were left out: {', '.join(name for name, _ in failed[:5])}",
-            err=True,
-        )
-    if not quiet:
-        typer.echo(
-            f"{out}: from {learnt.n} cases, accuracy {learnt.accuracy:.3f}, T = {learnt.settings['calibration.temperature']:.3f}, "
-            f"calibration error {learnt.ece_before:.3f} → {learnt.ece_after:.3f} (in-sample)"
-        )
-        typer.echo(_sets(learnt, len(known), held_out))
-        typer.echo(f"Use it with: maci debate CASE --config {out}")
+    if failed and not json:
+        names = ", ".join(name for name, _ in failed[:5])
+        typer.echo(f"{len(failed)} cases without an answer were left out: {names}", err=True)
+    record = {
+        "n": learnt.n, "held_out": learnt.held, "failed": [name for name, _ in failed], "accuracy": learnt.accuracy,
+        "ece_before": learnt.ece_before, "ece_after": learnt.ece_after, "settings": dict(learnt.settings), "out": str(out),
+    }  # fmt: skip
+    lines = [
+        f"{out}: from {learnt.n} cases, accuracy {learnt.accuracy:.3f}, T = {learnt.settings['calibration.temperature']:.3f}, "
+        f"calibration error {learnt.ece_before:.3f} → {learnt.ece_after:.3f} (in-sample)",
+        _sets(learnt, len(known), held_out),
+        f"Use it with: maci debate CASE --config {out}",
+    ]
+    publish(record, [] if quiet else lines, json=json)
 
 
 def _learn(
-    teaching: list[Case], held: list[Case], seating: Seating, progress: Progress
+    teaching: list[Case], held: list[Case], seating: Seating, progress: ProgressBars
 ) -> tuple[Calibration, list[tuple[str, str]]]:
     """What the cases teach, and those without an answer, each with the reason; those held out are debated under what was learnt."""
     found: list[Outcome] = []
@@ -133,14 +131,6 @@ def _known(cases: Path) -> list[Case]:
             "add cases; nothing was debated"
         )
     return known
-
-
-def _print_json(learnt: Calibration, failed: Sequence[tuple[str, str]], out: Path) -> None:
-    found = {
-        "n": learnt.n, "held_out": learnt.held, "failed": [name for name, _ in failed], "accuracy": learnt.accuracy,
-        "ece_before": learnt.ece_before, "ece_after": learnt.ece_after, "settings": dict(learnt.settings), "out": str(out),
-    }  # fmt: skip
-    emit(found)
 
 
 def _split(known: list[Case], share: float, seed: int) -> tuple[list[Case], list[Case]]:

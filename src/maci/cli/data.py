@@ -213,14 +213,13 @@ def _shape(item: Item, most: int) -> dict[str, Any]:
         "outcomes": f"{case.outcomes.kind}, {len(labels)} known: {', '.join(labels[:6])}{' …' if len(labels) > 6 else ''}",
         "gold": case.gold,
     }
-    if case.evidence:
-        found["evidence"] = f"{len(case.evidence)} documents come with the case"
-    if case.hidden:
-        found["hidden"] = list(case.hidden)
-    if item.group:
-        found["group"] = item.group
-    if item.raters:
-        found["raters"] = dict(item.raters)
+    more = {
+        "evidence": f"{len(case.evidence)} documents come with the case" if case.evidence else "",
+        "hidden": list(case.hidden),
+        "group": item.group,
+        "raters": dict(item.raters),
+    }
+    found |= {name: value for name, value in more.items() if value}
     if item.recorded:
         found["recorded"] = {model: turn.answer for model, turn in item.recorded.openings.items()}
         found["turns"] = len(item.recorded.turns)

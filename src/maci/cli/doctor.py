@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from textwrap import fill
 from typing import Annotated
@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from maci.cli.options import Json, PanelOptions, Plain, grouped
-from maci.cli.output import emit
+from maci.cli.output import publish
 from maci.llm.usage import Usage, dollars
 from maci.seating.checks import Finding, machine, models
 from maci.story.words import plural
@@ -43,16 +43,14 @@ def doctor(
         findings += asyncio.run(models(panel.panel, panel.agents, panel.judges, offline=offline, seconds=timeout))
     fine = all(finding.state != "problem" for finding in findings)
     spent = sum((finding.usage for finding in findings), Usage())
-    if json:
-        rows = [{"subject": f.subject, "state": f.state, "says": f.says} for f in findings]
-        emit({"ok": fine, "checks": rows, "tokens": spent.tokens, "usd": spent.usd})
-    else:
-        _print(findings, spent, plain)
+    rows = [{"subject": f.subject, "state": f.state, "says": f.says} for f in findings]
+    found = {"ok": fine, "checks": rows, "tokens": spent.tokens, "usd": spent.usd}
+    publish(found, _lines(findings, spent, plain), json=json)
     if not fine:
         raise typer.Exit(3)
 
 
-def _print(findings: Sequence[Finding], spent: Usage, plain: bool) -> None:
+def _lines(findings: Sequence[Finding], spent: Usage, plain: bool) -> Iterator[str]:
     width = max(len(finding.subject) for finding in findings)
     console = Console()
     for finding in findings:
@@ -62,8 +60,8 @@ def _print(findings: Sequence[Finding], spent: Usage, plain: bool) -> None:
             mark = typer.style(mark, fg=_COLOURS[finding.state])
             text = fill(text, max(60, console.width - 9), subsequent_indent=margin[9:], break_on_hyphens=False)
             text = text.replace("\n", "\n" + " " * 9)
-        typer.echo(f"{mark} {text}")
+        yield f"{mark} {text}"
     if spent.tokens:
-        typer.echo(f"The checks cost {spent.tokens} tokens" + (f", {dollars(spent.usd)}" if spent.usd else "") + ".")
+        yield f"The checks cost {spent.tokens} tokens" + (f", {dollars(spent.usd)}" if spent.usd else "") + "."
     problems = sum(finding.state == "problem" for finding in findings)
-    typer.echo(plural(problems, "problem") if problems else "All that was asked for works.")
+    yield plural(problems, "problem") if problems else "All that was asked for works."

@@ -148,7 +148,7 @@ def quoted(story: Story, span_id: str, *, full: bool) -> str:
 def _outcomes(lines: Lines, p: Mapping[str, float], scale: tuple[str, ...]) -> None:
     """The distribution, a line for each outcome; on a scale in its order, with the one that leads marked."""
     named = [(f"{label}  (leads)" if scale and leads(label, p) else label, q) for label, q in shown(p, 5, scale)]
-    room = lines.width - max(len(name) for name, _ in named) - _BESIDE if lines.folded else _BAR
+    room = lines.out.width - max(len(name) for name, _ in named) - _BESIDE if lines.folded else _BAR
     cells = max(_SHORTEST_BAR, min(_BAR, room))
     for name, q in named:
         lines.say(f"  {lines.bar(q, cells)}{q:5.2f}  {name}")

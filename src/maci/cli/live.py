@@ -143,15 +143,12 @@ class LiveArea:
         if story.result is not None:
             self.close()
         elif self._screen is None and story.events > 1:
-            self._start()
+            self._screen = Below(self._console, lambda: self)
+            self._screen.start()
 
     def begin(self) -> None:
         """What came until now is from a record: the clock starts here."""
         self._began, self._rounds = self._clock(), []
-
-    def _start(self) -> None:
-        self._screen = Below(self._console, lambda: self)
-        self._screen.start()
 
     def say(self, text: RenderableType) -> None:
         """Print something above the area, or where it would be."""

@@ -69,9 +69,9 @@ def pulling(
 
 def fetch(name: str, *, offline: bool, quiet: bool) -> Mapping[str, Path]:
     """The files of weights, pulled with a progress bar where they are not here."""
-    from maci.cli.progress import Progress
+    from maci.cli.progress import ProgressBars
 
-    with Progress(silent=quiet, bytes=True) as progress:
+    with ProgressBars(silent=quiet, bytes=True) as progress:
         return pull(name, offline=offline, progress=lambda what, done, total: progress.at(what, done, total, line=""))
 
 

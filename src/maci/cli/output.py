@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import errno
 import json as jsonlib
+import re
+import shlex
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -40,6 +43,13 @@ def columns(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> Iterato
             for number, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         yield "  ".join(cells).rstrip()
+
+
+def same_command(name: str) -> str:
+    """The command that is running, for a person to give it again; passwords in it are left out."""
+    if sys.argv[1:2] != [name]:
+        return "the same command"
+    return re.sub(r"(postgres(?:ql)?://[^:/@\s]+):[^@\s]+@", r"\1:…@", "maci " + shlex.join(sys.argv[1:]))
 
 
 _LOST = {errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}

@@ -14,6 +14,7 @@ import typer
 from maci.acquisition.plan import Item, Plan
 from maci.acquisition.utilities import favoured, load_stakes
 from maci.cli.options import OutputOptions, TranscriptPath, grouped
+from maci.cli.output import publish
 from maci.cli.show import locate
 from maci.controller.reading import calibrated
 from maci.errors import InputError
@@ -65,18 +66,13 @@ def plan(
     if export is not None:
         pages = [page.model_dump() for page in QueryPage.of(found.items)]
         save(export, jsonlib.dumps(pages, indent=2, ensure_ascii=False) + "\n", "name another with --export")
-    finished = state.finished
-    if output.json:
-        reason = finished.stop_reason if finished is not None else ""
-        typer.echo(PlanPage.of(found, best, stop_reason=reason, transcript=str(path)).model_dump_json())
-        return
+    reason = "" if state.finished is None else state.finished.stop_reason
+    page = PlanPage.of(found, best, stop_reason=reason, transcript=str(path))
     width = min(100, shutil.get_terminal_size((80, 24)).columns)
-    for line in lines(found, width=width, full=not output.quiet):
-        typer.echo(line)
-    if best is not None:
-        typer.echo(favoured_words(best))
-    if export is not None:
-        typer.echo(f"{len(found.items)} queries written to {export}")
+    shown = list(lines(found, width=width, full=not output.quiet))
+    shown += [] if best is None else [favoured_words(best)]
+    shown += [] if export is None else [f"{len(found.items)} queries written to {export}"]
+    publish(page.model_dump(mode="json"), shown, json=output.json)
 
 
 def short(plan: Plan) -> Iterator[str]:

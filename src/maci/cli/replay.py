@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
-
 from maci.cli.options import Json, Quiet, SettingsOptions, TranscriptPath, grouped
-from maci.cli.output import emit, publish
+from maci.cli.output import publish
 from maci.cli.show import locate
 from maci.errors import TranscriptError
 
@@ -49,19 +47,15 @@ def _other(recording: Recording, settings: SettingsOptions, *, json: bool) -> No
 
     rules = other_rules(recording.opened.config, settings.profile, file=settings.config, sets=settings.sets or ())
     found = otherwise(recording.events, rules)
-    both = (found.recorded, found.other)
-    if json:
-        keys = ("rules", "stop_reason", "rounds", "answer", "p")
-        rows = [{key: getattr(row, key) for key in keys} for row in both]
-        emit({"off_policy": True, "decided": found.decided, "rules": rows, "remark": found.remark})
-        return
-    for row in both:
-        typer.echo(
-            f"{row.rules:<9} {row.stop_reason or row.lacking:<36} after {plural(row.rounds, 'round')}   {row.answer or 'no answer'} "
-            + (f"p = {row.p:.3f}" if row.p is not None else "")
-        )
+    keys, both = ("rules", "stop_reason", "rounds", "answer", "p"), (found.recorded, found.other)
+    rows = [{key: getattr(row, key) for key in keys} for row in both]
+    lines = [
+        f"{row.rules:<9} {row.stop_reason or row.lacking:<36} after {plural(row.rounds, 'round')}   {row.answer or 'no answer'} "
+        + (f"p = {row.p:.3f}" if row.p is not None else "")
+        for row in both
+    ]
     if found.ignored:
-        typer.echo(f"Cannot be judged from a record, and was ignored: {', '.join(found.ignored)}")
-    if found.remark:
-        typer.echo(found.remark)
-    typer.echo(CAUTION)
+        lines.append(f"Cannot be judged from a record, and was ignored: {', '.join(found.ignored)}")
+    lines += [found.remark] if found.remark else []
+    page = {"off_policy": True, "decided": found.decided, "rules": rows, "remark": found.remark}
+    publish(page, [*lines, CAUTION], json=json)

@@ -13,7 +13,7 @@ import typer
 from maci.calibration.schedule_value import Evaluation, Forecast, Logged, evaluate, logged
 from maci.calibration.schedules import Schedules, TaskState, report, terms
 from maci.cli.options import Json, Seed, Sets
-from maci.cli.output import emit
+from maci.cli.output import publish
 from maci.cli.show import locate
 from maci.config import load
 from maci.controller.policies.bandit import ACTIONS, bonus, ucb
@@ -40,13 +40,9 @@ def showing(task: Task = None, store: StateFile = None, json: Json = False) -> N
         tasks = [(name, kind) for name, kind, _ in known.tasks() if task in (None, name)]
         states = [known.state(name, kind) for name, kind in tasks]
         where = known.path
-    if json:
-        emit([_plain(state) for state in states])
-        return
-    if not states:
-        typer.echo(f"Nothing was learned yet ({where}). A debate with --set schedule=ucb or linucb begins it.")
-    for i, state in enumerate(states):
-        typer.echo("\n" * bool(i) + _table(state))
+    found = [{"task": s.task, "rewards": s.terms, "debates": s.debates, "arms": _rows(s)} for s in states]
+    nothing = f"Nothing was learned yet ({where}). A debate with --set schedule=ucb or linucb begins it."
+    publish(found, ["\n\n".join(map(_table, states)) or nothing], json=json)
 
 
 @scheduler.command("reset")
@@ -142,10 +138,8 @@ def evaluating(
             _check(task, states)
             known = states.state(task, terms(config), without=ids).arms
     result = evaluate(rows, config, known, seed=seed)
-    if json:
-        emit({**asdict(result), "left_out": left_out})
-    else:
-        typer.echo(_verdicts(result, left_out, terms(config), task))
+    verdicts = _verdicts(result, left_out, terms(config), task)
+    publish({**asdict(result), "left_out": left_out}, [verdicts], json=json)
 
 
 def _recordings(paths: Sequence[Path]) -> list[tuple[Path, Recording]]:
@@ -163,29 +157,22 @@ def _check(task: str | None, known: Schedules) -> None:
 def _rows(state: TaskState) -> list[dict[str, Any]]:
     arms = state.arms
     index, extra = ucb(arms.reward, arms.pulls, arms.t), bonus(arms.pulls, arms.t)
-    rows = []
-    for k, action in enumerate(ACTIONS):
-        seen, paid = bool(arms.pulls[k]), bool(arms.costs[k])
-        rows.append(
-            {
-                "action": k,
-                "d_alpha": action.alpha,
-                "d_gamma": action.gamma,
-                "pulls": int(arms.pulls[k]),
-                "mean_reward": float(arms.mean[k]) if seen else None,
-                "bonus": float(extra[k]),
-                "bound": float(index[k]),
-                "rounds": int(arms.costs[k]),
-                "mean_cost": float(arms.cost[k] / arms.costs[k]) if paid else None,
-                "dearest": float(arms.dearest[k]) if paid else None,
-                "growth": float(arms.growth[k]) if arms.growth[k] else None,
-            }
-        )
-    return rows
-
-
-def _plain(state: TaskState) -> dict[str, Any]:
-    return {"task": state.task, "rewards": state.terms, "debates": state.debates, "arms": _rows(state)}
+    return [
+        {
+            "action": k,
+            "d_alpha": action.alpha,
+            "d_gamma": action.gamma,
+            "pulls": int(arms.pulls[k]),
+            "mean_reward": float(arms.mean[k]) if arms.pulls[k] else None,
+            "bonus": float(extra[k]),
+            "bound": float(index[k]),
+            "rounds": int(arms.costs[k]),
+            "mean_cost": float(arms.cost[k] / arms.costs[k]) if arms.costs[k] else None,
+            "dearest": float(arms.dearest[k]) if arms.costs[k] else None,
+            "growth": float(arms.growth[k]) if arms.growth[k] else None,
+        }
+        for k, action in enumerate(ACTIONS)
+    ]
 
 
 def _table(state: TaskState) -> str:

@@ -20,7 +20,7 @@ from maci.cases.case import Case, load_case, parse_case
 from maci.cli.options import CaseOptions, OutputOptions, RunOptions
 from maci.cli.output import interruptible, publish
 from maci.cli.seating import ASKING, begin, keep
-from maci.cli.view import View
+from maci.cli.view import DebateView
 from maci.config import load, parameters
 from maci.controller.decisions import Finished
 from maci.controller.events import Event, tree
@@ -45,7 +45,7 @@ _KEPT = "what was answered so far comes from the response cache and costs nothin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class DebateSession:
     """A debate, and the form in which it is told."""
 
     case: CaseOptions
@@ -80,7 +80,8 @@ class Session:
         seated = begin(seat_case(case, choice), self.task)
         if not self.output.quiet and (remark := unnamed(seated.opened)):
             typer.echo(f"Note: {remark} {_NAMING}", err=True)
-        self._play(seated, Transcript.create(self._folder(case) / "transcript.jsonl"))
+        folder = self.options.out or run_dir(slug(case.id or case.question))
+        self._play(seated, Transcript.create(folder / "transcript.jsonl"))
 
     def _resume(self) -> None:
         if self.options.out is None:
@@ -105,7 +106,7 @@ class Session:
             stack.pop_all()
         self._play(seated, transcript, recording.events)
 
-    def _print(self, path: Path, view: View) -> None:
+    def _print(self, path: Path, view: DebateView) -> None:
         """The result, and an error where it is not what was asked for."""
         result, priced = view.story.result, not unpriced(view.story.opened)
         assert result is not None
@@ -132,7 +133,7 @@ class Session:
                 f"record is closed. What it said then: {_once(result.detail)}. Once that is mended, start again with the command you "
                 f"began with and another --out; {_KEPT if not self.choice.no_cache else 'without --no-cache, ' + _KEPT}"
             )
-        view = View(plain=self.output.plain, silent=True)
+        view = DebateView(plain=self.output.plain, silent=True)
         for event in recorded:
             view.show(event)
         if not self.output.json:
@@ -142,7 +143,7 @@ class Session:
         self._print(path, view)
 
     def _play(self, seated: Seated, transcript: Transcript, recorded: Sequence[Event] = ()) -> None:
-        view = View(plain=self.output.plain, silent=self.output.silent, explain=self.explain)
+        view = DebateView(plain=self.output.plain, silent=self.output.silent, explain=self.explain)
 
         async def play() -> None:
             async with seated.house or nullcontext():
@@ -179,11 +180,6 @@ class Session:
         if given.case is None:
             raise InputError("what shall be debated? Give a CASE (`maci cases` lists built-in ones) or --question")
         return load_case(given.case)
-
-    def _folder(self, case: Case) -> Path:
-        if self.options.out is not None:
-            return self.options.out
-        return run_dir(slug(case.id or case.question))
 
 
 def _judge(result: Finished) -> None:
@@ -259,13 +255,7 @@ _OPTIONS = {
 
 def check_same(opened: Opened, case: Case | None, choice: Choice, task: str | None = None) -> None:
     """Raise where an option that was given with ``--resume`` says something else than the record."""
-    other = [
-        *_case(opened, case),
-        *_settings(opened, choice),
-        *_table(opened, choice),
-        *_source(opened, choice),
-        *_task(opened, task),
-    ]
+    other = [*_case(opened, case), *_settings(opened, choice), *_panel(opened, choice), *_others(opened, choice, task)]
     if other:
         raise InputError(
             f"--resume goes on with what is on record, and this differs from it: {'; '.join(other)}. "
@@ -295,11 +285,7 @@ def _settings(opened: Opened, choice: Choice) -> Iterator[str]:
             yield f"{name} {_said(row.value)} (recorded: {_said(recorded[row.key])})"
 
 
-def _table(opened: Opened, choice: Choice) -> Iterator[str]:
-    if choice.corpus is not None and str(choice.corpus.resolve()) != opened.corpus:
-        yield f"--corpus {choice.corpus} (recorded: {opened.corpus or 'none'})"
-    if choice.seed not in (0, opened.seed):
-        yield f"--seed {choice.seed} (recorded: {opened.seed})"
+def _panel(opened: Opened, choice: Choice) -> Iterator[str]:
     if choice.panel is None and choice.agents is None and choice.judges is None:
         return
     panel = choose(choice.panel, choice.agents, choice.judges)
@@ -309,31 +295,29 @@ def _table(opened: Opened, choice: Choice) -> Iterator[str]:
         return
     found = recorded_panel(opened)
     recorded = PanelSpec() if isinstance(found, str) else found
+    agents, judges = ([seat.model for seat in seats or ()] for seats in (recorded.agents, recorded.judges))
     if (panel.name or "--agents") != opened.panel:
         yield f"--panel {panel.name}" if panel.name else f"--agents {choice.agents} (recorded: --panel {opened.panel})"
-    elif [seat.model for seat in panel.agents] != [seat.model for seat in recorded.agents]:
-        yield f"--agents {choice.agents} (recorded: {','.join(seat.model for seat in recorded.agents)})"
-    if panel.judges is not None and [seat.model for seat in panel.judges] != _models(recorded):
-        yield f"--judges {choice.judges} (recorded: {','.join(_models(recorded)) or 'none'})"
+    elif [seat.model for seat in panel.agents] != agents:
+        yield f"--agents {choice.agents} (recorded: {','.join(agents)})"
+    if panel.judges is not None and [seat.model for seat in panel.judges] != judges:
+        yield f"--judges {choice.judges} (recorded: {','.join(judges) or 'none'})"
 
 
-def _models(panel: PanelSpec) -> list[str]:
-    return [seat.model for seat in panel.judges or ()]
-
-
-def _source(opened: Opened, choice: Choice) -> Iterator[str]:
-    if choice.source is not None and choice.source != opened.source:
-        yield f"--source {choice.source} (recorded: {opened.source or 'none'})"
+def _others(opened: Opened, choice: Choice, task: str | None) -> Iterator[str]:
+    options = (
+        ("--corpus", choice.corpus and str(choice.corpus.resolve()), opened.corpus),
+        ("--seed", choice.seed or None, opened.seed),
+        ("--source", choice.source, opened.source),
+        ("--task", task, None if opened.learned is None else opened.learned.task),
+    )
+    for option, given, recorded in options:
+        if given is not None and given != recorded:
+            yield f"{option} {given} (recorded: {_said(recorded)})"
     if choice.stakes is not None and choice.stakes != opened.stakes:
-        recorded = "none" if opened.stakes is None else ", ".join(written(opened.stakes).splitlines())
-        yield f"--utilities {choice.stakes_from} (recorded: {recorded})"
-
-
-def _task(opened: Opened, task: str | None) -> Iterator[str]:
-    recorded = "" if opened.learned is None else opened.learned.task
-    if task is not None and task != recorded:
-        yield f"--task {task} (recorded: {recorded or 'none'})"
+        stakes = "none" if opened.stakes is None else ", ".join(written(opened.stakes).splitlines())
+        yield f"--utilities {choice.stakes_from} (recorded: {stakes})"
 
 
 def _said(value: Any) -> str:
-    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+    return "none" if value in (None, "") else f"{value:g}" if isinstance(value, float) else str(value)

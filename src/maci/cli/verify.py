@@ -12,8 +12,8 @@ import typer
 from maci import __version__
 from maci.calibration.stats.estimate import as_json
 from maci.cli.options import OutputOptions, Seed, grouped
-from maci.cli.output import emit
-from maci.cli.progress import Progress
+from maci.cli.output import publish
+from maci.cli.progress import ProgressBars
 from maci.errors import CheckFailed
 from maci.lab.theory.suite import build_report, check, named, plots
 from maci.lab.theory.verdict import FULL, QUICK, Verdict
@@ -45,7 +45,7 @@ def verify(
     source: dict[str, str] = {}
     took: dict[str, float] = {}
     began = last = time.monotonic()
-    with Progress(plain=output.plain, silent=output.silent) as progress:
+    with ProgressBars(plain=output.plain, silent=output.silent) as progress:
         progress.at("claims", 0, len(checks), beside=checks[0].title, line="")
         for number, (done, verdicts) in enumerate(check(checks, size, seed), 1):
             found += verdicts
@@ -61,14 +61,17 @@ def verify(
         save(out / "plots" / name, drawing)
     save(target, to_html(build_report(found, about=about)))
     failed = [verdict.id for verdict in found if not verdict.passed]
-    if output.json:
-        emit(_as_json(found, source, quick=quick, seed=seed, target=target))
-    else:
-        if not output.quiet or failed:
-            by = {id: f"{name}, {took[name]:.1f} s" for id, name in source.items()}
-            typer.echo(on_screen(build_report(found, about=about, checks=by, full=False), plain=output.plain))
-        drawn = f", {plural(len(drawings), 'plot')} in {out / 'plots'}" if drawings else ""
-        typer.echo(f"{len(found) - len(failed)} of {len(found)} claims hold; written: {target}{drawn}")
+    by = {id: f"{name}, {took[name]:.1f} s" for id, name in source.items()}
+    shown = build_report(found, about=about, checks=by, full=False)
+    drawn = f", {plural(len(drawings), 'plot')} in {out / 'plots'}" if drawings else ""
+    publish(
+        _as_json(found, source, quick=quick, seed=seed, target=target),
+        [
+            *([on_screen(shown, plain=output.plain)] if failed or not output.quiet else []),
+            f"{len(found) - len(failed)} of {len(found)} claims hold; written: {target}{drawn}",
+        ],
+        json=output.json,
+    )
     if failed:
         raise CheckFailed(f"{len(failed)} of {len(found)} claims fail: {', '.join(failed)}")
 

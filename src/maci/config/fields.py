@@ -76,7 +76,7 @@ ByOutcome = Annotated[Mapping[str, float], BeforeValidator(_named_numbers), Afte
 """A number for some of the outcomes, by name."""
 
 
-class Section(BaseModel):
+class SettingsGroup(BaseModel):
     """Settings that belong together."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from maci.config.fields import Section
+from maci.config.fields import SettingsGroup
 from maci.config.sections import LEARNED, PROFILES, Config
 from maci.errors import ConfigError, near
 from maci.files.parse import read
@@ -35,7 +35,7 @@ class Parameter(BaseModel):
 def _leaves() -> Iterator[tuple[str, str, Any]]:
     for section, info in Config.model_fields.items():
         model = info.annotation
-        if isinstance(model, type) and issubclass(model, Section):
+        if isinstance(model, type) and issubclass(model, SettingsGroup):
             for name, leaf in model.model_fields.items():
                 yield section, name, leaf
 

@@ -5,20 +5,19 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json as jsonlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import typer
 
 from maci.calibration.stats.estimate import as_json
 from maci.cli.audit import DialOptions, DialReport
 from maci.cli.options import OutputOptions
-from maci.cli.output import columns, emit, interruptible, publish
-from maci.cli.progress import Progress
+from maci.cli.output import columns, interruptible, publish
+from maci.cli.progress import ProgressBars
 from maci.cli.show import locate
 from maci.controller.decisions import Finished
 from maci.controller.events import Event
@@ -96,21 +95,16 @@ def _report(options: DialAudit, plan: Plan, panel: PanelSpec | str, folder: Path
     """Measure what was held, write it down and say it."""
     debates = [held(sitting, Story.of(events)) for sitting, events in recorded(folder, plan.sittings)]
     found = findings(debates, plan.levels, np.random.default_rng(options.choice.seed))
-    verdict, name = judge(found), _name(panel)
+    verdict = judge(found)
+    name = panel if isinstance(panel, str) else panel.name or ", ".join(seat.model for seat in panel.agents)
     spoken = [turn for debate in debates if debate.whole for turn in debate.spoken if turn.sitting.words == "stance"]
     extra = _others(options, plan, panel, spoken)
     made = build_report(found, verdict, name)
     save(options.report.out / "report.md", to_markdown(made))
     page = save(options.report.out / "report.html", to_html(made))
-    if options.output.json:
-        emit({**record(found, verdict), "panel": name, "page": str(page), **extra})
-    else:
-        typer.echo(
-            on_screen(build_report(found, verdict, name, full=not options.output.quiet), plain=options.output.plain),
-            nl=False,
-        )
-        _print_others(extra)
-        typer.echo(f"\nwritten: {page}, report.md; debates in {folder}")
+    shown = on_screen(build_report(found, verdict, name, full=not options.output.quiet), plain=options.output.plain)
+    lines = [shown.rstrip("\n"), *_lines(extra), f"\nwritten: {page}, report.md; debates in {folder}"]
+    publish({**record(found, verdict), "panel": name, "page": str(page), **extra}, lines, json=options.output.json)
     if options.report.strict and not verdict.good:
         raise CheckFailed(verdict.says)
 
@@ -153,25 +147,24 @@ def _summarised(
     return asyncio.run(work())
 
 
-def _print_others(extra: Mapping[str, Any]) -> None:
+def _lines(extra: Mapping[str, Any]) -> Iterator[str]:
+    """What was asked for besides, in words."""
     if exported := extra.get("exported"):
-        typer.echo(
+        yield (
             f"\n{plural(exported['items'], 'turn')} for people: {exported['path']}; column `guess`: {exported['guess']}, 1 is the most "
             "cooperative; then the same command with --import FILE"
         )
     if people := extra.get("people"):
-        typer.echo(
+        yield (
             f"\nPeople: {people['n']} guesses ({people['empty']} left open, {people['unknown']} unknown); "
             f"right {_said(people['right'])}, "
             f"by chance {people['chance']:.2f}; ρ with CL {_said(people['rho'])}; AUC {_said(people['auc'])}"
         )
     if summed := extra.get("self_summaries"):
         rho = "undefined" if summed["rho"] is None else f"{summed['rho']:.2f}"
-        typer.echo(
-            f"\nAgents on their own manner, summed up blind by {summed['by']}; ρ of its judgement with CL {rho}:"
-        )
+        yield f"\nAgents on their own manner, summed up blind by {summed['by']}; ρ of its judgement with CL {rho}:"
         for manner in summed["manners"]:
-            typer.echo(
+            yield (
                 f"  CL {manner['level']:g}: confrontational {manner['confrontational']:.0f} of 100. {manner['tone']} "
                 f"Stresses: {manner['emphasis']} Phrases: {manner['patterns']}"
             )
@@ -194,12 +187,6 @@ def _show_patterns(path: Path, *, json: bool) -> None:
     note = "\nCounted by lists of words (docs/audits.md): compare rounds, or debates of one kind."
     lines = (*columns(rows, right=range(1, len(rows[0]))), note)
     publish({"transcript": str(path), "rounds": as_json(found)}, lines, json=json)
-
-
-def _name(panel: PanelSpec | str) -> str:
-    if isinstance(panel, str):
-        return panel
-    return panel.name or ", ".join(seat.model for seat in panel.agents)
 
 
 def speaking(panel: PanelSpec | str) -> bool:
@@ -263,7 +250,7 @@ def _hold(options: DialAudit, plan: Plan, panel: PanelSpec | str, folder: Path) 
 
     sittings = plan.sittings
     over: set[str] = set()
-    with Progress(plain=options.output.plain, silent=options.output.silent) as progress:
+    with ProgressBars(plain=options.output.plain, silent=options.output.silent) as progress:
 
         def watch(sitting: Sitting, event: Event) -> None:
             name = f"{sitting.topic}, seed {sitting.seed}, CL {sitting.level:g}"

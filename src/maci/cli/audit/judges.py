@@ -7,29 +7,25 @@ import csv
 import io
 import json as jsonlib
 import math
-import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import typer
 
 from maci import __version__
 from maci.calibration.stats.estimate import as_json
 from maci.cli.audit import JudgeQuestions, JudgeReport
 from maci.cli.options import OutputOptions
-from maci.cli.output import emit, interruptible, publish
-from maci.cli.progress import Progress
+from maci.cli.output import interruptible, publish, same_command
+from maci.cli.progress import ProgressBars
 from maci.config import Budget, full_key
 from maci.controller.inputs import Seat
 from maci.errors import BudgetError, CheckFailed, InputError
 from maci.evidence.encode import load_encoder
 from maci.lab.audit.judges import convarg, human, report
-from maci.lab.audit.judges.asking import Asked, Bench, bench_of, settle
+from maci.lab.audit.judges.asking import Bench, bench_of, settle
 from maci.lab.audit.judges.audit import Done, Plan, audit, planned, rated
 from maci.lab.audit.judges.human import Agreement, against_people
 from maci.lab.audit.judges.items import Batch, builtin, draw, gather
@@ -69,11 +65,10 @@ def run(options: JudgeAudit) -> None:
     """Audit; exits 0 once run, 1 with --strict where the verdict is bad."""
     _check(options)
     bench = settle(options.choice)
-    again = "maci " + shlex.join(sys.argv[1:]) if sys.argv[1:2] == ["audit"] else "the same command"
     kept = "replies that came are kept" if bench.paid and not options.choice.no_cache else "nothing was kept"
     with (
-        interruptible(f"{kept}. Go on with: {again}"),
-        Progress(plain=options.output.plain, silent=options.output.silent) as screen,
+        interruptible(f"{kept}. Go on with: {same_command('audit')}"),
+        ProgressBars(plain=options.output.plain, silent=options.output.silent) as screen,
     ):
         if options.asked.human is not None:
             _compare(options, bench, screen)
@@ -100,7 +95,7 @@ def _probes(options: JudgeAudit) -> tuple[str, ...]:
     return chosen
 
 
-def _batches(options: JudgeAudit, bench: Bench, screen: Progress) -> list[Batch]:
+def _batches(options: JudgeAudit, bench: Bench, screen: ProgressBars) -> list[Batch]:
     encoder = load_encoder(bench.config.evidence.encoder, offline=options.choice.offline)
     if options.asked.arguments:
         found = gather(options.asked.arguments, encoder)
@@ -122,7 +117,7 @@ def _ledger(options: JudgeAudit, bench: Bench) -> Ledger:
     return Ledger(tokens, budget.usd)
 
 
-def _audit(options: JudgeAudit, bench: Bench, screen: Progress) -> None:
+def _audit(options: JudgeAudit, bench: Bench, screen: ProgressBars) -> None:
     plan = Plan(
         probes=_probes(options), probed=options.asked.probed, repeats=options.asked.repeats, seed=options.choice.seed,
         resamples=options.report.resamples,
@@ -135,11 +130,8 @@ def _audit(options: JudgeAudit, bench: Bench, screen: Progress) -> None:
         screen.say(f"{plural(len(items), 'argument')} for people, blind: {options.asked.export} ({filled})")
     people = None if options.asked.import_ is None else human.imported(options.asked.import_, items)
     check_folder(options.report.out)
-    notes = []
-    if any(is_reader(seat.model) for seat in bench.judges):
-        notes.append(_READERS)
-    if bench.paid:
-        notes.append(_ALONE)
+    reading = any(is_reader(seat.model) for seat in bench.judges)
+    notes = [note for note, applies in ((_READERS, reading), (_ALONE, bench.paid)) if applies]
     ledger = _ledger(options, bench)
 
     async def ask() -> Done | None:
@@ -149,8 +141,10 @@ def _audit(options: JudgeAudit, bench: Bench, screen: Progress) -> None:
             if options.report.dry_run:
                 _estimate(batches, seats, plan, ledger, options)
                 return None
-            told = _telling(screen, "scores")
-            return await audit(batches, seats, plan, ledger=ledger, notes=notes, told=told)
+            return await audit(
+                batches, seats, plan, ledger=ledger, notes=notes,
+                told=lambda asked, of: screen.at("scores", len(asked.answers), of),
+            )  # fmt: skip
 
     done = asyncio.run(ask())
     if done is None:
@@ -158,13 +152,6 @@ def _audit(options: JudgeAudit, bench: Bench, screen: Progress) -> None:
     if not done.asked.answers:
         raise BudgetError(f"no score fits the ceiling: {done.asked.short}; raise --budget-tokens or --budget-usd")
     _finish(done, people, options)
-
-
-def _telling(screen: Progress, what: str) -> Any:
-    def told(asked: Asked, of: int) -> None:
-        screen.at(what, len(asked.answers), of)
-
-    return told
 
 
 def _seats(bench: Bench, house: House | None, options: JudgeAudit) -> Any:
@@ -209,17 +196,10 @@ def _finish(done: Done, people: Any, options: JudgeAudit) -> None:
         )
         extra = [report.people_table(agreements, human.human_alpha(people, sampling), len(people))]
     made = report.build_report(found, ratings.plain, extra)
-    record = {**as_json(found), "people": as_json(agreements) or None}
-    _write(options.report.out, "audit", made, record)
     save(options.report.out / "scores.csv", _scores(done))
-    if options.output.json:
-        emit({**record, "out": str(options.report.out)})
-    else:
-        if not options.output.quiet:
-            typer.echo(
-                on_screen(report.build_report(found, ratings.plain, extra, full=False), plain=options.output.plain)
-            )
-        typer.echo(f"{found.verdict}; written: {options.report.out / 'audit.html'}, audit.md, audit.json, scores.csv")
+    brief = report.build_report(found, ratings.plain, extra, full=False)
+    record = {**as_json(found), "people": as_json(agreements) or None}
+    _deliver(options, "audit", made, record, brief=brief, said=f"{found.verdict}; ", more=", scores.csv")
     if options.report.strict and found.verdict == "bad":
         bad = [f"{f.judge or 'panel'}: {f.check}" for f in found.findings if f.level == "bad"]
         raise CheckFailed(
@@ -227,7 +207,7 @@ def _finish(done: Done, people: Any, options: JudgeAudit) -> None:
         )
 
 
-def _compare(options: JudgeAudit, bench: Bench, screen: Progress) -> None:
+def _compare(options: JudgeAudit, bench: Bench, screen: ProgressBars) -> None:
     """Against people's choices on a public set."""
     chosen = convarg.pairs(options.asked.data, options.asked.per_topic)
     readers = [seat for seat in bench.judges if is_reader(seat.model)]
@@ -246,7 +226,7 @@ def _compare(options: JudgeAudit, bench: Bench, screen: Progress) -> None:
                 judges = list(_seats(bench, house, options)(Batch(items=(), readers=tuple)))
             return await convarg.compare(
                 chosen, judges, ledger=ledger, seed=options.choice.seed, resamples=options.report.resamples,
-                told=_telling(screen, "arguments"),
+                told=lambda asked, of: screen.at("arguments", len(asked.answers), of),
             )  # fmt: skip
 
     found = asyncio.run(ask())
@@ -255,14 +235,7 @@ def _compare(options: JudgeAudit, bench: Bench, screen: Progress) -> None:
     if readers:
         found = replace(found, notes=(*found.notes, _WHY))
     made = report.compared(found, f"maci {__version__}, seed {options.choice.seed}")
-    record = as_json(found)
-    _write(options.report.out, "human", made, record)
-    if options.output.json:
-        emit({**record, "out": str(options.report.out)})
-        return
-    if not options.output.quiet:
-        typer.echo(on_screen(made, plain=options.output.plain))
-    typer.echo(f"written: {options.report.out / 'human.html'}, human.md, human.json")
+    _deliver(options, "human", made, as_json(found), brief=made)
     behind = [v.judge for v in found.judges if v.less_length.high < 0]
     if options.report.strict and behind:
         raise CheckFailed(f"the longer argument is the better guess than {', '.join(behind)}")
@@ -274,11 +247,24 @@ _WHY = (
 )
 
 
-def _write(out: Path, name: str, made: Report, record: Mapping[str, Any]) -> None:
-    """The report as a page, as a note and as data."""
-    save(out / f"{name}.html", to_html(made))
+def _deliver(
+    options: JudgeAudit,
+    name: str,
+    made: Report,
+    record: Mapping[str, Any],
+    *,
+    brief: Report,
+    said: str = "",
+    more: str = "",
+) -> None:
+    """The report as a page, as a note and as data; on standard output as data, or else its ``brief`` form."""
+    out = options.report.out
+    page = save(out / f"{name}.html", to_html(made))
     save(out / f"{name}.md", to_markdown(made))
     save(out / f"{name}.json", jsonlib.dumps(record, ensure_ascii=False, indent=1) + "\n")
+    shown = [] if options.output.quiet else [on_screen(brief, plain=options.output.plain)]
+    lines = [*shown, f"{said}written: {page}, {name}.md, {name}.json{more}"]
+    publish({**record, "out": str(out)}, lines, json=options.output.json)
 
 
 def _scores(done: Done) -> str:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
-import shlex
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict
@@ -20,8 +17,8 @@ from rich.text import Text
 
 from maci.cli.models import fetch
 from maci.cli.options import BudgetOptions, OutputOptions, ReplyOptions
-from maci.cli.output import emit, interruptible, publish
-from maci.cli.progress import Progress
+from maci.cli.output import interruptible, publish, same_command
+from maci.cli.progress import ProgressBars
 from maci.cli.study import StudyOptions
 from maci.errors import BudgetError, EnvironmentError_, InputError
 from maci.lab.study.parsing import load_spec
@@ -63,8 +60,7 @@ def run(options: StudyOptions, budget: BudgetOptions, replies: ReplyOptions, out
     where = out if options.store is None else None
     store = open_store(out, options.store, name=out.name)
     view = StudyView(plain=output.plain, silent=output.silent)
-    again = "maci " + shlex.join(sys.argv[1:]) if sys.argv[1:2] == ["study"] else "the same command"
-    again = re.sub(r"(postgres(?:ql)?://[^:/@\s]+):[^@\s]+@", r"\1:…@", again)
+    again = same_command("study")
     with (
         interruptible(f"every finished answer is kept in {store.where}. Go on with: {again}"),
         closing(store),
@@ -115,11 +111,7 @@ def _ready(panel: PanelSpec, replies: ReplyOptions, output: OutputOptions) -> No
 def _tell(outcome: Outcome, where: str, folder: Path | None, output: OutputOptions, again: str) -> None:
     """What came of it, and errors where nothing did."""
     progress = outcome.progress
-    if output.json:
-        emit(_summary(outcome, where))
-    elif not output.quiet:
-        for line in _lines(progress):
-            typer.echo(line)
+    publish(_summary(outcome, where), [] if output.quiet else _lines(progress), json=output.json)
     if outcome.stopped == "budget":
         spent = f"{outcome.spent.tokens:,} tokens, ${outcome.spent.usd:.4f} by all runs together"
         said = f"the run's budget is used up ({spent}), {progress.left} of {progress.planned} answers are left"
@@ -241,7 +233,7 @@ class StudyView:
     """Follows a run; all of it on standard error."""
 
     def __init__(self, *, plain: bool, silent: bool) -> None:
-        self._progress = Progress(plain=plain, silent=silent, more=self._drawn)
+        self._progress = ProgressBars(plain=plain, silent=silent, more=self._drawn)
         self._waiting: Status | None = None
         self._tally: Tally | None = None
 

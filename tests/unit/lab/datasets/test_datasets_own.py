@@ -230,7 +230,7 @@ def test_parquet_without_its_package_names_the_extra(tmp_path: Path, monkeypatch
     def missing(name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr("maci.lab.datasets.own.importlib.import_module", missing)
+    monkeypatch.setattr("maci.errors.import_module", missing)
     with pytest.raises(MissingExtra, match=r"pip install .*\[eval\]"):
         load_own(write(tmp_path / "mine.parquet", ""))
 
@@ -240,7 +240,7 @@ def test_a_parquet_file_that_is_none_is_named(tmp_path: Path, monkeypatch: pytes
         raise RuntimeError("Magic bytes\nnot found")
 
     fake = SimpleNamespace(read_table=broken)
-    monkeypatch.setattr("maci.lab.datasets.own.importlib.import_module", lambda name: fake)
+    monkeypatch.setattr("maci.errors.import_module", lambda name: fake)
     with pytest.raises(InputError, match=r"cannot read .*mine\.parquet: Magic bytes not found"):
         load_own(write(tmp_path / "mine.parquet", ""))
 

@@ -27,8 +27,7 @@ from maci.lab.study.report.parts import GLOSSARY, ablation_table, members_table,
 from maci.lab.study.report.selective import conformal_table, reliability_table, selective_table
 from maci.lab.study.report.strata import agreement_table, group_table, quality_table
 from maci.lab.study.report.variants import free_table, mitigation_table, variant_table
-from maci.render.charts import Chart
-from maci.render.report import Column, Line, Report, Section, Table, columns, count, number, text
+from maci.render.report import Chart, Column, Line, Report, Section, Table, columns, count, number, text
 from maci.story.words import plural
 
 REFERENCE = "maci"

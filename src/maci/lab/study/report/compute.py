@@ -10,8 +10,7 @@ from maci.lab.study.report.arena import Arena, Entrant
 from maci.lab.study.report.compare import Comparison
 from maci.lab.study.report.estimates import ALIKE, Estimates
 from maci.lab.study.report.parts import by_method, table, widened
-from maci.render.charts import Chart, Point, Series
-from maci.render.report import Cell, Column, Line, Table, count, number, text
+from maci.render.report import Cell, Chart, Column, Line, Point, Series, Table, count, number, text
 
 
 def compute_table(arena: Arena, found: Sequence[Comparison], estimates: Estimates) -> Table:

@@ -24,8 +24,7 @@ from maci.lab.study.report.crit import pearson_sums
 from maci.lab.study.report.estimates import Estimates, point
 from maci.lab.study.report.gather import Gathered
 from maci.lab.study.report.parts import by_method, line_of, table
-from maci.render.charts import Chart, Point, Series
-from maci.render.report import Cell, Column, Line, Table, count, number, text
+from maci.render.report import Cell, Chart, Column, Line, Point, Series, Table, count, number, text
 
 SIGNALS = (
     ("q", "Q", "evidence quality"),

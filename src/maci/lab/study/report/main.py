@@ -10,8 +10,7 @@ from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Answered, Arena
 from maci.lab.study.report.estimates import Estimates, point
 from maci.lab.study.report.parts import line_of, printed_line, table, widened
-from maci.render.charts import Chart, Series
-from maci.render.report import Cell, Column, Kind, Line, Section, Table, count, number
+from maci.render.report import Cell, Chart, Column, Kind, Line, Section, Series, Table, count, number
 
 _QUALITY: tuple[tuple[str, str, str, Kind], ...] = (
     ("acc1", "Acc@1 %", "more", "share"),

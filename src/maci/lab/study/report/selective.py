@@ -21,8 +21,7 @@ from maci.lab.study.report.parts import line_of, table
 from maci.lab.study.rows import Row
 from maci.lab.study.trust import Sets, aurc_of, chosen, curve, learn, usual_range
 from maci.moderator.belief import Vector
-from maci.render.charts import Chart, Point, Series
-from maci.render.report import Cell, Column, Line, Table, count, number, text
+from maci.render.report import Cell, Chart, Column, Line, Point, Series, Table, count, number, text
 
 
 def reliability_table(arena: Arena) -> tuple[Table, Chart]:
