@@ -32,7 +32,7 @@ def cases(
 
 def _lines(found: Mapping[str, Case], plain: bool) -> Iterator[str]:
     rows = [
-        (name, f"{len(case.outcomes.labels)} outcomes", case.title or case.question) for name, case in found.items()
+        (name, f"{len(case.outcomes.labels):>3} outcomes", case.title or case.question) for name, case in found.items()
     ]
     yield from columns(rows, right=[1])
     if not plain:

@@ -156,11 +156,11 @@ class DebateSession:
                 raise EnvironmentError_(f"the debate broke off; go on with: {again}")
 
         command = "ask" if seated.opened.config.triage.enabled else "debate"
-        again = f"maci {command} --resume --out {shlex.quote(str(transcript.path.parent))}"
-        if self.choice.source is not None:  # a record is not trusted with one
-            again += f" --source {shlex.quote(self.choice.source)}"
-        if self.choice.no_cache or self.choice.cache is not None:
-            again += " --no-cache" if self.choice.no_cache else f" --cache {shlex.quote(str(self.choice.cache))}"
+        source, cache = self.choice.source, self.choice.cache
+        words = ["maci", command, "--resume", "--out", str(transcript.path.parent)]
+        words += [] if source is None else ["--source", source]  # a record is not trusted with one
+        words += ["--no-cache"] if self.choice.no_cache else [] if cache is None else ["--cache", str(cache)]
+        again = shlex.join(words)
         with interruptible(f"nothing that was recorded is lost. Go on with: {again}"):
             with transcript, closing(view):
                 for event in recorded:
