@@ -22,7 +22,7 @@ import numpy as np
 
 from acquisition_openings import asked
 from bench_acquisition import conduct_of, interval, loop, readied
-from maci.acquisition.sources.named import CorpusSource
+from maci.acquisition.sources import CorpusSource
 from maci.calibration.profile import fit_bias
 from maci.cases.case import Case, Document
 from maci.config import Config, build, unplanned

@@ -39,8 +39,7 @@ def table(case: Any, rate: float) -> Any:
     """Five agents who keep changing their minds, three judges who differ."""
     from helpers import arg, seat, turn
     from maci.agents.agent import Agent
-    from maci.agents.judges.crit import CritScore
-    from maci.agents.judges.judge import Judge
+    from maci.agents.judges.crit import CritScore, Judge
 
     clock, rng = Clock(rate), Random(0)
 
@@ -74,9 +73,9 @@ def serve(rate: float, seconds: float) -> None:
     """The server: prints its address, and ends when its input does."""
     import threading
 
+    from hash_encoder import HashEncoder
     from helpers import make_case
     from maci.controller.inputs import Intervened
-    from maci.evidence.fake import HashEncoder
     from maci.seating import seating
     from maci.seating.seating import Choice
     from maci.web.app import create_app

@@ -12,10 +12,10 @@ from typing import Any
 
 import httpx
 
+from hash_encoder import HashEncoder
 from helpers import arg, judge, seat, turn
 from maci.agents.agent import Agent
 from maci.agents.argument import Turn
-from maci.evidence.fake import HashEncoder
 from maci.web.app import create_app
 from maci.web.desk import Desk
 from maci.web.server import Settings

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from maci.agents.anchor import TurnRequest
     from maci.agents.argument import Argument, Turn
     from maci.agents.fake import FunctionAgent, FunctionJudge, ScriptedAgent
-    from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
-    from maci.agents.judges.judge import Judge
+    from maci.agents.judges.crit import CritScore, Judge, JudgeAbstained, ScoreRequest
     from maci.cases.case import Case, Document, load_case
     from maci.cases.outcomes import OutcomeSpace
     from maci.config import Config
@@ -48,7 +47,7 @@ _DOORS = {
     "Finished": "maci.controller.decisions",
     "FunctionAgent": "maci.agents.fake",
     "FunctionJudge": "maci.agents.fake",
-    "Judge": "maci.agents.judges.judge",
+    "Judge": "maci.agents.judges.crit",
     "JudgeAbstained": "maci.agents.judges.crit",
     "MaciError": "maci.errors",
     "OutcomeSpace": "maci.cases.outcomes",

@@ -14,7 +14,7 @@ from maci.lab.audit.contentiousness.trends import SIGNALS, Trend
 from maci.lab.audit.contentiousness.verdict import Findings, judge
 from maci.lab.audit.judges.convarg import Comparison, Versus
 from maci.lab.audit.judges.report import compared
-from maci.lab.study.report import Settings, build_report
+from maci.lab.study.report import ReportSettings, build_report
 from maci.lab.theory.suite import build_report as claims_report
 from maci.lab.theory.verdict import Verdict
 from maci.render.html import to_html
@@ -31,7 +31,7 @@ NASTY = "a_b & 50% <b> | {x}"
 
 def of_study() -> Report:
     return build_report(
-        study(answers("maci", "++-+x") + answers("average", "+--++"), ["average", "maci"]), Settings(resamples=50)
+        study(answers("maci", "++-+x") + answers("average", "+--++"), ["average", "maci"]), ReportSettings(resamples=50)
     )
 
 

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 import maci
+from hash_encoder import HashEncoder
 from helpers import judge, make_case, script, settings, turn
-from maci.evidence.fake import HashEncoder
 
 
 def test_every_public_name_can_be_imported_and_no_other_exists() -> None:

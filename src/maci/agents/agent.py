@@ -12,22 +12,26 @@ from maci.llm.prompts import Prompt
 from maci.llm.usage import Bound, Usage
 
 
+class Participant(Protocol):
+    """An agent or a judge."""
+
+    name: str
+    """Unique within a panel; never shown to the other agents or to judges."""
+    family: str
+    """The model family; a judge's must differ from every debater's."""
+    free: bool = False
+    """Nobody pays for its calls. Of others, calls that cost something are on record before they are made."""
+    prompts: tuple[Prompt, ...] = ()
+    """The templates it asks with; their hashes go into the record."""
+
+
 @runtime_checkable
-class Agent(Protocol):
+class Agent(Participant, Protocol):
     """A debater. It may raise: the controller records the failure and the agent sits the round out.
 
     Derive from it and write ``turn``, and ``ceiling`` where a turn costs something; all else has a default. An agent that draws on
     its purse while it works, as language models do, writes ``prepare`` instead of both.
     """
-
-    name: str
-    """Unique within a panel; never shown to the other agents or to judges."""
-    family: str
-    """The model family, against which judges are checked."""
-    free: bool = False
-    """Nobody pays for its turns. Of others, turns that cost something are on record before they are asked for."""
-    prompts: tuple[Prompt, ...] = ()
-    """The templates it asks with; their hashes go into the record."""
 
     def ceiling(self, request: TurnRequest) -> int | Bound:
         """The most a ``turn`` can cost: tokens, or tokens and dollars; 0 if it costs nothing."""

@@ -15,8 +15,7 @@ from collections.abc import Callable, Sequence
 from maci.agents.agent import Agent
 from maci.agents.anchor import Anchor, Question, TurnRequest
 from maci.agents.argument import Turn
-from maci.agents.judges.crit import CritScore, ScoreRequest
-from maci.agents.judges.judge import Judge
+from maci.agents.judges.crit import CritScore, Judge, ScoreRequest
 from maci.llm.usage import Usage
 
 

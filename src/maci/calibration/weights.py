@@ -39,6 +39,8 @@ from maci.moderator.belief import Vector
 Opening = Mapping[str, Mapping[str, float] | None]
 """What each agent held at first; ``None``: it abstained."""
 
+TAUGHT: Mapping[str, Mapping[str, float]] = {"calibration.agents": {}, "calibration.doubt": {}, "reliability.prior": {}}
+"""The settings that are learnt, as they are before."""
 _FOLDS = 5
 _PENALTIES = (100.0, 30.0, 10.0, 3.0)
 """λ, from the most equal weights to nearly free ones."""
@@ -76,12 +78,12 @@ class Learnt:
 
     def settings(self) -> dict[str, dict[str, float]]:
         """As settings of a debate; what is as it would be anyway is left out."""
-        found = {
-            "calibration.agents": {a: round(t, 6) for a, t in self.temperature.items() if t != 1},
-            "calibration.doubt": {a: round(e, 6) for a, e in self.doubt.items() if e > 0},
-            "reliability.prior": {a: round(w, 6) for a, w in self.prior.items()},
-        }
-        return {key: values for key, values in found.items() if values}
+        learnt = (
+            {a: round(t, 6) for a, t in self.temperature.items() if t != 1},
+            {a: round(e, 6) for a, e in self.doubt.items() if e > 0},
+            {a: round(w, 6) for a, w in self.prior.items()},
+        )
+        return {key: values for key, values in zip(TAUGHT, learnt, strict=True) if values}
 
 
 def learn_agents(openings: Sequence[Opening], gold: Sequence[str], labels: Sequence[Sequence[str]]) -> Learnt:

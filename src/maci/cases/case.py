@@ -72,10 +72,6 @@ class Case:
         return f"{self.context}\n{self.question}".strip() if self.context else self.question
 
 
-def _text_list(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
 def label_text(value: Any) -> Any:
     """YAML reads a bare 2 or yes as a number or a truth value; an outcome is a name."""
     if isinstance(value, bool):
@@ -129,7 +125,9 @@ class CaseFile(BaseModel):
     context: str = ""
     outcomes: Annotated[Literal["open"] | list[str] | _Outcomes, BeforeValidator(_labels)] = "open"
     """A list of labels, `open`, or a table with kind, labels, positions, aliases, declared, metric."""
-    evidence: Annotated[list[str | _EvidenceItem], BeforeValidator(_text_list)] = []
+    evidence: Annotated[
+        list[str | _EvidenceItem], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
+    ] = []
     gold: _Label | None = None
     hidden: Annotated[dict[str, str], BeforeValidator(_findings)] = {}
     id: str = ""

@@ -176,13 +176,13 @@ def match_label(name: str, known: Iterable[str], vectors: Vectors, threshold: fl
             return label
     if name not in vectors:
         return None
-    best, best_cos = None, threshold
-    for label in known:
-        if label in vectors and normal(label) != OTHER and _discriminating(normal(label)) == _discriminating(wanted):
-            cos = float(vectors[name] @ vectors[label])
-            if cos >= best_cos:
-                best, best_cos = label, cos
-    return best
+    alike = {
+        label: float(vectors[name] @ vectors[label])
+        for label in reversed(known)
+        if label in vectors and normal(label) != OTHER and _discriminating(normal(label)) == _discriminating(wanted)
+    }
+    best = max(alike, key=lambda label: alike[label], default=None)
+    return best if best is not None and alike[best] >= threshold else None
 
 
 def unnamed(

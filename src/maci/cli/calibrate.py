@@ -13,7 +13,7 @@ import numpy as np
 import typer
 
 from maci.calibration import profile
-from maci.calibration.profile import ENOUGH, Calibration, Outcome, conformalise, to_toml
+from maci.calibration.profile import ENOUGH, Outcome, TaskCalibration, conformalise, to_toml
 from maci.cases.case import Case, read_cases
 from maci.cli.options import Corpus, Json, PanelOptions, Quiet, ReplyOptions, Seed, Sets, SettingsOptions  # fmt: skip
 from maci.cli.output import interruptible, publish
@@ -76,7 +76,7 @@ def calibrate(
 
 def _learn(
     teaching: list[Case], held: list[Case], seating: Seating, progress: ProgressBars
-) -> tuple[Calibration, list[tuple[str, str]]]:
+) -> tuple[TaskCalibration, list[tuple[str, str]]]:
     """What the cases teach, and those without an answer, each with the reason; those held out are debated under what was learnt."""
     found: list[Outcome] = []
     failed: list[tuple[str, str]] = []
@@ -142,7 +142,7 @@ def _split(known: list[Case], share: float, seed: int) -> tuple[list[Case], list
     return [known[i] for i in sorted(order[aside:])], [known[i] for i in sorted(order[:aside])]
 
 
-def _sets(learnt: Calibration, known: int, share: float) -> str:
+def _sets(learnt: TaskCalibration, known: int, share: float) -> str:
     """What is promised of prediction sets, in words."""
     if not share:
         return "No prediction sets: nothing was held out"

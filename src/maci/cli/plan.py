@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from maci.acquisition.plan import Item, Plan
+from maci.acquisition.plan import AcquisitionPlan, Item
 from maci.acquisition.utilities import favoured, load_stakes
 from maci.cli.options import OutputOptions, TranscriptPath, grouped
 from maci.cli.output import publish
@@ -75,7 +75,7 @@ def plan(
     publish(page.model_dump(mode="json"), shown, json=output.json)
 
 
-def short(plan: Plan) -> Iterator[str]:
+def short(plan: AcquisitionPlan) -> Iterator[str]:
     """The best three of a plan, a line each."""
     if not plan.items:
         yield f"To find out next: {plan.note or 'nothing'}"
@@ -90,7 +90,7 @@ def short(plan: Plan) -> Iterator[str]:
         yield f"  {plan.note}"
 
 
-def lines(plan: Plan, *, width: int = 80, full: bool = True) -> Iterator[str]:
+def lines(plan: AcquisitionPlan, *, width: int = 80, full: bool = True) -> Iterator[str]:
     """A plan as text."""
     if not plan.items:
         yield f"{plan.note or 'nothing worth asking'} ({plan.considered} possibilities considered)"

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from maci.agents.agent import Agent
-from maci.agents.judges.judge import Judge
+from maci.agents.judges.crit import Judge
 from maci.cases.case import Case
 from maci.config import Config
 from maci.controller.decisions import Finished

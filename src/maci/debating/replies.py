@@ -11,10 +11,9 @@ from dataclasses import replace
 from time import monotonic
 from typing import cast
 
-from maci.acquisition.answers import checked
+from maci.acquisition.answers import AnswerSource, SourceReply, checked
 from maci.acquisition.plan import Item
 from maci.acquisition.proposals import Surveyor
-from maci.acquisition.sources.source import Reply, Source
 from maci.agents.argument import Turn
 from maci.agents.judges.crit import CritScore, JudgeAbstained
 from maci.controller.acquiring import USED, residual
@@ -68,12 +67,12 @@ async def score(want: Want, call: Call[CritScore], purse: Purse) -> Input:
         return failure(want, _theirs(error), _cost(purse, began))
 
 
-def asking(source: Source, item: Item) -> Call[Reply]:
+def asking(source: AnswerSource, item: Item) -> Call[SourceReply]:
     """The call that asks a source one item."""
 
-    async def ask() -> tuple[Reply, Usage]:
+    async def ask() -> tuple[SourceReply, Usage]:
         given = await source.answer(item)
-        if not isinstance(given, Reply):
+        if not isinstance(given, SourceReply):
             raise InputError(f"answer() gave {type(given).__name__}, not a Reply")
         return given, given.usage
 
@@ -81,7 +80,7 @@ def asking(source: Source, item: Item) -> Call[Reply]:
 
 
 async def acquire(
-    source: Source, encoder: Encoder, want: Want, state: State, item: Item, call: Call[Reply], purse: Purse
+    source: AnswerSource, encoder: Encoder, want: Want, state: State, item: Item, call: Call[SourceReply], purse: Purse
 ) -> Input:
     """Ask the source one item. What comes back is checked and becomes spans; it is data, whatever it says."""
     began = monotonic()
@@ -116,7 +115,7 @@ async def acquire(
         )
 
 
-def _spans_of(item: Item, reply: Reply) -> tuple[Span, ...]:
+def _spans_of(item: Item, reply: SourceReply) -> tuple[Span, ...]:
     """The spans an answer comes with; without any, question and answer are one."""
     if reply.verdict not in USED:
         return ()
@@ -202,6 +201,6 @@ def survey(table: Table, state: State) -> Surveyed:
         return Surveyed(round=state.round, note=f"looking for what to ask failed: {said(error)}")
 
 
-def _menu(source: Source | None) -> tuple[str, ...]:
+def _menu(source: AnswerSource | None) -> tuple[str, ...]:
     """What a source says it has; most do not."""
     return () if source is None else tuple(map(str, source.menu()))[:_LONGEST_MENU]

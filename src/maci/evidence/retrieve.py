@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci.errors import EvidenceError, InputError
+from maci.evidence.cache import CachedEncoder
 from maci.evidence.corpus import Corpus
 from maci.evidence.encode import Encoder
-from maci.evidence.encoders.cache import CachedEncoder
 from maci.evidence.lexical import Lexical, normal_text
 from maci.evidence.span import Span, estimate_tokens
 from maci.paths import EMBEDDINGS
@@ -38,7 +38,7 @@ class Retriever:
 
     ``depth``: candidates per result asked for. ``folder``: where the lexical index is kept between runs.
     Embeddings are computed when first needed; :meth:`warm` computes all of them. Give a
-    :class:`~maci.evidence.encoders.cache.CachedEncoder` to keep them.
+    :class:`~maci.evidence.cache.CachedEncoder` to keep them.
     """
 
     def __init__(

@@ -63,6 +63,11 @@ def extract(text: str) -> Any:
     raise Unusable("the answer is not a JSON object")
 
 
+def object_schema(**fields: Any) -> dict[str, Any]:
+    """The JSON Schema of an object with exactly these properties."""
+    return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+
+
 def plain_keys(names: Iterable[str]) -> dict[str, str]:
     """Name → a key that every API takes in a schema, each its own; a name that is such a key stays as it is.
 

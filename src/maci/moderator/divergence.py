@@ -52,12 +52,11 @@ def jsd(p: Vector, delta: float = 0.0) -> float:
     return min(1.0, dispersion(p, delta) / float(np.log2(len(p))))
 
 
-def weighted_jsd(p: Vector, weights: Vector, delta: float = 0.0) -> float:
-    """JSD under weights ω, divided by H(ω); undefined (nan) when one agent has all the weight."""
-    p = smooth(p, delta)
+def weighted_jsd(p: Vector, weights: Vector) -> float | None:
+    """JSD under weights ω, divided by H(ω); undefined when one agent has all the weight."""
     scale = entropy(weights)
     if scale == 0:
-        return float("nan")
+        return None
     return min(1.0, max(0.0, entropy(weights @ p) - float(weights @ row_entropies(p))) / scale)
 
 
@@ -87,15 +86,6 @@ def disagreement(p: Vector, positions: Vector | None, delta: float = 0.0) -> flo
     return float(np.mean([wasserstein(a, b, positions) for a, b in combinations(p, 2)]))
 
 
-def kl(p: Vector, q: Vector, delta: float = 0.0) -> float:
-    """KL(p ‖ q) in bits; infinite where q lacks support and nothing is smoothed."""
-    p, q = smooth(p, delta), smooth(q, delta)
-    support = p > 0
-    if np.any(q[support] == 0):
-        return float("inf")
-    return max(0.0, float(p[support] @ np.log2(p[support] / q[support])))
-
-
 def shared_information(p: Vector, q: Vector) -> float:
     """Σ min(p,q)·log₂(1/max(p,q)) / max(H_p, H_q): 1 iff equal, 0 if disjoint (D6).
 
@@ -104,12 +94,7 @@ def shared_information(p: Vector, q: Vector) -> float:
     >>> shared_information(np.array([1.0, 0]), np.array([1.0, 0]))
     1.0
     """
-    scale = max(entropy(p), entropy(q))
-    if scale == 0:
-        return 1.0 if np.array_equal(p, q) else 0.0
-    both = (p > 0) & (q > 0)
-    low, high = np.minimum(p, q)[both], np.maximum(p, q)[both]
-    return min(1.0, max(0.0, float(low @ -np.log2(high)) / scale))
+    return _shared(p[None], q[None], np.array([max(entropy(p), entropy(q))]))
 
 
 def cross_entropy(p: Vector, q: Vector, size: int, delta: float) -> float:
@@ -167,8 +152,7 @@ def analyse(
         entropies = row_entropies(beliefs)
         shared = _shared(ours, theirs, np.maximum(entropies[left], entropies[right]))
         between = _between(ours, theirs, positions, metric)
-        spread = entropy(weights)
-        weighted = max(0.0, entropy(mixture) - float(weights @ entropies)) / spread if spread else None
+        weighted = weighted_jsd(beliefs, weights)
     if gold is not None:
         truth = np.zeros_like(mixture)
         truth[gold] = 1.0

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from maci.acquisition.plan import Item, Kind, Plan
+from maci.acquisition.plan import AcquisitionPlan, Item, Kind
 from maci.acquisition.proposals import Surveyor
 from maci.acquisition.utilities import Favoured, Stakes, Utilities, utilities_of
 from maci.agents.reader.library import Library
@@ -103,7 +103,9 @@ class PlanPage(Page):
     transcript: str = ""
 
     @classmethod
-    def of(cls, plan: Plan, best: Favoured | None = None, *, stop_reason: str = "", transcript: str = "") -> PlanPage:
+    def of(
+        cls, plan: AcquisitionPlan, best: Favoured | None = None, *, stop_reason: str = "", transcript: str = ""
+    ) -> PlanPage:
         """The page of a plan."""
         return cls(
             items=[ItemPage.model_validate(item) for item in plan.items],
@@ -145,9 +147,9 @@ class QueryPage(Page):
         ]
 
 
-def plan_of(planned: Planned) -> Plan:
+def plan_of(planned: Planned) -> AcquisitionPlan:
     """The plan of a decision."""
-    return Plan(
+    return AcquisitionPlan(
         items=planned.items,
         entropy=planned.entropy,
         joint_gain=planned.joint_gain,
@@ -163,7 +165,7 @@ def replan(
     stakes: Stakes | None = None,
     where: str = "utilities",
     bits: bool = False,
-) -> tuple[Plan, State]:
+) -> tuple[AcquisitionPlan, State]:
     """The plan of a debate; what could be found out is what its last survey found, or what the spans on record show.
 
     Ranked by value under ``stakes`` (of the file ``where``), or under the recorded ones; by bits where there are none, or where

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from maci.controller.decisions import Finished, Planned
 from maci.controller.stop import StopReason
-from maci.controller.triage import Check, Prospect, Regime, Stage
+from maci.controller.triage import Check, Prospect, RegimeAdvice, Stage
 from maci.record.plan import FavouredPage, Page, PlanPage, plan_of
 
 
@@ -137,7 +137,7 @@ class Verdict(Page):
     answer: str | None
     confidence: float | None = Field(description="the chance that it is right")
     margin: float | None = Field(description="between the two leading outcomes")
-    regime: Regime
+    regime: RegimeAdvice
     checks: tuple[Check, ...]
     steps: tuple[Prospect, ...] = Field(description="every way further, with expected gain (a probability) and tokens")
     tokens: int = Field(description="spent so far")

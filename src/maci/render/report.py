@@ -171,6 +171,11 @@ class Table:
         values = (line.cells[column].value for line in self.lines)
         return any(isinstance(value, str) and len(value) > WORDY for value in values)
 
+    def cell(self, name: str, key: str) -> Cell:
+        """The cell in the line of this name, under the column of this key."""
+        line = next(line for line in self.lines if line.name == name)
+        return line.cells[[column.key for column in self.columns].index(key)]
+
     def only(self, columns: Sequence[int]) -> Table:
         """The same with some of its columns."""
         lines = tuple(replace(line, cells=tuple(line.cells[i] for i in columns)) for line in self.lines)

@@ -31,8 +31,9 @@ def _seat(value: Any) -> Any:
     return {"model": value} if isinstance(value, str) else value
 
 
-_Agent = Annotated[AgentSpec, BeforeValidator(_seat, json_schema_input_type=str | AgentSpec)]
-_Judge = Annotated[JudgeSpec, BeforeValidator(_seat, json_schema_input_type=str | JudgeSpec)]
+AgentEntry = Annotated[AgentSpec, BeforeValidator(_seat, json_schema_input_type=str | AgentSpec)]
+JudgeEntry = Annotated[JudgeSpec, BeforeValidator(_seat, json_schema_input_type=str | JudgeSpec)]
+"""A model's name, or a table with more."""
 
 
 class NamedPanel(BaseModel):
@@ -41,11 +42,11 @@ class NamedPanel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     about: str = Field(default="", description="what it is for, shown by `maci panels`")
-    agents: tuple[_Agent, ...] = Field(
+    agents: tuple[AgentEntry, ...] = Field(
         min_length=2,
         description="models by name, or tables with model, name, persona, belief, draws, temperature, max_tokens",
     )
-    judges: tuple[_Judge, ...] | None = Field(
+    judges: tuple[JudgeEntry, ...] | None = Field(
         default=None, description="models by name, `reader`, or tables; an empty list is the CRIT-free controller"
     )
     set: dict[str, Any] = Field(default={}, description="settings this panel starts from, as `maci config` names them")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from maci.agents.agent import Agent
-from maci.agents.judges.judge import Judge
+from maci.agents.judges.crit import Judge
 from maci.agents.reader.families import FAMILIES, Family
 from maci.cases.case import Case
 from maci.config import Config

@@ -70,7 +70,7 @@ class Choice:
     trust_record: bool = False
     """Resume with hosts, keys and code that only the record names (:mod:`maci.seating.trust`)."""
     source: str | None = None
-    """Who answers what the plan asks (:mod:`maci.acquisition.sources.named`)."""
+    """Who answers what the plan asks (:mod:`maci.acquisition.sources`)."""
     stakes: Stakes | None = None
     """Utilities: what is worth asking is then a matter of value."""
     stakes_from: str = ""

@@ -8,13 +8,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from maci.agents.reader.library import Latest
 from maci.cases.case import Case, Document, is_file
 from maci.config import Config
 from maci.errors import ConfigError
 from maci.evidence.encode import Encoder
 from maci.seating.models import ModelPanel, Models
 from maci.seating.readers import ReaderPanel
-from maci.seating.shelf import Latest, Sources, evidence_for
+from maci.seating.shelf import Sources, evidence_for
 from maci.seating.spec import PanelSpec
 from maci.seating.table import Table
 
@@ -37,7 +38,7 @@ class Tables:
     ) -> None:
         """``models``: where those of a :class:`PanelSpec` are had from. ``shared``: what every case may read beside its own documents.
 
-        ``source``: who answers what the plan asks (:mod:`maci.acquisition.sources.named`).
+        ``source``: who answers what the plan asks (:mod:`maci.acquisition.sources`).
         """
         self._panel, self._encoder, self._models = panel, encoder, models
         self._config, self._shared, self._source = config or Config(), shared or Sources(), source
@@ -93,6 +94,6 @@ def _with_source(table: Table, name: str | None, case: Case, config: Config) -> 
         raise ConfigError(f"--source {name} is asked nothing: say how often it may be asked, as in --acquire 3")
     if not config.plan.enabled:
         raise ConfigError(f"--source {name} answers what the plan asks, and plan.enabled is false")
-    from maci.acquisition.sources.named import load_source
+    from maci.acquisition.sources import load_source
 
     return replace(table, source=load_source(name, case, table.encoder))

@@ -10,7 +10,7 @@ from maci.agents.argument import Argument, Turn
 from maci.agents.judges.crit import CritScore
 from maci.controller.caution import Watched
 from maci.controller.decisions import Admission, Signals
-from maci.controller.dials import Dials
+from maci.controller.dials import RoundDials
 from maci.controller.inputs import Intervened, Pending
 from maci.controller.policies.bandit import Choice
 from maci.controller.triage import Triaged
@@ -109,7 +109,7 @@ class Round:
     """One round, finished or under way."""
 
     number: int
-    dials: Dials | None = None
+    dials: RoundDials | None = None
     """Under which it is played; ``None`` in round 0."""
     by_hand: bool = False
     choice: Choice | None = None

@@ -22,7 +22,7 @@ from typing import Self
 
 from maci.acquisition.answers import asks_which
 from maci.acquisition.plan import Item
-from maci.acquisition.sources.external import Person
+from maci.acquisition.sources import Person
 from maci.controller.decisions import Finished
 from maci.controller.events import Event
 from maci.controller.inputs import Intervened

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hash_encoder import HashEncoder
 from maci.calibration.profile import calibrate, conformalise, ece, fit_bias, nonconformity_of, observe, to_toml
 from maci.calibration.temperature import fit_temperature
 from maci.cases.case import builtin_cases
@@ -19,7 +20,6 @@ from maci.cli.calibrate import calibrate as run
 from maci.config import Config, load
 from maci.debating.loop import debate
 from maci.errors import ConfigError, InputError
-from maci.evidence.fake import HashEncoder
 from maci.moderator.belief import lean, temper
 from maci.moderator.conformal import COVERAGES
 from maci.seating.table import opening

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from hash_encoder import HashEncoder
 from helpers import judge, script, seat, turn
 from maci.cli.app import app
 from maci.cli.batch import write
 from maci.debating.batch import Batch
 from maci.errors import BadReply, BudgetError, CaseError, EnvironmentError_, InputError, WrongKey
-from maci.evidence.fake import HashEncoder
 from maci.evidence.source import CaseEvidence
 from maci.record.owner import owning
 from maci.record.replay import replay

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from hash_encoder import HashEncoder
 from helpers import script, seat, settings, turn, write
 from maci.agents.argument import Turn
 from maci.agents.fake import FunctionAgent
 from maci.errors import ContentRefused, EnvironmentError_
-from maci.evidence.fake import HashEncoder
 from maci.evidence.knowledge import conditions
 from maci.llm.usage import Usage
 from maci.record.replay import replay
@@ -599,7 +599,7 @@ import maci.seating.seating as command
 from helpers import script, seat, turn
 from maci.agents.agent import Agent
 from maci.cli import main
-from maci.evidence.fake import HashEncoder
+from hash_encoder import HashEncoder
 from maci.evidence.knowledge import conditions
 
 class Slow(Agent):

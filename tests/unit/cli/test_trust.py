@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
+from hash_encoder import HashEncoder
 from helpers import make_case, settings
 from maci.controller.events import FORMAT
 from maci.controller.inputs import Opened, Seat
 from maci.errors import ConfigError, MaciError, TranscriptError
 from maci.evidence.encode import load_encoder
-from maci.evidence.fake import HashEncoder
 from maci.record.transcript import Transcript
 from maci.seating.file import find
 from maci.seating.seating import Choice, reseat

@@ -11,8 +11,7 @@ from helpers import arg, judge, make_case, of, open_debate, play, result, script
 from maci.agents.agent import Agent
 from maci.agents.argument import Turn
 from maci.agents.fake import FunctionAgent
-from maci.agents.judges.crit import CritScore
-from maci.agents.judges.judge import Judge
+from maci.agents.judges.crit import CritScore, Judge
 from maci.controller.decisions import Gated, Initialized, Weighed
 from maci.controller.inputs import Exhausted, Intervened, JudgeAbstention, Scored, TurnFailed, TurnTaken
 from maci.debating.loop import debate

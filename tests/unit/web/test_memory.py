@@ -12,8 +12,7 @@ import pytest
 
 from maci.agents.reader.library import Library
 from maci.debating.calls import Calls
-from maci.evidence.encode import load_encoder
-from maci.evidence.encoders.static import AdaptedEncoder, WordLlamaEncoder
+from maci.evidence.encode import AdaptedEncoder, WordLlamaEncoder, load_encoder
 from maci.seating.seating import Choice
 from maci.seating.shelf import Shelf
 from maci.seating.table import Table
@@ -79,7 +78,7 @@ def test_a_process_has_one_encoder_of_a_name_even_when_threads_ask_at_once(monke
         return await asyncio.gather(*(asyncio.to_thread(load_encoder, "wordllama") for _ in range(8)))
 
     monkeypatch.setattr("maci.evidence.encode._loaded", {})
-    monkeypatch.setattr("maci.evidence.encoders.static.WordLlamaEncoder", Slow)
+    monkeypatch.setattr("maci.evidence.encode.WordLlamaEncoder", Slow)
     found = asyncio.run(ask())
     assert made == ["slow/1"]
     assert all(each is found[0] for each in found)

@@ -15,10 +15,10 @@ from maci.cli.options import BudgetOptions, Json, OutputOptions, ReplyOptions, S
 from maci.cli.output import columns, publish
 from maci.errors import InputError
 from maci.lab.methods import registry
-from maci.lab.study import exports
-from maci.lab.study.report import FORMATS, Settings, build_report, gather, render
-from maci.lab.study.report.render import on_terminal
-from maci.lab.study.store import FILE, Meta, SqliteStore, open_store
+from maci.lab.study.report import FORMATS, ReportSettings, build_report, gather, render
+from maci.lab.study.report.render import ROW_FORMATS, export, on_terminal, texts_of
+from maci.lab.study.store import FILE, SqliteStore, open_store
+from maci.lab.study.study import Meta
 from maci.paths import save
 from maci.render.text import screen
 
@@ -138,12 +138,12 @@ def exporting(
     store: StoreUrl = None,
 ) -> None:
     """Write a study's rows, one for each answer, for other programs."""
-    _check(format, exports.FORMATS)
+    _check(format, ROW_FORMATS)
     path = to or folder / f"rows.{format}"
     with closing(open_store(folder, store, name=folder.name, make=False)) as kept:
         meta = kept.meta()
-        texts, missing = ({}, ()) if meta is None else exports.texts_of(meta)
-        n = exports.export(kept.rows(), format, path, texts)
+        texts, missing = ({}, ()) if meta is None else texts_of(meta)
+        n = export(kept.rows(), format, path, texts)
     for why in missing:
         typer.echo(why, err=True)
     typer.echo(f"{path}: {n} rows")
@@ -178,7 +178,7 @@ def reporting(
     _check(format, FORMATS)
     if out is not None and out.is_dir():
         raise InputError(f"--out {out} is a folder: name a file in it, such as {out / f'report.{format}'}")
-    settings = Settings(reference=reference, seed=seed, resamples=resamples)
+    settings = ReportSettings(reference=reference, seed=seed, resamples=resamples)
     waiting = Console(stderr=True, highlight=False)
     with (
         waiting.status("reading rows")

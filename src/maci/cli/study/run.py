@@ -21,14 +21,11 @@ from maci.cli.output import interruptible, publish, same_command
 from maci.cli.progress import ProgressBars
 from maci.cli.study import StudyOptions
 from maci.errors import BudgetError, EnvironmentError_, InputError
-from maci.lab.study.parsing import load_spec
-from maci.lab.study.plan import REHEARSED, StudyPlan, planned
 from maci.lab.study.rows import Row
-from maci.lab.study.run import Outcome, run_study
-from maci.lab.study.run import Progress as Tally
-from maci.lab.study.spec import Budget, Quick, StudySpec
-from maci.lab.study.store import Meta, open_store
-from maci.lab.study.study import NO_EVIDENCE, Study, resolve
+from maci.lab.study.run import REHEARSED, RunOutcome, RunProgress, StudyPlan, planned, run_study
+from maci.lab.study.spec import Quick, RunBudget, StudySpec, load_spec
+from maci.lab.study.store import open_store
+from maci.lab.study.study import NO_EVIDENCE, Meta, Study, resolve
 from maci.llm.local.registry import WEIGHTS
 from maci.llm.local.weights import status
 from maci.llm.usage import dollars
@@ -86,7 +83,7 @@ def run(options: StudyOptions, budget: BudgetOptions, replies: ReplyOptions, out
 def _with_budget(spec: StudySpec, budget: BudgetOptions) -> StudySpec:
     given = {"tokens": budget.budget_tokens, "usd": budget.budget_usd}
     chosen = {**spec.budget.model_dump(), **{k: v for k, v in given.items() if v is not None}}
-    return spec.model_copy(update={"budget": Budget(**chosen)})
+    return spec.model_copy(update={"budget": RunBudget(**chosen)})
 
 
 def _study(spec: StudySpec, options: StudyOptions, replies: ReplyOptions) -> Study:
@@ -108,7 +105,7 @@ def _ready(panel: PanelSpec, replies: ReplyOptions, output: OutputOptions) -> No
             fetch(model, offline=replies.offline, quiet=output.silent)
 
 
-def _tell(outcome: Outcome, where: str, folder: Path | None, output: OutputOptions, again: str) -> None:
+def _tell(outcome: RunOutcome, where: str, folder: Path | None, output: OutputOptions, again: str) -> None:
     """What came of it, and errors where nothing did."""
     progress = outcome.progress
     publish(_summary(outcome, where), [] if output.quiet else _lines(progress), json=output.json)
@@ -132,7 +129,7 @@ def _tell(outcome: Outcome, where: str, folder: Path | None, output: OutputOptio
         typer.echo(f"Rows: {where}. Read them with: maci study report {folder}")
 
 
-def _summary(outcome: Outcome, where: str) -> dict[str, Any]:
+def _summary(outcome: RunOutcome, where: str) -> dict[str, Any]:
     progress = outcome.progress
     return {
         "name": outcome.meta.spec.name,
@@ -155,7 +152,7 @@ def _summary(outcome: Outcome, where: str) -> dict[str, Any]:
     }
 
 
-def _lines(progress: Tally) -> list[str]:
+def _lines(progress: RunProgress) -> list[str]:
     """A short account; the tables are the report's."""
     found = [f"{progress.planned - progress.left} of {progress.planned} answers, {progress.new} of them new."]
     width = max((len(name) for name in progress.methods), default=0)
@@ -235,7 +232,7 @@ class StudyView:
     def __init__(self, *, plain: bool, silent: bool) -> None:
         self._progress = ProgressBars(plain=plain, silent=silent, more=self._drawn)
         self._waiting: Status | None = None
-        self._tally: Tally | None = None
+        self._tally: RunProgress | None = None
 
     def learning(self, data: str, seed: int, openings: int) -> None:
         """What dev is asked before the first answer: a spinner on a terminal, a line elsewhere."""
@@ -248,7 +245,7 @@ class StudyView:
         else:
             self._waiting.update(Text(said))
 
-    def begin(self, meta: Meta, progress: Tally) -> None:
+    def begin(self, meta: Meta, progress: RunProgress) -> None:
         """What is planned, and what is there already."""
         self._learnt()
         self._tally = progress
@@ -282,7 +279,7 @@ class StudyView:
             self._waiting.stop()
             self._waiting = None
 
-    def _spent(self, tally: Tally) -> str:
+    def _spent(self, tally: RunProgress) -> str:
         return f"{tally.spent.tokens:,} tokens" + (f" ${tally.spent.usd:.4f}" if tally.spent.usd else "")
 
     def _drawn(self) -> Group:

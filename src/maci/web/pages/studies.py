@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse
 
 from maci.cases.case import is_file
 from maci.errors import MaciError
-from maci.lab.study.report import Settings, build_report, gather
+from maci.lab.study.report import ReportSettings, build_report, gather
 from maci.lab.study.store import FILE, SqliteStore
 from maci.render.html import to_html
 from maci.render.markup import policy
@@ -66,7 +66,7 @@ def _page(folder: Path) -> str:
     now = (folder / FILE).stat()
     key = (str(folder), now.st_mtime_ns, now.st_size)
     if key not in _MADE:
-        _MADE[key] = to_html(build_report(gather([folder], None), Settings(resamples=_RESAMPLES)), back=_BACK)
+        _MADE[key] = to_html(build_report(gather([folder], None), ReportSettings(resamples=_RESAMPLES)), back=_BACK)
         while len(_MADE) > 4:
             _MADE.popitem(last=False)
     return _MADE[key]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from maci.controller.caution import Harm
+from maci.controller.caution import HarmReport
 from maci.lab.methods.method import Step
 from maci.lab.study.report.arena import arenas
 from maci.lab.study.report.estimates import Estimates
@@ -18,13 +18,13 @@ from report_helpers import belief, row, study
 FEW = Estimates(resamples=50)
 
 
-def harm(**changes: Any) -> Harm:
+def harm(**changes: Any) -> HarmReport:
     plain: dict[str, Any] = {
         "moves": 0, "conformed": 0, "stubborn": (), "arguments": 0, "repeated": 0, "collapses": (), "hollow": False,
         "openings": {}, "opening_answer": "a", "support": 0.0, "opening_support": 0.0, "harmed": None, "mended": None,
         "mixture": None,
     }  # fmt: skip
-    return Harm(**{**plain, **changes})
+    return HarmReport(**{**plain, **changes})
 
 
 def course(*rounds: str) -> tuple[Step, ...]:

@@ -211,7 +211,7 @@ def test_readers_give_the_same_rows_in_any_order_and_with_a_higher_limit(tmp_pat
 
 
 def test_a_limit_takes_more_items_when_raised_never_others(tmp_path):
-    group = Worker(make_study(tmp_path))._group("tiny", 0)
+    group = Worker(make_study(tmp_path)).group("tiny", 0)
     items = (*group.task.dev, *group.task.test)
     few, more = limited(items, 4, 0), limited(items, 7, 0)
     assert len(few) == 4 and len(more) == 7 and {i.id for i in few} < {i.id for i in more}

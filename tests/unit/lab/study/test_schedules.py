@@ -15,7 +15,7 @@ from maci.lab.methods.maci import changed
 from maci.lab.methods.method import Answer
 from maci.lab.study import learning as schedules
 from maci.lab.study.learning import LESSONS, Course, course
-from maci.lab.study.parsing import load_spec
+from maci.lab.study.spec import load_spec
 from maci.lab.study.worker import Worker, limited
 from study_helpers import kept, make_study, run
 
@@ -25,7 +25,7 @@ LINUCB = {"use": "maci", "name": "linear", "settings": {"dials.schedule": "linuc
 
 def group(folder: Path, *methods: dict[str, Any]):
     study = make_study(folder, methods=list(methods) or [UCB], seeds=[0])
-    return Worker(study)._group("tiny", 0)
+    return Worker(study).group("tiny", 0)
 
 
 def taught(found, name: str = "learning", dev: tuple[Item, ...] | None = None) -> Course:

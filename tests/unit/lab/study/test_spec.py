@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from maci.errors import ConfigError, InputError
-from maci.lab.study.parsing import load_spec, parse_spec
-from maci.lab.study.spec import differences
-from maci.lab.study.study import fingerprint
+from maci.lab.study.spec import load_spec, parse_spec
+from maci.lab.study.study import differences, fingerprint
 from study_helpers import spec_data, toml
 
 QUICK = {

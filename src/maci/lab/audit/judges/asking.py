@@ -11,8 +11,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
-from maci.agents.judges.judge import Judge
+from maci.agents.judges.crit import CritScore, Judge, JudgeAbstained, ScoreRequest
 from maci.config import Config, load
 from maci.errors import BudgetError, ConfigError, EvidenceError, is_fatal
 from maci.lab.audit.judges.items import Batch

@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci import __version__
-from maci.agents.judges.judge import Judge
+from maci.agents.judges.crit import Judge
 from maci.agents.judges.panel import shuffled
-from maci.calibration.stats import RESAMPLES
-from maci.calibration.stats.estimate import Estimate
-from maci.calibration.stats.sampling import Sampling, share
+from maci.calibration.stats import RESAMPLES, Estimate, Sampling, share
 from maci.controller.inputs import Seat
 from maci.errors import InputError
 from maci.lab.audit.judges import agreement

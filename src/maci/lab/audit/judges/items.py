@@ -13,8 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from maci.agents.anchor import Question
 from maci.agents.argument import Argument
-from maci.agents.judges.crit import ScoreRequest
-from maci.agents.judges.judge import Judge
+from maci.agents.judges.crit import Judge, ScoreRequest
 from maci.agents.judges.reader import reader_judges
 from maci.cases.case import Case, builtin_cases
 from maci.config import Config

@@ -30,10 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci.agents.judges.crit import JudgeAbstained, ScoreRequest
-from maci.calibration.stats import bootstrap_mean
+from maci.calibration.stats import Estimate, Sampling, bootstrap_mean, missing, share
 from maci.calibration.stats.correlation import Rows, partial, spearman
-from maci.calibration.stats.estimate import Estimate
-from maci.calibration.stats.sampling import Sampling, missing, share
 from maci.lab.audit.judges.agreement import others
 from maci.lab.audit.judges.items import Batch, Item
 from maci.lab.audit.judges.probes import Ratings

@@ -15,16 +15,12 @@ import threading
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
+from maci.evidence.encode import Encoder
 from maci.files.sqlite import log_ahead
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from maci.evidence.encode import Encoder
-
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS embedding (
@@ -58,8 +54,6 @@ class CachedEncoder:
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One unit row per text; only texts never seen before reach the encoder, each once."""
-        import numpy as np
-
         keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in texts]
         distinct = dict(zip(keys, texts, strict=True))
         with self._lock:
