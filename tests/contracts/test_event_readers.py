@@ -16,7 +16,7 @@ from rich.console import Console
 import maci
 from helpers import of
 from maci.cli.lines import Lines
-from maci.cli.view import View
+from maci.cli.view import DebateView
 from maci.controller.caution import Watched
 from maci.controller.decisions import Dialled, Finished
 from maci.controller.events import Event
@@ -78,7 +78,7 @@ def log(events: Sequence[Event]) -> str:
 
 def terminal(events: Sequence[Event]) -> str:
     out = StringIO()
-    view = View(full=True, lines=Lines(plain=True, console=Console(file=out, width=200)))
+    view = DebateView(full=True, lines=Lines(plain=True, console=Console(file=out, width=200)))
     for event in events:
         view.show(event)
     for event in of(Finished, events):

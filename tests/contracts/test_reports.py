@@ -17,11 +17,10 @@ from maci.lab.audit.judges.report import compared
 from maci.lab.study.report import ReportSettings, build_report
 from maci.lab.theory.suite import build_report as claims_report
 from maci.lab.theory.verdict import Verdict
-from maci.render.charts import Chart, Series
 from maci.render.html import to_html
 from maci.render.latex import to_latex
 from maci.render.markdown import to_markdown
-from maci.render.report import Report, show
+from maci.render.report import Chart, Report, Series, show
 from maci.render.text import to_text
 from page_helpers import check_page
 from report_helpers import answers, study

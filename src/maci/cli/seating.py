@@ -11,11 +11,13 @@ from typing import Any
 import typer
 
 from maci.acquisition.utilities import load_stakes
+from maci.calibration.schedules import Schedules, report, task_name, terms
 from maci.cli.models import fetch
 from maci.cli.options import PanelOptions, ReplyOptions, SettingsOptions
 from maci.config import LEARNED
 from maci.controller.inputs import Opened
 from maci.errors import InputError, MaciError
+from maci.record.transcript import read
 from maci.seating.seating import Choice, Seated
 
 ASKING = {"triage.enabled": True, "triage.until_sure": True}
@@ -57,8 +59,6 @@ def begin(seated: Seated, task: str | None) -> Seated:
             raise InputError(f"--task {task!r} names what a schedule learned, and {schedule!r} learns nothing: "
                              "add --set schedule=ucb or linucb, or leave --task out")  # fmt: skip
         return seated
-    from maci.calibration.schedules import Schedules, task_name, terms
-
     name = task_name(seated.opened) if task is None else task
     if not name.strip():
         raise InputError("--task is empty: give what was learned a name")
@@ -73,9 +73,6 @@ def keep(opened: Opened, transcript: Path) -> None:
     """Enter what a finished debate taught. Its result stands even where that cannot be written."""
     if opened.learned is None or opened.config.dials.schedule not in LEARNED:
         return
-    from maci.calibration.schedules import Schedules, report
-    from maci.record.transcript import read
-
     try:
         with Schedules() as known:
             known.enter(report(read(transcript).events))

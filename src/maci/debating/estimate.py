@@ -69,11 +69,8 @@ async def stand_ins(panel: PanelSpec | str | None, labels: Sequence[str] = ()) -
         yield None
         return
     keyless = {name: spec.model_copy(update={"key_env": None}) for name, spec in panel.models.items()}
-    house = House(cache=None, options=keyless)
-    try:
+    async with House(cache=None, options=keyless) as house:
         yield StandIns(house, labels)
-    finally:
-        await house.aclose()
 
 
 def fill(schema: Mapping[str, Any], rng: Random, name: str = "") -> Any:

@@ -43,12 +43,12 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maci.errors import ConfigError, EnvironmentError_, MissingExtra, ModelError
+from maci.errors import ConfigError, EnvironmentError_, ModelError, installed, said
 from maci.llm.local import weights
 
 _loaded: dict[str, Encoder] = {}
@@ -181,7 +181,8 @@ class MiniLMEncoder:
             self.name = f"{_WEIGHTS}/1/last"
         os.environ["ORT_DISABLE_TELEMETRY"] = "1"
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        onnxruntime, tokenizers = _need("onnxruntime"), _need("tokenizers")
+        purpose = "the encoder 'minilm'"
+        onnxruntime, tokenizers = (installed(name, "dense", purpose) for name in ("onnxruntime", "tokenizers"))
         files = weights.pull(_WEIGHTS, offline=offline)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -236,13 +237,6 @@ def _batches(rows: list[int], lengths: list[int]) -> Iterator[list[int]]:
         yield batch
 
 
-def _need(package: str) -> Any:
-    try:
-        return importlib.import_module(package)
-    except ImportError as error:
-        raise MissingExtra(package, "dense", "the encoder 'minilm'") from error
-
-
 class SentenceTransformerEncoder:
     """A sentence-transformers model by name or folder."""
 
@@ -283,13 +277,17 @@ class FunctionEncoder:
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One unit row per text; the function's own lengths do not matter."""
-        return _checked(self.name, self._function(list(texts)), texts)
+        try:
+            vectors = self._function(list(texts))
+        except Exception as error:  # code of the user's: whatever it raises
+            raise ModelError(f"the encoder {self.name!r} failed: {said(error)}; mend it or choose another") from error
+        return _checked(self.name, vectors, texts)
 
 
-def load_plugin(module: str, attribute: str) -> Encoder:
+def load_plugin(module: str, attribute: str) -> FunctionEncoder:
     """The encoder that ``module:attribute`` names, looked for in the current folder too.
 
-    An object with ``name`` and ``encode`` is used as it is. A function is wrapped; its version is its
+    An object with ``name`` and ``encode`` goes by its own name. The version of a function is its
     ``version`` attribute, else its module's ``__version__``, else 0 — raise it whenever the vectors change.
     """
     here = str(Path.cwd())
@@ -304,11 +302,13 @@ def load_plugin(module: str, attribute: str) -> Encoder:
             f"encoder '{module}:{attribute}' cannot be imported ({error}): name a module on the Python "
             "path and a function in it, as in mypackage.vectors:embed"
         ) from error
+    except Exception as error:  # code of the user's: whatever it raises
+        raise ModelError(f"encoder '{module}:{attribute}' failed while it was imported: {said(error)}") from error
     finally:
         if added:
             sys.path.remove(here)
     if hasattr(found, "encode") and isinstance(getattr(found, "name", None), str):
-        return cast(Encoder, found)
+        return FunctionEncoder(found.name, found.encode)
     if not callable(found):
         raise ConfigError(
             f"encoder '{module}:{attribute}' is a {type(found).__name__}: name a function from a list of "

@@ -14,14 +14,13 @@ provider's models that have none of their own.
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from maci.errors import ConfigError
+from maci.errors import ConfigError, near
 from maci.llm.cache import ResponseCache
 from maci.llm.catalogue import Price, family, price_of
 from maci.llm.client import Client
@@ -136,11 +135,10 @@ class House:
                 f"the providers are {', '.join(sorted(known))}"
             )
         if prefix not in known:
-            near = difflib.get_close_matches(prefix, known, n=1)
-            hint = f"did you mean {near[0]}? The" if near else "the"
+            hint = near(prefix, known, f"the providers are {', '.join(sorted(known))}")
             raise ConfigError(
-                f"{name}: unknown provider {prefix!r}: {hint} providers are {', '.join(sorted(known))}; a server of your own "
-                "that speaks OpenAI's API is openai/NAME with a base_url (docs/panels.md)"
+                f"{name}: unknown provider {prefix!r}: {hint} (a server of your own that speaks OpenAI's API is openai/NAME "
+                "with a base_url: docs/panels.md)"
             )
         options = self._options.get(name) or self._options.get(prefix) or ModelOptions()
         base_url, key_env = options.base_url, options.key_env

@@ -31,7 +31,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.errors import MissingExtra
+from maci.errors import installed
 from maci.moderator.belief import Vector, entropy, smooth, total_variation
 
 
@@ -72,10 +72,7 @@ def wasserstein(p: Vector, q: Vector, positions: Vector) -> float:
 
 def transport(p: Vector, q: Vector, metric: Vector) -> float:
     """W̃₁ under a user's ground metric, by linear programming, divided by the metric's diameter."""
-    try:
-        from scipy.optimize import linprog
-    except ImportError as error:
-        raise MissingExtra("scipy", "eval", "a ground metric of your own") from error
+    linprog = installed("scipy.optimize", "eval", "a ground metric of your own").linprog
     n = len(p)
     rows = np.vstack([np.kron(np.eye(n), np.ones(n)), np.kron(np.ones(n), np.eye(n))])
     solved = linprog(metric.ravel(), A_eq=rows, b_eq=np.concatenate([p, q]), method="highs")

@@ -28,6 +28,7 @@ from maci.controller.inputs import Opened
 from maci.errors import EnvironmentError_, InputError, TranscriptError
 from maci.files.bounds import check_text
 from maci.files.parse import opened
+from maci.paths import writing
 from maci.record.owner import lock
 
 _GENESIS = hashlib.sha256(b"maci transcript").hexdigest()
@@ -194,13 +195,11 @@ class Transcript:
         """Write one event; ``sync`` returns only when it is on disk."""
         rest = b'seq":%d,' % (self._seq + 1) + dump(event)[1:]
         digest = _chain(self._last, rest)
-        try:
+        with writing(self.path, _AGAIN):
             self._file.write(b'{"hash":"%s","%s\n' % (digest.encode(), rest))
             if sync:
                 self._file.flush()
                 os.fsync(self._file.fileno())
-        except OSError as error:
-            raise EnvironmentError_(f"cannot write {self.path}: {error.strerror}; {_AGAIN}") from error
         self._seq, self._last = self._seq + 1, digest
 
     def flush(self, *, now: bool = False) -> None:
@@ -209,20 +208,17 @@ class Transcript:
         if not now and clock - self._flushed < 0.2:
             return
         self._flushed = clock
-        try:
+        with writing(self.path, _AGAIN):
             self._file.flush()
-        except OSError as error:
-            raise EnvironmentError_(f"cannot write {self.path}: {error.strerror}; {_AGAIN}") from error
 
     def close(self) -> None:
         """Flush to disk and close; a transcript that holds nothing is removed, so that its place is free again."""
         if self._file.closed:
             return
         try:
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        except OSError as error:
-            raise EnvironmentError_(f"cannot write {self.path}: {error.strerror}; {_AGAIN}") from error
+            with writing(self.path, _AGAIN):
+                self._file.flush()
+                os.fsync(self._file.fileno())
         finally:
             with suppress(OSError):  # said already
                 self._file.close()

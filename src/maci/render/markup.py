@@ -28,14 +28,14 @@ _BELOW_ZERO = re.compile(r"(?<![\w.−-])-(?=\d+\.\d)")
 _PERCENT = re.compile(r"(?<=\d) ?%")
 
 
-def fixed(value: float, digits: int) -> str:
-    """A number with so many digits; nothing is "minus zero".
+def fixed(value: float, digits: int, form: str = "") -> str:
+    """A number with so many digits; nothing is "minus zero". ``form``: "+" for a sign in any case, "," to set off thousands.
 
-    >>> fixed(-0.0814, 3), fixed(-0.0001, 2), fixed(1.5, 1)
-    ('−0.081', '0.00', '1.5')
+    >>> fixed(-0.0814, 3), fixed(-0.0001, 2), fixed(1.5, 1), fixed(-12345.6, 1, ",")
+    ('−0.081', '0.00', '1.5', '−12,345.6')
     """
-    written = f"{value:.{digits}f}"
-    return written.removeprefix("-") if float(written) == 0 else written.replace("-", "−")
+    written = f"{value:{form}.{digits}f}"
+    return written.lstrip("+-") if float(written.replace(",", "")) == 0 else written.replace("-", "−")
 
 
 def signed(value: float, digits: int) -> str:
@@ -44,8 +44,7 @@ def signed(value: float, digits: int) -> str:
     >>> signed(0.031, 2), signed(-0.2, 2), signed(-0.001, 2)
     ('+0.03', '−0.20', '0.00')
     """
-    written = f"{value:+.{digits}f}"
-    return written[1:] if float(written) == 0 else written.replace("-", "−")
+    return fixed(value, digits, "+")
 
 
 def percent(p: float | None) -> str:

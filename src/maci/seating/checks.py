@@ -104,8 +104,7 @@ async def models(
         spec = _known_models()
         services, found = keyed_services(spec)
         names = local_models()
-    house = open_house(spec, Choice(no_cache=True, offline=True))  # the doctor fetches no weights
-    try:
+    async with open_house(spec, Choice(no_cache=True, offline=True)) as house:  # the doctor fetches no weights
         asked = [ask_model(house, m, spec.options(m), offline=offline, seconds=seconds or _patience(m)) for m in names]
         listed = (
             []
@@ -114,12 +113,8 @@ async def models(
         )
         answers = await asyncio.gather(*asked)
         found += _families(spec)
-        for finding in await asyncio.gather(*listed):
-            if finding is not None:
-                found.append(finding)
+        found += [finding for finding in await asyncio.gather(*listed) if finding is not None]
         return [*found, *(finding for answer in answers for finding in answer)]
-    finally:
-        await house.aclose()
 
 
 def _families(spec: PanelSpec) -> list[Finding]:

@@ -10,10 +10,9 @@ host, and other variables for servers on this machine. The user's own file and o
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,7 +20,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from maci.config import build
-from maci.errors import ConfigError
+from maci.errors import ConfigError, explain
 from maci.files.parse import read
 from maci.paths import PANELS, config_dir, panel_files
 from maci.seating.spec import AgentSpec, JudgeSpec, ModelSpec, PanelSpec, agents_of, judges_of
@@ -138,7 +137,7 @@ def load_panels(path: Path) -> PanelsFile:
     try:
         file = PanelsFile.model_validate(data)
     except ValidationError as error:
-        raise ConfigError(f"{path}: {_explain(error)}") from error
+        raise ConfigError(f"{path}: {explain(error.errors(), _known, _remedy)}") from error
     for name, panel in file.panels.items():
         if name in {"readers", "paper"}:
             raise ConfigError(f"{path}: panels.{name}: this name is taken by a built-in panel; choose another")
@@ -170,40 +169,16 @@ def _secrets(data: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
         yield ".".join(path)
 
 
-def _explain(error: ValidationError) -> str:
-    """What is wrong, by place, value and remedy."""
-    first = max(error.errors(), key=lambda e: (len(e["loc"]), e["type"] == "extra_forbidden"))
-    loc = [str(part) for part in first["loc"] if not str(part).startswith("function-")]
-    key, given = ".".join(loc), f"{first['input']!r:.60}"
-    if first["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(loc[-1], _FIELDS, n=1)
-        return f"unknown key {key!r}" + (
-            f": did you mean {near[0]!r}?" if near else f": the keys here are {_keys(loc)}"
-        )
-    if first["type"] == "missing":
-        return f"{key} is missing: add `{loc[-1]}: …`"
-    if loc[-1:] == ["agents"] and first["type"] == "too_short":
-        return f"{key} is {given}: a panel needs at least two agents; the same model may be named twice"
-    message = first["msg"].removeprefix("Value error, ")
-    said = f"{message[0].lower()}{message[1:]}"
-    return f"{key} {said}" if first["type"] == "value_error" else f"{key} is {given}: {said}"
+def _known(path: list[str]) -> Iterable[str]:
+    if len(path) == 1:
+        return PanelsFile.model_fields
+    if path[0] == "models":
+        return (*ModelSpec.model_fields, "input", "output")
+    return (NamedPanel if len(path) == 3 else JudgeSpec if path[2] == "judges" else AgentSpec).model_fields
 
 
-def _keys(loc: list[str]) -> str:
-    if len(loc) == 1:
-        return "panels and models"
-    if loc[0] == "models":
-        return ", ".join(ModelSpec.model_fields)
-    if len(loc) == 3:
-        return ", ".join(NamedPanel.model_fields)
-    return ", ".join((JudgeSpec if loc[2] == "judges" else AgentSpec).model_fields)
-
-
-_FIELDS = [
-    *PanelsFile.model_fields,
-    *NamedPanel.model_fields,
-    *AgentSpec.model_fields,
-    *ModelSpec.model_fields,
-    "input",
-    "output",
-]
+def _remedy(path: list[str], complaint: Mapping[str, Any]) -> str:
+    if complaint["type"] == "missing":
+        return f"add `{path[-1]}: …`"
+    short = path[-1:] == ["agents"] and complaint["type"] == "too_short"
+    return "a panel needs at least two agents; the same model may be named twice" if short else ""

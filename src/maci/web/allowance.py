@@ -20,6 +20,7 @@ from maci.controller.events import Event
 from maci.errors import EnvironmentError_, MaciError
 from maci.llm.budget import Ledger
 from maci.llm.usage import Bound, Usage
+from maci.paths import writing
 from maci.record.replay import replay
 from maci.record.transcript import read
 
@@ -171,13 +172,11 @@ class Allowance:
             },
         }
         part = self._runs / f"{FILE}.part"
-        try:
+        with writing(self._runs / FILE, "what was spent today is not kept"):
             self._runs.mkdir(parents=True, exist_ok=True)
             part.touch(mode=0o600)
             part.write_text(json.dumps(data), encoding="utf-8")
             part.replace(self._runs / FILE)
-        except OSError as error:
-            raise EnvironmentError_(f"what was spent today cannot be written to {FILE}: {error.strerror}") from error
 
     def _load(self) -> None:
         if not self._ceilings:

@@ -27,7 +27,7 @@ from maci.controller.decisions import Finished
 from maci.controller.events import Event
 from maci.controller.inputs import Intervened
 from maci.debating.loop import debate
-from maci.errors import MaciError, MissingExtra, said
+from maci.errors import MaciError, installed, said
 from maci.record.transcript import Transcript
 from maci.seating.seating import Seated
 from maci.web.allowance import Claim
@@ -146,11 +146,9 @@ def _frame(
     *, data: str | None = None, event: str | None = None, id: str | None = None, retry: int | None = None
 ) -> bytes:
     """One server-sent event on the wire."""
-    try:
-        from fastapi.sse import format_sse_event
-    except ImportError as error:
-        raise MissingExtra("fastapi", "web", "the web app") from error
-    return format_sse_event(data_str=data, event=event, id=id, retry=retry)
+    sse = installed("fastapi.sse", "web", "the web app")
+    framed: bytes = sse.format_sse_event(data_str=data, event=event, id=id, retry=retry)
+    return framed
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,7 @@ def test_telemetry_is_off_before_onnxruntime_is_imported(monkeypatch: pytest.Mon
         raise ImportError(package)
 
     monkeypatch.delenv("ORT_DISABLE_TELEMETRY", raising=False)
-    monkeypatch.setattr(encode.importlib, "import_module", stop)
+    monkeypatch.setattr("maci.errors.import_module", stop)
     with pytest.raises(MissingExtra, match=r"pip install .*\[dense\]"):
         encode.MiniLMEncoder()
     assert seen == ["1"]

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import wait
 from typing import Any, Protocol, TypeVar
 
-from maci.errors import ConfigError, EnvironmentError_, InputError, MaciError, MissingExtra, exit_code
+from maci.errors import ConfigError, EnvironmentError_, InputError, MaciError, exit_code, installed
 from maci.lab.study.ledger import RunLedger
 from maci.lab.study.rows import Row, RowKey
 from maci.lab.study.study import Study
@@ -236,10 +236,7 @@ class Ray:
 
     def __init__(self, study: Study, jobs: int, ledger: RunLedger, address: str | None = None) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        try:
-            import ray
-        except ImportError as error:
-            raise MissingExtra("ray", "ray", "--engine ray") from error
+        ray = installed("ray", "ray", "--engine ray")
         self._ray, self._study, self._jobs, self._address = ray, study, jobs, address
         self._away = Away(study, ledger)
 

@@ -38,9 +38,8 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -48,7 +47,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from maci.calibration.weights import TAUGHT
 from maci.config import Config, build, full_key, parameters
-from maci.errors import ConfigError, MaciError
+from maci.errors import ConfigError, MaciError, explain, near
 from maci.files.parse import read
 from maci.lab.datasets import find
 from maci.lab.datasets.own import OPTIONS
@@ -269,7 +268,7 @@ def parse_spec(
     try:
         spec = StudySpec.model_validate(data)
     except ValidationError as error:
-        raise ConfigError(f"{where}: {_explain(error)}") from error
+        raise ConfigError(f"{where}: {explain(error.errors(), _known, _remedy)}") from error
     if quick:
         spec = _quick(spec, where)
     if limit is not None:
@@ -304,9 +303,8 @@ def _picked(what: str, chosen: Sequence[str] | None, there: Mapping[str, Any], w
     return tuple(entry for name, entry in there.items() if chosen is None or name in chosen)
 
 
-def _near(name: str, there: Any) -> str:
-    near = difflib.get_close_matches(name, list(there), n=1)
-    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(str, there))}"
+def _near(name: str, there: Iterable[str]) -> str:
+    return near(name, there, f"there are {', '.join(there)}")
 
 
 def _data_name(entry: Data, where: str) -> str:
@@ -378,23 +376,15 @@ def _unique(names: Sequence[str], what: str, give: str, where: str) -> None:
         raise ConfigError(f"{where}: two {what} {repeated!r}: give each {give} of its own")
 
 
-def _explain(error: ValidationError) -> str:
-    """What is wrong, by place, value and remedy."""
-    first = max(error.errors(), key=lambda e: (len(e["loc"]), e["type"] == "extra_forbidden"))
-    loc = [str(part) for part in first["loc"] if not str(part).startswith("function-")]
-    key, given = ".".join(loc), f"{first['input']!r:.60}"
-    inner = next((_TABLES[part] for part in loc[:1] if part in _TABLES and len(loc) > 1), StudySpec)
-    if len(loc) > 2 and loc[0] == "panel":
-        inner = AgentSpec if loc[1] == "agents" else JudgeSpec if loc[1] == "judges" else ModelSpec
-    if first["type"] == "extra_forbidden":
-        return f"unknown key {key!r}: {_near(loc[-1], inner.model_fields)}"
-    if first["type"] == "missing":
-        plural = "[[" + key + "]]" if key in {"data", "methods"} else f"`{loc[-1]} = …`"
-        return f"{key} is missing: add {plural}"
-    if first["type"] == "too_short":
-        return f"{key} is {given}: it needs at least one entry"
-    if key == "name":
-        return f"name is {given}: it names a folder, so use letters, digits, dots, - and _"
-    message = first["msg"].removeprefix("Value error, ")
-    said = f"{message[0].lower()}{message[1:]}"
-    return f"{key} {said}" if first["type"] == "value_error" else f"{key} is {given}: {said}"
+def _known(path: list[str]) -> Iterable[str]:
+    if len(path) > 2 and path[0] == "panel":
+        return (AgentSpec if path[1] == "agents" else JudgeSpec if path[1] == "judges" else ModelSpec).model_fields
+    return (_TABLES.get(path[0], StudySpec) if len(path) > 1 else StudySpec).model_fields
+
+
+def _remedy(path: list[str], complaint: Mapping[str, Any]) -> str:
+    if complaint["type"] == "missing":
+        return f"add [[{path[-1]}]]" if path in (["data"], ["methods"]) else f"add `{path[-1]} = …`"
+    if complaint["type"] == "too_short":
+        return "it needs at least one entry"
+    return "it names a folder, so use letters, digits, dots, - and _" if path == ["name"] else ""

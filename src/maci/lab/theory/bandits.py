@@ -29,7 +29,7 @@ from maci.llm.usage import Bound
 from maci.moderator.belief import Vector
 from maci.moderator.divergence import Analysis
 from maci.moderator.plateau import Progress
-from maci.render.charts import Chart, Series
+from maci.render.report import Chart, Series
 
 K = len(ACTIONS)
 

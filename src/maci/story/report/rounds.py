@@ -10,8 +10,8 @@ from maci.controller.decisions import Initialized
 from maci.controller.dials import Measured
 from maci.controller.inputs import Acquired
 from maci.controller.policies.bandit import ACTIONS
-from maci.render.charts import Chart, Point, Series
 from maci.render.markup import Child, Markup, el, join, signed, typeset
+from maci.render.report import Chart, Point, Series
 from maci.render.svg import figure as drawn
 from maci.story.model import Round, SignalName
 from maci.story.report.parts import anchors, argument, beliefs, course, signals

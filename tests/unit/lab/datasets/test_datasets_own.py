@@ -91,7 +91,7 @@ def test_repeated_texts_count_once_and_are_reported(tmp_path: Path) -> None:
     ("text", "more", "message"),
     [
         ("text,gold\na,x\n", {"columns": {"context": "txt"}}, r"has no column 'txt'; it has 'text', 'gold'"),
-        ("text,gold\na,x\n", {"columns": {"contxt": "text"}}, r"cannot map to 'contxt': did you mean 'context'\?"),
+        ("text,gold\na,x\n", {"columns": {"contxt": "text"}}, r"cannot map to 'contxt': did you mean context\?"),
         ("text,gold\na,x\n", {"columns": {"zzz": "text"}}, r"cannot map to 'zzz': choose question, context"),
         ("text,gold\na,x\n", {}, r"has no column 'context'; it has 'text', 'gold'"),
         ("context,label\na,x\n", {}, r"no column says the true outcome.*gold=COLUMN.*context, label"),
@@ -230,7 +230,7 @@ def test_parquet_without_its_package_names_the_extra(tmp_path: Path, monkeypatch
     def missing(name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr("maci.lab.datasets.own.importlib.import_module", missing)
+    monkeypatch.setattr("maci.errors.import_module", missing)
     with pytest.raises(MissingExtra, match=r"pip install .*\[eval\]"):
         load_own(write(tmp_path / "mine.parquet", ""))
 
@@ -240,7 +240,7 @@ def test_a_parquet_file_that_is_none_is_named(tmp_path: Path, monkeypatch: pytes
         raise RuntimeError("Magic bytes\nnot found")
 
     fake = SimpleNamespace(read_table=broken)
-    monkeypatch.setattr("maci.lab.datasets.own.importlib.import_module", lambda name: fake)
+    monkeypatch.setattr("maci.errors.import_module", lambda name: fake)
     with pytest.raises(InputError, match=r"cannot read .*mine\.parquet: Magic bytes not found"):
         load_own(write(tmp_path / "mine.parquet", ""))
 

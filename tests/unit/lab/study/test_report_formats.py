@@ -23,9 +23,8 @@ from maci.lab.study.report.render import CSV_COLUMNS, on_terminal
 from maci.lab.study.store import SqliteStore
 from maci.lab.study.study import PlannedMethod
 from maci.llm.usage import Usage
-from maci.render.charts import Chart, Point, Series
 from maci.render.latex import escape
-from maci.render.report import Cell, number, show
+from maci.render.report import Cell, Chart, Point, Series, number, show
 from maci.render.svg import draw
 from page_helpers import Reader
 from report_helpers import answers, belief, meta_of, study

@@ -26,8 +26,7 @@ from maci.lab.study.report.main import compute_table, difference_table, main_tab
 from maci.lab.study.report.ordered import article_table, distance_table, mitigation_table, ordered_table, ordered_words
 from maci.lab.study.report.parts import GLOSSARY, ablation_table, members_table, table
 from maci.lab.study.report.selective import conformal_table, reliability_table, selective_table
-from maci.render.charts import Chart
-from maci.render.report import Column, Line, Report, Section, Table, columns, count, number, text
+from maci.render.report import Chart, Column, Line, Report, Section, Table, columns, count, number, text
 from maci.story.words import plural
 
 REFERENCE = "maci"

@@ -33,8 +33,7 @@ from maci.lab.study.report.arena import Arena, CaseId, Entrant
 from maci.lab.study.report.estimates import Estimates, point
 from maci.lab.study.report.parts import by_method, line_of, table
 from maci.lab.study.rows import Row
-from maci.render.charts import Chart, Point, Series
-from maci.render.report import Cell, Column, Line, Table, count, number, text
+from maci.render.report import Cell, Chart, Column, Line, Point, Series, Table, count, number, text
 
 SIGNALS = (
     ("q", "Q", "evidence quality"),

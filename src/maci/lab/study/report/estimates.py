@@ -26,7 +26,7 @@ from maci.calibration.stats import (
 )
 from maci.lab.study.metrics import BINS, ScoredAnswer, ece_of, ece_sums, per_case
 from maci.moderator.belief import Vector
-from maci.render.charts import Point
+from maci.render.report import Point
 
 WIDENED = "widened to its value"
 """In ``how``, where the interval that was drawn left out its own value."""

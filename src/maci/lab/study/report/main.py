@@ -11,8 +11,7 @@ from maci.lab.study.report.arena import Answered, Arena, Entrant
 from maci.lab.study.report.compare import Comparison
 from maci.lab.study.report.estimates import ALIKE, Estimates, point
 from maci.lab.study.report.parts import by_method, line_of, printed_line, table, widened
-from maci.render.charts import Chart, Point, Series
-from maci.render.report import Cell, Column, Kind, Line, Section, Table, count, number, text
+from maci.render.report import Cell, Chart, Column, Kind, Line, Point, Section, Series, Table, count, number, text
 
 _MAIN: tuple[tuple[Column, Kind], ...] = (
     (Column(key="n", title="n", about="answers scored"), "count"),

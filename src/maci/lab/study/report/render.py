@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from maci.calibration.stats import as_json
-from maci.errors import EnvironmentError_, InputError, MissingExtra
+from maci.errors import InputError, installed
 from maci.lab.datasets import load_own
 from maci.lab.datasets.files import digest
 from maci.lab.study.rows import Row
 from maci.lab.study.study import Meta
+from maci.paths import writing
 from maci.render.html import to_html
 from maci.render.latex import to_latex
 from maci.render.markdown import to_markdown
@@ -217,9 +218,7 @@ def export(rows: Iterable[Row], format: str, path: Path, texts: Texts | None = N
     """Write rows as ``jsonl``, ``csv`` or ``parquet``, with the texts of their cases where given; how many they were."""
     if format not in ROW_FORMATS:
         raise InputError(f"--format {format!r}: choose one of {', '.join(ROW_FORMATS)}")
-    if format == "parquet":
-        _parquet()  # before anything is written
-    try:
+    with writing(path, "choose another --to"):
         path.parent.mkdir(parents=True, exist_ok=True)
         if format == "parquet":
             return _to_parquet(rows, path, texts)
@@ -235,25 +234,14 @@ def export(rows: Iterable[Row], format: str, path: Path, texts: Texts | None = N
                     line = {**row.model_dump(mode="json"), **_derived(row, texts or {})}
                     file.write(json.dumps(line, ensure_ascii=False) + "\n")
             return n
-    except OSError as error:
-        raise EnvironmentError_(f"cannot write {path}: {error.strerror}; choose another --to") from error
-
-
-def _parquet() -> Any:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise MissingExtra("pyarrow", "eval", "Parquet") from error
-    return pyarrow
 
 
 def _to_parquet(rows: Iterable[Row], path: Path, texts: Texts | None) -> int:
-    pa = _parquet()
+    pa, parquet = (installed(name, "eval", "Parquet") for name in ("pyarrow", "pyarrow.parquet"))
     kinds = {name: "string" if kind == "json" else kind for name, kind in _COLUMNS.items()}
     schema = pa.schema([(name, getattr(pa, kind)()) for name, kind in kinds.items()])
     n, left = 0, iter(rows)
-    with pa.parquet.ParquetWriter(path, schema) as file:
+    with parquet.ParquetWriter(path, schema) as file:
         while batch := [flat(row, texts) for row in islice(left, 5000)]:
             file.write_table(pa.Table.from_pylist(batch, schema=schema))
             n += len(batch)

@@ -39,8 +39,7 @@ from maci.lab.study.report.parts import line_of, table
 from maci.lab.study.rows import Row
 from maci.moderator.belief import Vector
 from maci.moderator.conformal import Score, prediction_set, quantile, smallest
-from maci.render.charts import Chart, Point, Series
-from maci.render.report import Cell, Column, Line, Table, count, number, text
+from maci.render.report import Cell, Chart, Column, Line, Point, Series, Table, count, number, text
 
 
 def reliability_table(arena: Arena) -> tuple[Table, Chart]:
