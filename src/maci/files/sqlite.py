@@ -36,8 +36,8 @@ class SqliteFile:
     ) -> None:
         """Open the file, and make its ``tables`` (each ``IF NOT EXISTS``) where it is new.
 
-        Messages call it ``name``; ``elsewhere`` is how to choose another, and ``steps`` what to do about each trouble, where there is
-        more to say than that.
+        A file of version 0 says nothing of its format. Messages call it ``name``; ``elsewhere`` is how to choose another, and
+        ``steps`` what to do about each trouble, where there is more to say than that.
         """
         self.path, self.name, self._error, self._elsewhere = path, name, error, elsewhere
         self._steps: dict[Trouble, str] = {
@@ -76,7 +76,7 @@ class SqliteFile:
             raise self._error(
                 f"{self.name} was written by a newer MACI (format {found}, this one reads {version}): upgrade, or {self._elsewhere}"
             )
-        if found == 0 and tables is not None:
+        if found == 0 and version and tables is not None:
             raise self._error(f"{self.name} is a database of something else: {self._elsewhere}")
         return bool(found == 0)
 

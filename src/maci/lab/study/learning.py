@@ -58,11 +58,6 @@ class Course:
         self._debates = 0
         self._one = asyncio.Lock()
 
-    @property
-    def arms(self) -> Arms:
-        """What was learned so far."""
-        return self._arms
-
     async def answer(self, item: Item, part: str) -> Answer:
         """The answer to an item, after all lessons that come before it."""
         async with self._one:

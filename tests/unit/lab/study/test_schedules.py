@@ -80,7 +80,7 @@ def test_dev_items_are_learned_from_in_order_and_test_items_are_not(tmp_path: Pa
     assert {start.debates for start in test} == {len(dev)}
     assert len({start.arms for start in test}) == 1  # frozen
     assert [start.debate for start in dev] == [f"dev/{item.id}" for item in found.task.dev]
-    assert one.arms.pulls.sum() >= 2 * len(dev)  # rounds 2 and 3
+    assert one._arms.pulls.sum() >= 2 * len(dev)  # rounds 2 and 3
 
 
 def test_a_dev_item_that_fails_teaches_nothing_and_fails_again(tmp_path: Path, monkeypatch) -> None:

@@ -146,12 +146,6 @@ class Arena:
         return tuple(sorted({place for e in self.entrants for place in e.answers}))
 
     @property
-    def kind(self) -> Literal["closed", "ordered", "mixed"]:
-        """Whether answers lie on a scale; open outcomes count as closed."""
-        scaled = {bool(a.row.positions) for e in self.entrants for a in e.answers.values()}
-        return "mixed" if len(scaled) > 1 else "ordered" if True in scaled else "closed"
-
-    @property
     def cases(self) -> int:
         """How many different cases."""
         return len({place.case for place in self.places})

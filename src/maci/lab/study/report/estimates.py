@@ -15,6 +15,7 @@ from maci.calibration.stats import (
     RESAMPLES,
     Draws,
     Estimate,
+    Statistic,
     bootstrap,
     bootstrap_all,
     bootstrap_mean,
@@ -38,6 +39,8 @@ _REACH = {"acc1": 1.0, "acc3": 1.0, "mrr": 1.0, "ece": 1.0, "ece_adaptive": 1.0,
 """How far two methods can differ in one case."""
 _ERRORS = ("ece", "ece_adaptive")
 """Calibration errors, which are no means over answers."""
+_RANKED = 1000
+"""Resamples of what has to be ranked anew in each."""
 _PERFECT = 1000
 """Draws for the calibration error of a calibrated method."""
 
@@ -196,19 +199,25 @@ class Estimates:
     def _error(self, metric: str, of: Sequence[Sequence[ScoredAnswer]], cases: Sequence[Hashable]) -> Estimate:
         """A calibration error, or the difference of two, over the answers whose truth is known to all."""
         known = [i for i in range(len(cases)) if all(some[i].correct is not None for some in of)]
-        by, place_size = [cases[i] for i in known], numbered([cases[i] for i in known])
+        by = [cases[i] for i in known]
         pairs = [
             (np.array([some[i].confidence for i in known]), np.array([float(some[i].correct is True) for i in known]))
             for some in of
         ]
+        method: Literal["bca", "percentile"] = "bca" if len(of) == 1 else "percentile"
         if metric == "ece":
-            first, *rest = (ece_sums(*pair, *place_size) for pair in pairs)
+            first, *rest = (ece_sums(*pair, *numbered(by)) for pair in pairs)
             whole = first.less(rest[0]) if rest else first
-            return bootstrap_sums(whole, self.draws, rows=len(known), method="percentile" if rest else "bca")
+            return bootstrap_sums(whole, self.draws, rows=len(known), method=method)
         one, *other = (ece_of(*pair, adaptive=True) for pair in pairs)
-        found = (lambda i: one(i) - other[0](i)) if other else one
-        method: Literal["bca", "percentile"] = "percentile" if other else "bca"
-        return bootstrap(found, len(known), self.rng(), groups=by, method=method, resamples=self.resamples)
+        return self.ranked((lambda i: one(i) - other[0](i)) if other else one, by, method)
+
+    def ranked(
+        self, statistic: Statistic, cases: Sequence[Hashable], method: Literal["bca", "percentile"] = "bca"
+    ) -> Estimate:
+        """What has to be ranked anew in each resample, an area or bins of equal mass: at most 1,000 of them."""
+        draws = min(_RANKED, self.resamples)
+        return bootstrap(statistic, len(cases), self.rng(), groups=cases, method=method, resamples=draws)
 
     def mean_difference(self, d: Vector, cases: Sequence[Hashable]) -> Estimate:
         """The mean of paired differences, percentile; undefined ones are left out."""

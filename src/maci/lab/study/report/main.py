@@ -26,7 +26,16 @@ _MAIN: tuple[tuple[Column, Kind], ...] = (
             key="ece",
             title="ECE",
             better="less",
-            about="calibration error, 15 equal-width bins; too high by nature, see the column beside it",
+            about="calibration error, 15 equal-width bins; too high by nature, see `ECE if calibrated`",
+        ),
+        "number",
+    ),
+    (
+        Column(
+            key="ece_adaptive",
+            title="ECE, equal mass",
+            better="less",
+            about="the same with 15 bins of as many answers each",
         ),
         "number",
     ),
@@ -69,7 +78,7 @@ _MAIN: tuple[tuple[Column, Kind], ...] = (
     (Column(key="seconds", title="Wall s", about="wall time per case; decides nothing"), "seconds"),
     (Column(key="unscored", title="Failed", about="no answer, or none within the budget; not scored"), "count"),
 )
-_METRICS = ("acc1", "acc3", "mrr", "ece", "brier", "brier_top", "nll")
+_METRICS = ("acc1", "acc3", "mrr", "ece", "ece_adaptive", "brier", "brier_top", "nll")
 _DRAWN = ("tokens", "calls", "rounds")
 """Costs with an interval."""
 
@@ -271,24 +280,6 @@ def _nearest(arena: Arena, means: Mapping[str, float | None]) -> dict[str, str]:
 
 def difference_table(arena: Arena, found: Sequence[Comparison], tests: int) -> tuple[Table, Chart]:
     """The reference less each other method."""
-    columns = (
-        Column(
-            key="verdict", title=f"{arena.reference} …", about="beat or lost: interval without 0 and adjusted p < 0.05"
-        ),
-        Column(key="cases", title="cases", about="that both answered"),
-        Column(key="acc1_difference", title="Δ Acc@1, points", about="reference less other"),
-        Column(key="p_mcnemar", title="p", about="McNemar on right and wrong, by case; not adjusted"),
-        Column(key="p_mcnemar_adjusted", title="p adjusted", about="Benjamini–Hochberg over all tests of this study"),
-        Column(key="brier_difference", title="Δ Brier", about="reference less other; below 0 the reference is better"),
-        Column(
-            key="p_wilcoxon",
-            title="p (Brier)",
-            about="Wilcoxon signed ranks on the Brier scores, by case; not adjusted",
-        ),
-        Column(key="p_wilcoxon_adjusted", title="p (Brier) adjusted", about="of the same family"),
-        Column(key="ece_difference", title="Δ ECE", about="reference less other"),
-        Column(key="token_ratio", title="tokens", about="reference's tokens over the other's"),
-    )
     lines = tuple(
         Line(
             name=c.other,
@@ -307,7 +298,40 @@ def difference_table(arena: Arena, found: Sequence[Comparison], tests: int) -> t
         )
         for c in found
     )
-    notes = (
+    marks: dict[bool, list[Point]] = {True: [], False: []}
+    for i, c in enumerate(found):
+        if c.cases:
+            d = c.accuracy
+            mark = Point(x=d.value, y=float(i), low=d.low, high=d.high, n=d.n, label=c.other)
+            marks[c.verdict != "cannot be told from"].append(mark)
+    return table(
+        "differences",
+        "Differences",
+        (
+            Column(
+                key="verdict",
+                title=f"{arena.reference} …",
+                about="beat or lost: interval without 0 and adjusted p < 0.05",
+            ),
+            Column(key="cases", title="cases", about="that both answered"),
+            Column(key="acc1_difference", title="Δ Acc@1, points", about="reference less other"),
+            Column(key="p_mcnemar", title="p", about="McNemar on right and wrong, by case; not adjusted"),
+            Column(
+                key="p_mcnemar_adjusted", title="p adjusted", about="Benjamini–Hochberg over all tests of this study"
+            ),
+            Column(
+                key="brier_difference", title="Δ Brier", about="reference less other; below 0 the reference is better"
+            ),
+            Column(
+                key="p_wilcoxon",
+                title="p (Brier)",
+                about="Wilcoxon signed ranks on the Brier scores, by case; not adjusted",
+            ),
+            Column(key="p_wilcoxon_adjusted", title="p (Brier) adjusted", about="of the same family"),
+            Column(key="ece_difference", title="Δ ECE", about="reference less other"),
+            Column(key="token_ratio", title="tokens", about="reference's tokens over the other's"),
+        ),
+        lines,
         "The rule: a method beat or lost to another where the 95 % interval of the difference leaves out 0 and the adjusted p is "
         f"below {FDR:g}. Where either is missing the two cannot be told apart, which does not mean that they are equal.",
         f"The family of tests is the study's: McNemar and Wilcoxon for each other method on each data set, and on all together where "
@@ -316,14 +340,8 @@ def difference_table(arena: Arena, found: Sequence[Comparison], tests: int) -> t
         "Paired differences with 95 % percentile intervals, cases resampled whole.",
         *_alike(found),
         *widened("Δ ECE", [(c.other, c.ece.how) for c in found]),
-    )
-    marks: dict[bool, list[Point]] = {True: [], False: []}
-    for i, c in enumerate(found):
-        if c.cases:
-            d = c.accuracy
-            mark = Point(x=d.value, y=float(i), low=d.low, high=d.high, n=d.n, label=c.other)
-            marks[c.verdict != "cannot be told from"].append(mark)
-    chart = Chart(
+        first="against",
+    ), Chart(
         key="forest",
         kind="forest",
         title=f"{arena.reference} minus each other method",
@@ -336,7 +354,6 @@ def difference_table(arena: Arena, found: Sequence[Comparison], tests: int) -> t
             for name, clear in (("beat or lost", True), ("no difference shown", False))
         ),
     )
-    return table("differences", "Differences", columns, lines, *notes, first="against"), chart
 
 
 def _alike(found: Sequence[Comparison]) -> tuple[str, ...]:

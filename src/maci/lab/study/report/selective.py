@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maci.calibration.profile import nonconformity_at
-from maci.calibration.stats import Estimate, Statistic, bootstrap, estimate
+from maci.calibration.stats import Estimate, Statistic, estimate
 from maci.calibration.temperature import Softening, fit_softening
 from maci.errors import InputError
 from maci.lab.study.metrics import reliability
@@ -44,15 +44,6 @@ from maci.render.report import Cell, Chart, Column, Line, Point, Series, Table, 
 
 def reliability_table(arena: Arena) -> tuple[Table, Chart]:
     """How often the reference was right when it was so sure; all methods in the chart."""
-    columns = (
-        Column(key="n", title="n"),
-        Column(key="confidence", title="mean confidence %"),
-        Column(
-            key="accuracy",
-            title="right %",
-            about="Wilson interval; answers to one case under several seeds are not independent",
-        ),
-    )
     series, lines = [], list[Line]()
     for entrant in arena.entrants:
         bars = [b for b in reliability(entrant.picked().scored) if b.n]
@@ -69,7 +60,21 @@ def reliability_table(arena: Arena) -> tuple[Table, Chart]:
                 )
                 for b in bars
             ]
-    chart = Chart(
+    return table(
+        "reliability",
+        f"Reliability of {arena.reference}",
+        (
+            Column(key="n", title="n"),
+            Column(key="confidence", title="mean confidence %"),
+            Column(
+                key="accuracy",
+                title="right %",
+                about="Wilson interval; answers to one case under several seeds are not independent",
+            ),
+        ),
+        lines,
+        first="Confidence",
+    ), Chart(
         key="reliability",
         kind="reliability",
         title="Reliability, after calibration on dev",
@@ -78,14 +83,11 @@ def reliability_table(arena: Arena) -> tuple[Table, Chart]:
         y="right",
         series=tuple(sorted(series, key=lambda s: not s.reference)),
     )
-    return table("reliability", f"Reliability of {arena.reference}", columns, lines, first="Confidence"), chart
 
 
 COVERAGES = (1.0, 0.9, 0.75, 0.5, 0.25)
 """Of the table; the figure has more."""
 PROMISED = (0.8, 0.9, 0.95)
-_DRAWS = 1000
-"""Resamples of an area: each has to be ranked anew."""
 _FINE = tuple(x / 20 for x in range(1, 21))
 
 
@@ -118,32 +120,33 @@ def selective_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart]:
         sure = np.array([s.confidence for s in some.scored])
         right = np.array([s.correct is True for s in some.scored], dtype=float)
         given = [_accuracy(chosen(sure, coverage), right, some.cases, estimates) for coverage in COVERAGES]
-        draws = min(_DRAWS, estimates.resamples)
-        area = bootstrap(aurc_of(sure, right), len(right), estimates.rng(), groups=some.cases, resamples=draws)
+        area = estimates.ranked(aurc_of(sure, right), some.cases)
         cells = [count(len(right)), *(estimate(x, "share") for x in given), estimate(covering(area))]
         lines.append(line_of(arena, entrant, cells))
         points = zip(_FINE, curve(sure, right, _FINE), strict=True)
         home = entrant.name == arena.reference
         series.append(Series(name=entrant.name, points=tuple(Point(x=100 * x, y=y) for x, y in points), reference=home))
-    columns = (
-        Column(key="n", title="n"),
-        *(
-            Column(
-                key=f"acc1:coverage {c:g}",
-                title=f"{100 * c:g} % given",
-                better="more",
-                about="Acc@1 % of the surest answers when so many are given",
-            )
-            for c in COVERAGES
+    return table(
+        "selective",
+        "Answering only where one is sure",
+        (
+            Column(key="n", title="n"),
+            *(
+                Column(
+                    key=f"acc1:coverage {c:g}",
+                    title=f"{100 * c:g} % given",
+                    better="more",
+                    about="Acc@1 % of the surest answers when so many are given",
+                )
+                for c in COVERAGES
+            ),
+            Column(key="aurc", title="AURC", better="less", about="mean share of errors over all coverages; 0 is best"),
         ),
-        Column(key="aurc", title="AURC", better="less", about="mean share of errors over all coverages; 0 is best"),
-    )
-    notes = (
+        lines,
         "Acc@1 % of the answers with the highest calibrated confidence. Where confidence says nothing, every column is the same "
         "and AURC is the share of errors. `maci debate --risk` makes this choice for one case.",
         *_missing(arena),
-    )
-    chart = Chart(
+    ), Chart(
         key="selective",
         kind="lines",
         title="Answering only where one is sure",
@@ -152,7 +155,6 @@ def selective_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart]:
         y="Acc@1 %",
         series=tuple(series),
     )
-    return table("selective", "Answering only where one is sure", columns, lines, *notes), chart
 
 
 def _accuracy(w: Vector, right: Vector, cases: Sequence[Hashable], estimates: Estimates) -> Estimate:
