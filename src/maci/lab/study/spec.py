@@ -271,12 +271,11 @@ def parse_spec(
         raise ConfigError(f"{where}: {_explain(error)}") from error
     if quick:
         spec = _quick(spec, where)
-    if limit is not None:
-        spec = spec.model_copy(update={"limit": limit})
     files = tuple(
         d if d.file is None else d.model_copy(update={"file": (folder / d.file).resolve()}) for d in spec.data
     )
-    spec = spec.model_copy(update={"data": files})
+    fewer = {} if limit is None else {"limit": limit}
+    spec = spec.model_copy(update={"data": files, **fewer})
     _check(spec, where)
     return spec
 
