@@ -56,7 +56,6 @@ from maci.seating.file import AgentEntry, JudgeEntry
 from maci.seating.spec import AgentSpec, JudgeSpec, ModelSpec
 
 Part = Literal["dev", "test"]
-_Seed = Annotated[int, Field(ge=0, le=2**31)]
 
 
 class _SpecTable(BaseModel):
@@ -173,7 +172,7 @@ class Quick(_SpecTable):
     """What ``--quick`` changes."""
 
     limit: int | None = Field(default=None, ge=1, description="most items of each part")
-    seeds: tuple[_Seed, ...] | None = Field(default=None, min_length=1)
+    seeds: tuple[int, ...] | None = Field(default=None, min_length=1)
     set: dict[str, Any] = Field(default={}, description="settings of the debate")
     methods: tuple[str, ...] | None = Field(default=None, min_length=1, description="only these, by name")
     data: tuple[str, ...] | None = Field(default=None, min_length=1, description="only these, by label")
@@ -185,7 +184,7 @@ class StudySpec(_SpecTable):
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="names the results folder")
     about: str = ""
     profile: str = Field(default="default", description="of the debate's settings: default or paper")
-    seeds: tuple[_Seed, ...] = Field(default=(0,), min_length=1)
+    seeds: tuple[Annotated[int, Field(ge=0, le=2**31)], ...] = Field(default=(0,), min_length=1)
     parts: tuple[Part, ...] = Field(default=("dev", "test"), min_length=1)
     limit: int | None = Field(default=None, ge=1, description="most items of each part, the same whatever the method")
     data: tuple[Data, ...] = Field(min_length=1)
@@ -271,12 +270,11 @@ def parse_spec(
         raise ConfigError(f"{where}: {explain(error.errors(), _known, _remedy)}") from error
     if quick:
         spec = _quick(spec, where)
-    if limit is not None:
-        spec = spec.model_copy(update={"limit": limit})
     files = tuple(
         d if d.file is None else d.model_copy(update={"file": (folder / d.file).resolve()}) for d in spec.data
     )
-    spec = spec.model_copy(update={"data": files})
+    fewer = {} if limit is None else {"limit": limit}
+    spec = spec.model_copy(update={"data": files, **fewer})
     _check(spec, where)
     return spec
 
@@ -339,6 +337,8 @@ def _check(spec: StudySpec, where: str) -> None:
     _unique([_data_name(entry, where) for entry in spec.data], "[[data]] are called", "a `label`", where)
     _unique([method.label for method in spec.methods], "[[methods]] are called", "a `name`", where)
     _unique([str(seed) for seed in spec.seeds], "seeds are", "a number", where)
+    if (least := min(spec.seeds)) < 0:  # of [quick]
+        raise ConfigError(f"{where}: seeds has {least}: give whole numbers, 0 or more")
     for method in spec.methods:
         _check_method(method, where)
     try:
