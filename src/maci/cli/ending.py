@@ -118,7 +118,7 @@ def print_result(
         say(f"Note: {remarks.once(warning)}", "yellow")
     if story.plan is not None:
         from maci.cli.plan import short
-        from maci.record.plan import plan_of
+        from maci.story.result import plan_of
 
         for line in short(plan_of(story.plan)):
             say(line)

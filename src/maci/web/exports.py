@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, Response
 
 from maci.errors import InputError
-from maci.record.result import Result
+from maci.story.result import Result
 from maci.record.transcript import read
 from maci.render.markup import policy
 from maci.seating.seating import unpriced

@@ -11,7 +11,7 @@ from fastapi.sse import EventSourceResponse
 
 from maci.cases.case import builtin_cases
 from maci.errors import InputError, MaciError
-from maci.record.whatif import other_rules, otherwise
+from maci.story.whatif import other_rules, otherwise
 from maci.seating.table import unnamed
 from maci.web import forms
 from maci.web.desk import Desk, NotHere

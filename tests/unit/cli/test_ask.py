@@ -16,7 +16,7 @@ from maci.controller.events import is_decision
 from maci.controller.fold import start, step
 from maci.evidence.fake import HashEncoder
 from maci.record.replay import replay
-from maci.record.result import AskResult
+from maci.story.result import AskResult
 from maci.record.transcript import read
 
 PANEL = """

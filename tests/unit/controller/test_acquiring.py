@@ -293,8 +293,7 @@ def test_acquiring_without_a_source_is_refused():
 def test_other_rules_over_the_record_end_at_their_first_stop():
     events = play(table(lambda item: True), settings("plan.acquire=2"))
     other = replay_with(events, events[0].config)
-    assert other.decided
-    assert other.state.finished.rounds == of(events, Planned)[0].round  # type: ignore[union-attr]
+    assert other.finished is not None and other.finished.rounds == of(events, Planned)[0].round
 
 
 def test_requests_of_agents_come_to_the_plan_with_the_arguments_that_asked():

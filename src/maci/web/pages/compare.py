@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from maci.controller.decisions import Finished
-from maci.record.whatif import CAUTION, Otherwise
+from maci.story.whatif import CAUTION, Otherwise
 from maci.render.markup import Child, Markup, el, percent, typeset
 from maci.render.strips import stack
 from maci.story import Story
