@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from maci.web.pages.log import line, words
 from rich.console import Console
 
 import maci
@@ -37,7 +38,6 @@ from maci.evidence.span import Span
 from maci.record.transcript import read
 from maci.story import Story
 from maci.story.report.html import to_html
-from maci.web.pages.log import line, words
 
 KINDS: tuple[type, ...] = get_args(Event)
 RECORDED = read(Path(__file__).parents[1] / "transcripts" / "format-5.jsonl").events

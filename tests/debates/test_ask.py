@@ -8,10 +8,9 @@ from maci.controller.inputs import Sent, TurnTaken
 from maci.controller.triage import Triaged
 from maci.errors import BadReply
 from maci.record.replay import replay, replay_with
-from maci.story.result import AskResult
 from maci.record.transcript import Transcript, read
 from maci.story import Story
-from maci.story.result import result_of
+from maci.story.result import AskResult, result_of
 
 ASK = settings("triage.enabled=true", "triage.worth=1000")
 SURE = turn(0.97, 0.02, 0.01, tokens=100)

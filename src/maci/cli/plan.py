@@ -51,9 +51,9 @@ def plan(
     """What to find out next: questions, tests and queries, by what each is expected to bring."""
     from maci.acquisition.utilities import favoured, load_stakes
     from maci.controller.reading import calibrated
+    from maci.record.transcript import read
     from maci.story.result import PlanPage, QueryPage
     from maci.story.whatif import replan, utilities_for
-    from maci.record.transcript import read
     from maci.story.words import favoured_words
 
     path = locate(transcript)

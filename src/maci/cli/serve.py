@@ -14,7 +14,7 @@ from maci.errors import MissingExtra
 from maci.paths import RUNS
 
 if TYPE_CHECKING:
-    from maci.web.server import Settings
+    from maci.web.server import ServerSettings
 
 
 def serve(
@@ -71,7 +71,7 @@ def serve(
     known = {"runs": dir, "studies": studies, "port": port, "any_model": allow_models, "ceilings": ceilings}
     settings = with_token(known, host, token)
 
-    def ready(now: Settings) -> None:
+    def ready(now: ServerSettings) -> None:
         where = address(now)
         if json:
             typer.echo(

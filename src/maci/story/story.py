@@ -36,7 +36,7 @@ from maci.controller.triage import Stage, Triaged
 from maci.errors import InputError
 from maci.evidence.span import Span, quote_places
 from maci.llm.usage import Usage
-from maci.story.model import Call, Cited, Hand, Judged, Round, Said, hand_words
+from maci.story.model import Cited, Hand, Judged, ReturnedCall, Round, Statement, hand_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class Story:
     """Those found before anybody spoke."""
     missing: frozenset[str] = frozenset()
     """Cited ids that exist nowhere."""
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ReturnedCall, ...] = ()
     waiting: tuple[tuple[str, str, str], ...] = ()
     """Calls that are out: kind, who, argument."""
     hands: tuple[Hand, ...] = ()
@@ -123,7 +123,7 @@ class Story:
         return tuple(r for r in self.rounds if r.closed)
 
     @property
-    def said(self) -> dict[str, Said]:
+    def said(self) -> dict[str, Statement]:
         """Every argument by id."""
         return {item.id: item for r in self.rounds for item in r.said}
 
@@ -142,7 +142,7 @@ class Story:
         usages = [call.usage for call in self.calls if call.usage.kept or call.usage.paid]
         return sum(usage.kept and usage.free for usage in usages), len(usages)
 
-    def distinct(self, ids: Sequence[str], most: int = 3) -> list[Said]:
+    def distinct(self, ids: Sequence[str], most: int = 3) -> list[Statement]:
         """The first few of these arguments, each claim, each reasoning and each body of evidence once."""
         seen: set[object] = set()
         chosen, said = [], self.said
@@ -176,9 +176,9 @@ class Story:
         """What the case is called."""
         return self.opened.case.title or self.opened.case.id or self.opened.case.question
 
-    def citing(self) -> dict[str, list[Said]]:
+    def citing(self) -> dict[str, list[Statement]]:
         """Span → the arguments that cite it, first said first."""
-        found: dict[str, list[Said]] = {}
+        found: dict[str, list[Statement]] = {}
         for item in self.said.values():
             for cited in dict.fromkeys(c.span for c in item.citations):
                 found.setdefault(cited, []).append(item)
@@ -216,7 +216,7 @@ class Story:
 
     def _called(self, event: TurnTaken | TurnFailed | Scored | JudgeAbstention) -> Self:
         now = self._round(event.round)
-        call = Call(round=event.round, kind="turn", who="", usage=usage_of(event))
+        call = ReturnedCall(round=event.round, kind="turn", who="", usage=usage_of(event))
         changes: dict[str, object] = {"usage": now.usage + call.usage}
         match event:
             case TurnTaken():
@@ -248,7 +248,7 @@ class Story:
             )
             cited = tuple(self._placed(Cited(span=c.span, quote=c.quote)) for c in argument.citations)
             new.append(
-                Said(
+                Statement(
                     id=argument_id(event.round, seat, number), round=event.round, agent=event.agent,
                     argument=argument, citations=cited, repeats=again,
                 )
@@ -314,7 +314,7 @@ class Story:
         return self._at(event.round, said=tuple(said), dials=event.dials)
 
 
-def _judged(now: Round, call: Call, score: CritScore | None) -> dict[str, object]:
+def _judged(now: Round, call: ReturnedCall, score: CritScore | None) -> dict[str, object]:
     """What a judge's word adds to its round."""
     word = Judged(slot=call.who, score=score, reason=call.failed)
     said = (replace(s, scores=(*s.scores, word)) if s.id == call.argument else s for s in now.said)

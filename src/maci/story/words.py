@@ -7,16 +7,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from textwrap import shorten
+from typing import assert_never
 
 from maci.acquisition.plan import Shift
 from maci.acquisition.utilities import Favoured
 from maci.controller.caution import Dissent, Watched
-from maci.controller.decisions import Finished
+from maci.controller.decisions import Dialled, Finished, Gained, Gated, Initialized, Planned, Weighed
+from maci.controller.dials import Measured
+from maci.controller.events import Event
+from maci.controller.inputs import (
+    Acquired,
+    Exhausted,
+    Intervened,
+    JudgeAbstention,
+    Lost,
+    Opened,
+    Resolved,
+    Retrieved,
+    Scored,
+    Sent,
+    Surveyed,
+    TurnFailed,
+    TurnTaken,
+)
 from maci.controller.stop import StopReason
 from maci.controller.triage import Stage, Triaged
 from maci.llm.usage import dollars
 from maci.render.markup import fixed, percent, typeset
-from maci.story.model import Round
+from maci.story.model import Round, hand_words
 from maci.story.story import Story
 
 STOPS: Mapping[StopReason, str] = {
@@ -312,3 +331,71 @@ def given(result: Finished) -> Iterator[tuple[str, str]]:
         )
     if result.favoured is not None:
         yield favoured_words(result.favoured), "bold"
+
+
+def happened(event: Event) -> str:
+    """One event in a line of a log."""
+    match event:
+        case Opened():
+            return f"{len(event.agents)} agents and {len(event.judges)} judges; {event.case.question}"
+        case Retrieved():
+            return f"{len(event.spans)} pieces of evidence"
+        case Resolved():
+            lacking = f", {len(event.missing)} cited that exist nowhere" if event.missing else ""
+            return f"{len(event.spans)} cited pieces looked up{lacking}"
+        case Sent():
+            return f"round {event.round}: {len(event.calls)} calls"
+        case Lost():
+            return "calls under way when it broke off count in full"
+        case TurnTaken():
+            lead = _lead(event.turn.belief, 1)
+            return f"round {event.round}, {event.agent}: {lead}, {len(event.turn.arguments)} arguments"
+        case TurnFailed():
+            return f"round {event.round}, {event.agent}: {event.error}"
+        case Scored():
+            return f"{event.argument} by {event.slot}: {figure(event.score.composite, 2)}"
+        case JudgeAbstention():
+            return f"{event.argument} by {event.slot}: {event.reason}"
+        case Intervened():
+            return f"{event.by or 'a person'} {hand_words(event)}"
+        case Exhausted():
+            return f"out of {event.resource}: {event.detail}"
+        case Surveyed():
+            return f"{event.considered} things that could be found out, {len(event.candidates)} worth a look"
+        case Acquired():
+            return f"{event.source or 'a source'} on {event.item}: {shorten(event.text, 120, placeholder=' …') or event.verdict}"
+        case Initialized():
+            return f"openings: {_signals(event)}; {_lead(event.mixture)}"
+        case Gated():
+            inside = sum(admission.admitted for admission in event.admissions)
+            return f"round {event.round}: {inside} of {len(event.admissions)} arguments admitted"
+        case Weighed():
+            return f"round {event.round}: {_lead(event.mixture)}"
+        case Measured():
+            more = f"CRIT {figure(event.crit, 2)}, gain {figure(event.gain, 2)}"
+            return f"round {event.round}: {_signals(event)}, {more}"
+        case Dialled():
+            by, d = " (by hand)" if event.by_hand else "", event.dials
+            return f"round {event.round}: CL {d.cl:.2f}, τ_Q {figure(d.tau_q, 2)}, τ_CRIT {d.tau_crit:.2f}{by}"
+        case Finished():
+            lead = "no answer" if event.answer is None else _lead({event.answer: event.distribution[event.answer]})
+            return f"{lead}. {STOPS[event.stop_reason]} {plural(event.tokens, 'token')}"
+        case Planned():
+            now = f", {len(event.acquire)} asked now" if event.acquire else ""
+            return f"{len(event.items)} things to find out, {event.joint_gain:.2f} of {event.entropy:.2f} bits{now}"
+        case Gained():
+            return f"expected {figure(event.predicted, 2)} bits, got {figure(event.realised, 2)}"
+        case Watched():
+            return f"round {event.round}: {'; '.join(watched(event)) or 'nothing that may be harm'}"
+        case Triaged():
+            return f"{triage_words(event)}; {'; '.join(event.why)}"
+        case _:
+            assert_never(event)
+
+
+def _signals(event: Initialized | Measured) -> str:
+    return f"Q {figure(event.q, 2)}, D {figure(event.d, 2)}, O {figure(event.o, 2)}"
+
+
+def _lead(belief: Mapping[str, float], most: int = 2) -> str:
+    return ", ".join(f"{label} {percent(p)}" for label, p in leading(belief, most)) or "no belief"

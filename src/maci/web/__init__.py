@@ -8,6 +8,6 @@
     routes     addresses                           v1         the same as an OpenAI-compatible endpoint
 """
 
-from maci.web.server import Limits, Settings
+from maci.web.server import Limits, ServerSettings
 
-__all__ = ["Limits", "Settings"]
+__all__ = ["Limits", "ServerSettings"]

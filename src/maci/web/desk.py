@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from maci.acquisition.plan import Item
 from maci.cases.case import Case
@@ -33,7 +33,9 @@ from maci.story import Story
 from maci.web.allowance import Allowance, Claim, on_record, visitor_of
 from maci.web.history import History, Summary
 from maci.web.live import Asking, Broadcast, Live, Prepared
-from maci.web.server import Settings
+from maci.web.pages.debate import line
+from maci.web.pages.panels import panels
+from maci.web.server import ServerSettings
 
 _RENDER = 0.2
 """Seconds between two drawings of what is true now."""
@@ -43,16 +45,6 @@ _KEPT = 8
 
 class NotHere(InputError):
     """There is no such debate."""
-
-
-class Show(Protocol):
-    """How events become what viewers see."""
-
-    def line(self, seq: int, event: Event) -> str:
-        """One event, for the log."""
-
-    def panels(self, story: Story, state: str, asking: Asking | None) -> Mapping[str, str]:
-        """What is true now."""
 
 
 @dataclass(slots=True)
@@ -106,9 +98,9 @@ class Run:
 class Desk:
     """All debates of one server."""
 
-    def __init__(self, settings: Settings, show: Show) -> None:
+    def __init__(self, settings: ServerSettings) -> None:
         self.settings, self.history = settings, History(settings.runs)
-        self._show, self._allowance = show, Allowance(settings.ceilings, settings.runs)
+        self._allowance = Allowance(settings.ceilings, settings.runs)
         self._running: dict[str, Run] = {}
         self._read: OrderedDict[tuple[str, int, int], Run] = OrderedDict()
         self._drawing: dict[str, asyncio.TimerHandle] = {}
@@ -230,7 +222,7 @@ class Desk:
         """What viewers of a debate are sent; of one on record, all of it and then the end."""
         if run.live is None and not len(run.broadcast):
             for seq, event in enumerate(run.events, 1):
-                run.broadcast.event(event.type, self._show.line(seq, event))
+                run.broadcast.event(event.type, line(seq, event))
             run.broadcast.end()
         elif run.live is not None:
             self._draw(run)
@@ -279,11 +271,11 @@ class Desk:
 
     def _publish(self, run: Run, event: Event) -> None:
         run.events.append(event)
-        run.broadcast.event(event.type, self._show.line(len(run.events), event))
+        run.broadcast.event(event.type, line(len(run.events), event))
 
     def _draw(self, run: Run) -> None:
         self._drawing.pop(run.id, None)
-        run.broadcast.panels(self._show.panels(run.story, run.state, run.asking))
+        run.broadcast.panels(panels(run.story, run.state, run.asking))
 
     def _over(self, run: Run, error: str) -> None:
         run.live, run.error, run.asking = None, error, None

@@ -27,7 +27,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from starlette.requests import ClientDisconnect, cookie_parser
 
 from maci.web.connections import Full, Room
-from maci.web.server import Settings, is_loopback_host
+from maci.web.server import ServerSettings, is_loopback_host
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -77,7 +77,7 @@ class Visit:
 class Guard:
     """Stands before the application."""
 
-    def __init__(self, app: App, settings: Settings, room: Room) -> None:
+    def __init__(self, app: App, settings: ServerSettings, room: Room) -> None:
         self._app, self._settings, self._room = app, settings, room
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

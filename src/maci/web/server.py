@@ -63,7 +63,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ServerSettings:
     """Where debates and studies are kept, and who may come in."""
 
     runs: Path
@@ -91,21 +91,21 @@ class Settings:
         return f"maci_{self.port}"
 
 
-def with_token(settings: dict[str, object], host: str, token: str | None) -> Settings:
+def with_token(settings: dict[str, object], host: str, token: str | None) -> ServerSettings:
     """The settings of a server; one that others can reach gets a token if it has none."""
     if token is None and not is_loopback_host(host):
         token = secrets.token_urlsafe(24)
-    return Settings(host=host, token=token, **settings)  # type: ignore[arg-type]
+    return ServerSettings(host=host, token=token, **settings)  # type: ignore[arg-type]
 
 
-def address(settings: Settings) -> str:
+def address(settings: ServerSettings) -> str:
     """Where a browser finds it; with a token, the link that signs in."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     token = f"?token={settings.token}" if settings.token else ""
     return f"http://{host}:{settings.port}/{token}"
 
 
-def serve(settings: Settings, ready: Callable[[Settings], None]) -> None:
+def serve(settings: ServerSettings, ready: Callable[[ServerSettings], None]) -> None:
     """Serve until somebody ends it; ``ready`` is told where, once the socket is open."""
     try:
         import uvicorn

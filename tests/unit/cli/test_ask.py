@@ -16,8 +16,8 @@ from maci.controller.events import is_decision
 from maci.controller.fold import start, step
 from maci.evidence.fake import HashEncoder
 from maci.record.replay import replay
-from maci.story.result import AskResult
 from maci.record.transcript import read
+from maci.story.result import AskResult
 
 PANEL = """
 evidence: [{id: e1, text: "High fever points to dengue."}]

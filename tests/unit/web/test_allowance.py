@@ -17,9 +17,9 @@ from maci.errors import EnvironmentError_
 from maci.llm.usage import Bound, Usage
 from maci.record.transcript import read
 from maci.seating.seating import Choice
-from maci.web.allowance import FILE, Allowance, Ceilings, Spent, on_record, visitor_of
+from maci.web.allowance import FILE, Allowance, AllowanceSpent, Ceilings, on_record, visitor_of
 from maci.web.desk import Desk
-from maci.web.server import Settings
+from maci.web.server import ServerSettings
 from web_helpers import Browser, Held, tables, visit
 
 CHOICE = Choice(
@@ -52,7 +52,7 @@ def test_a_visitor_cannot_spend_more_than_a_day_allows_even_by_parallel_debates(
         refused = 0
         for _ in range(4):
             done = await asyncio.gather(*(hold(browser.desk, "192.0.2.1") for _ in range(5)), return_exceptions=True)
-            refused += sum(isinstance(each, Spent) for each in done)
+            refused += sum(isinstance(each, AllowanceSpent) for each in done)
         mine = spent(browser.desk)
         await hold(browser.desk, "192.0.2.2")  # somebody else still may
         assert sum(spent(browser.desk)) > sum(mine)
@@ -66,7 +66,7 @@ def test_a_visitor_cannot_spend_more_than_a_day_allows_even_by_parallel_debates(
 @pytest.mark.usefixtures("models")
 def test_the_ceiling_in_all_holds_for_every_visitor_and_after_a_restart(tmp_path: Path) -> None:
     async def spend(browser: Browser) -> list[int]:
-        with suppress(Spent):
+        with suppress(AllowanceSpent):
             for number in range(6):
                 await hold(browser.desk, f"192.0.2.{number}")
         return spent(browser.desk)
@@ -82,14 +82,14 @@ def test_when_nothing_is_left_models_are_refused_and_readers_are_not(tmp_path: P
     asked = {"outcomes": ["Dengue fever", "Gout"], "messages": [{"role": "user", "content": "Fever: which?"}]}
 
     async def walk(browser: Browser) -> None:
-        with pytest.raises(Spent, match="This server has spent what may be spent today"):
+        with pytest.raises(AllowanceSpent, match="This server has spent what may be spent today"):
             await hold(browser.desk, "192.0.2.1")
         assert (await browser.client.post("/v1/chat/completions", json=asked)).status_code == 200
         monkey.setattr(browser.desk, "start", refuse)
         assert (await browser.client.post("/v1/chat/completions", json=asked)).status_code == 429
 
     async def refuse(*args: object) -> None:
-        raise Spent("nothing is left")
+        raise AllowanceSpent("nothing is left")
 
     with pytest.MonkeyPatch.context() as monkey:
         visit(tmp_path, walk, ceilings=Ceilings(tokens=1))
@@ -145,7 +145,7 @@ def test_a_debate_that_is_killed_resumed_and_killed_counts_once_and_on_its_day(
         data = json.loads((tmp_path / FILE).read_text())
         (tmp_path / FILE).write_text(json.dumps({**data, "day": "2026-01-01"}))
     visit(tmp_path, again, ceilings=ceilings)
-    [after] = spent(Desk(Settings(runs=tmp_path), None))  # type: ignore[arg-type]
+    [after] = spent(Desk(ServerSettings(runs=tmp_path), None))  # type: ignore[arg-type]
     assert 0 < before < after
     left = Allowance(ceilings, tmp_path).claim("next", "192.0.2.2", Bound(10**9)).bound.tokens
     assert 1_000_000 - left == (after - before if overnight else after)
@@ -201,7 +201,7 @@ def test_visitors_of_ipv4_are_told_apart_on_a_socket_of_ipv6(tmp_path: Path) -> 
     allowance = Allowance(Ceilings(visitor_tokens=100), tmp_path)
     allowance.claim("a", visitor_of("::ffff:192.0.2.1"), Bound(100))
     assert allowance.claim("b", visitor_of("::ffff:192.0.2.2"), Bound(100)).bound == Bound(100)
-    with pytest.raises(Spent, match="You have"):
+    with pytest.raises(AllowanceSpent, match="You have"):
         allowance.claim("c", visitor_of("192.0.2.1"), Bound(100))
 
 
@@ -209,7 +209,7 @@ def test_a_new_day_begins_with_nothing_spent_and_yesterdays_debates_do_not_count
     days = ["2026-01-01"]
     allowance = Allowance(Ceilings(tokens=100), tmp_path, lambda: days[0])
     late = allowance.claim("late", "192.0.2.1", Bound(100))
-    with pytest.raises(Spent, match="This server has spent"):
+    with pytest.raises(AllowanceSpent, match="This server has spent"):
         allowance.claim("more", "192.0.2.2", Bound(100))
     days[0] = "2026-01-02"
     assert allowance.claim("more", "192.0.2.2", Bound(100)).bound == Bound(100)

@@ -27,9 +27,9 @@ from web_helpers import Browser, visit
 SERVE = """
 import sys
 from pathlib import Path
-from maci.web.server import Limits, Settings, serve
+from maci.web.server import Limits, ServerSettings, serve
 limits = Limits(**eval(sys.argv[2]))
-serve(Settings(runs=Path(sys.argv[1]), port=0, limits=limits), lambda now: print(now.port, flush=True))
+serve(ServerSettings(runs=Path(sys.argv[1]), port=0, limits=limits), lambda now: print(now.port, flush=True))
 """
 
 

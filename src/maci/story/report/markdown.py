@@ -7,7 +7,7 @@ from textwrap import shorten
 
 from maci.render.markdown import escape, table
 from maci.render.markup import typeset
-from maci.story.model import Said
+from maci.story.model import Statement
 from maci.story.report.rounds import found_words, summary_table
 from maci.story.report.sources import Provenance, facts
 from maci.story.report.verdict import best, cautions
@@ -91,7 +91,7 @@ def _listed(title: str, lines: list[str]) -> list[str]:
     return [f"## {title}", "\n".join(f"- {escape(line)}" for line in lines)] if lines else []
 
 
-def _reason(item: Said, story: Story) -> str:
+def _reason(item: Statement, story: Story) -> str:
     """An argument and the first span it rests on."""
     said = f"- {item.id} {escape(item.agent)}: {escape(' '.join((item.argument.claim, *item.argument.reasons)))}"
     span = next((story.spans[c.span] for c in item.citations if c.span in story.spans), None)

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from textwrap import shorten
 
 from maci.evidence.span import Span
-from maci.render.markup import Child, Markup, el, join, signed, typeset
+from maci.render.markup import Child, Markup, el, grid, join, signed, typeset
 from maci.render.strips import bar, coloured, key, sparkline, stack
-from maci.story.model import SIGNALS, Cited, Judged, Round, Said
+from maci.story.model import SIGNALS, Cited, Judged, Round, Statement
 from maci.story.story import Story
 from maci.story.words import figure, leading, leads, shown
 
@@ -83,7 +83,7 @@ def marked(span: Span, places: Sequence[tuple[int, int]]) -> Markup:
     return join(*parts, span.text[done:])
 
 
-def argument(item: Said, links: Mapping[str, str], spans: Mapping[str, Span], *, scores: bool = True) -> Markup:
+def argument(item: Statement, links: Mapping[str, str], spans: Mapping[str, Span], *, scores: bool = True) -> Markup:
     """An argument: who, what became of it and why, claim, reasons, evidence, scores."""
     admission, said = item.admission, item.argument
     about = (" against " if said.against else " for ", el("bdi", said.outcome)) if said.outcome else None
@@ -135,7 +135,6 @@ def _citation(cited: Cited, links: Mapping[str, str], spans: Mapping[str, Span])
 
 
 def _scores(scores: Sequence[Judged]) -> Markup:
-    head = ("judge", "evidence", "logic", "relevance", "CRIT", "why")
     rows = []
     for item in scores:
         score = item.score
@@ -146,13 +145,8 @@ def _scores(scores: Sequence[Judged]) -> Markup:
             cells = [el("td", figure(value, 2)) for value in figures]
             cells.append(el("td", score.justification, class_="words", dir="auto"))
         rows.append(el("tr", el("th", item.slot, scope="row"), cells))
-    top = el(
-        "thead", el("tr", (el("th", name, scope="col", class_="words" if name == "why" else None) for name in head))
-    )
-    grid = el(
-        "div", el("table", top, el("tbody", rows)), class_="scroll", tabindex=0, role="region", aria_label="Scores"
-    )
-    return el("details", el("summary", f"{len(scores)} scores"), grid)
+    head = ("judge", "evidence", "logic", "relevance", "CRIT", "why")
+    return el("details", el("summary", f"{len(scores)} scores"), grid("Scores", head, rows, words=("why",)))
 
 
 def distribution(belief: Mapping[str, float], most: int = 8, scale: Sequence[str] = ()) -> Markup:
@@ -199,13 +193,8 @@ def beliefs(now: Round, before: Round | None, scale: Sequence[str] = ()) -> Mark
         said = _believes(belief, scale)
         cells = el("td", figure(weight, 2)), el("td", moved or "–"), el("td", said, class_="words")
         rows.append(el("tr", el("th", name, scope="row"), cells, class_="reference" if name == "mixture" else None))
-    head = el(
-        "tr",
-        (el("th", name, scope="col") for name in ("agent", "ω", "change")),
-        el("th", "believes", scope="col", class_="words"),
-    )
-    grid = el("table", el("thead", head), el("tbody", rows))
-    return el("div", grid, class_="scroll", tabindex=0, role="region", aria_label=f"Beliefs after round {now.number}")
+    head = ("agent", "ω", "change", "believes")
+    return grid(f"Beliefs after round {now.number}", head, rows, words=("believes",))
 
 
 def _believes(belief: Mapping[str, float], scale: Sequence[str]) -> Markup:

@@ -11,7 +11,7 @@ from maci.controller.dials import Measured
 from maci.controller.inputs import Acquired
 from maci.controller.policies.bandit import ACTIONS
 from maci.render.charts import Chart, Point, Series
-from maci.render.markup import Child, Markup, el, join, signed, typeset
+from maci.render.markup import Child, Markup, el, grid, join, signed, typeset
 from maci.render.svg import figure as drawn
 from maci.story.model import Round, SignalName
 from maci.story.report.parts import anchors, argument, beliefs, course, signals
@@ -83,7 +83,6 @@ def summary_table(story: Story) -> tuple[tuple[str, ...], list[list[str]]]:
 
 def _grid(story: Story) -> Markup:
     head, rows = summary_table(story)
-    top = el("tr", (el("th", name, scope="col", class_="words" if name == "leads" else None) for name in head))
     body = [
         el(
             "tr",
@@ -93,8 +92,7 @@ def _grid(story: Story) -> Markup:
         )
         for row in rows
     ]
-    table = el("table", el("thead", top), el("tbody", body), class_="rounds")
-    return el("div", table, class_="scroll", tabindex=0, role="region", aria_label="Rounds: dials, signals, spending")
+    return grid("Rounds: dials, signals, spending", head, body, words=("leads",), kind="rounds")
 
 
 def round_by_round(story: Story) -> Markup:

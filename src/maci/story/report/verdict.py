@@ -5,7 +5,7 @@ from __future__ import annotations
 from maci.controller.caution import Dissent
 from maci.controller.decisions import Finished
 from maci.render.markup import Child, Markup, el, join, percent, typeset
-from maci.story.model import Said
+from maci.story.model import Statement
 from maci.story.report.parts import anchors, distribution, linked, names, tile
 from maci.story.report.sources import Provenance
 from maci.story.story import Story
@@ -143,12 +143,12 @@ def _listed(title: str, lines: list[str]) -> Markup | None:
     return join(el("h3", title), el("ul", (el("li", line) for line in lines))) if lines else None
 
 
-def best(story: Story) -> list[Said]:
+def best(story: Story) -> list[Statement]:
     """The best arguments for the answer."""
     return story.distinct(story.result.rationale) if story.result else []
 
 
-def reason(item: Said) -> Markup:
+def reason(item: Statement) -> Markup:
     """An argument in a line of a list."""
     return el(
         "li",

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from maci.controller.decisions import Finished
-from maci.story.whatif import CAUTION, Otherwise
-from maci.render.markup import Child, Markup, el, percent, typeset
+from maci.render.markup import Child, Markup, el, grid, percent, typeset
 from maci.render.strips import stack
 from maci.story import Story
 from maci.story.report.parts import colours, key_of, tag
 from maci.story.report.verdict import sentence
+from maci.story.whatif import CAUTION, Otherwise
 from maci.story.words import figure
 from maci.web.history import Summary
 from maci.web.pages.layout import count, ended_tag, moment, money, page, state_tag, stop_words, title_of, when
@@ -62,29 +62,22 @@ def _called(debate: Summary, *, seconds: bool = False) -> str:
 
 
 def _both(a: Side, b: Side, step: int | None) -> Markup:
-    rows = [(name, _value(a, name), _value(b, name)) for name in _FACTS]
-    head = el(
-        "tr",
-        el("th", "", scope="col"),
-        (el("th", el("a", _name(s), href=f"/debates/{quote(s.id)}"), scope="col", class_="words") for s in (a, b)),
-    )
-    lines = (
+    names = [el("a", _name(s), href=f"/debates/{quote(s.id)}") for s in (a, b)]
+    rows = (
         el(
             "tr",
             el("th", name, scope="row"),
-            el("td", x, class_="words", dir="auto"),
-            el("td", y, class_="words", dir="auto"),
+            (el("td", _value(side, name), class_="words", dir="auto") for side in (a, b)),
         )
-        for name, x, y in rows
+        for name in _FACTS
     )
-    facts = el("table", el("caption", "What the two came to", class_="unseen"), el("thead", head), el("tbody", lines))
     labels = colours(a.story, b.story)
     lengths = [len(s.story.rounds) - 1 for s in (a, b)]
     last = max(lengths)
     at = min(lengths) if step is None else max(0, min(step, last))
     return el(
         "div",
-        el("div", facts, class_="scroll", role="region", tabindex=0, aria_label="What the two came to"),
+        grid("What the two came to", ("", *names), rows, words=names, caption="What the two came to"),
         el("h2", "Beliefs, round by round"),
         key_of(labels, a.story, b.story) if labels else None,
         el("div", (_mixtures(s, labels) for s in (a, b)), class_="side-by-side"),
@@ -188,7 +181,7 @@ def _round(side: Side, at: int) -> Markup:
     return el("section", el("h3", round_name(item)), el("p", lead, class_="soft"), el("ul", said, class_="said"))
 
 
-_RULES = (("Rules", None), ("Stops", "words"), ("Rounds", None), ("Answer", "words"), ("p", None))
+_RULES = ("Rules", "Stops", "Rounds", "Answer", "p")
 
 
 def replay_page(
@@ -204,21 +197,17 @@ def replay_page(
         return page(
             "What if?", top, el("div", el("p", sentence(wrong)), class_="verdict wrong", role="alert"), form, back
         )
-    head = el("tr", (el("th", name, scope="col", class_=kind) for name, kind in _RULES))
-    lines = (
+    rows = (
         el("tr", el("th", r.rules, scope="row"), el("td", stop_words(r.stop_reason) if r.stop_reason else r.lacking, class_="words"),
            el("td", count(r.rounds)), el("td", r.answer or "–", class_="words"), el("td", percent(r.p)))
         for r in (found.recorded, found.other)
     )  # fmt: skip
-    table = el(
-        "table", el("caption", "Recorded and other rules", class_="unseen"), el("thead", head), el("tbody", lines)
-    )
     blind = f"Cannot be judged from a record, and was ignored: {', '.join(found.ignored)}." if found.ignored else None
     return page(
         "What if?",
         top,
         el("p", f"The recorded turns under {asked}."),
-        el("div", table, class_="scroll", role="region", tabindex=0, aria_label="Recorded and other rules"),
+        grid("Recorded and other rules", _RULES, rows, words=("Stops", "Answer"), caption="Recorded and other rules"),
         el("ul", (el("li", note) for note in (found.remark, blind, CAUTION) if note), class_="notes"),
         form,
         back,

@@ -11,10 +11,10 @@ from maci.render.markup import Child, Markup, el, join
 from maci.story import Story
 from maci.story.report.parts import names
 from maci.story.report.rounds import stepper
+from maci.story.words import happened
 from maci.web.guard import Visit
 from maci.web.live import Asking
 from maci.web.pages.layout import hidden, page, title_of, when
-from maci.web.pages.log import line
 from maci.web.pages.panels import panels
 
 
@@ -255,6 +255,11 @@ def _case(story: Story) -> Markup:
         else None
     )
     return el("section", el("h2", "The case", id="h-case"), el("dl", shown), evidence, aria_labelledby="h-case")
+
+
+def line(seq: int, event: Event) -> Markup:
+    """An event as a row of the log; its number is the line of the transcript."""
+    return el("li", el("b", event.type.replace("_", " ")), " ", happened(event), id=f"line-{seq}", value=seq)
 
 
 def _log(events: list[Event]) -> Markup:

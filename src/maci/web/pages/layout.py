@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from maci import __version__
 from maci.llm.usage import dollars
-from maci.render.markup import Child, Markup, el, join
+from maci.render.markup import Child, Markup, el, grid, join
 from maci.render.style import script as page_script
 from maci.render.style import sheet
 from maci.story.words import STOPS
@@ -192,11 +192,8 @@ def studies_page(found: Sequence[tuple[str, str]], folder: Path) -> str:
             )
             for name, far in found
         )
-        head = el("tr", el("th", "Study", scope="col"), el("th", "How far", scope="col", class_="words"))
-        table = el(
-            "table", el("caption", "Studies", class_="unseen"), el("thead", head), el("tbody", rows), class_="sortable"
-        )
-        body = el("div", table, class_="scroll", role="region", tabindex=0, aria_label="Studies")
+        head = ("Study", "How far")
+        body = grid("Studies", head, rows, words=head[1:], kind="sortable", caption="Studies")
     return page("Studies", el("h1", "Studies"), body, here="/studies")
 
 
