@@ -58,8 +58,9 @@ def serve(
 
     The first line of output is where. Also serves the panels as models at /v1, as OpenAI's API does.
     """
+    from maci.llm.keys import is_loopback_host
     from maci.web.allowance import Ceilings
-    from maci.web.server import address, is_loopback_host, with_token
+    from maci.web.server import address, with_token
     from maci.web.server import serve as start
 
     try:

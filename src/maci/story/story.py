@@ -51,8 +51,8 @@ class Story:
     missing: frozenset[str] = frozenset()
     """Cited ids that exist nowhere."""
     calls: tuple[ReturnedCall, ...] = ()
-    waiting: tuple[tuple[str, str, str], ...] = ()
-    """Calls that are out: kind, who, argument."""
+    waiting: Mapping[tuple[str, str, str], Usage] = field(default_factory=dict)
+    """Calls that are out (kind, who, argument), and the most each can cost."""
     hands: tuple[Hand, ...] = ()
     paused: bool = False
     held: bool = False
@@ -88,20 +88,19 @@ class Story:
             case Retrieved() | Resolved():
                 return story._looked_up(event)
             case Sent():
-                out = tuple(dict.fromkeys((*self.waiting, *(call.key for call in event.calls))))
+                out = dict(self.waiting)
+                for call in event.calls:
+                    out[call.key] = out.get(call.key, Usage()) + Usage(prompt=call.tokens, usd=call.usd)
                 return replace(story, waiting=out)._at(event.round, sent=(*self._round(event.round).sent, *event.calls))
             case TurnTaken() | TurnFailed() | Scored() | JudgeAbstention():
                 return story._called(event)
             case Lost():
-                return replace(story, waiting=())
+                return story._lost()
             case Exhausted():
                 said = f"out of {event.resource}" + (f": {event.detail}" if event.detail else "")
-                return replace(story, exhausted=said, waiting=(), spent=self.spent + event.usage)
+                return replace(story, exhausted=said, waiting={}, spent=self.spent + event.usage)
             case Acquired():
-                waiting = tuple(call for call in self.waiting if call[:2] != ("acquire", event.item))
-                story = replace(
-                    story, acquired=(*self.acquired, event), waiting=waiting, spent=self.spent + event.usage
-                )
+                story = replace(story._back(("acquire", event.item, ""), event.usage), acquired=(*self.acquired, event))
                 return replace(story, spans={**self.spans, **{span.id: span for span in event.spans}})
             case Intervened():
                 return story._touched(event)
@@ -197,6 +196,15 @@ class Story:
     def _round(self, number: int) -> Round:
         return self.rounds[number] if number < len(self.rounds) else Round(number=number)
 
+    def _back(self, call: tuple[str, str, str], usage: Usage) -> Self:
+        """The story with a call that has come back, and what it cost."""
+        waiting = {key: most for key, most in self.waiting.items() if key != call}
+        return replace(self, waiting=waiting, spent=self.spent + usage)
+
+    def _lost(self) -> Self:
+        """The story without calls that never came back; each counts for the most it can have cost."""
+        return replace(self, waiting={}, spent=sum(self.waiting.values(), self.spent))
+
     def _looked_up(self, event: Retrieved | Resolved) -> Self:
         missing = frozenset(event.missing) if isinstance(event, Resolved) else frozenset()
         spans = {**self.spans, **{span.id: span for span in event.spans}}
@@ -234,9 +242,8 @@ class Story:
                 changes |= _judged(now, call, None)
             case _:
                 assert_never(event)
-        waiting = tuple(item for item in self.waiting if item != (call.kind, call.who, call.argument))
-        story = replace(self, calls=(*self.calls, call), waiting=waiting, spent=self.spent + call.usage)
-        return story._at(event.round, **changes)
+        story = self._back((call.kind, call.who, call.argument), call.usage)
+        return replace(story, calls=(*self.calls, call))._at(event.round, **changes)
 
     def _spoken(self, event: TurnTaken, now: Round) -> dict[str, object]:
         """What a turn adds to its round; arguments stand in seat order whatever order they came in."""
@@ -294,7 +301,7 @@ class Story:
             case Triaged():
                 return self._at(event.round, triaged=(*self._round(event.round).triaged, event))
             case Finished():
-                return replace(self, result=event, waiting=())
+                return replace(self._lost(), result=event)
             case _:
                 assert_never(event)
 

@@ -6,7 +6,6 @@ Transcripts are the truth. A debate that is not under way and has no result brok
 from __future__ import annotations
 
 import asyncio
-import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,9 +23,10 @@ from maci.errors import EnvironmentError_, InputError
 from maci.llm.models import price_for
 from maci.llm.usage import Bound
 from maci.paths import run_dir, slug
+from maci.record.owner import lock
 from maci.record.transcript import Transcript, read
 from maci.seating.file import find
-from maci.seating.seating import Choice, reseat, seat_case
+from maci.seating.seating import Choice, closing_on_failure, reseat, seat_case
 from maci.seating.spec import PanelSpec
 from maci.seating.trust import resumed
 from maci.story import Story
@@ -59,6 +59,8 @@ class Run:
     """Why it broke off, where we know."""
     elsewhere: bool = False
     """Another process is writing it."""
+    left: bool = False
+    """Who asked for it has left: it breaks off as soon as nothing is under way."""
     asking: Asking | None = None
     """What it asks whoever looks at it."""
     over: asyncio.Event = field(default_factory=asyncio.Event)
@@ -144,7 +146,8 @@ class Desk:
             panel, config = choice.settled()
             with self._claimed(id, panel, config, visitor) as claim:
                 seated = seat_case(case, choice)
-                return Prepared(seated, Transcript.create(self.history.path(id)), claim=claim)
+                with closing_on_failure(seated.house):
+                    return Prepared(seated, Transcript.create(self.history.path(id)), claim=claim)
 
         return await self._begin(id, prepare)
 
@@ -159,7 +162,7 @@ class Desk:
         def prepare() -> Prepared:
             transcript, recording = Transcript.resume(path)
             try:
-                if isinstance(recording.events[-1], Finished):
+                if recording.finished:
                     raise InputError("this debate is finished: there is nothing to go on with")
                 if not recording.opened.panel:
                     raise InputError("this debate was made in Python: go on with it from there, debate(…, recorded=…)")
@@ -242,6 +245,12 @@ class Desk:
             raise InputError("this debate asks nothing now: somebody may have answered already")
         run.live.answer(text)
 
+    def leave(self, run: Run) -> None:
+        """Nobody waits for a debate any more: nothing new is sent, what was paid for comes in, and it breaks off. It can be resumed."""
+        if run.live is not None:
+            run.left = True
+            run.live.intervene(Intervened(pause=True, by="the client, who left,"))
+
     async def close(self) -> None:
         """Break off what is under way; it can be gone on with."""
         for run in list(self._running.values()):
@@ -261,6 +270,8 @@ class Desk:
         if isinstance(event, Opened) and run.events:
             return  # published already
         self._publish(run, event)
+        if run.left and run.live is not None and run.story.paused and not run.story.waiting:
+            run.live.break_off("the client left")
         if run.broadcast.viewers and run.id not in self._drawing:  # nobody looks: nothing is drawn
             loop = asyncio.get_running_loop()
             self._drawing[run.id] = loop.call_later(_RENDER, self._draw, run)
@@ -291,17 +302,7 @@ class Desk:
 def _locked(path: Path) -> bool:
     """Whether another process is writing a transcript."""
     try:
-        import fcntl
-    except ImportError:  # a system without advisory locks
-        return False
-    try:
-        file = os.open(path, os.O_RDONLY)
+        with path.open("rb") as file:
+            return not lock(file, shared=True)
     except OSError:
         return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(file)
-    return False

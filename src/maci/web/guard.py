@@ -26,8 +26,10 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.requests import ClientDisconnect, cookie_parser
 
+from maci.llm.keys import is_loopback_host
+from maci.web.allowance import visitor_of
 from maci.web.connections import Full, Room
-from maci.web.server import ServerSettings, is_loopback_host
+from maci.web.server import ServerSettings
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -94,9 +96,8 @@ class Guard:
             return
         if await self._signed_in_by_link(scope, send):
             return
-        visit, new = self._visit(headers)
-        bearer = self._bearer(headers)
-        if self._settings.token is not None and visit is None and not bearer:
+        visit, new = self._visit(headers), False
+        if self._settings.token is not None and visit is None and not self._bearer(headers):
             if scope["path"].startswith("/v1/"):
                 await _answer(send, 401, "a token is needed: Authorization: Bearer TOKEN")
                 return
@@ -109,7 +110,7 @@ class Guard:
         receive, dressed = self._counted(receive, headers), self._dressed(scope, send, visit if new else None)
         stream = _STREAM.fullmatch(scope["path"]) is not None
         try:
-            with self._room.stream((scope.get("client") or ("",))[0]) if stream else nullcontext():
+            with self._room.stream(visitor_of((scope.get("client") or ("",))[0])) if stream else nullcontext():
                 await self._app(scope, receive, dressed)
         except Full as full:
             await _answer(send, 503, str(full), ("retry-after", "5"))
@@ -143,16 +144,13 @@ class Guard:
         token = self._settings.token
         return token is not None and kind.casefold() == "bearer" and _same(given.strip(), token)
 
-    def _visit(self, headers: dict[str, str]) -> tuple[Visit | None, bool]:
+    def _visit(self, headers: dict[str, str]) -> Visit | None:
         """The visitor, if the cookie is one of ours."""
         session = cookie_parser(headers.get("cookie", "")).get(self._settings.cookie, "")
-        if len(session) < 32:
-            return None, False
-        if self._settings.token is not None:
-            nonce, _, seal = session.partition(".")
-            if not _same(seal, _seal(self._settings.token, nonce)):
-                return None, False
-        return Visit(session), False
+        nonce, _, seal = session.partition(".")
+        token = self._settings.token
+        ours = len(session) >= 32 and (token is None or _same(seal, _seal(token, nonce)))
+        return Visit(session) if ours else None
 
     def admit(self, token: str) -> Visit | None:
         """The session of somebody who gives the right token."""

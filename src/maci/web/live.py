@@ -20,6 +20,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Self
 
+from fastapi.sse import format_sse_event
+
 from maci.acquisition.answers import asks_which
 from maci.acquisition.plan import Item
 from maci.acquisition.sources.external import Person
@@ -27,7 +29,7 @@ from maci.controller.decisions import Finished
 from maci.controller.events import Event
 from maci.controller.inputs import Intervened
 from maci.debating.loop import debate
-from maci.errors import MaciError, MissingExtra, said
+from maci.errors import MaciError, said
 from maci.record.transcript import Transcript
 from maci.seating.seating import Seated
 from maci.web.allowance import Claim
@@ -80,7 +82,7 @@ class Broadcast:
         """Publish the next event as a line for the log; its id is its place in the record."""
         seq = len(self._frames) + 1
         data = json.dumps({"seq": seq, "type": kind, "html": html}, ensure_ascii=False)
-        self._frames.append(_frame(data=data, event="line", id=str(seq)))
+        self._frames.append(format_sse_event(data_str=data, event="line", id=str(seq)))
         self._wake()
 
     def panels(self, panels: Mapping[str, str]) -> None:
@@ -102,7 +104,7 @@ class Broadcast:
         place, version = max(0, min(after, len(self._frames))), 0
         self.viewers += 1
         try:
-            yield _frame(retry=1000)
+            yield format_sse_event(retry=1000)
             while True:
                 part = self._frames[place : place + _AT_ONCE]
                 place += len(part)
@@ -113,7 +115,7 @@ class Broadcast:
                 if out:
                     yield out
                 elif self._over:
-                    yield _frame(data="{}", event="end")
+                    yield format_sse_event(data_str="{}", event="end")
                     return
                 elif not await self._wait():
                     yield b": still here\n\n"
@@ -125,7 +127,7 @@ class Broadcast:
         known = self._packed.get(since)
         if known is None or known[0] != self._version:
             changed = {name: html for name, (version, html) in self._panels.items() if version > since}
-            known = self._version, _frame(data=json.dumps(changed, ensure_ascii=False), event="panels")
+            known = self._version, format_sse_event(data_str=json.dumps(changed, ensure_ascii=False), event="panels")
             self._packed[since] = known
         return known[1]
 
@@ -140,17 +142,6 @@ class Broadcast:
             self._news = asyncio.get_running_loop().create_future()
         done, _ = await asyncio.wait({self._news}, timeout=self._heartbeat)
         return bool(done)
-
-
-def _frame(
-    *, data: str | None = None, event: str | None = None, id: str | None = None, retry: int | None = None
-) -> bytes:
-    """One server-sent event on the wire."""
-    try:
-        from fastapi.sse import format_sse_event
-    except ImportError as error:
-        raise MissingExtra("fastapi", "web", "the web app") from error
-    return format_sse_event(data_str=data, event=event, id=id, retry=retry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +169,7 @@ class Live:
         over: Callable[[str], None],
     ) -> None:
         self._prepare, self._begun, self._hear, self._asked, self._over = prepare, begun, hear, asked, over
-        self._settle = settle
+        self._settle, self._why = settle, ""
         self._answer: asyncio.Future[str | None] | None = None
         """Of the question that is open, in the debate's own loop."""
         self._home = asyncio.get_running_loop()
@@ -218,10 +209,15 @@ class Live:
             self._answer = None
             self._tell(self._asked, None)
 
-    async def close(self) -> None:
-        """Break off; what was recorded stays, and can be gone on with."""
+    def break_off(self, why: str) -> None:
+        """Cancel what is under way; what was recorded stays, and can be gone on with."""
+        self._why = why
         if self._loop is not None and self._task is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._task.cancel)
+
+    async def close(self) -> None:
+        """Break off because the server ends, and wait for it."""
+        self.break_off("the server ended")
         await asyncio.to_thread(self._thread.join, 10.0)
 
     def _run(self) -> None:
@@ -229,7 +225,7 @@ class Live:
         try:
             asyncio.run(self._play())
         except asyncio.CancelledError:
-            error = "it was broken off when the server ended"
+            error = self._why
         except Exception as raised:
             error = said(raised)
         self._tell(self._over, error)

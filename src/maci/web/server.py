@@ -5,7 +5,6 @@ Serving: a socket, uvicorn, and the lines that say where.
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 import secrets
 import socket
@@ -15,25 +14,12 @@ from functools import partial
 from pathlib import Path
 
 from maci.errors import EnvironmentError_, InputError, MissingExtra
+from maci.llm.keys import is_loopback_host
 from maci.web.allowance import Ceilings
 
 _SHORTEST_TOKEN = 16
 _BACKLOG = 128
 """Connections that are accepted at once, before they are counted; far fewer than there are file descriptors to spare."""
-
-
-def is_loopback_host(host: str) -> bool:
-    """Whether only this machine can reach a server at this address.
-
-    >>> [is_loopback_host(host) for host in ("localhost", "127.0.0.1", "::1", "0.0.0.0", "192.168.1.5", "example.org")]
-    [True, True, True, False, False, False]
-    """
-    if host.casefold() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -548,7 +548,7 @@ def test_what_a_source_may_spend_is_set_aside_and_on_record_before_it_is_asked()
     assert len(acquired) == 2 and all(sent[events[n].item] < n for n in acquired)
     assert {call.tokens for event in of(events, Sent) for call in event.calls if call.kind == "acquire"} == {1000}
     assert not any("set aside" in note for note in events[-1].warnings)
-    assert replay(events).complete and Story.of(events).waiting == ()
+    assert replay(events).complete and not Story.of(events).waiting
     free = play(table(lambda item: True), settings("plan.acquire=2"))
     assert events[-1].tokens == free[-1].tokens + 600
 

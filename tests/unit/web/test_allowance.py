@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from fake_house import FakeHouse
 from helpers import make_case
 from maci.cases.case import load_case
+from maci.controller.inputs import Lost
 from maci.errors import EnvironmentError_
 from maci.llm.usage import Bound, Usage
 from maci.record.transcript import read
@@ -20,7 +22,7 @@ from maci.seating.seating import Choice
 from maci.web.allowance import FILE, Allowance, AllowanceSpent, Ceilings, on_record, visitor_of
 from maci.web.desk import Desk
 from maci.web.server import ServerSettings
-from web_helpers import Browser, Held, tables, visit
+from web_helpers import Browser, Held, Speaker, tables, visit
 
 CHOICE = Choice(
     agents="openai/gpt-4o-mini,openai/gpt-4o", judges="anthropic/claude-haiku-4-5", sets=("budget.tokens=25000",)
@@ -145,7 +147,7 @@ def test_a_debate_that_is_killed_resumed_and_killed_counts_once_and_on_its_day(
         data = json.loads((tmp_path / FILE).read_text())
         (tmp_path / FILE).write_text(json.dumps({**data, "day": "2026-01-01"}))
     visit(tmp_path, again, ceilings=ceilings)
-    [after] = spent(Desk(ServerSettings(runs=tmp_path), None))  # type: ignore[arg-type]
+    [after] = spent(Desk(ServerSettings(runs=tmp_path)))
     assert 0 < before < after
     left = Allowance(ceilings, tmp_path).claim("next", "192.0.2.2", Bound(10**9)).bound.tokens
     assert 1_000_000 - left == (after - before if overnight else after)
@@ -255,18 +257,43 @@ async def leave(browser: Browser, **asked: Any) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_program_that_leaves_stops_its_debate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: bool) -> None:
+@pytest.mark.parametrize("cost", [0, 50])
+def test_a_debate_whose_program_left_goes_on_where_it_was_and_nothing_is_bought_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: bool, cost: int
+) -> None:
+    bought: list[tuple[int, str]] = []
+    speak = Speaker.turn
+
+    async def counted(self: Speaker, request: Any) -> Any:
+        said = await speak(self, request)
+        bought.append((request.round, self.name))
+        return replace(said, usage=Usage(generated=cost))
+
     async def walk(browser: Browser) -> None:
         await leave(browser, stream=stream)
-        for run in list(browser.desk._running.values()):
-            await asyncio.wait_for(run.over.wait(), 20)
+        [run] = browser.desk._running.values()
+        if cost:  # what was paid for is waited for
+            await asyncio.sleep(0.3)
+            assert not run.over.is_set() and run.story.paused and run.story.waiting
+            held.gate.set()
+        await asyncio.wait_for(run.over.wait(), 20)
+        assert run.state == "broken" and "client" in run.story.hands[-1].by
 
-    with tables(monkeypatch, Held(since=1)):  # agents who would never answer
+    async def again(browser: Browser) -> None:
+        run = await browser.desk.resume(path.parent.name)
+        await asyncio.wait_for(run.over.wait(), 20)
+        assert run.finished is not None and run.finished.stop_reason != "stopped_by_user", run.error
+
+    monkeypatch.setattr(Speaker, "turn", counted)
+    monkeypatch.setattr(Speaker, "ceiling", lambda self, request: cost)
+    with tables(monkeypatch, Held(since=1)) as held:
         visit(tmp_path, walk)
-    [path] = tmp_path.glob("*/transcript.jsonl")
-    last: Any = read(path).events[-1]
-    assert last.stop_reason == "stopped_by_user"
-    assert "client" in last.detail
+        [path] = tmp_path.glob("*/transcript.jsonl")
+        assert not read(path).finished
+        held.gate.set()
+        visit(tmp_path, again)
+    assert len(bought) == len(set(bought))
+    assert not [event for event in read(path).events if isinstance(event, Lost)]
 
 
 def test_a_page_that_is_closed_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,16 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from maci.controller.decisions import Finished
 from maci.render.markup import Child, Markup, el, grid, percent, typeset
 from maci.render.strips import stack
 from maci.story import Story
 from maci.story.report.parts import colours, key_of, tag
 from maci.story.report.verdict import sentence
 from maci.story.whatif import CAUTION, Otherwise
-from maci.story.words import figure
+from maci.story.words import STOPS, figure
 from maci.web.history import Summary
-from maci.web.pages.layout import count, ended_tag, moment, money, page, state_tag, stop_words, title_of, when
+from maci.web.pages.layout import count, moment, money, page, standing, stop_words, title_of, when
 from maci.web.pages.panels import round_name
 
 
@@ -67,9 +66,9 @@ def _both(a: Side, b: Side, step: int | None) -> Markup:
         el(
             "tr",
             el("th", name, scope="row"),
-            (el("td", _value(side, name), class_="words", dir="auto") for side in (a, b)),
+            (el("td", value, class_="words", dir="auto") for value in (x, y)),
         )
-        for name in _FACTS
+        for (name, x), y in zip(_facts(a).items(), _facts(b).values(), strict=True)
     )
     labels = colours(a.story, b.story)
     lengths = [len(s.story.rounds) - 1 for s in (a, b)]
@@ -87,56 +86,26 @@ def _both(a: Side, b: Side, step: int | None) -> Markup:
     )
 
 
-_FACTS = (
-    "Answer",
-    "Probability",
-    "State",
-    "Why it stopped",
-    "Rounds",
-    "Tokens",
-    "Dollars",
-    "Panel",
-    "Profile",
-    "D, disagreement at the end",
-    "Q, evidence quality at the end",
-    "Known answer",
-)
-
-
-def _value(side: Side, name: str) -> Child:
+def _facts(side: Side) -> dict[str, Child]:
+    """What a debate came to, by the name of each fact."""
     story, result = side.story, side.story.result
     last = story.closed[-1] if story.closed else None
     answer = result.answer if result else (last.answer if last else None)
     shares = result.distribution if result else (last.mixture if last else {})
-    match name:
-        case "Answer":
-            return answer or "–"
-        case "Probability":
-            return percent(None if answer is None else shares.get(answer))
-        case "State":
-            return state_tag(side.state) if result is None else _ended(result)
-        case "Why it stopped":
-            return stop_words(result.stop_reason) if result else "–"
-        case "Rounds":
-            return count(len(story.closed) - 1 if story.closed else 0)
-        case "Tokens":
-            return count(result.tokens if result else story.spent.tokens)
-        case "Dollars":
-            return money(result.usd if result else story.spent.usd)
-        case "Panel":
-            return story.opened.panel or "–"
-        case "Profile":
-            return story.opened.config.profile
-        case "D, disagreement at the end":
-            return figure(last.signal("d") if last else None, 2)
-        case "Q, evidence quality at the end":
-            return figure(last.signal("q") if last else None, 2)
-        case _:
-            return story.opened.case.gold or "–"
-
-
-def _ended(result: Finished) -> Markup:
-    return ended_tag(result.stop_reason, answered=result.answer is not None, withheld=result.abstained is not None)
+    return {
+        "Answer": answer or "–",
+        "Probability": percent(None if answer is None else shares.get(answer)),
+        "State": standing(side.state, result),
+        "Why it stopped": STOPS[result.stop_reason] if result else "–",
+        "Rounds": count(len(story.closed) - 1 if story.closed else 0),
+        "Tokens": count(result.tokens if result else story.spent.tokens),
+        "Dollars": money(result.usd if result else story.spent.usd),
+        "Panel": story.opened.panel or "–",
+        "Profile": story.opened.config.profile,
+        "D, disagreement at the end": figure(last.signal("d") if last else None, 2),
+        "Q, evidence quality at the end": figure(last.signal("q") if last else None, 2),
+        "Known answer": story.opened.case.gold or "–",
+    }
 
 
 def _name(side: Side) -> Markup:

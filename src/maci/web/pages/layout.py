@@ -17,6 +17,7 @@ from textwrap import shorten
 from urllib.parse import quote
 
 from maci import __version__
+from maci.controller.decisions import Finished
 from maci.llm.usage import dollars
 from maci.render.markup import Child, Markup, el, grid, join
 from maci.render.style import script as page_script
@@ -92,6 +93,13 @@ def ended_tag(reason: str, *, answered: bool = True, withheld: bool = False) -> 
         return el("span", f"no answer: {cause or reason}", class_="tag bad")
     kind = "bad" if reason == "error" else "warn" if cause else "good"
     return el("span", f"finished: {cause}" if cause else "finished", class_=f"tag {kind}")
+
+
+def standing(state: str, result: Finished | None) -> Markup:
+    """Where a debate stands, or how it ended."""
+    if result is None:
+        return state_tag(state)
+    return ended_tag(result.stop_reason, answered=result.answer is not None, withheld=result.abstained is not None)
 
 
 def stop_words(reason: str) -> str:

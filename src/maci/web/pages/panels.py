@@ -15,7 +15,7 @@ from maci.story.report.sources import evidence, plan
 from maci.story.report.verdict import answer, minority_report, sentence
 from maci.story.words import STOPS, figure, plural, stopped, would_change
 from maci.web.live import Asking
-from maci.web.pages.layout import count, ended_tag, money, state_tag
+from maci.web.pages.layout import count, money, standing
 
 
 def panels(story: Story, state: str, asking: Asking | None = None) -> dict[str, Markup]:
@@ -25,7 +25,7 @@ def panels(story: Story, state: str, asking: Asking | None = None) -> dict[str, 
         "p", "Nothing was measured." if over else "Nothing is measured before the openings are in.", class_="soft"
     )
     parts = {
-        "p-state": _state(story, "asking" if asking and state == "running" else state),
+        "p-state": standing("asking" if asking and state == "running" else state, story.result),
         "p-now": _now(story, state),
         "p-verdict": _verdict(story),
         "p-signals": signals(story) or none,
@@ -51,14 +51,6 @@ def _question(asking: Asking | None) -> Markup:
         return Markup("")
     why = el("p", asking.tells, class_="small-print", dir="auto") if asking.tells else None
     return join(el("p", f"It asks: {asking.text}", class_="notice", dir="auto"), why)
-
-
-def _state(story: Story, state: str) -> Markup:
-    """Where it stands, or how it ended."""
-    result = story.result
-    if result is None:
-        return state_tag(state)
-    return ended_tag(result.stop_reason, answered=result.answer is not None, withheld=result.abstained is not None)
 
 
 def _no_plan(story: Story) -> str:
