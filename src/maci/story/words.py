@@ -35,7 +35,7 @@ from maci.controller.stop import StopReason
 from maci.controller.triage import Stage, Triaged
 from maci.llm.usage import dollars
 from maci.render.markup import fixed, percent, typeset
-from maci.story.model import Round, hand_words
+from maci.story.model import Round, Statement, hand_words
 from maci.story.story import Story
 
 STOPS: Mapping[StopReason, str] = {
@@ -216,14 +216,9 @@ def favoured_words(best: Favoured) -> str:
 
 def shift_words(shift: Shift) -> str:
     """What an answer would do to the decision."""
-    return "".join(shift_parts(shift))
-
-
-def shift_parts(shift: Shift) -> tuple[str, str, str, str]:
-    """The same in parts: the answer, how likely and what it does, the outcome that then leads, its probabilities."""
     verdict = "changes the decision to" if shift.changes else "the lead stays with"
-    likely = f" ({percent(shift.probability)}): {verdict} "
-    return shift.answer, likely, shift.leader, f", {shift.before:.2f} → {shift.after:.2f}"
+    course = f"{shift.before:.2f} → {shift.after:.2f}"
+    return f"{shift.answer} ({percent(shift.probability)}): {verdict} {shift.leader}, {course}"
 
 
 def _without(last: Round, answer: str) -> list[tuple[str, str]]:
@@ -310,7 +305,7 @@ def minority(found: Dissent) -> str:
 
 
 def given(result: Finished) -> Iterator[tuple[str, str]]:
-    """(sentence, style): the answer as it is given, or why none is; what the debate itself said; the prediction set; what to do."""
+    """(sentence, style): the answer as it is given, or why none is, and what belongs to it."""
     assert result.answer is not None
     p = result.distribution[result.answer]
     if result.abstained is None:
@@ -318,11 +313,14 @@ def given(result: Finished) -> Iterator[tuple[str, str]]:
     else:
         yield f"No answer given at this risk level: {result.abstained}", "bold red"
         yield f"Best guess: {result.answer}  (p = {p:.2f})", "bold"
+    yield from besides(result)
+
+
+def besides(result: Finished) -> Iterator[tuple[str, str]]:
+    """(sentence, style): what the debate itself said where the openings' answer is given; the prediction set; what to do."""
     if (back := result.rolled_back) is not None:
-        yield (
-            f"This is the round-0 vote; the debate itself came to {back.answer} (p = {back.distribution[back.answer]:.2f})",
-            "yellow",
-        )
+        p = back.distribution[back.answer]
+        yield f"This is the round-0 vote; the debate itself came to {back.answer} (p = {p:.2f})", "yellow"
     if (held := result.prediction_set) is not None:
         yield (
             f"Prediction set: {{{', '.join(held.outcomes)}}}: holds the truth in {100 * held.coverage:g} % of cases like the "
@@ -331,6 +329,26 @@ def given(result: Finished) -> Iterator[tuple[str, str]]:
         )
     if result.favoured is not None:
         yield favoured_words(result.favoured), "bold"
+
+
+def reason(item: Statement) -> str:
+    """An argument in a line."""
+    return " ".join((f"{item.id} {item.agent}: {item.argument.claim}", *item.argument.reasons))
+
+
+def against(story: Story) -> list[str]:
+    """The minority report: the best case for another outcome, evidence the answer leaves open, what would decide, who holds what."""
+    result, lines = story.result, list[str]()
+    if result is not None and (found := result.dissent) is not None:
+        lines.append(minority(found).removeprefix("Minority report: "))
+        lines += [reason(story.said[id]) for id in found.arguments if id in story.said][:2]
+        if known := [span for span in found.unanswered if span in story.spans]:
+            lines.append(f"No admitted argument for the answer deals with {', '.join(known)}")
+        lines += [f"What would decide: {line}" for line in found.decides]
+    for m in result.minority if result is not None else ():
+        backing = f"backed by {', '.join(m.arguments)}" if m.arguments else "with no admitted argument"
+        lines.append(f"{m.agent} holds {m.outcome} (p = {m.probability:.2f}), {backing}")
+    return lines
 
 
 def happened(event: Event) -> str:

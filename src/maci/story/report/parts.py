@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from textwrap import shorten
 
 from maci.evidence.span import Span
@@ -41,26 +42,38 @@ def anchors(story: Story) -> dict[str, str]:
     return {span: f"e{number}" for number, span in enumerate(story.spans, 1)}
 
 
-_SPAN = re.compile(r"s-[0-9a-f]{10}|`([^`]+)`")
+_SPAN = re.compile(r"s-[0-9a-f]{10}")
+"""Ids that were made here; others may be anybody's words."""
 
 
-def linked(sentence: str, links: Mapping[str, str]) -> Markup:
-    """A sentence of the record with the spans it names as links, and what stands between backticks as code.
+def linked(sentence: str, links: Mapping[str, str], outcomes: Iterable[str] = ()) -> Markup:
+    """A sentence of the record: names of ``links`` are links, outcomes keep their direction, what stands between backticks is code.
 
     >>> linked("s-0123456789 <decides> `x`", {"s-0123456789": "e3"})
     '<a href="#e3">e3</a> &lt;decides&gt; <code>x</code>'
     """
-    parts: list[Markup | str] = []
-    done = 0
-    for found in _SPAN.finditer(sentence):
-        if found[1] is not None:
-            parts += [sentence[done : found.start()], el("code", found[1])]
-        elif (link := links.get(found[0])) is not None:
-            parts += [sentence[done : found.start()], el("a", link, href=f"#{link}")]
-        else:
-            continue
-        done = found.end()
-    return join(*parts, sentence[done:])
+    names = "|".join(map(re.escape, sorted({*links, *outcomes}, key=len, reverse=True))) or "(?!)"
+
+    def piece(found: str) -> Markup:
+        if found in links:
+            return el("a", links[found].removeprefix("a-"), href=f"#{links[found]}")
+        return el("code", found.strip("`")) if found.startswith("`") else el("bdi", found)
+
+    parts = re.split(rf"(`[^`]+`|(?<!\w)(?:{names})(?!\w))", sentence)
+    return join(*(piece(part) if i % 2 else part for i, part in enumerate(parts)))
+
+
+def prose(story: Story) -> Callable[[str], Markup]:
+    """How sentences about a debate are set on its page: arguments and spans that they name are links."""
+    spans = {id: link for id, link in anchors(story).items() if _SPAN.fullmatch(id)}
+    links = {**spans, **{id: f"a-{id}" for id in story.said}}
+    outcomes = {*story.opened.case.outcomes.labels, *(label for r in story.rounds for label in r.mixture)}
+    return partial(linked, links=links, outcomes=outcomes)
+
+
+def listed(lines: Iterable[str], write: Callable[[str], Markup]) -> Markup:
+    """Sentences one below the other."""
+    return el("ul", (el("li", write(line), dir="auto") for line in lines))
 
 
 def marked(span: Span, places: Sequence[tuple[int, int]]) -> Markup:

@@ -26,9 +26,9 @@ from maci.record.replay import replay
 from maci.record.transcript import Recording
 from maci.render.markup import Markup, el, grid, join
 from maci.story.model import ReturnedCall, Statement
-from maci.story.report.parts import anchors, marked, names
+from maci.story.report.parts import anchors, linked, marked, names
 from maci.story.story import Story
-from maci.story.words import plural, shift_parts
+from maci.story.words import plural, shift_words
 
 
 def facts(story: Story, source: Provenance) -> list[tuple[str, str]]:
@@ -208,8 +208,7 @@ def _row(item: Item) -> Markup:
 
 
 def _shift(shift: Shift) -> Markup:
-    answer, likely, leader, course = shift_parts(shift)
-    return el("li", el("bdi", answer), likely, el("bdi", leader), course)
+    return el("li", linked(shift_words(shift), {}, (shift.answer, shift.leader)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from textwrap import shorten
 
 from maci.render.markup import Markup, el, join, percent
 from maci.render.strips import bar, stack
 from maci.story import Story
 from maci.story.model import Round
-from maci.story.report.parts import anchors, colours, key_of, signals
+from maci.story.report.parts import anchors, colours, key_of, listed, prose, signals
 from maci.story.report.rounds import round_box
 from maci.story.report.sources import evidence, plan
-from maci.story.report.verdict import answer, minority_report, sentence
-from maci.story.words import STOPS, figure, plural, stopped, would_change
+from maci.story.report.verdict import answer, minority_title
+from maci.story.words import STOPS, against, as_sentence, figure, plural, stopped, would_change
 from maci.web.live import Asking
 from maci.web.pages.layout import count, money, standing
 
@@ -112,23 +111,19 @@ def _verdict(story: Story) -> Markup:
         after = el("p", f"after {round_name(last).lower()}; it may change", class_="soft")
         lead = el("p", "So far: ", el("bdi", last.answer), f", {percent(last.mixture[last.answer])}")
         return el("div", lead, after, class_="verdict")
-    title, body = minority_report(story, result)
-    against = el("details", el("summary", title), body, id="minority", open=result.stop_reason == "impasse")
-    hangs = would_change(story)
-    return answer(
-        story,
-        result,
-        _folded("What would change it", hangs, "hangs"),
-        against if body else None,
-        _folded(plural(len(result.warnings), "warning"), result.warnings, "warnings"),
-        most=5,
+    warnings, tell = plural(len(result.warnings), "warning"), prose(story)
+    folds = (
+        ("What would change it", would_change(story), "hangs"),
+        (minority_title(story), against(story), "minority"),
+        (warnings, list(map(as_sentence, result.warnings)), "warnings"),
     )
-
-
-def _folded(title: str, lines: Sequence[str], id: str) -> Markup | None:
-    if not lines:
-        return None
-    return el("details", el("summary", title), el("ul", (el("li", sentence(line)) for line in lines)), id=id)
+    opened = "minority" if result.stop_reason == "impasse" else ""
+    folded = (
+        el("details", el("summary", title), listed(lines, tell), id=id, open=id == opened)
+        for title, lines, id in folds
+        if lines
+    )
+    return answer(story, result, folded, most=5)
 
 
 def _beliefs(story: Story) -> Markup:

@@ -240,7 +240,7 @@ def test_a_prediction_set_is_shown_with_its_coverage():
     held = PredictionSet(outcomes=("dengue", "zika"), coverage=0.9, score="lac", n=120)
     story = cautious(prediction_set=held)
     assert (
-        "The truth is one of dengue , zika in 90 % of cases like the 120 calibrated on."
+        "Prediction set: { dengue , zika }: holds the truth in 90 % of cases like the 120 calibrated on"
         in check_page(to_html(story)).text
     )
     assert "Prediction set: {dengue, zika}" in to_markdown(story)
