@@ -81,20 +81,13 @@ class Run:
         return self.story.result
 
     @property
-    def state(self) -> str:
-        """In one word: running, paused, finished or broken."""
+    def state(self) -> Literal["running", "paused", "finished", "broken"]:
+        """Where it stands."""
         if self.finished is not None:
             return "finished"
         if self.live is not None or self.elsewhere:
             return "paused" if self.story.paused else "running"
         return "broken"
-
-    @property
-    def now(self) -> Literal["running", "paused", "asking"]:
-        """What one that is under way does: its own work, or it waits for a person."""
-        if self.events and self.story.paused:
-            return "paused"
-        return "asking" if self.asking else "running"
 
 
 class Desk:
@@ -112,7 +105,14 @@ class Desk:
     def summaries(self, query: str = "") -> list[Summary]:
         """The debates of the folder, those under way as such."""
         found = (summary for summary in self.history.summaries() if summary.fits(query))
-        return [replace(s, state=self._running[s.id].now) if s.id in self._running else s for s in found]
+        return [self._now(s) for s in found]
+
+    def _now(self, summary: Summary) -> Summary:
+        """One that is under way does its own work, or waits for a person."""
+        run = self._running.get(summary.id)
+        if run is None or not run.events:
+            return summary if run is None else replace(summary, state="running")
+        return replace(summary, state="asking" if run.asking and not run.story.paused else run.state)
 
     async def run(self, id: str) -> Run:
         """A debate, under way or from its record."""

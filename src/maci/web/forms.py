@@ -129,35 +129,30 @@ def panels() -> tuple[tuple[str, str], ...]:
 
 
 def case_of(
-    form: Mapping[str, str],
-    case_file: Upload | None,
-    evidence: Sequence[Upload],
-    limits: Limits,
-    recorded: Case | None = None,
+    form: Mapping[str, str], files: Mapping[str, Sequence[Upload]], limits: Limits, recorded: Case | None = None
 ) -> Case:
     """The case somebody asks about: a file, a built-in one, or what they wrote; their evidence is added to it.
 
     ``recorded``: that of the debate the form was filled in from.
     """
-    if case_file is not None:
-        data = _case_data(case_file, limits)
-    elif name := form.get("builtin", "").strip():
-        cases = builtin_cases()
-        if name not in cases:
+    return _with(_named_case(form, files, limits, recorded), form, files.get("files", ()), limits)
+
+
+def _named_case(
+    form: Mapping[str, str], files: Mapping[str, Sequence[Upload]], limits: Limits, recorded: Case | None
+) -> Case:
+    """The case without the evidence that came with the form."""
+    if file := next(iter(files.get("case_file", ())), None):
+        return parse_case(_case_data(file, limits), file.plain_name)
+    if name := form.get("builtin", "").strip():
+        if name not in (cases := builtin_cases()):
             raise CaseError(f"there is no built-in case named {name!r}: choose one of the list")
-        return _with(cases[name], form, evidence, limits)
-    elif not form.get("question", "").strip():
+        return cases[name]
+    if not form.get("question", "").strip():
         raise CaseError("what shall be debated? Write a question, choose a built-in case, or send a case file")
-    else:
-        data = {
-            "question": form["question"].strip(),
-            "context": form.get("context", "").strip(),
-            "outcomes": _outcomes(form.get("outcomes", "")),
-        }
-    if case_file is not None:
-        return _with(parse_case(data, case_file.plain_name), form, evidence, limits)
-    written = parse_case(data, "the form")
-    return _with(written if recorded is None else case_again(recorded, written, form), form, evidence, limits)
+    said = {name: form.get(name, "").strip() for name in ("question", "context")}
+    written = parse_case({**said, "outcomes": _outcomes(form.get("outcomes", ""))}, "the form")
+    return written if recorded is None else case_again(recorded, written, form)
 
 
 def _outcomes(text: str) -> list[str] | str:
@@ -191,8 +186,6 @@ def _case_data(file: Upload, limits: Limits) -> Any:
 
 def _with(case: Case, form: Mapping[str, str], uploads: Sequence[Upload], limits: Limits) -> Case:
     """The case with the evidence that came with the form."""
-    from dataclasses import replace
-
     documents = [*case.evidence, *_lines(form.get("evidence", "")), *_documents(uploads, limits)]
     length = sum(len(document.text) for document in documents)
     if length > limits.text:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import cast
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
@@ -47,14 +48,12 @@ _RESAMPLES = 1000
 
 def desk_of(request: Request) -> Desk:
     """The desk of the server."""
-    desk: Desk = request.app.state.desk
-    return desk
+    return cast(Desk, request.app.state.desk)
 
 
 def visit_of(request: Request) -> Visit:
     """Who asks."""
-    visit: Visit = request.scope["visit"]
-    return visit
+    return cast(Visit, request.scope["visit"])
 
 
 def address_of(request: Request) -> str:
@@ -101,17 +100,21 @@ async def new(request: Request) -> HTMLResponse:
     if id := given.get("from"):
         opened = (await desk_of(request).run(id)).story.opened
         given = fields_of(id, opened, [name for name, _ in forms.panels()])
-    limits = desk_of(request).settings.limits
-    return HTMLResponse(
-        new_page(
-            given,
-            builtin_cases(),
-            forms.panels(),
-            forms.evidence_kinds(),
-            limits,
-            visit_of(request),
-            models=forms.models(),
-        )
+    return HTMLResponse(form_page(request, given))
+
+
+def form_page(request: Request, given: Mapping[str, str], wrong: MaciError | None = None, *, lost: bool = False) -> str:
+    """The form as it was ``given``; see :func:`~maci.web.pages.new.new_page`."""
+    return new_page(
+        given,
+        builtin_cases(),
+        forms.panels(),
+        forms.evidence_kinds(),
+        desk_of(request).settings.limits,
+        visit_of(request),
+        models=forms.models(),
+        wrong=wrong,
+        lost=lost,
     )
 
 

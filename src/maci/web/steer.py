@@ -9,17 +9,13 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import UploadFile
 
-from maci.cases.case import Case, builtin_cases
 from maci.controller.inputs import Intervened
 from maci.errors import InputError, MaciError
-from maci.seating.seating import Choice
 from maci.web import forms
-from maci.web.desk import Desk
 from maci.web.forms import Upload
 from maci.web.guard import Guard
 from maci.web.pages.layout import sign_in_page
-from maci.web.pages.new import new_page
-from maci.web.routes import address_of, desk_of, link, visit_of
+from maci.web.routes import address_of, desk_of, form_page, link, visit_of
 
 router = APIRouter()
 
@@ -52,25 +48,12 @@ async def start(request: Request) -> Response:
     desk = desk_of(request)
     try:
         before = (await desk.run(fields["from"])).story.opened.case if fields.get("from") else None
-        case, choice = await asyncio.to_thread(_order, desk, fields, files, before)
+        choice = forms.choice_of(fields, any_model=desk.settings.any_model)
+        case = await asyncio.to_thread(forms.case_of, fields, files, desk.settings.limits, before)
         run = await desk.start(case, choice, address_of(request))
     except MaciError as error:
-        page = new_page(
-            fields, builtin_cases(), forms.panels(), forms.evidence_kinds(), desk.settings.limits, visit_of(request),
-            models=forms.models(), wrong=error, lost=bool(files),
-        )  # fmt: skip
-        return HTMLResponse(page, 422)
+        return HTMLResponse(form_page(request, fields, error, lost=bool(files)), 422)
     return RedirectResponse(link(run.id), 303)
-
-
-def _order(
-    desk: Desk, fields: Mapping[str, str], files: Mapping[str, list[Upload]], before: Case | None
-) -> tuple[Case, Choice]:
-    limits = desk.settings.limits
-    case_file = next(iter(files.get("case_file", ())), None)
-    return forms.case_of(fields, case_file, files.get("files", ()), limits, before), forms.choice_of(
-        fields, any_model=desk.settings.any_model
-    )
 
 
 @router.post("/debates/{id}/hand")

@@ -11,6 +11,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -88,27 +89,19 @@ async def complete(request: Request, asked: _Asked) -> Response:
     if asked.stream:
         return EventSourceResponse(_stream(desk, run, asked.model))
     try:
-        await _until_over(request, run)
+        while not await _over(run, 0.5):
+            if await request.is_disconnected():
+                raise ClientDisconnect
     finally:
         desk.leave(run)
     return JSONResponse(_answer(run, asked.model))
 
 
-async def _until_over(request: Request, run: Run) -> None:
-    """Wait for the end of a debate; raises where the client leaves before."""
-    over, left = asyncio.ensure_future(run.over.wait()), asyncio.ensure_future(_left(request))
-    try:
-        await asyncio.wait({over, left}, return_when=asyncio.FIRST_COMPLETED)
-        if not over.done():
-            raise ClientDisconnect
-    finally:
-        over.cancel()
-        left.cancel()
-
-
-async def _left(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
+async def _over(run: Run, seconds: float) -> bool:
+    """Whether a debate has ended, after so many seconds at most."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(run.over.wait(), seconds)
+    return run.over.is_set()
 
 
 def _finished(run: Run) -> Finished:
@@ -154,11 +147,8 @@ def _answer(run: Run, model: str) -> dict[str, Any]:
 async def _stream(desk: Desk, run: Run, model: str) -> AsyncIterator[bytes]:
     """The answer in one piece when it is there; comments until then."""
     try:
-        while not run.over.is_set():
-            try:
-                await asyncio.wait_for(run.over.wait(), 10)
-            except TimeoutError:
-                yield b": still debating\n\n"
+        while not await _over(run, 10.0):
+            yield b": still debating\n\n"
     finally:
         desk.leave(run)
     try:
