@@ -108,7 +108,10 @@ HIDDEN: Mapping[Callable[[Sequence[Event]], str], Mapping[type, str]] = {
         Exhausted: "the result says that the budget ended it, and its figures",
         Surveyed: "the plan prints what was found worth asking",
     },
-    story: {Surveyed: "the plan has the candidates, with what each is worth"},
+    story: {
+        Exhausted: "the result says that the budget ended it, and its figures",
+        Surveyed: "the plan has the candidates, with what each is worth",
+    },
     page: {
         Exhausted: "the result says that the budget ended it, and its figures",
         Surveyed: "the plan has the candidates, with what each is worth",

@@ -48,9 +48,7 @@ class Recording:
     """Bytes of an unfinished last line: a write that a crash cut short."""
     size: int
     """Bytes of the whole lines."""
-    last: str
-    """Hash of the last whole line."""
-    hashes: tuple[str, ...] = ()
+    hashes: tuple[str, ...]
     """Of every whole line."""
 
     @property
@@ -133,7 +131,7 @@ def read(path: str | Path) -> Recording:
         raise TranscriptError(f"{path} is not a transcript: it holds no whole line; remove it and start again")
     if not isinstance(events[0], Opened):
         raise TranscriptError(f"{path} is not a transcript: it does not open a debate")
-    return Recording(tuple(events), torn, size, before, tuple(hashes))
+    return Recording(tuple(events), torn, size, tuple(hashes))
 
 
 def remove_empty(path: Path) -> bool:
@@ -191,7 +189,7 @@ class Transcript(AbstractContextManager["Transcript"], AbstractAsyncContextManag
         except BaseException:
             file.close()
             raise
-        return cls(path, file, len(recording.events), recording.last), recording
+        return cls(path, file, len(recording.events), recording.hashes[-1]), recording
 
     def append(self, event: Event, *, sync: bool = False) -> None:
         """Write one event; ``sync`` returns only when it is on disk."""

@@ -49,11 +49,6 @@ class Judged:
     score: CritScore | None
     reason: str = ""
 
-    @property
-    def judge(self) -> str:
-        """The judge, without the number of its sample."""
-        return self.slot.rpartition("#")[0] or self.slot
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
@@ -125,7 +120,6 @@ class Round:
     abstained: Mapping[str, str] = field(default_factory=dict)
     mixture: Belief = field(default_factory=dict)
     weights: Mapping[str, float] = field(default_factory=dict)
-    reliability: Mapping[str, float] = field(default_factory=dict)
     signals: Signals | None = None
     """``None`` as long as the round is open."""
     watched: Watched | None = None

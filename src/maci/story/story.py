@@ -58,8 +58,6 @@ class Story:
     held: bool = False
     """A person holds the dials until they are given back."""
     spent: Usage = field(default_factory=Usage)
-    exhausted: str = ""
-    """What ran out, with the figures."""
     plan: Planned | None = None
     """The last one: what to find out next."""
     asked: Mapping[str, str] = field(default_factory=dict)
@@ -97,8 +95,7 @@ class Story:
             case Lost():
                 return story._lost()
             case Exhausted():
-                said = f"out of {event.resource}" + (f": {event.detail}" if event.detail else "")
-                return replace(story, exhausted=said, waiting={}, spent=self.spent + event.usage)
+                return replace(story, waiting={}, spent=self.spent + event.usage)
             case Acquired():
                 story = replace(story._back(("acquire", event.item, ""), event.usage), acquired=(*self.acquired, event))
                 return replace(story, spans={**self.spans, **{span.id: span for span in event.spans}})
@@ -284,7 +281,7 @@ class Story:
             case Weighed():
                 return self._at(
                     event.round, beliefs=event.beliefs, reverted=event.reverted, abstained=event.abstained,
-                    mixture=event.mixture, weights=event.weights, reliability=event.reliability,
+                    mixture=event.mixture, weights=event.weights,
                     notes=(*self._round(event.round).notes, *event.notes),
                 )  # fmt: skip
             case Measured():

@@ -32,7 +32,7 @@ from maci.seating.trust import resumed
 from maci.story import Story
 from maci.web.allowance import Allowance, Claim, on_record, visitor_of
 from maci.web.history import History, Summary
-from maci.web.live import Asking, Broadcast, Live, Prepared
+from maci.web.live import Broadcast, Live, Prepared
 from maci.web.pages.debate import line
 from maci.web.pages.panels import panels
 from maci.web.server import ServerSettings
@@ -61,7 +61,7 @@ class Run:
     """Another process is writing it."""
     left: bool = False
     """Who asked for it has left: it breaks off as soon as nothing is under way."""
-    asking: Asking | None = None
+    asking: Item | None = None
     """What it asks whoever looks at it."""
     over: asyncio.Event = field(default_factory=asyncio.Event)
     _story: Story | None = None
@@ -277,7 +277,7 @@ class Desk:
             self._drawing[run.id] = loop.call_later(_RENDER, self._draw, run)
 
     def _asked(self, run: Run, item: Item | None) -> None:
-        run.asking = None if item is None else Asking.of(item)
+        run.asking = item
         self._draw(run)
 
     def _publish(self, run: Run, event: Event) -> None:

@@ -1,6 +1,4 @@
-"""A question of the plan as it is put to whoever looks at the page.
-
-One debate, many viewers: every event is written once, and the same bytes go to all.
+"""One debate, many viewers: every event is written once, and the same bytes go to all.
 
 A viewer is a place in the list of frames. Nobody has a queue of their own, so a slow viewer costs nothing and loses nothing: when it
 reads on, it gets what it has not seen, in order. Panels (what is true now) are not history: of each, only the last state is sent.
@@ -16,13 +14,12 @@ import asyncio
 import json
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Self
 
 from fastapi.sse import format_sse_event
 
-from maci.acquisition.answers import asks_which
 from maci.acquisition.plan import Item
 from maci.acquisition.sources.external import Person
 from maci.controller.decisions import Finished
@@ -33,31 +30,6 @@ from maci.errors import MaciError, said
 from maci.record.transcript import Transcript
 from maci.seating.seating import Seated
 from maci.web.allowance import Claim
-
-_FEW = 4
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
-    """What is asked, what the answer would tell, and the answers that a button can give."""
-
-    text: str
-    tells: str = ""
-    buttons: tuple[tuple[str, str], ...] = ()
-    """What is answered, and what stands on the button."""
-
-    @classmethod
-    def of(cls, item: Item) -> Self:
-        """Of an item of the plan; where a yes would not say which, the findings that it tells apart stand on the buttons."""
-        apart = " from ".join(item.separates[:2]) if len(item.separates) > 1 else ""
-        worth = "" if item.value_if_answered is None else f", worth {item.value_if_answered:.3g} by the utilities"
-        tells = f"The answer tells {apart}; {item.if_answered:.2f} bits are expected of it{worth}." if apart else ""
-        which = asks_which(item)[:_FEW]
-        given = (*((way, way) for way in which), ("none", "None of these"))
-        plain = (("yes", "Yes"), ("no", "No"))
-        rest = (("unknown", "I do not know"), ("stop", "Ask no more"))
-        return cls(text=item.text, tells=tells, buttons=(*(given if which else plain), *rest))
-
 
 HEARTBEAT = 15.0
 """Seconds without news after which a comment is sent, so that nobody between us takes the line for dead."""
@@ -173,7 +145,7 @@ class Live:
         self._answer: asyncio.Future[str | None] | None = None
         """Of the question that is open, in the debate's own loop."""
         self._home = asyncio.get_running_loop()
-        self._ready: asyncio.Future[Prepared] = self._home.create_future()
+        self._ready: Future[Prepared] = Future()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._hand: asyncio.Queue[Intervened] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -181,8 +153,9 @@ class Live:
 
     async def begin(self) -> Prepared:
         """Set the table and start; raises what stands in the way."""
+        self._ready.set_running_or_notify_cancel()  # whoever waits for it may leave; the debate begins all the same
         self._thread.start()
-        return await self._ready
+        return await asyncio.wrap_future(self._ready)
 
     def intervene(self, item: Intervened) -> None:
         """Put a hand on the dials, pause, or stop."""
@@ -235,9 +208,10 @@ class Live:
         try:
             prepared = self._prepare()
         except BaseException as error:
-            self._tell(self._refuse, error)
+            self._ready.set_exception(error)
             raise
-        self._tell(self._start, prepared)
+        self._tell(self._begun, prepared)
+        self._ready.set_result(prepared)
         seated, last = prepared.seated, None
         table = seated.table
         if table.source is not None and table.source.name == Person.name:
@@ -261,15 +235,6 @@ class Live:
                     await seated.house.aclose()
         if not isinstance(last, Finished):
             raise MaciError("the debate broke off")
-
-    def _start(self, prepared: Prepared) -> None:
-        self._begun(prepared)
-        if not self._ready.done():
-            self._ready.set_result(prepared)
-
-    def _refuse(self, error: BaseException) -> None:
-        if not self._ready.done():
-            self._ready.set_exception(error)
 
     def _tell(self, what: Callable[..., object], *args: object) -> None:
         if not self._home.is_closed():

@@ -233,6 +233,12 @@ def key_of(colours: Mapping[str, str], *stories: Story) -> Markup:
     return key(colours, "all others" if more else "")
 
 
+def mixtures(story: Story, colours: Mapping[str, str]) -> Markup | None:
+    """The mixture of all agents over the rounds, as stacked bars; nothing before there is one."""
+    rows = [(f"round {r.number}" if r.number else "opening", r.mixture) for r in story.closed if r.mixture]
+    return stack(rows, colours, "The mixture of all agents, round by round") if rows else None
+
+
 def course(story: Story) -> Markup | None:
     """Beliefs over the rounds as stacked bars: the mixture, then every agent."""
     rounds = story.closed

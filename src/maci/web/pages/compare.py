@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from maci.render.markup import Child, Markup, el, grid, percent, typeset
-from maci.render.strips import stack
 from maci.story import Story
-from maci.story.report.parts import colours, key_of, tag
+from maci.story.report.parts import colours, key_of, mixtures, tag
 from maci.story.report.verdict import sentence
 from maci.story.whatif import CAUTION, Otherwise
 from maci.story.words import STOPS, figure
@@ -115,15 +114,9 @@ def _name(side: Side) -> Markup:
 
 
 def _mixtures(side: Side, labels: Mapping[str, str]) -> Markup:
-    rows = [("opening" if r.number == 0 else f"round {r.number}", r.mixture) for r in side.story.closed if r.mixture]
-    chart = (
-        stack(rows, labels, "The mixture of all agents, round by round")
-        if rows
-        else el("p", "no belief yet", class_="soft")
-    )
-    return el(
-        "figure", el("figcaption", title_of(side.story.opened.case.title, side.story.opened.case.question, 60)), chart
-    )
+    chart = mixtures(side.story, labels) or el("p", "no belief yet", class_="soft")
+    case = side.story.opened.case
+    return el("figure", el("figcaption", title_of(case.title, case.question, 60)), chart)
 
 
 def _steps(a: str, b: str, at: int, last: int) -> Markup:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from textwrap import shorten
 
+from maci.acquisition.plan import Item
 from maci.render.markup import Markup, el, join, percent
 from maci.render.strips import bar, stack
 from maci.story import Story
 from maci.story.model import Round
-from maci.story.report.parts import anchors, colours, key_of, listed, prose, signals
+from maci.story.report.parts import anchors, colours, key_of, listed, mixtures, prose, signals
 from maci.story.report.rounds import round_box
 from maci.story.report.sources import evidence, plan
 from maci.story.report.verdict import answer, minority_title
 from maci.story.words import STOPS, against, as_sentence, figure, plural, stopped, would_change
-from maci.web.live import Asking
 from maci.web.pages.layout import count, money, standing
 
 
-def panels(story: Story, state: str, asking: Asking | None = None) -> dict[str, Markup]:
+def panels(story: Story, state: str, asking: Item | None = None) -> dict[str, Markup]:
     """Every part by the id of its place on the page."""
     over = story.result is not None
     none = el(
@@ -45,11 +45,19 @@ def panels(story: Story, state: str, asking: Asking | None = None) -> dict[str, 
     return parts | rounds
 
 
-def _question(asking: Asking | None) -> Markup:
+def _question(asking: Item | None) -> Markup:
     if asking is None:
         return Markup("")
-    why = el("p", asking.tells, class_="small-print", dir="auto") if asking.tells else None
-    return join(el("p", f"It asks: {asking.text}", class_="notice", dir="auto"), why)
+    asks = el("p", f"It asks: {asking.text}", class_="notice", dir="auto")
+    return join(asks, el("p", tells(asking), class_="small-print", dir="auto") if len(asking.separates) > 1 else None)
+
+
+def tells(item: Item) -> str:
+    """What an answer would tell, and what is expected of it."""
+    worth = "" if item.value_if_answered is None else f", worth {item.value_if_answered:.3g} by the utilities"
+    return (
+        f"The answer tells {' from '.join(item.separates[:2])}; {item.if_answered:.2f} bits are expected of it{worth}."
+    )
 
 
 def _no_plan(story: Story) -> str:
@@ -131,12 +139,10 @@ def _beliefs(story: Story) -> Markup:
     if not closed:
         return el("p", "No belief yet." if story.result is None else "Nobody stated a belief.", class_="soft")
     labels, now = colours(story), closed[-1]
-    rows = [("opening" if item.number == 0 else f"round {item.number}", item.mixture) for item in closed]
-    together = stack(rows, labels, "The mixture of all agents, round by round")
     each = stack(list(now.beliefs.items()), labels, f"Each agent's belief, {round_name(now).lower()}")
     weights = ", ".join(f"{name} {weight:.2f}" for name, weight in now.weights.items())
     figures = (
-        el("figure", el("figcaption", "All agents together, round by round"), together),
+        el("figure", el("figcaption", "All agents together, round by round"), mixtures(story, labels)),
         el(
             "figure",
             el("figcaption", f"Each agent, {round_name(now).lower()}"),
