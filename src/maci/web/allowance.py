@@ -151,10 +151,8 @@ class Allowance:
         self._visitors: dict[str, Ledger] = {}
 
     def _visitor(self, name: str) -> Ledger:
-        if name not in self._visitors:
-            ceilings = self._ceilings
-            self._visitors[name] = Ledger(ceilings.visitor_tokens, ceilings.visitor_usd, parent=self._all)
-        return self._visitors[name]
+        most = self._ceilings
+        return self._visitors.setdefault(name, Ledger(most.visitor_tokens, most.visitor_usd, parent=self._all))
 
     # --- across restarts ----------------------------------------------------------------------------------------------
 

@@ -268,33 +268,28 @@ def _check_models(text: str, any_model: bool) -> None:
 
 def choice_of(form: Mapping[str, str], *, any_model: bool = False) -> Choice:
     """Who debates, under which settings."""
-    panel, agents, judges = (form.get(name, "").strip() or None for name in ("panel", "agents", "judges"))
-    for field, value in (("agents", agents or ""), ("judges", judges or "")):
-        if value.casefold() != "none":
+    said = {name: value.strip() for name, value in form.items()}
+    for field in ("agents", "judges"):
+        if (named := said.get(field, "")).casefold() != "none":
             with concerning(field):
-                _check_models(value, any_model)
-    if agents is not None:
-        panel = None
-    elif panel is not None and panel not in dict(panels()):
+                _check_models(named, any_model)
+    agents = said.get("agents") or None
+    panel = None if agents else said.get("panel") or None
+    if panel is not None and panel not in dict(panels()):
         with concerning("panel"):
             raise ConfigError(f"unknown panel {panel!r}: choose one of the list")
     with concerning("settings"):
         sets = [*settings_of(form.get("settings", ""))]
-    for field, key in (("budget_tokens", "budget.tokens"), ("budget_usd", "budget.usd")):
-        if value := form.get(field, "").strip().replace(",", ""):
-            sets.append(f"{key}={value}")
-    questions = form.get("questions", "").strip()
-    if questions not in {"", "0"}:
-        sets.append(f"plan.acquire={questions}")
-    profile = form.get("profile", "").strip() or None
-    source = "ask" if questions not in {"", "0"} else None
+    limits = {"budget.tokens": "budget_tokens", "budget.usd": "budget_usd"}
+    sets += [f"{key}={value.replace(',', '')}" for key, name in limits.items() if (value := said.get(name))]
+    questions = "" if said.get("questions") == "0" else said.get("questions", "")
     return Choice(
-        source=source,
+        source="ask" if questions else None,
         panel=panel,
         agents=agents,
-        judges=judges,
-        profile=profile,
-        sets=tuple(sets),
+        judges=said.get("judges") or None,
+        profile=said.get("profile") or None,
+        sets=(*sets, *([f"plan.acquire={questions}"] if questions else [])),
         seed=_seed(form.get("seed", "")),
         stakes=_stakes(form.get("utilities", "")),
         stakes_from="Utilities",

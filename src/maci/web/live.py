@@ -42,7 +42,7 @@ class Broadcast:
     def __init__(self, *, heartbeat: float = HEARTBEAT) -> None:
         self._frames: list[bytes] = []
         self._panels: dict[str, tuple[int, str]] = {}
-        self._packed: dict[int, tuple[int, bytes]] = {}
+        self._packed: dict[int, bytes] = {}
         self._version, self._over, self._heartbeat = 0, False, heartbeat
         self._news: asyncio.Future[None] | None = None
         self.viewers = 0
@@ -96,12 +96,10 @@ class Broadcast:
 
     def _pack(self, since: int) -> bytes:
         """The panels that changed since a version, as one frame; the same bytes for all who are as far."""
-        known = self._packed.get(since)
-        if known is None or known[0] != self._version:
+        if since not in self._packed:
             changed = {name: html for name, (version, html) in self._panels.items() if version > since}
-            known = self._version, format_sse_event(data_str=json.dumps(changed, ensure_ascii=False), event="panels")
-            self._packed[since] = known
-        return known[1]
+            self._packed[since] = format_sse_event(data_str=json.dumps(changed, ensure_ascii=False), event="panels")
+        return self._packed[since]
 
     def _wake(self) -> None:
         if self._news is not None and not self._news.done():

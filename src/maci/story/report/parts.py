@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import groupby
 from textwrap import shorten
 
 from maci.evidence.span import Span
@@ -82,18 +83,12 @@ def marked(span: Span, places: Sequence[tuple[int, int]]) -> Markup:
     >>> marked(Span("s", "high fever and a rash"), [(0, 10), (5, 14)])
     '<mark>high fever and</mark> a rash'
     """
-    parts: list[Markup | str] = []
-    done = 0
-    merged: list[list[int]] = []
-    for start, end in sorted(places):
-        if merged and start <= merged[-1][1]:
-            merged[-1][1] = max(merged[-1][1], end)
-        else:
-            merged.append([start, end])
-    for start, end in merged:
-        parts += [span.text[done:start], el("mark", span.text[start:end])]
-        done = end
-    return join(*parts, span.text[done:])
+    quoted = {i for start, end in places for i in range(start, end)}
+    runs = (
+        (inside, "".join(span.text[i] for i in run))
+        for inside, run in groupby(range(len(span.text)), quoted.__contains__)
+    )
+    return join(*(el("mark", text) if inside else text for inside, text in runs))
 
 
 def argument(item: Statement, links: Mapping[str, str], spans: Mapping[str, Span], *, scores: bool = True) -> Markup:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import get_args
 
 from maci.controller.decisions import Initialized
@@ -52,17 +52,14 @@ def charts(story: Story) -> Markup | None:
 
 
 def _spending(story: Story) -> tuple[Series, ...]:
-    total = judges = 0
-    points: tuple[list[Point], list[Point]] = ([], [])
-    for r in story.closed:
-        total, judges = total + r.usage.tokens, judges + r.judging.tokens
-        points[0].append(Point(x=r.number, y=total))
-        points[1].append(Point(x=r.number, y=judges))
-    if not total:
+    every = accumulate(r.usage.tokens for r in story.closed)
+    judges = accumulate(r.judging.tokens for r in story.closed)
+    drawn = [
+        tuple(Point(x=r.number, y=y) for r, y in zip(story.closed, total, strict=True)) for total in (every, judges)
+    ]
+    if not drawn[0] or not drawn[0][-1].y:
         return ()
-    return Series(name="all calls", points=tuple(points[0]), reference=True), Series(
-        name="judges", points=tuple(points[1])
-    )
+    return Series(name="all calls", points=drawn[0], reference=True), Series(name="judges", points=drawn[1])
 
 
 _HEAD = ("round", "CL", "τ_Q", "τ_CRIT", "Q", "D", "O", "CRIT", "Î", "admitted", "tokens", "leads")

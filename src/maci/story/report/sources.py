@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -233,15 +233,12 @@ class Provenance:
     @classmethod
     def of(cls, recording: Recording, path: Path, *, priced: bool = True) -> Self:
         """What stands behind the report of a record: the record is computed again."""
-        compared, differs, unfinished, resume = None, "", "", ""
+        known = cls(transcript=str(path), hashes=recording.hashes, priced=priced)
         try:
             again = replay(recording.events)
-            compared = again.compared
-            if not again.complete:
-                unfinished, resume = again.where(), f"maci debate --resume --out {shlex.quote(str(path.parent))}"
         except ReplayMismatch as error:
-            differs = str(error)
-        return cls(
-            transcript=str(path), hashes=recording.hashes, compared=compared, differs=differs,
-            unfinished=unfinished, resume=resume, priced=priced,
-        )  # fmt: skip
+            return replace(known, differs=str(error))
+        if again.complete:
+            return replace(known, compared=again.compared)
+        resume = f"maci debate --resume --out {shlex.quote(str(path.parent))}"
+        return replace(known, compared=again.compared, unfinished=again.where(), resume=resume)
