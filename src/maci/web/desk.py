@@ -6,10 +6,10 @@ Transcripts are the truth. A debate that is not under way and has no result brok
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -97,7 +97,7 @@ class Desk:
         self.settings, self.history = settings, History(settings.runs)
         self._allowance = Allowance(settings.ceilings, settings.runs)
         self._running: dict[str, Run] = {}
-        self._read: OrderedDict[tuple[str, int, int], Run] = OrderedDict()
+        self._recorded = lru_cache(maxsize=_KEPT)(_recorded)
         self._drawing: dict[str, asyncio.TimerHandle] = {}
 
     # --- what there is ------------------------------------------------------------------------------------------------
@@ -127,12 +127,7 @@ class Desk:
             now = path.stat()
         except OSError as error:
             raise NotHere(f"there is no debate {id!r} in {self.settings.runs}") from error
-        key = (id, now.st_mtime_ns, now.st_size)
-        if key not in self._read:
-            self._read[key] = Run(id, list(read(path).events))
-            while len(self._read) > _KEPT:
-                self._read.popitem(last=False)
-        run = self._read[key]
+        run = self._recorded(path, now.st_mtime_ns, now.st_size)
         run.elsewhere = run.finished is None and _locked(path)
         return run
 
@@ -297,6 +292,11 @@ class Desk:
             self._draw(run)
         run.broadcast.end()
         run.over.set()
+
+
+def _recorded(path: Path, _changed: int, _size: int) -> Run:
+    """A debate from its record; read again when that has changed."""
+    return Run(path.parent.name, list(read(path).events))
 
 
 def _locked(path: Path) -> bool:

@@ -15,9 +15,8 @@ from fastapi.sse import EventSourceResponse
 
 from maci.cases.case import builtin_cases, is_file
 from maci.errors import InputError, MaciError
+from maci.lab.study import store
 from maci.lab.study.report import Settings, build_report, gather
-from maci.lab.study.store import FILE as STUDY
-from maci.lab.study.store import SqliteStore
 from maci.record.transcript import read
 from maci.render.html import to_html as study_html
 from maci.render.markup import policy
@@ -31,7 +30,6 @@ from maci.story.result import result_of
 from maci.story.whatif import other_rules, otherwise
 from maci.web import forms
 from maci.web.desk import Desk, NotHere
-from maci.web.forms import fields_of
 from maci.web.guard import Visit
 from maci.web.history import FILE
 from maci.web.pages.compare import Side, compare_page, replay_page
@@ -99,7 +97,7 @@ async def new(request: Request) -> HTMLResponse:
     given = {name: value[:5000] for name, value in request.query_params.items()}
     if id := given.get("from"):
         opened = (await desk_of(request).run(id)).story.opened
-        given = fields_of(id, opened, [name for name, _ in forms.panels()])
+        given = forms.fields_of(id, opened, [name for name, _ in forms.panels()])
     return HTMLResponse(form_page(request, given))
 
 
@@ -269,9 +267,9 @@ async def studies(request: Request) -> HTMLResponse:
 async def study(request: Request, name: str) -> HTMLResponse:
     """One study: tables that can be sorted, reliability diagrams, what it all means."""
     folder = desk_of(request).settings.studies
-    if name != Path(name).name or name.startswith(".") or not is_file(str(folder / name / STUDY)):
+    if name != Path(name).name or name.startswith(".") or not is_file(str(folder / name / store.FILE)):
         raise NotHere(f"there is no study {name[:80]!r} in {folder.name}")
-    now = (folder / name / STUDY).stat()
+    now = (folder / name / store.FILE).stat()
     page = await asyncio.to_thread(_study, folder / name, now.st_mtime_ns, now.st_size)
     return HTMLResponse(page, headers={"content-security-policy": policy()})
 
@@ -279,10 +277,10 @@ async def study(request: Request, name: str) -> HTMLResponse:
 def _found(folder: Path) -> list[tuple[str, str]]:
     """Name and how far, of each study."""
     rows = []
-    for path in sorted(folder.glob(f"*/{STUDY}")):
+    for path in sorted(folder.glob(f"*/{store.FILE}")):
         try:
-            with SqliteStore(path, make=False) as store:
-                meta, keys = store.meta(), store.keys()
+            with store.SqliteStore(path, make=False) as results:
+                meta, keys = results.meta(), results.keys()
         except MaciError as error:
             rows.append((path.parent.name, f"cannot be read: {error}"))
             continue

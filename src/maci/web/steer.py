@@ -12,7 +12,6 @@ from starlette.datastructures import UploadFile
 from maci.controller.inputs import Intervened
 from maci.errors import InputError, MaciError
 from maci.web import forms
-from maci.web.forms import Upload
 from maci.web.guard import Guard
 from maci.web.pages.layout import sign_in_page
 from maci.web.routes import address_of, desk_of, form_page, link, visit_of
@@ -24,16 +23,16 @@ class Stale(InputError):
     """A form that is not one of ours, or no longer."""
 
 
-async def _form(request: Request, *, ours: bool = True) -> tuple[dict[str, str], dict[str, list[Upload]]]:
+async def _form(request: Request, *, ours: bool = True) -> tuple[dict[str, str], dict[str, list[forms.Upload]]]:
     """The fields and files of a form of ours."""
     limits = desk_of(request).settings.limits
     async with request.form(max_files=limits.files + 2, max_fields=60, max_part_size=limits.text) as form:
         fields: dict[str, str] = {}
-        files: dict[str, list[Upload]] = {}
+        files: dict[str, list[forms.Upload]] = {}
         for name, value in form.multi_items():
             if isinstance(value, UploadFile):
                 if value.filename:
-                    files.setdefault(name, []).append(Upload(value.filename, await value.read()))
+                    files.setdefault(name, []).append(forms.Upload(value.filename, await value.read()))
             else:
                 fields[name] = value.replace("\r\n", "\n")
     if ours and not visit_of(request).knows(fields.get("word", "")):

@@ -1,18 +1,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from helpers import arg, judge, of, play, result, script, seat, settings, turn
-from maci.controller.decisions import Dialled, Finished, Gated, Planned, Weighed
+from maci.controller.decisions import Dialled, Finished, Gated, Weighed
 from maci.controller.dials import Measured
 from maci.controller.inputs import Exhausted, Scored, TurnTaken
 from maci.errors import ConfigError, ReplayMismatch
 from maci.record.replay import difference, replay, replay_with
-from maci.record.transcript import read
-from maci.story.whatif import other_rules, otherwise
 
 MOVING = [turn(0.9, 0.1), turn(0.9, 0.1), turn(0.85, 0.15), turn(0.8, 0.2), turn(0.8, 0.2)]
 OTHER = [turn(0.2, 0.8), turn(0.3, 0.7), turn(0.5, 0.5), turn(0.75, 0.25), turn(0.8, 0.2)]
@@ -157,15 +154,3 @@ def test_a_budget_stop_of_the_record_ends_other_rules_too() -> None:
     assert result(record).stop_reason == "budget"
     asked = replay_with(record, settings("budget.tokens=25", "tau_q=0.1"))
     assert asked.finished is not None and asked.finished.stop_reason == "budget"
-
-
-def test_where_a_record_asked_something_rules_are_compared_up_to_there() -> None:
-    recording = read(Path(__file__).parents[2] / "transcripts" / "format-5.jsonl")
-    events, rules = recording.events, recording.opened.config
-    same = otherwise(events, rules)
-    first = next(event for event in events if isinstance(event, Planned) and event.acquire)
-    assert replace(same.other, rules="recorded") == same.recorded
-    assert same.recorded.rounds == first.round and same.recorded.stop_reason == first.stop
-    assert same.remark.startswith("Both up to the first stop")
-    longer = otherwise(events, other_rules(rules, sets=["max_rounds=30", "stop.min_rounds=20"]))
-    assert not longer.decided and longer.other.rounds == first.round  # nothing that was said after an answer is used

@@ -19,9 +19,8 @@ from urllib.parse import quote
 from maci import __version__
 from maci.controller.decisions import Finished
 from maci.llm.usage import dollars
+from maci.render import style
 from maci.render.markup import Child, Markup, el, grid, join
-from maci.render.style import script as page_script
-from maci.render.style import sheet
 from maci.story.words import STOPS
 from maci.web.guard import Visit
 
@@ -120,8 +119,8 @@ STATIC = {"style.css": "text/css", **dict.fromkeys(("page.js", "live.js", "files
 def static(name: str) -> bytes:
     """The content of a static file."""
     if name == "style.css":
-        return (sheet() + _part("web.css")).encode()
-    return page_script().encode() if name == "page.js" else _part(name).encode()
+        return (style.sheet() + _part("web.css")).encode()
+    return style.script().encode() if name == "page.js" else _part(name).encode()
 
 
 @cache
