@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from maci.llm.usage import Bound, Usage
 from maci.record.transcript import read
 from maci.seating.seating import Choice
 from maci.web.allowance import FILE, Allowance, AllowanceSpent, Ceilings, on_record, visitor_of
-from maci.web.desk import Desk
+from maci.web.desk import Desk, Run
 from maci.web.server import ServerSettings
 from web_helpers import Browser, Held, Speaker, tables, visit
 
@@ -232,16 +233,19 @@ def test_figures_that_cannot_be_read_are_an_error_and_not_a_new_day(tmp_path: Pa
         Allowance(Ceilings(tokens=1), tmp_path)
 
 
-async def leave(browser: Browser, **asked: Any) -> None:
-    """Ask for a completion, and close the connection once the debate runs."""
+async def leave(browser: Browser, until: Callable[[Run], bool], **asked: Any) -> Run:
+    """Ask for a completion, and close the connection once the debate is so far."""
+    left: list[Run] = []
     body = json.dumps({"messages": [{"role": "user", "content": "Is it so?"}], "outcomes": ["yes", "no"], **asked})
     sent = [{"type": "http.request", "body": body.encode(), "more_body": False}]
 
     async def receive() -> dict[str, Any]:
         if sent:
             return sent.pop()
-        while not any(run.events for run in browser.desk._running.values()):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        while not left:
+            left.extend(run for run in browser.desk._running.values() if run.events and until(run))
+            if not left:
+                await asyncio.sleep(0.01)
         return {"type": "http.disconnect"}
 
     async def send(message: Any) -> None:
@@ -254,6 +258,7 @@ async def leave(browser: Browser, **asked: Any) -> None:
         "headers": headers, "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8642), "root_path": "",
     }  # fmt: skip
     await asyncio.wait_for(browser.app(scope, receive, send), 20)  # type: ignore[arg-type]
+    return left[0]
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -270,11 +275,14 @@ def test_a_debate_whose_program_left_goes_on_where_it_was_and_nothing_is_bought_
         return replace(said, usage=Usage(generated=cost))
 
     async def walk(browser: Browser) -> None:
-        await leave(browser, stream=stream)
-        [run] = browser.desk._running.values()
+        def far(run: Run) -> bool:
+            return run.story.current.number == 1 and len(run.story.waiting) == (2 if cost else 0)
+
+        run = await leave(browser, far, stream=stream)
         if cost:  # what was paid for is waited for
-            await asyncio.sleep(0.3)
-            assert not run.over.is_set() and run.story.paused and run.story.waiting
+            while not run.story.paused:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            assert not run.over.is_set() and len(run.story.waiting) == 2
             held.gate.set()
         await asyncio.wait_for(run.over.wait(), 20)
         assert run.state == "broken" and "client" in run.story.hands[-1].by
