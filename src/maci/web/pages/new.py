@@ -78,12 +78,12 @@ def _control(
 ) -> Markup:
     """A field with a control in it; the one that is wrong is marked."""
     wrong, about = "true" if given.get(_WRONG) == name else None, f"{name}-hint" if hint else None
-    control = el(tag, *children, name=name, id=name, aria_describedby=about, aria_invalid=wrong, **more)
+    control = el(tag, *children, name=name, id=name, **more, aria_describedby=about, aria_invalid=wrong)
     return _field(name, label, control, hint)
 
 
 def _text(name: str, given: Mapping[str, str], label: str, hint: str = "", **more: Child) -> Markup:
-    return _control("input", name, given, label, hint, **{"type": "text", "value": given.get(name, ""), **more})
+    return _control("input", name, given, label, hint, **{"value": given.get(name, ""), "type": "text", **more})
 
 
 def _area(name: str, given: Mapping[str, str], label: str, hint: str = "", rows: int = 4) -> Markup:
