@@ -79,7 +79,7 @@ def serve(rate: float, seconds: float) -> None:
     from maci.seating import seating
     from maci.seating.seating import Choice
     from maci.web.app import create_app
-    from maci.web.server import Settings
+    from maci.web.server import ServerSettings
 
     seating.load_encoder = lambda *args, **more: HashEncoder()  # type: ignore[assignment]
     seating.Tables._seat = lambda self, case, seed: table(case, rate)  # type: ignore[method-assign]
@@ -87,7 +87,7 @@ def serve(rate: float, seconds: float) -> None:
     async def main(folder: Path) -> None:
         import uvicorn
 
-        settings = Settings(runs=folder, port=0)
+        settings = ServerSettings(runs=folder, port=0)
         guard = create_app(settings)
         server = uvicorn.Server(
             uvicorn.Config(guard, port=0, log_level="warning", timeout_graceful_shutdown=1, ws="none")

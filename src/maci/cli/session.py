@@ -99,7 +99,7 @@ class DebateSession:
                 )
             case = self._case() if self.case.case is not None or self.case.question is not None else None
             check_same(recording.opened, case, self.choice, self.task)
-            if isinstance(recording.events[-1], Finished):
+            if recording.finished:
                 self._finished(recording.events, transcript.path)
                 return
             seated = reseat(recording.opened, replace(self.choice, trust_record=self.options.trust_record))

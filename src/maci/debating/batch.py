@@ -19,7 +19,7 @@ from maci.cases.case import Case
 from maci.config import parameters
 from maci.controller.decisions import Finished
 from maci.controller.events import Event
-from maci.controller.inputs import JudgeAbstention, Opened, TurnFailed
+from maci.controller.inputs import Opened
 from maci.debating.loop import debate
 from maci.errors import InputError, MaciError
 from maci.llm.budget import Ledger
@@ -28,6 +28,7 @@ from maci.paths import slug
 from maci.record.replay import replay
 from maci.record.transcript import Transcript, read, remove_empty
 from maci.seating.seating import Seated
+from maci.story import Story
 
 Status = Literal["done", "failed", "budget", "waiting"]
 
@@ -254,10 +255,8 @@ def _told(done: Done) -> Done:
     result = done.result
     if result is None:
         return replace(done, status="waiting")
-    fatal = (
-        any(isinstance(event, TurnFailed | JudgeAbstention) and event.fatal for event in done.events) and not done.kept
-    )
     if result.stop_reason == "error":
+        fatal = not done.kept and any(call.fatal for call in Story.of(done.events).calls)
         return replace(done, status="failed", error=result.detail, fatal=fatal)
     if result.answer is None:
         return replace(done, status="budget" if result.stop_reason == "budget" else "failed", error=result.detail)

@@ -128,7 +128,7 @@ def open_house(spec: PanelSpec, choice: Choice) -> House:
 def checked_house(spec: PanelSpec, choice: Choice) -> House:
     """The models of a panel for many debates: names, keys and weights are seen to. Closed by whoever asked for it."""
     house = open_house(spec, choice)
-    with _closing(house):
+    with closing_on_failure(house):
         check_models(spec, house, choice.fetch)
     return house
 
@@ -168,7 +168,7 @@ class Seating:
 def seat_case(case: Case, choice: Choice, models: Models | None = None) -> Seated:
     """Set the table for one case; ``models`` instead of the house's own."""
     seating = Seating(choice, models)
-    with _closing(seating.house):
+    with closing_on_failure(seating.house):
         return seating.seat(case)
 
 
@@ -205,8 +205,8 @@ def unpriced(opened: Opened) -> tuple[str, ...]:
 
 
 @contextmanager
-def _closing(house: House | None) -> Iterator[None]:
-    """Let go of the models if nothing comes of it."""
+def closing_on_failure(house: House | None) -> Iterator[None]:
+    """Let go of the models of a table from which nothing comes."""
     try:
         yield
     except BaseException:
@@ -223,6 +223,6 @@ def reseat(opened: Opened, choice: Choice) -> Seated:
     encoder = remembering(load_encoder(opened.config.evidence.encoder, offline=choice.offline), corpus)
     house = None if isinstance(panel, str) else checked_house(panel, choice)
     shared, source = Sources.of_corpus(corpus), opened.source or None
-    with _closing(house):
+    with closing_on_failure(house):
         tables = Tables(panel, encoder, opened.config, house, shared=shared, source=source)
         return Seated(opened, tables.table(opened.case, seed=opened.seed), house)
