@@ -41,7 +41,7 @@ _SCHEMA = 512
 _SLACK = 16
 """For tokenizers that do join tokens over a cut."""
 _STEP = 512
-_DENSEST = 16
+DENSEST = 16
 """No text has more bytes a token than this on average; a count below is taken for a count of something else."""
 _CUT = re.compile(
     r"\n(?=[!-.0-~\w])"
@@ -138,7 +138,7 @@ class PromptBound:
 
     def learn(self, prompt: Prompt, tokens: int) -> None:
         """Remember how many tokens the provider counted in a prompt."""
-        tokens = max(tokens, prompt.size // _DENSEST)
+        tokens = max(tokens, prompt.size // DENSEST)
         seen = self._seen
         if len(seen) > _ENTRIES:
             for cut in list(seen)[: _ENTRIES // 4]:
