@@ -80,7 +80,7 @@ def maci(here: Path, server: FakeServer, *words: str) -> subprocess.Popen[str]:
 def test_what_models_think_beside_their_answer_is_on_record_and_under_the_ceiling(here: Path) -> None:
     with serving(thinks=300) as server:
         with maci(here, server, "batch", "cases.jsonl", "--out", "free", "--no-cache", "--json") as run:
-            out, err = run.communicate(timeout=120)
+            _, err = run.communicate(timeout=120)
         assert run.returncode == 0, err
         count = server.counts.pop(KEY)
         turns = [

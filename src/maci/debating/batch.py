@@ -23,7 +23,7 @@ from maci.controller.inputs import JudgeAbstention, Opened, TurnFailed
 from maci.debating.loop import debate
 from maci.errors import InputError, MaciError
 from maci.llm.budget import Ledger
-from maci.llm.usage import Bound, Usage
+from maci.llm.usage import Usage
 from maci.paths import slug
 from maci.record.replay import replay
 from maci.record.transcript import Transcript, read, remove_empty
@@ -70,17 +70,6 @@ class Done:
         return last if isinstance(last, Finished) else None
 
 
-class _Run(Ledger):
-    """The run's ceiling, which remembers that it had to refuse."""
-
-    reached: Literal["tokens", "usd"] | None = None
-
-    def lacks(self, bound: Bound) -> Literal["tokens", "usd"] | None:
-        lacking = super().lacks(bound)
-        self.reached = lacking or self.reached
-        return lacking
-
-
 def entries(cases: Sequence[Case], out: Path) -> tuple[Entry, ...]:
     """Every case with its folder: its id, and what it says as eight hexadecimal digits; repeated cases are numbered."""
     found, seen = [], dict[str, int]()
@@ -106,11 +95,11 @@ class Batch:
     retry_failed: bool = False
     keep: Callable[[Opened, Path], object] = lambda opened, path: None
     """Told of every debate that has ended."""
-    ledger: _Run = field(init=False)
+    ledger: Ledger = field(init=False)
     _begun: Opened | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self.ledger = _Run(self.tokens, self.usd)
+        self.ledger = Ledger(self.tokens, self.usd)
 
     @property
     def spent(self) -> Usage:
