@@ -63,7 +63,8 @@ def resumed(opened: Opened, choice: Choice, own: Found) -> PanelSpec | str:
         *(f"the model {name}" for name in seats.seated if not is_hosted(name) and name not in _mentioned(own, choice)),
         *_code(opened, choice),
     ]
-    leaks = [f"{name} would {found}" for name, given in other.items() if (found := leak(name, given))]
+    strange = [name for name in seats.seated if name in other or name not in _mentioned(own, choice)]
+    leaks = [f"{name} would {found}" for name in strange if (found := leak(name, seats.options(name)))]
     if leaks and choice.trust_record:
         raise ConfigError(
             f"the record is not resumed, not even with --trust-record: {'; '.join(leaks)}. If that is what you want, name the "

@@ -226,6 +226,15 @@ def test_litellm_which_finds_keys_itself_is_led_nowhere_even_after_a_yes(more: d
         resumed(opened, Choice(trust_record=True), find())
 
 
+def test_an_address_as_the_name_of_a_litellm_model_is_refused_even_after_a_yes() -> None:
+    name = "litellm/huggingface/https://evil.example"
+    opened = record({}, (name, "openai/beta"))
+    with pytest.raises(ConfigError, match="not even with --trust-record"):
+        resumed(opened, Choice(trust_record=True), find())
+    own(f"models: {{'{name}': {{}}}}")  # one's own word
+    assert isinstance(resumed(opened, Choice(trust_record=True), find()), PanelSpec)
+
+
 def test_what_a_record_says_is_quoted_not_printed() -> None:
     with pytest.raises(ConfigError) as error:
         resumed(record({"openai": {"base_url": "http://evil\x1b[2J.example"}}), Choice(), find())
