@@ -8,23 +8,62 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from maci.files.bounds import DEPTH, NODES, Beyond, Kind, check_data, too_deep
+from maci.files.bounds import DEPTH, NODES, Beyond, Kind, check_data, too_deep, too_long
 
 
 def load(text: str, kind: Kind) -> Any:
     """The data of a text, by the parser of its kind."""
-    if kind == "JSON":
-        value = json.loads(text)
-    elif kind == "TOML":
-        import tomllib
-
-        value = tomllib.loads(text)
-    else:
-        import yaml
-
-        value = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    try:
+        value = _load(text, kind)
+    except ValueError as error:
+        if "integer string conversion" in str(error):  # Python's own limit, which lies above this one
+            raise too_long() from error
+        raise
     check_data(value)
     return value
+
+
+def _load(text: str, kind: Kind) -> Any:
+    if kind == "JSON":
+        return json.loads(text)
+    if kind == "TOML":
+        import tomllib
+
+        return tomllib.loads(text)
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+    try:
+        root = loader.get_single_node()
+        if root is None:
+            return None
+        _check_keys(root)
+        return loader.construct_document(root)
+    finally:
+        loader.dispose()
+
+
+def _check_keys(root: Any) -> None:
+    """Refuse YAML that gives one key twice: the first would be lost without a word."""
+    from yaml import CollectionNode, MappingNode, ScalarNode
+
+    left, seen = [root], set[int]()
+    while left:
+        node = left.pop()
+        if id(node) in seen or not isinstance(node, CollectionNode):
+            continue
+        seen.add(id(node))
+        if not isinstance(node, MappingNode):
+            left += node.value
+            continue
+        given = dict[tuple[str, str], Any]()
+        for key, value in node.value:
+            left += (key, value)
+            if isinstance(key, ScalarNode) and key.value != "<<":
+                first = given.setdefault((key.tag, key.value), key)
+                if first is not key:
+                    where = f"lines {first.start_mark.line + 1} and {key.start_mark.line + 1}"
+                    raise Beyond(f"has the key {key.value[:80]!r} twice ({where}): keep one of them")
 
 
 def check_yaml(text: str) -> None:
@@ -75,7 +114,7 @@ def pack(value: Any) -> Any:
         return {"": "bytes", "of": base64.b64encode(value).decode()}
     if isinstance(value, datetime.date | datetime.time):
         return {"": type(value).__name__, "of": value.isoformat()}
-    return value
+    return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
 _MADE: Mapping[str, Callable[[Any], Any]] = {

@@ -1,7 +1,7 @@
 """The data of a YAML, TOML or JSON text, whoever wrote it: within :mod:`maci.files.bounds`, or an error that says why not.
 
-Short and plain YAML and TOML are parsed here, as JSON always is once its nesting is known; the rest is parsed by a child that can be
-killed (:mod:`maci.files.worker`).
+What is short and plain is parsed here; the rest is parsed by a child that can be killed (:mod:`maci.files.worker`). A mark of the byte
+order, which some editors put at the beginning, is passed over.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Protocol
 
 from maci.errors import InputError, MaciError
 from maci.files.bounds import BYTES, Beyond, Kind, check_size, check_text, harmless
-from maci.files.data import load, unpack
+from maci.files.data import load
 
 
 class _Bytes(Protocol):
@@ -47,8 +47,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, Any]]:
         number = 0
         while line := file.readline(BYTES + 2):
             number += 1
-            line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-            if line.strip():
+            if line.removeprefix(codecs.BOM_UTF8).strip():
                 yield number, parse(line, "JSON", f"{path}, line {number}")
 
 
@@ -76,7 +75,8 @@ def parse(data: bytes | str, kind: Kind, where: str) -> Any:
     """The data of a text; ``where`` names it in errors."""
     try:
         check_size(len(data))
-        return _parsed(data if isinstance(data, str) else _decode(data, where), kind)
+        text = data if isinstance(data, str) else _decode(data, where)
+        return _parsed(text.removeprefix("\ufeff"), kind)
     except Beyond as error:
         raise InputError(f"{where} {error}") from error
     except MaciError:
@@ -89,11 +89,11 @@ def parse(data: bytes | str, kind: Kind, where: str) -> Any:
 def _parsed(text: str, kind: Kind) -> Any:
     if kind != "YAML":
         check_text(text, kind)
-    if kind == "JSON" or harmless(text, kind):
+    if harmless(text, kind):
         return load(text, kind)
     from maci.files.worker import ask
 
-    return unpack(ask(kind, text=text))
+    return ask(kind, text=text)
 
 
 def _decode(data: bytes, where: str) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import difflib
 import gzip
-import importlib
 import io
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,9 @@ import numpy as np
 from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace, canonical
 from maci.errors import BeliefError, CaseError, InputError, MissingExtra
+from maci.files.bounds import BYTES, Beyond
 from maci.files.parse import parse, read_bytes
+from maci.files.worker import ask
 from maci.lab.datasets.dataset import Item, Task
 from maci.lab.datasets.files import is_dev, need, plain, text_id
 
@@ -377,7 +379,7 @@ def _delimiter(text: str) -> str:
 
 def _table(path: Path, text: str, delimiter: str) -> Iterator[_Row]:
     try:
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        rows = csv.reader(_lines(path, text), delimiter=delimiter)
         header = next(rows, [])
         place = rows.line_num + 1
         for cells in rows:
@@ -393,6 +395,16 @@ def _table(path: Path, text: str, delimiter: str) -> Iterator[_Row]:
         raise InputError(f"cannot read {path}: line {rows.line_num}: {error}") from error
 
 
+def _lines(path: Path, text: str) -> Iterator[str]:
+    """The lines of a file, none of them longer than a document may be."""
+    for number, line in enumerate(io.StringIO(text, newline=""), 1):
+        if len(line) > BYTES:
+            raise InputError(
+                f"{path}, line {number} has more than {BYTES:,} characters, the most that is read: split it"
+            )
+        yield line
+
+
 def _objects(path: Path, text: str) -> Iterator[_Row]:
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
@@ -403,12 +415,12 @@ def _objects(path: Path, text: str) -> Iterator[_Row]:
 
 
 def _parquet(path: Path) -> Iterator[Mapping[str, Any]]:
+    if find_spec("pyarrow") is None:
+        raise MissingExtra("pyarrow", "eval", f"reading {path}")
     try:
-        parquet: Any = importlib.import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise MissingExtra("pyarrow", "eval", f"reading {path}") from error
-    try:
-        rows: list[Mapping[str, Any]] = parquet.read_table(path).to_pylist()
-    except Exception as error:  # pyarrow's own errors share no base but this
+        rows: list[Mapping[str, Any]] = ask("PARQUET", path=str(path.absolute()), seconds=60, memory=4 << 30)
+    except Beyond as error:
+        raise InputError(f"{path} {error}") from error
+    except ValueError as error:
         raise InputError(f"cannot read {path}: {' '.join(str(error).split())[:200]}") from error
     return iter(rows)
