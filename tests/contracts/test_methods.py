@@ -34,7 +34,7 @@ from maci.lab.study.recorded import row_of
 from maci.lab.study.rows import Key
 from maci.llm.budget import Ledger
 from maci.llm.usage import Usage
-from maci.seating.readers import ReaderPanel
+from maci.seating.models import ReaderPanel
 from maci.seating.table import Table
 from maci.story.report.html import Entry as IndexEntry
 from maci.story.report.html import index_markdown
