@@ -22,13 +22,14 @@ from maci.llm.keys import SERVICES, is_loopback, key_help
 from maci.llm.local.registry import WEIGHTS
 from maci.llm.local.weights import status
 from maci.llm.model import Message, Provider, Reply, Request, Schema
+from maci.llm.models import ModelOptions
 from maci.llm.usage import Usage
 from maci.paths import cache_dir, panel_files
 from maci.seating import choose
 from maci.seating.file import find
 from maci.seating.models import Models
 from maci.seating.seating import Choice, key_for, open_house
-from maci.seating.spec import JudgeSpec, ModelSpec, PanelSpec, is_reader
+from maci.seating.spec import JudgeSpec, PanelSpec, is_reader
 from maci.story.words import plural
 
 State = Literal["ok", "warning", "problem"]
@@ -176,7 +177,7 @@ def local_models() -> list[str]:
     return [f"local/{name}" for name, weight in WEIGHTS.items() if weight.extra == "local" and status(name).present]
 
 
-async def ask_service(models: Models, name: str, given: ModelSpec, seconds: float) -> Finding | None:
+async def ask_service(models: Models, name: str, given: ModelOptions, seconds: float) -> Finding | None:
     """Whether a service is there and takes our key; ``None``: one of this machine that is not running, which nobody asked for."""
     key = key_for(f"{name}/", given)
     try:
@@ -213,7 +214,7 @@ _ASK = Request(
 )
 
 
-async def ask_model(models: Models, name: str, given: ModelSpec, *, offline: bool, seconds: float) -> list[Finding]:
+async def ask_model(models: Models, name: str, given: ModelOptions, *, offline: bool, seconds: float) -> list[Finding]:
     """Everything about one model: key or weights, one token from it, and whether it can be held to a form."""
     before = _at_hand(name, given)
     local = name.startswith("local/")
@@ -274,7 +275,7 @@ def _structured(name: str, held: bool, reply: Reply) -> Finding:
     return Finding(name, "warning", f"structured output: {why}")
 
 
-def _at_hand(name: str, given: ModelSpec) -> list[Finding]:
+def _at_hand(name: str, given: ModelOptions) -> list[Finding]:
     """What can be said of a model without asking it."""
     provider, _, rest = name.partition("/")
     if provider == "local":

@@ -20,7 +20,7 @@ from maci.errors import ConfigError
 from maci.evidence.encode import Encoder
 from maci.evidence.span import Span
 from maci.llm.catalogue import no_price
-from maci.seating.shelf import Bookcase, LazyProposer, Shelf, Sources
+from maci.seating.shelf import Bookcase, Shelf, Sources
 from maci.seating.spec import AgentSpec, JudgeSpec, PanelSpec, is_reader, judges_of, names
 from maci.seating.table import Table
 
@@ -58,7 +58,7 @@ class ReaderPanel:
             judges=shelf.judges,
             evidence=shelf.evidence(case, held=shelf.library.spans),
             encoder=shelf.encoder,
-            proposer=LazyProposer(shelf),
+            proposer=shelf,
         )
 
 
@@ -127,7 +127,7 @@ class ModelPanel:
             judges=judges,
             evidence=shelf.evidence(case, held),
             encoder=shelf.encoder,
-            proposer=LazyProposer(shelf),
+            proposer=shelf,
             spec=spec.record(),
         )
 

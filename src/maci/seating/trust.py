@@ -15,7 +15,8 @@ from maci.config import full_key, load
 from maci.errors import ConfigError
 from maci.llm.keys import SERVICES, host_of, is_loopback, owner_of, service_at
 from maci.llm.local.registry import WEIGHTS
-from maci.seating.spec import ModelSpec, PanelSpec, recorded_panel
+from maci.llm.models import ModelOptions
+from maci.seating.spec import PanelSpec, recorded_panel
 
 if TYPE_CHECKING:
     from maci.controller.inputs import Opened
@@ -32,7 +33,7 @@ def is_hosted(model: str) -> bool:
     return rest in WEIGHTS if provider == "local" else "://" not in model
 
 
-def leak(name: str, given: ModelSpec, *, any_secret: bool = False) -> str:
+def leak(name: str, given: ModelOptions, *, any_secret: bool = False) -> str:
     """What others' words about a model would do with a key that belongs to another host, in words; nothing where they would not.
 
     ``any_secret``: no variable but a provider's own leaves this machine.
@@ -79,11 +80,11 @@ def resumed(opened: Opened, choice: Choice, own: Found) -> PanelSpec | str:
     return panel if isinstance(panel, str) else panel.model_copy(update={"models": {**own.options, **other}})
 
 
-def _named(given: ModelSpec) -> tuple[object, ...]:
+def _named(given: ModelOptions) -> tuple[object, ...]:
     return tuple(getattr(given, key) for key in _TRUSTED)
 
 
-def _said(given: ModelSpec) -> str:
+def _said(given: ModelOptions) -> str:
     """Where a model is and with which key; quoted, since a record may hold anything."""
     where = f"at {given.base_url!r}" if given.base_url else "at its usual address"
     key = f"with the key in {given.key_env}" if given.key_env else "with the usual key"

@@ -16,7 +16,8 @@ from maci.files.parse import read
 from maci.lab.datasets.own import OPTIONS
 from maci.lab.methods import registry
 from maci.lab.study.spec import Budget, Data, Learn, MethodSpec, Panel, Quick, StudySpec, flat
-from maci.seating.spec import AgentSpec, JudgeSpec, ModelSpec
+from maci.llm.models import ModelOptions
+from maci.seating.spec import AgentSpec, JudgeSpec
 
 _TABLES: Mapping[str, type[BaseModel]] = {
     "data": Data,
@@ -162,7 +163,7 @@ def _explain(error: ValidationError) -> str:
     key, given = ".".join(loc), f"{first['input']!r:.60}"
     inner = next((_TABLES[part] for part in loc[:1] if part in _TABLES and len(loc) > 1), StudySpec)
     if len(loc) > 2 and loc[0] == "panel":
-        inner = AgentSpec if loc[1] == "agents" else JudgeSpec if loc[1] == "judges" else ModelSpec
+        inner = AgentSpec if loc[1] == "agents" else JudgeSpec if loc[1] == "judges" else ModelOptions
     if first["type"] == "extra_forbidden":
         return f"unknown key {key!r}: {_near(loc[-1], inner.model_fields)}"
     if first["type"] == "missing":

@@ -48,7 +48,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from maci.config import Config, build, full_key, parameters
 from maci.errors import ConfigError
 from maci.lab.datasets import find
-from maci.seating.spec import AgentSpec, JudgeSpec, ModelSpec
+from maci.llm.models import ModelOptions
+from maci.seating.spec import AgentSpec, JudgeSpec
 
 Part = Literal["dev", "test"]
 
@@ -101,7 +102,7 @@ class Panel(_Table):
     name: str | None = Field(default=None, description="`readers`, or a panel of a panels file")
     agents: tuple[_Agent, ...] = Field(default=(), description="as in a panels file")
     judges: tuple[_Judge, ...] | None = Field(default=None, description="as in a panels file; empty: no judges")
-    models: dict[str, ModelSpec] = Field(default={}, description="as in a panels file")
+    models: dict[str, ModelOptions] = Field(default={}, description="as in a panels file")
     recorded: bool | tuple[str, ...] = Field(
         default=False, description="the recorded answers of the data set: true, or which of its models"
     )
