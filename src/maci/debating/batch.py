@@ -120,41 +120,25 @@ class Batch:
             yield done
 
     async def _play(self, todo: Sequence[tuple[Entry, Path, tuple[Event, ...]]]) -> AsyncIterator[Done]:
-        left, told = iter(todo), asyncio.Queue[Done | None]()
-        over = asyncio.Event()
+        room, over = asyncio.Semaphore(self.jobs), asyncio.Event()
 
-        async def work() -> None:
-            try:
-                for entry, path, events in left:
-                    if over.is_set() or self.ledger.reached is not None:
-                        told.put_nowait(Done(entry=entry, status="waiting", path=path, events=events))
-                        continue
-                    done = await self._one(entry, path, events)
-                    if done.fatal:
-                        over.set()
-                    told.put_nowait(done)
-                    await asyncio.sleep(0)  # readers never wait: others get their turn here
-            except BaseException:
-                over.set()  # a fault of ours: nothing more is begun, and the fault is raised below
-                raise
-            finally:
-                told.put_nowait(None)
+        async def play(entry: Entry, path: Path, events: tuple[Event, ...]) -> Done:
+            async with room:
+                if over.is_set() or self.ledger.reached is not None:
+                    return Done(entry=entry, status="waiting", path=path, events=events)
+                done = await self._one(entry, path, events)
+                if done.fatal:
+                    over.set()
+                return done
 
-        workers = [asyncio.ensure_future(work()) for _ in range(min(self.jobs, max(1, len(todo))))]
-        running = len(workers)
+        tasks = [asyncio.ensure_future(play(*each)) for each in todo]
         try:
-            while running:
-                item = await told.get()
-                if item is None:
-                    running -= 1
-                else:
-                    yield item
-            for worker in workers:
-                worker.result()
+            for ended in asyncio.as_completed(tasks):
+                yield await ended  # a fault of ours is raised here, and nothing more is begun
         finally:
-            for worker in workers:
-                worker.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _one(self, entry: Entry, path: Path, recorded: tuple[Event, ...]) -> Done:
         """One case, to its end; what goes wrong is its own affair."""
