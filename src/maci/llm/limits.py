@@ -81,9 +81,9 @@ class Limiter:
             await self._sleep(left)
             self._refuse()
 
-    def turn(self, tokens: int = 0) -> Turn:
+    def slot(self, tokens: int = 0) -> Slot:
         """A place for one call of at most ``tokens``, to be entered with ``async with``."""
-        return Turn(self, tokens)
+        return Slot(self, tokens)
 
     def pause(self, seconds: float) -> None:
         """Hold every call back for so long, as the server asked; for ten minutes at most."""
@@ -152,7 +152,7 @@ class Limiter:
             self._open_until = now + self._cool
 
 
-class Turn:
+class Slot:
     """One call's place: waits until it may be sent, and is held until it has been answered.
 
     Entering it raises what :meth:`Limiter.clear` raises. What came of the call is to be said.

@@ -21,7 +21,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from pydantic_core import from_json, to_json
 
@@ -183,6 +183,10 @@ class Api(Provider, ABC):
     API: ClassVar[str]
     """Its name in the response cache."""
     PROVIDER: ClassVar[str]
+    _ROOT: ClassVar[str] = ""
+    """What all paths begin with; a base_url may end with it already."""
+    _PATH: ClassVar[str]
+    """Where requests go."""
     _WAYS: ClassVar[tuple[str, ...]]
     """How a schema can be asked for, the best way first; the last one asks for nothing."""
     _BINDING: ClassVar[frozenset[str]]
@@ -210,6 +214,8 @@ class Api(Provider, ABC):
         self._http, self._lent = http or Http(), http is not None
         self._peer, self._lacks_key = self._meet(base_url, key)
         self.name, self.origin = self._peer.name, self._peer.host
+        self._root = self._peer.base_url.removesuffix(self._ROOT) + self._ROOT
+        self._url = self._root + self._PATH.format(model=quote(model.removeprefix("models/"), safe="/-._~"))
         self.identity = {"api": self.API, "address": self._peer.base_url, "model": model, "options": self.options}
         self._way, self._without = 0, frozenset[str]()
         self._adapted: dict[tuple[str, str], dict[str, Any]] = {}
@@ -257,7 +263,7 @@ class Api(Provider, ABC):
         """What the server says it serves."""
         if self._lacks_key:
             raise no_key(self._peer)
-        status, headers, body, _ = await self._http.get(self._models_url(), self._headers(), self._peer)
+        status, headers, body, _ = await self._http.get(self._root + "/models", self._headers(), self._peer)
         if status != 200:
             raise Complaint.read(status, headers, body).error(self._peer)
         rows = body.get("data") or body.get("models") if isinstance(body, dict) else None
@@ -283,13 +289,7 @@ class Api(Provider, ABC):
             await self._http.aclose()
 
     async def _post(self, body: dict[str, Any], most: int) -> Answered:
-        return await self._http.post(self._url(), self._headers(), body, self._peer, most)
-
-    @abstractmethod
-    def _url(self) -> str: ...
-
-    @abstractmethod
-    def _models_url(self) -> str: ...
+        return await self._http.post(self._url, self._headers(), body, self._peer, most)
 
     @abstractmethod
     def _headers(self) -> dict[str, str]: ...
