@@ -14,7 +14,7 @@ from maci.cli.options import Json, PanelOptions, Plain, grouped
 
 if TYPE_CHECKING:
     from maci.llm.usage import Usage
-    from maci.seating.checks import Finding
+    from maci.seating.checks import CheckResult
 
 _COLOURS = {"ok": typer.colors.GREEN, "warning": typer.colors.YELLOW, "problem": typer.colors.RED}
 
@@ -60,7 +60,7 @@ def doctor(
         raise typer.Exit(3)
 
 
-def _print(findings: Sequence[Finding], spent: Usage, plain: bool) -> None:
+def _print(findings: Sequence[CheckResult], spent: Usage, plain: bool) -> None:
     from rich.console import Console
 
     from maci.llm.usage import dollars

@@ -13,7 +13,7 @@ from maci.controller.events import tree
 from maci.controller.inputs import Opened
 from maci.errors import InputError
 from maci.seating import choose
-from maci.seating.seating import Choice
+from maci.seating.seating import PanelChoice
 from maci.seating.spec import PanelSpec, recorded_panel
 
 _OPTIONS = {
@@ -26,7 +26,7 @@ _OPTIONS = {
 """Settings that have an option of their own."""
 
 
-def check_same(opened: Opened, case: Case | None, choice: Choice, task: str | None = None) -> None:
+def check_same(opened: Opened, case: Case | None, choice: PanelChoice, task: str | None = None) -> None:
     """Raise where an option that was given with ``--resume`` says something else than the record."""
     other = [
         *_case(opened, case),
@@ -50,7 +50,7 @@ def _case(opened: Opened, case: Case | None) -> Iterator[str]:
         yield f"CASE (its {', '.join(keys)})"
 
 
-def _settings(opened: Opened, choice: Choice) -> Iterator[str]:
+def _settings(opened: Opened, choice: PanelChoice) -> Iterator[str]:
     if choice.profile is not None and choice.profile != opened.config.profile:
         yield f"--profile {choice.profile} (recorded: {opened.config.profile})"
         return
@@ -64,7 +64,7 @@ def _settings(opened: Opened, choice: Choice) -> Iterator[str]:
             yield f"{name} {_said(row.value)} (recorded: {_said(recorded[row.key])})"
 
 
-def _table(opened: Opened, choice: Choice) -> Iterator[str]:
+def _table(opened: Opened, choice: PanelChoice) -> Iterator[str]:
     if choice.corpus is not None and str(choice.corpus.resolve()) != opened.corpus:
         yield f"--corpus {choice.corpus} (recorded: {opened.corpus or 'none'})"
     if choice.seed not in (0, opened.seed):
@@ -90,7 +90,7 @@ def _models(panel: PanelSpec) -> list[str]:
     return [seat.model for seat in panel.judges or ()]
 
 
-def _source(opened: Opened, choice: Choice) -> Iterator[str]:
+def _source(opened: Opened, choice: PanelChoice) -> Iterator[str]:
     if choice.source is not None and choice.source != opened.source:
         yield f"--source {choice.source} (recorded: {opened.source or 'none'})"
     if choice.stakes is not None and choice.stakes != opened.stakes:

@@ -27,7 +27,7 @@ from maci.debating.loop import debate
 from maci.errors import BudgetError, EnvironmentError_, InputError
 from maci.paths import run_dir, slug
 from maci.record.transcript import Transcript
-from maci.seating.seating import Choice, Seated, reseat, seat_case, unpriced
+from maci.seating.seating import PanelChoice, Seated, reseat, seat_case, unpriced
 from maci.seating.table import unnamed
 from maci.story.result import result_of
 
@@ -42,7 +42,7 @@ class Session:
     """A debate, and the form in which it is told."""
 
     case: CaseOptions
-    choice: Choice
+    choice: PanelChoice
     options: RunOptions
     output: OutputOptions
     ask: bool = False

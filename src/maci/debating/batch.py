@@ -33,7 +33,7 @@ Status = Literal["done", "failed", "budget", "waiting"]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BatchCase:
     """One case of a batch and the folder of its record."""
 
     number: int
@@ -51,7 +51,7 @@ class Entry:
 class Done:
     """What became of a case."""
 
-    entry: Entry
+    entry: BatchCase
     status: Status
     """``budget``: it ran out before a first answer; ``waiting``: not begun, or broken off."""
     path: Path | None = None
@@ -70,7 +70,7 @@ class Done:
         return last if isinstance(last, Finished) else None
 
 
-def entries(cases: Sequence[Case], out: Path) -> tuple[Entry, ...]:
+def entries(cases: Sequence[Case], out: Path) -> tuple[BatchCase, ...]:
     """Every case with its folder: its id, and what it says as eight hexadecimal digits; repeated cases are numbered."""
     found, seen = [], dict[str, int]()
     writer = TypeAdapter(Case)
@@ -78,7 +78,7 @@ def entries(cases: Sequence[Case], out: Path) -> tuple[Entry, ...]:
         digest = hashlib.sha256(writer.dump_json(case)).hexdigest()[:8]
         name = f"{slug(case.id or case.question)}-{digest}"
         seen[name] = seen.get(name, 0) + 1
-        found.append(Entry(number, case, out / (name if seen[name] == 1 else f"{name}-{seen[name]}")))
+        found.append(BatchCase(number, case, out / (name if seen[name] == 1 else f"{name}-{seen[name]}")))
     return tuple(found)
 
 
@@ -86,7 +86,7 @@ def entries(cases: Sequence[Case], out: Path) -> tuple[Entry, ...]:
 class Batch:
     """A run over many cases."""
 
-    entries: Sequence[Entry]
+    entries: Sequence[BatchCase]
     seat: Callable[[Case], Seated]
     """Sets the table for a case; the models at it are the same for all and closed by whoever opened them."""
     tokens: int | None = None
@@ -108,7 +108,7 @@ class Batch:
 
     async def run(self) -> AsyncIterator[Done]:
         """Every case as it is finished: first what earlier runs did, then the others. Cancelled, it leaves whole records."""
-        todo: list[tuple[Entry, Path, tuple[Event, ...]]] = []
+        todo: list[tuple[BatchCase, Path, tuple[Event, ...]]] = []
         for entry in self.entries:
             path, events = self._recorded(entry)
             if events and isinstance(events[-1], Finished) and not self._again(events[-1]):
@@ -119,10 +119,10 @@ class Batch:
         async for done in self._play(todo):
             yield done
 
-    async def _play(self, todo: Sequence[tuple[Entry, Path, tuple[Event, ...]]]) -> AsyncIterator[Done]:
+    async def _play(self, todo: Sequence[tuple[BatchCase, Path, tuple[Event, ...]]]) -> AsyncIterator[Done]:
         room, over = asyncio.Semaphore(self.jobs), asyncio.Event()
 
-        async def play(entry: Entry, path: Path, events: tuple[Event, ...]) -> Done:
+        async def play(entry: BatchCase, path: Path, events: tuple[Event, ...]) -> Done:
             async with room:
                 if over.is_set() or self.ledger.reached is not None:
                     return Done(entry=entry, status="waiting", path=path, events=events)
@@ -140,7 +140,7 @@ class Batch:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _one(self, entry: Entry, path: Path, recorded: tuple[Event, ...]) -> Done:
+    async def _one(self, entry: BatchCase, path: Path, recorded: tuple[Event, ...]) -> Done:
         """One case, to its end; what goes wrong is its own affair."""
         events = list(recorded)
         try:
@@ -165,7 +165,7 @@ class Batch:
     def _again(self, result: Finished) -> bool:
         return self.retry_failed and (result.stop_reason == "error" or result.answer is None)
 
-    def _recorded(self, entry: Entry) -> tuple[Path, tuple[Event, ...]]:
+    def _recorded(self, entry: BatchCase) -> tuple[Path, tuple[Event, ...]]:
         """The last record of a case; what all of them cost is counted. Refused where it is of something else."""
         path = entry.folder / "transcript.jsonl"
         events: tuple[Event, ...] = ()
@@ -182,7 +182,7 @@ class Batch:
             self._count(events)
         return path, events
 
-    def _same(self, entry: Entry, events: Sequence[Event], path: Path) -> None:
+    def _same(self, entry: BatchCase, events: Sequence[Event], path: Path) -> None:
         if self._begun is None:  # one table is enough to know: only the case differs
             self._begun = self.seat(entry.case).opened
         then, now = events[0], self._begun
@@ -237,7 +237,7 @@ def _told(done: Done) -> Done:
     return done
 
 
-def _attempts(entry: Entry) -> Iterable[Path]:
+def _attempts(entry: BatchCase) -> Iterable[Path]:
     """The folders of a case that hold a record, first attempt first."""
     found = [entry.folder, *(entry.folder.with_name(f"{entry.folder.name}.again{n}") for n in range(1, 1000))]
     for folder in found:
@@ -246,7 +246,7 @@ def _attempts(entry: Entry) -> Iterable[Path]:
         yield folder
 
 
-def _next(entry: Entry, path: Path) -> Path:
+def _next(entry: BatchCase, path: Path) -> Path:
     """Where another attempt at a case is recorded: no record is ever written over."""
     n = int(path.parent.name.rpartition(".again")[2]) if ".again" in path.parent.name else 0
     return entry.folder.with_name(f"{entry.folder.name}.again{n + 1}") / "transcript.jsonl"

@@ -1,6 +1,6 @@
 """Who debates, from what a person chose: the panel found, the settings loaded, the models at hand, the table set.
 
-Commands and the web page sit people down the same way; what they do where weights are lacking is their own (``Choice.fetch``).
+Commands and the web page sit people down the same way; what they do where weights are lacking is their own (``PanelChoice.fetch``).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def not_here(name: str) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class PanelChoice:
     """The options that say who debates, and under which settings."""
 
     panel: str | None = None
@@ -115,7 +115,7 @@ def key_for(name: str, given: ModelOptions) -> Key | None:
     return key
 
 
-def open_house(spec: PanelSpec, choice: Choice) -> House:
+def open_house(spec: PanelSpec, choice: PanelChoice) -> House:
     """The models of a panel; closed by whoever opened it."""
     from maci.llm.cache import ResponseCache
     from maci.llm.models import House
@@ -125,7 +125,7 @@ def open_house(spec: PanelSpec, choice: Choice) -> House:
     return House(cache=cache, options=spec.models, offline=choice.offline)
 
 
-def checked_house(spec: PanelSpec, choice: Choice) -> House:
+def checked_house(spec: PanelSpec, choice: PanelChoice) -> House:
     """The models of a panel for many debates: names, keys and weights are seen to. Closed by whoever asked for it."""
     house = open_house(spec, choice)
     with _closing(house):
@@ -136,7 +136,7 @@ def checked_house(spec: PanelSpec, choice: Choice) -> House:
 class Seating:
     """Sets the table of one choice for case after case: settings, encoder and evidence are loaded once."""
 
-    def __init__(self, choice: Choice, models: Models | None = None) -> None:
+    def __init__(self, choice: PanelChoice, models: Models | None = None) -> None:
         """``models`` instead of a house of its own, which is checked here and closed by whoever asked for the seating."""
         self._choice = choice
         self._panel, self.config = choice.settled()
@@ -165,14 +165,14 @@ class Seating:
         return Seated(opened, table, self.house, notes)
 
 
-def seat_case(case: Case, choice: Choice, models: Models | None = None) -> Seated:
+def seat_case(case: Case, choice: PanelChoice, models: Models | None = None) -> Seated:
     """Set the table for one case; ``models`` instead of the house's own."""
     seating = Seating(choice, models)
     with _closing(seating.house):
         return seating.seat(case)
 
 
-def _idle(choice: Choice, config: Config) -> tuple[str, ...]:
+def _idle(choice: PanelChoice, config: Config) -> tuple[str, ...]:
     """A coverage that was asked for and cannot be promised."""
     if config.calibration.conformal or "answer.coverage" not in {full_key(each.split("=")[0]) for each in choice.sets}:
         return ()
@@ -216,7 +216,7 @@ def _closing(house: House | None) -> Iterator[None]:
         raise
 
 
-def reseat(opened: Opened, choice: Choice) -> Seated:
+def reseat(opened: Opened, choice: PanelChoice) -> Seated:
     """Set the table of a recorded debate again; what only the record vouches for is refused (:mod:`maci.seating.trust`)."""
     panel = resumed(opened, choice, find())
     corpus = Path(opened.corpus) if opened.corpus else None

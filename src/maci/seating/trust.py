@@ -21,7 +21,7 @@ from maci.seating.spec import PanelSpec, recorded_panel
 if TYPE_CHECKING:
     from maci.controller.inputs import Opened
     from maci.seating.file import Found
-    from maci.seating.seating import Choice
+    from maci.seating.seating import PanelChoice
 
 _TRUSTED = ("base_url", "key_env", "extra")
 """What decides where a request goes, with which key, and what is in it."""
@@ -50,7 +50,7 @@ def leak(name: str, given: ModelOptions, *, any_secret: bool = False) -> str:
     return f"send {given.key_env} to {host_of(url) or provider}" if given.key_env and astray else ""
 
 
-def resumed(opened: Opened, choice: Choice, own: Found) -> PanelSpec | str:
+def resumed(opened: Opened, choice: PanelChoice, own: Found) -> PanelSpec | str:
     """Who sits at a recorded table, with the user's ``own`` word on the models; raises where the record wants something else.
 
     With ``choice.trust_record`` the record's word counts where it differs.
@@ -91,13 +91,13 @@ def _said(given: ModelOptions) -> str:
     return f"{where} {key}" + (f" and extra {given.extra!r}" if given.extra else "")
 
 
-def _mentioned(own: Found, choice: Choice) -> set[str]:
+def _mentioned(own: Found, choice: PanelChoice) -> set[str]:
     """Models that the user names now."""
     given = f"{choice.agents or ''},{choice.judges or ''}".split(",")
     return own.mentioned | {name.strip() for name in given}
 
 
-def _code(opened: Opened, choice: Choice) -> Iterator[str]:
+def _code(opened: Opened, choice: PanelChoice) -> Iterator[str]:
     """Code that would be loaded and addresses that would be asked, unless the user names the same."""
     from maci.evidence.encode import SHIPPED
 

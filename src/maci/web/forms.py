@@ -23,7 +23,7 @@ from maci.controller.inputs import Opened
 from maci.errors import CaseError, ConfigError, EvidenceError, InputError, concerning
 from maci.files.parse import kind_of, parse
 from maci.seating.file import find
-from maci.seating.seating import Choice
+from maci.seating.seating import PanelChoice
 from maci.seating.spec import is_reader
 from maci.seating.trust import is_hosted
 from maci.web.server import Limits
@@ -273,7 +273,7 @@ def _check_models(text: str, any_model: bool) -> None:
         raise ConfigError(f"{name} is not a model of this server: {some}{more}")
 
 
-def choice_of(form: Mapping[str, str], *, any_model: bool = False) -> Choice:
+def choice_of(form: Mapping[str, str], *, any_model: bool = False) -> PanelChoice:
     """Who debates, under which settings."""
     panel, agents, judges = (form.get(name, "").strip() or None for name in ("panel", "agents", "judges"))
     for field, value in (("agents", agents or ""), ("judges", judges or "")):
@@ -295,7 +295,7 @@ def choice_of(form: Mapping[str, str], *, any_model: bool = False) -> Choice:
         sets.append(f"plan.acquire={questions}")
     profile = form.get("profile", "").strip() or None
     source = "ask" if questions not in {"", "0"} else None
-    return Choice(
+    return PanelChoice(
         source=source,
         panel=panel,
         agents=agents,

@@ -12,7 +12,7 @@ from starlette.datastructures import UploadFile
 from maci.cases.case import Case, builtin_cases
 from maci.controller.inputs import Intervened
 from maci.errors import InputError, MaciError
-from maci.seating.seating import Choice
+from maci.seating.seating import PanelChoice
 from maci.web import forms
 from maci.web.desk import Desk
 from maci.web.forms import Upload
@@ -65,7 +65,7 @@ async def start(request: Request) -> Response:
 
 def _order(
     desk: Desk, fields: Mapping[str, str], files: Mapping[str, list[Upload]], before: Case | None
-) -> tuple[Case, Choice]:
+) -> tuple[Case, PanelChoice]:
     limits = desk.settings.limits
     case_file = next(iter(files.get("case_file", ())), None)
     return forms.case_of(fields, case_file, files.get("files", ()), limits, before), forms.choice_of(

@@ -178,7 +178,7 @@ def test_many_calls_that_fail_in_one_moment_are_one_incident(clock):
     async def main() -> bool:
         await asyncio.gather(*(call(gate, Unreachable("x")) for _ in range(64)))
         async with gate.slot() as slot:  # would raise CircuitOpen
-            return turn is not None
+            return slot is not None
 
     assert asyncio.run(main())
     assert clock.slept == []
