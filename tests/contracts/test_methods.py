@@ -36,7 +36,7 @@ from maci.llm.budget import Ledger
 from maci.llm.usage import Usage
 from maci.seating.models import ReaderPanel
 from maci.seating.table import Table
-from maci.story.report.html import BatchCase as IndexEntry
+from maci.story.report.html import Entry as IndexEntry
 from maci.story.report.html import index_markdown
 from maci.story.report.verdict import answer as answer_markup
 from maci.story.story import Story

@@ -22,13 +22,12 @@ from maci.llm.keys import SERVICES, is_loopback, key_help
 from maci.llm.local.registry import WEIGHTS
 from maci.llm.local.weights import status
 from maci.llm.model import Message, Provider, Reply, Request, Schema
-from maci.llm.models import ModelOptions
 from maci.llm.usage import Usage
 from maci.paths import cache_dir, panel_files
 from maci.seating import choose
 from maci.seating.file import find
 from maci.seating.models import Models
-from maci.seating.seating import PanelChoice, key_for, open_house
+from maci.seating.seating import PanelChoice, open_house
 from maci.seating.spec import JudgeSpec, PanelSpec, is_reader
 from maci.story.words import plural
 
@@ -93,33 +92,23 @@ async def models(
     panel: str | None, agents: str | None, judges: str | None, *, offline: bool, seconds: float | None
 ) -> list[CheckResult]:
     """The models that were named, or the services and weights that are at hand."""
-    spec: PanelSpec
-    services, found = list[str](), list[CheckResult]()
-    if not (panel is None and agents is None and judges is None):
-        chosen = choose(panel, agents, judges, least=1) if agents or panel else choose("readers", None, judges)
-        if isinstance(chosen, str):
-            return [CheckResult(chosen, "ok", "needs no model")]
-        spec = chosen
-        names = list(spec.seated)
-        if not names:
-            return [CheckResult(spec.name or "panel", "ok", "needs no model")]
+    named = not (panel is None and agents is None and judges is None)
+    if not named:
+        spec, names = _known_models(), local_models()
     else:
-        spec = _known_models()
-        services, found = keyed_services(spec)
-        names = local_models()
+        chosen = choose(panel, agents, judges, least=1) if agents or panel else choose("readers", None, judges)
+        if isinstance(chosen, str) or not chosen.seated:
+            name = chosen if isinstance(chosen, str) else chosen.name or "panel"
+            return [CheckResult(name, "ok", "needs no model")]
+        spec, names = chosen, list(chosen.seated)
     house = open_house(spec, PanelChoice(no_cache=True, offline=True))  # the doctor fetches no weights
     try:
-        asked = [ask_model(house, m, spec.options(m), offline=offline, seconds=seconds or _patience(m)) for m in names]
-        listed = (
-            []
-            if offline
-            else [ask_service(house, service, spec.options(f"{service}/"), seconds or 30.0) for service in services]
-        )
+        services, found = ([], []) if named else keyed_services(house, spec)
+        asked = [ask_model(house, name, offline=offline, seconds=seconds or _patience(name)) for name in names]
+        listed = [] if offline else [ask_service(house, service, seconds or 30.0) for service in services]
         answers = await asyncio.gather(*asked)
         found += _families(spec)
-        for finding in await asyncio.gather(*listed):
-            if finding is not None:
-                found.append(finding)
+        found += [finding for finding in await asyncio.gather(*listed) if finding is not None]
         return [*found, *(finding for answer in answers for finding in answer)]
     finally:
         await house.aclose()
@@ -152,21 +141,20 @@ def _known_models() -> PanelSpec:
         return PanelSpec()
 
 
-def keyed_services(spec: PanelSpec) -> tuple[list[str], list[CheckResult]]:
+def keyed_services(models: Models, spec: PanelSpec) -> tuple[list[str], list[CheckResult]]:
     """Services to ask when nothing is named: those with a key, and those on this machine; and what stands in the way."""
     names, keys = [], 0
     for name, service in SERVICES.items():
         given = spec.options(f"{name}/")
         try:
-            key = key_for(f"{name}/", given)
-        except WrongKey as error:
-            if given.key_env is not None:
-                return [], [CheckResult(name, "problem", str(error))]
-            continue
+            provider = models.model(f"{name}/any").provider
+            provider.check()
         except MaciError as error:
-            return [], [CheckResult("keys", "problem", str(error))]
-        keys += key is not None
-        if key is not None or is_loopback(given.base_url or service.base_url):
+            if isinstance(error, WrongKey) and given.key_env is None:
+                continue
+            return [], [CheckResult(name if isinstance(error, WrongKey) else "keys", "problem", str(error))]
+        keys += bool(provider.key_source)
+        if provider.key_source or is_loopback(given.base_url or service.base_url):
             names.append(name)
     if keys:
         return names, []
@@ -179,15 +167,15 @@ def local_models() -> list[str]:
     return [f"local/{name}" for name, weight in WEIGHTS.items() if weight.extra == "local" and status(name).present]
 
 
-async def ask_service(models: Models, name: str, given: ModelOptions, seconds: float) -> CheckResult | None:
+async def ask_service(models: Models, name: str, seconds: float) -> CheckResult | None:
     """Whether a service is there and takes our key; ``None``: one of this machine that is not running, which nobody asked for."""
-    key = key_for(f"{name}/", given)
+    provider = models.model(f"{name}/any").provider
     try:
         async with asyncio.timeout(seconds):
-            offers = await models.model(f"{name}/any").provider.models()
+            offers = await provider.models()
     except (MaciError, TimeoutError) as error:
-        return None if key is None else CheckResult(name, "problem", _said(error, f"{name}/any", seconds))
-    source = f"takes the key from {key.source}, " if key else ""
+        return None if not provider.key_source else CheckResult(name, "problem", _said(error, f"{name}/any", seconds))
+    source = f"takes the key from {provider.key_source}, " if provider.key_source else ""
     names = ", ".join(offers[:_NAMES]) + (" …" if len(offers) > _NAMES else "")
     listed = f"{plural(len(offers), 'model')}{': ' if names else ''}{names}"
     return CheckResult(name, "ok", f"{source}{listed}; to try one: maci doctor --agents {name}/NAME")
@@ -216,11 +204,9 @@ _ASK = Request(
 )
 
 
-async def ask_model(
-    models: Models, name: str, given: ModelOptions, *, offline: bool, seconds: float
-) -> list[CheckResult]:
+async def ask_model(models: Models, name: str, *, offline: bool, seconds: float) -> list[CheckResult]:
     """Everything about one model: key or weights, one token from it, and whether it can be held to a form."""
-    before = _at_hand(name, given)
+    before = _at_hand(models, name)
     local = name.startswith("local/")
     if any(finding.state == "problem" for finding in before):
         return before
@@ -279,38 +265,23 @@ def _structured(name: str, held: bool, reply: Reply) -> CheckResult:
     return CheckResult(name, "warning", f"structured output: {why}")
 
 
-def _at_hand(name: str, given: ModelOptions) -> list[CheckResult]:
-    """What can be said of a model without asking it."""
-    provider, _, rest = name.partition("/")
-    if provider == "local":
-        return [_weights(name, rest)]
-    if provider == "litellm":
-        if find_spec("litellm") is None:
-            return [CheckResult(name, "problem", f"needs the extra `litellm`: {install('litellm')}")]
-        return []
+def _at_hand(models: Models, name: str) -> list[CheckResult]:
+    """What can be said of a model without asking it: its extra, its key, its weights."""
     try:
-        key = key_for(name, given)
+        provider = models.model(name).provider
+        provider.check()
     except MaciError as error:
         return [CheckResult(name, "problem", _said(error, name, 0).removesuffix(", then run `maci doctor`"))]
-    return [CheckResult(name, "ok", f"key from {key.source}")] if key is not None else []
-
-
-def _weights(name: str, rest: str) -> CheckResult:
-    from maci.llm.local.gguf import source_of
-
-    if find_spec("xllamacpp") is None:
-        return CheckResult(name, "problem", f"needs the extra `local`: {install('local')}")
-    try:
-        source_of(rest)
-    except MaciError as error:
-        return CheckResult(name, "problem", _said(error, name, 0))
+    service, _, rest = name.partition("/")
+    if service != "local":
+        return [CheckResult(name, "ok", f"key from {provider.key_source}")] if provider.key_source else []
     if rest not in WEIGHTS:
-        return CheckResult(name, "ok", "weights of your own")
+        return [CheckResult(name, "ok", "weights of your own")]
     now = status(rest)
     size = f"{now.size / 1e6:,.0f} MB"
     if now.present:
-        return CheckResult(name, "ok", f"weights are here, {size}")
-    return CheckResult(name, "problem", f"weights are not here ({size}): maci models pull {rest}")
+        return [CheckResult(name, "ok", f"weights are here, {size}")]
+    return [CheckResult(name, "problem", f"weights are not here ({size}): maci models pull {rest}")]
 
 
 def _said(error: BaseException, name: str, seconds: float) -> str:

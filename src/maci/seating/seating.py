@@ -6,7 +6,6 @@ Commands and the web page sit people down the same way; what they do where weigh
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -20,9 +19,8 @@ from maci.config import Config, full_key, load
 from maci.controller.fold import start
 from maci.controller.inputs import Opened
 from maci.controller.reading import check_made_for
-from maci.errors import ConfigError, ModelError, WrongKey, concerning
+from maci.errors import ConfigError, ModelError, concerning
 from maci.evidence.encode import load_encoder
-from maci.llm.keys import SERVICES, Key, find_key, key_help
 from maci.llm.local.registry import WEIGHTS
 from maci.llm.local.weights import status
 from maci.seating import choose
@@ -34,7 +32,7 @@ from maci.seating.tables import Tables
 from maci.seating.trust import resumed
 
 if TYPE_CHECKING:
-    from maci.llm.models import House, ModelOptions
+    from maci.llm.models import House
     from maci.seating.models import Models
 
 
@@ -101,18 +99,6 @@ class Seated:
     house: House | None = None
     notes: tuple[str, ...] = ()
     """What a person should know of how it came about."""
-
-
-def key_for(name: str, given: ModelOptions) -> Key | None:
-    """The key a model will be asked with; raises :class:`~maci.errors.WrongKey` where there is none and one is needed."""
-    provider = name.partition("/")[0]
-    if provider in {"local", "litellm"}:
-        return None
-    base_url = given.base_url or (os.environ.get("OPENAI_BASE_URL") if provider == "openai" else None)
-    key, service = find_key(provider, base_url, key_env=given.key_env, who=name), SERVICES.get(provider)
-    if key is None and base_url is None and service is not None and service.variables:
-        raise WrongKey(f"{name}: there is no key for {service.name}: {key_help(provider)}, then run `maci doctor`")
-    return key
 
 
 def open_house(spec: PanelSpec, choice: PanelChoice) -> House:
@@ -188,7 +174,6 @@ def check_models(spec: PanelSpec, house: House | None, fetch: Fetch) -> None:
             house.model(name).provider.check()
     for name in spec.seated:
         with concerning(spec.field(name)):
-            key_for(name, spec.options(name))
             provider, _, model = name.partition("/")
             if provider == "local" and model in WEIGHTS and not status(model).present:
                 fetch(model)

@@ -9,6 +9,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,10 @@ from maci.lab.study.run import Outcome, Progress, run_study
 from maci.lab.study.spec import Budget, Quick, StudySpec
 from maci.lab.study.store import open_store
 from maci.lab.study.study import Study, resolve
-from maci.llm.local.registry import WEIGHTS
-from maci.llm.local.weights import status
+from maci.llm.models import House
 from maci.llm.usage import dollars
 from maci.paths import replies_file
-from maci.seating.seating import key_for
+from maci.seating.seating import check_models
 from maci.seating.spec import PanelSpec
 from maci.story.words import plural
 
@@ -101,11 +101,8 @@ def _study(spec: StudySpec, options: StudyOptions, replies: ReplyOptions) -> Stu
 
 def _ready(panel: PanelSpec, replies: ReplyOptions, output: OutputOptions) -> None:
     """Names, keys and weights of models are looked at before anything is sent."""
-    for name in panel.seated:
-        key_for(name, panel.options(name))
-        provider, _, model = name.partition("/")
-        if provider == "local" and model in WEIGHTS and not status(model).present:
-            fetch(model, offline=replies.offline, quiet=output.silent)
+    house = House(options=panel.models, offline=replies.offline)
+    check_models(panel, house, partial(fetch, offline=replies.offline, quiet=output.silent))
 
 
 def _tell(outcome: Outcome, where: str, folder: Path | None, output: OutputOptions, again: str) -> None:

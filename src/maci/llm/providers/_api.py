@@ -214,6 +214,7 @@ class Api(Provider, ABC):
         self._http, self._lent = http or Http(), http is not None
         self._peer, self._lacks_key = self._meet(base_url, key)
         self.name, self.origin = self._peer.name, self._peer.host
+        self.key_source = "" if key is None else key.source
         self._root = self._peer.base_url.removesuffix(self._ROOT) + self._ROOT
         self._url = self._root + self._PATH.format(model=quote(model.removeprefix("models/"), safe="/-._~"))
         self.identity = {"api": self.API, "address": self._peer.base_url, "model": model, "options": self.options}
@@ -243,10 +244,14 @@ class Api(Provider, ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r} at {self.origin})"
 
-    async def send(self, request: Request) -> Reply:
-        """One attempt; a request refused for a parameter is sent again without it."""
+    def check(self) -> None:
+        """Whether there is a key, where one is needed."""
         if self._lacks_key:
             raise no_key(self._peer)
+
+    async def send(self, request: Request) -> Reply:
+        """One attempt; a request refused for a parameter is sent again without it."""
+        self.check()
         while True:
             way, without = self._way, self._without
             answer = await self._post(self._body(request), _most_bytes(request))
@@ -261,8 +266,7 @@ class Api(Provider, ABC):
 
     async def models(self) -> tuple[str, ...]:
         """What the server says it serves."""
-        if self._lacks_key:
-            raise no_key(self._peer)
+        self.check()
         status, headers, body, _ = await self._http.get(self._root + "/models", self._headers(), self._peer)
         if status != 200:
             raise Complaint.read(status, headers, body).error(self._peer)
