@@ -3,7 +3,7 @@
 ============  ===============================================================================================
 size          ``BYTES`` of a document, or of one line of JSONL
 nesting       ``DEPTH`` levels: :func:`check_text` by brackets and dotted keys, YAML by its events
-              (:func:`maci.files.data.check_yaml`), :func:`check_data` whatever was parsed
+              (:func:`maci.files.parse.check_yaml`), :func:`check_data` whatever was parsed
 values        ``NODES``, those that a YAML alias repeats counted each time
 numbers       ``DIGITS`` of a whole number: none that ``float`` and ``str`` cannot take
 text          what UTF-8 can write

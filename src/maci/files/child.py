@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from maci.files.bounds import Beyond
-from maci.files.data import check_yaml, load, pack
+from maci.files.parse import check_yaml, load, pack
 
 _NO_MEMORY = 12
 """How this process ends where a file takes more than it may; the worker knows the number too."""

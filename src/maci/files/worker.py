@@ -15,7 +15,7 @@ from typing import Any
 
 from maci.errors import EnvironmentError_
 from maci.files.bounds import Beyond
-from maci.files.data import unpack
+from maci.files.parse import unpack
 
 SECONDS = 10
 """Of computing that a document may take."""

@@ -22,8 +22,7 @@ from maci.errors import ConfigError
 from maci.evidence.encode import Encoder
 from maci.evidence.source import CaseEvidence, Retrieval
 from maci.evidence.span import Citation, Span
-from maci.files.data import load
-from maci.files.parse import read
+from maci.files.parse import load, read
 from maci.seating.models import ModelPanel, Models, ReaderPanel
 from maci.seating.shelf import Latest, Sources, evidence_for
 from maci.seating.spec import PanelSpec
