@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Literal
 
@@ -45,6 +46,11 @@ class BatchCase:
     def name(self) -> str:
         """What the case is called."""
         return self.case.id or self.folder.name
+
+    def attempt(self, number: int) -> Path:
+        """The record of the first attempt at it (0), or of a later one."""
+        again = f".again{number}" if number else ""
+        return self.folder.with_name(self.folder.name + again) / "transcript.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,11 +117,10 @@ class Batch:
         todo: list[tuple[BatchCase, Path, tuple[Event, ...]]] = []
         for entry in self.entries:
             path, events = self._recorded(entry)
-            if events and isinstance(events[-1], Finished) and not self._again(events[-1]):
+            if events and isinstance(events[-1], Finished):
                 yield _told(Done(entry=entry, status="done", path=path, events=events, kept=True))
             else:
-                fresh = bool(events) and isinstance(events[-1], Finished)
-                todo.append((entry, _next(entry, path) if fresh else path, () if fresh else events))
+                todo.append((entry, path, events))
         async for done in self._play(todo):
             yield done
 
@@ -162,15 +167,17 @@ class Batch:
             )
         return _told(Done(entry=entry, status="done", path=path, events=tuple(events)))
 
-    def _again(self, result: Finished) -> bool:
-        return self.retry_failed and (result.stop_reason == "error" or result.answer is None)
-
     def _recorded(self, entry: BatchCase) -> tuple[Path, tuple[Event, ...]]:
-        """The last record of a case; what all of them cost is counted. Refused where it is of something else."""
-        path = entry.folder / "transcript.jsonl"
-        events: tuple[Event, ...] = ()
-        for folder in _attempts(entry):
-            path = folder / "transcript.jsonl"
+        """The last record of a case, or where another attempt at it goes: no record is ever written over.
+
+        What all records cost is counted. Refused where one is of something else.
+        """
+        path, events = entry.attempt(0), tuple[Event, ...]()
+        for number in count():
+            following = entry.attempt(number)
+            if not following.exists():
+                break
+            path = following
             try:
                 events = read(path).events
             except MaciError:
@@ -180,7 +187,9 @@ class Batch:
                 continue
             self._same(entry, events, path)
             self._count(events)
-        return path, events
+        last = events[-1] if events else None
+        failed = isinstance(last, Finished) and (last.stop_reason == "error" or last.answer is None)
+        return (following, ()) if failed and self.retry_failed else (path, events)
 
     def _same(self, entry: BatchCase, events: Sequence[Event], path: Path) -> None:
         if self._begun is None:  # one table is enough to know: only the case differs
@@ -235,18 +244,3 @@ def _told(done: Done) -> Done:
     if result.answer is None:
         return replace(done, status="budget" if result.stop_reason == "budget" else "failed", error=result.detail)
     return done
-
-
-def _attempts(entry: BatchCase) -> Iterable[Path]:
-    """The folders of a case that hold a record, first attempt first."""
-    found = [entry.folder, *(entry.folder.with_name(f"{entry.folder.name}.again{n}") for n in range(1, 1000))]
-    for folder in found:
-        if not (folder / "transcript.jsonl").exists():
-            return
-        yield folder
-
-
-def _next(entry: BatchCase, path: Path) -> Path:
-    """Where another attempt at a case is recorded: no record is ever written over."""
-    n = int(path.parent.name.rpartition(".again")[2]) if ".again" in path.parent.name else 0
-    return entry.folder.with_name(f"{entry.folder.name}.again{n + 1}") / "transcript.jsonl"
