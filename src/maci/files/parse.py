@@ -65,6 +65,16 @@ def read_lines(path: Path) -> Iterator[tuple[int, Any]]:
                 yield number, parse(line, "JSON", f"{path}, line {number}")
 
 
+def short_lines(lines: Iterable[str], where: str) -> Iterator[str]:
+    """The lines of a table, none of them longer than a document may be: its parser makes a list of every line's cells."""
+    for number, line in enumerate(lines, 1):
+        if len(line) > BYTES:
+            raise InputError(
+                f"{where}, line {number} has more than {BYTES:,} characters, the most that is read: split it"
+            )
+        yield line
+
+
 def read_bytes(file: _Bytes, where: str, most: int = BYTES) -> bytes:
     """All of a file that is no larger than a document may be, however large it says it is."""
     data = file.read(most + 1)

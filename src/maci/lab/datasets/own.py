@@ -18,8 +18,8 @@ import numpy as np
 from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace, canonical
 from maci.errors import BeliefError, CaseError, InputError, MissingExtra
-from maci.files.bounds import BYTES, Beyond
-from maci.files.parse import parse, read_bytes
+from maci.files.bounds import Beyond
+from maci.files.parse import parse, read_bytes, short_lines
 from maci.files.worker import ask
 from maci.lab.datasets.dataset import Item, Task
 from maci.lab.datasets.files import is_dev, need, plain, text_id
@@ -379,7 +379,7 @@ def _delimiter(text: str) -> str:
 
 def _table(path: Path, text: str, delimiter: str) -> Iterator[_Row]:
     try:
-        rows = csv.reader(_lines(path, text), delimiter=delimiter)
+        rows = csv.reader(short_lines(io.StringIO(text, newline=""), str(path)), delimiter=delimiter)
         header = next(rows, [])
         place = rows.line_num + 1
         for cells in rows:
@@ -393,16 +393,6 @@ def _table(path: Path, text: str, delimiter: str) -> Iterator[_Row]:
             place = rows.line_num + 1
     except csv.Error as error:
         raise InputError(f"cannot read {path}: line {rows.line_num}: {error}") from error
-
-
-def _lines(path: Path, text: str) -> Iterator[str]:
-    """The lines of a file, none of them longer than a document may be."""
-    for number, line in enumerate(io.StringIO(text, newline=""), 1):
-        if len(line) > BYTES:
-            raise InputError(
-                f"{path}, line {number} has more than {BYTES:,} characters, the most that is read: split it"
-            )
-        yield line
 
 
 def _objects(path: Path, text: str) -> Iterator[_Row]:
