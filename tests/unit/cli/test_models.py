@@ -245,7 +245,7 @@ def test_a_host_that_is_not_there_is_said_once(maci) -> None:
 def test_a_missing_key_is_said_before_anything_is_written(maci) -> None:
     ran = maci("debate", "dengue", "--agents", "mistral/a,openai/b", "--out", "run")
     assert ran.code == 3
-    assert "mistral/a: there is no key for api.mistral.ai: export MISTRAL_API_KEY=…" in ran.err
+    assert "mistral/a: there is no key for mistral: export MISTRAL_API_KEY=…" in ran.err
     assert not Path("run").exists()
 
 

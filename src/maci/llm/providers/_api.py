@@ -221,8 +221,8 @@ class Api(Provider, ABC):
         self._way, self._without = 0, frozenset[str]()
         self._adapted: dict[tuple[str, str], dict[str, Any]] = {}
 
-    def _meet(self, base_url: str | None, key: Key | None) -> tuple[Peer, bool]:
-        """Who serves the model, and whether a key is missing."""
+    def _meet(self, base_url: str | None, key: Key | None) -> tuple[Peer, str]:
+        """Who serves the model, and the service whose key is missing, if it is."""
         name, service = f"{self.provider}/{self.model}", service_at(self.provider, base_url)
         if service is None and base_url is None:
             raise ConfigError(f"{name}: no service of that name ({', '.join(SERVICES)}): correct it, or set base_url")
@@ -234,7 +234,7 @@ class Api(Provider, ABC):
             )
         host, step = host_of(address), key_help(self.provider, base_url)
         peer = Peer(name=name, host=host, base_url=address, key=key, key_help=step)
-        return peer, key is None and service is not None and bool(service.variables)
+        return peer, service.name if key is None and service is not None and service.variables else ""
 
     @property
     def structured(self) -> bool:
@@ -247,7 +247,7 @@ class Api(Provider, ABC):
     def check(self) -> None:
         """Whether there is a key, where one is needed."""
         if self._lacks_key:
-            raise no_key(self._peer)
+            raise no_key(self._peer, self._lacks_key)
 
     async def send(self, request: Request) -> Reply:
         """One attempt; a request refused for a parameter is sent again without it."""

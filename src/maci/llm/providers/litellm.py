@@ -36,7 +36,7 @@ class LiteLLM(OpenAI):
     API = "litellm"
     PROVIDER = "litellm"
 
-    def _meet(self, base_url: str | None, key: Key | None) -> tuple[Peer, bool]:
+    def _meet(self, base_url: str | None, key: Key | None) -> tuple[Peer, str]:
         if importlib.util.find_spec("litellm") is None:
             raise MissingExtra("litellm", "litellm", f"litellm/{self.model}")
         service = self.model.partition("/")[0] if "/" in self.model else "openai"
@@ -45,7 +45,7 @@ class LiteLLM(OpenAI):
         known = key or (find_key(service) if base_url is None else None)
         step = f"set the environment variable litellm's documentation names for {service}, or key_env"
         self._key, self._base_url = key, base_url
-        return Peer(name=f"litellm/{self.model}", host=host, base_url=base_url or "", key=known, key_help=step), False
+        return Peer(name=f"litellm/{self.model}", host=host, base_url=base_url or "", key=known, key_help=step), ""
 
     async def _post(self, body: dict[str, Any], most: int) -> Answered:
         litellm: Any = _loaded.get("litellm") or await asyncio.to_thread(_load)
