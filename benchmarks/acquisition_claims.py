@@ -35,8 +35,7 @@ from maci.lab.datasets import Item, load
 from maci.moderator.belief import lean
 from maci.moderator.signals import evidence_qualities
 from maci.paths import data_dir
-from maci.seating.models import ModelPanel
-from maci.seating.readers import ReaderPanel
+from maci.seating.models import ModelPanel, ReaderPanel
 from maci.seating.shelf import Sources
 from maci.seating.table import opening
 

@@ -38,7 +38,7 @@ from maci.evidence.span import Span
 from maci.lab.datasets import Item, load
 from maci.lab.datasets.clinical import _knowledge
 from maci.paths import data_dir
-from maci.seating.readers import ReaderPanel
+from maci.seating.models import ReaderPanel
 from maci.seating.shelf import Sources
 from maci.seating.table import opening
 

@@ -40,7 +40,7 @@ from maci.evidence.lexical import terms
 from maci.evidence.span import Span
 from maci.lab.datasets import Item, Task, load
 from maci.paths import data_dir
-from maci.seating.readers import ReaderPanel
+from maci.seating.models import ReaderPanel
 from maci.seating.table import opening
 
 

@@ -36,7 +36,7 @@ from maci.evidence.span import Span
 from maci.lab.datasets import Item, Task, load
 from maci.moderator.belief import temper
 from maci.paths import cache_dir, data_dir
-from maci.seating.readers import ReaderPanel
+from maci.seating.models import ReaderPanel
 from maci.seating.table import opening
 
 

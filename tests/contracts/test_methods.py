@@ -21,7 +21,7 @@ from maci.cases.case import Case
 from maci.cases.outcomes import OutcomeSpace
 from maci.cli.batch import row as result_row
 from maci.config import build as settings
-from maci.debating.batch import Done, Entry
+from maci.debating.batch import BatchCase, Done
 from maci.errors import ModelError, UnknownModel
 from maci.evidence.encode import Encoder
 from maci.evidence.source import CaseEvidence
@@ -34,7 +34,7 @@ from maci.lab.study.rows import RowKey
 from maci.lab.study.worker import row_of
 from maci.llm.budget import Ledger
 from maci.llm.usage import Usage
-from maci.seating.readers import ReaderPanel
+from maci.seating.models import ReaderPanel
 from maci.seating.table import Table
 from maci.story.report.html import Entry as IndexEntry
 from maci.story.report.html import index_markdown
@@ -259,7 +259,7 @@ def test_batches_calibrations_and_reports_find_the_gold_outcome_under_that_spell
     seen = observe(events)
     assert seen is not None and seen.labels[seen.gold] == "heart attack"
     assert nonconformity_of(Story.of(events), "lac") == 0  # 1 - p of the truth
-    done = Done(entry=Entry(1, OPEN, Path("1")), status="done", events=tuple(events))
+    done = Done(entry=BatchCase(1, OPEN, Path("1")), status="done", events=tuple(events))
     assert result_row(done)["correct"] is True
     story = Story.of(events)
     assert "| right |" in index_markdown([IndexEntry(name="one", story=story)], "All")

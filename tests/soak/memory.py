@@ -20,7 +20,7 @@ from time import monotonic
 from typing import Any
 
 from maci.cases.case import Case, parse_case
-from maci.seating.seating import Choice
+from maci.seating.seating import PanelChoice
 from maci.seating.tables import Tables
 from maci.web.app import create_app
 from maci.web.server import ServerSettings
@@ -63,7 +63,7 @@ async def run(name: str, debates: int, case: Callable[[int], Case], *, step: int
     with tempfile.TemporaryDirectory() as folder:
         desk = create_app(ServerSettings(runs=Path(folder)))._app.state.desk  # type: ignore[attr-defined]
         for number in range(debates):
-            held = await desk.start(case(number), Choice(panel="readers", seed=number))
+            held = await desk.start(case(number), PanelChoice(panel="readers", seed=number))
             await held.over.wait()
             assert held.finished is not None, held.error
             sizes.append(resident())

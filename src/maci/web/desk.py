@@ -26,7 +26,7 @@ from maci.paths import run_dir, slug
 from maci.record.owner import lock
 from maci.record.transcript import Transcript, read
 from maci.seating.file import find
-from maci.seating.seating import Choice, closing_on_failure, reseat, seat_case
+from maci.seating.seating import PanelChoice, closing_on_failure, reseat, seat_case
 from maci.seating.spec import PanelSpec
 from maci.seating.trust import resumed
 from maci.story import Story
@@ -133,7 +133,7 @@ class Desk:
 
     # --- starting and steering ----------------------------------------------------------------------------------------
 
-    async def start(self, case: Case, choice: Choice, visitor: str = "") -> Run:
+    async def start(self, case: Case, choice: PanelChoice, visitor: str = "") -> Run:
         """Begin a debate; raises what stands in the way, and then leaves nothing behind. ``visitor`` is the address of who pays."""
         id = run_dir(slug(case.id or case.question)).name
 
@@ -162,9 +162,9 @@ class Desk:
                 if not recording.opened.panel:
                     raise InputError("this debate was made in Python: go on with it from there, debate(…, recorded=…)")
                 opened = recording.opened
-                panel = resumed(opened, Choice(), find())
+                panel = resumed(opened, PanelChoice(), find())
                 with self._claimed(id, panel, opened.config, visitor, recording.events) as claim:
-                    return Prepared(reseat(opened, Choice()), transcript, recording.events, claim)
+                    return Prepared(reseat(opened, PanelChoice()), transcript, recording.events, claim)
             except BaseException:
                 transcript.close()
                 raise

@@ -23,7 +23,7 @@ from maci.controller.inputs import Opened
 from maci.errors import CaseError, ConfigError, EvidenceError, InputError, concerning
 from maci.files.parse import kind_of, parse
 from maci.seating.file import find
-from maci.seating.seating import Choice
+from maci.seating.seating import PanelChoice
 from maci.seating.spec import is_reader
 from maci.seating.trust import is_hosted
 from maci.web.server import Limits
@@ -266,7 +266,7 @@ def _check_models(text: str, any_model: bool) -> None:
         raise ConfigError(f"{name} is not a model of this server: {some}{more}")
 
 
-def choice_of(form: Mapping[str, str], *, any_model: bool = False) -> Choice:
+def choice_of(form: Mapping[str, str], *, any_model: bool = False) -> PanelChoice:
     """Who debates, under which settings."""
     said = {name: value.strip() for name, value in form.items()}
     for field in ("agents", "judges"):
@@ -283,7 +283,7 @@ def choice_of(form: Mapping[str, str], *, any_model: bool = False) -> Choice:
     limits = {"budget.tokens": "budget_tokens", "budget.usd": "budget_usd"}
     sets += [f"{key}={value.replace(',', '')}" for key, name in limits.items() if (value := said.get(name))]
     questions = "" if said.get("questions") == "0" else said.get("questions", "")
-    return Choice(
+    return PanelChoice(
         source="ask" if questions else None,
         panel=panel,
         agents=agents,

@@ -19,13 +19,13 @@ from maci.controller.inputs import Lost
 from maci.errors import EnvironmentError_
 from maci.llm.usage import Bound, Usage
 from maci.record.transcript import read
-from maci.seating.seating import Choice
+from maci.seating.seating import PanelChoice
 from maci.web.allowance import FILE, Allowance, AllowanceSpent, Ceilings, on_record, visitor_of
 from maci.web.desk import Desk, Run
 from maci.web.server import ServerSettings
 from web_helpers import Browser, Held, Speaker, tables, visit
 
-CHOICE = Choice(
+CHOICE = PanelChoice(
     agents="openai/gpt-4o-mini,openai/gpt-4o", judges="anthropic/claude-haiku-4-5", sets=("budget.tokens=25000",)
 )
 
@@ -100,7 +100,7 @@ def test_when_nothing_is_left_models_are_refused_and_readers_are_not(tmp_path: P
 
 def test_a_ceiling_in_dollars_needs_prices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("maci.seating.seating.checked_house", lambda *args, **more: FakeHouse(price=None))
-    choice = Choice(agents="openai/nobody-knows-1,openai/nobody-knows-2", sets=("crit.enabled=false",))
+    choice = PanelChoice(agents="openai/nobody-knows-1,openai/nobody-knows-2", sets=("crit.enabled=false",))
 
     async def walk(browser: Browser) -> None:
         with pytest.raises(EnvironmentError_, match="price of openai/nobody-knows-1"):
@@ -157,9 +157,12 @@ def test_a_debate_that_is_killed_resumed_and_killed_counts_once_and_on_its_day(
 @pytest.mark.usefixtures("models")
 @pytest.mark.parametrize(
     "choice",
-    [Choice(panel="readers", judges="reader"), Choice(agents="reader,reader/lexical", sets=("crit.enabled=false",))],
+    [
+        PanelChoice(panel="readers", judges="reader"),
+        PanelChoice(agents="reader,reader/lexical", sets=("crit.enabled=false",)),
+    ],
 )
-def test_readers_cost_nothing_however_they_are_named(tmp_path: Path, choice: Choice) -> None:
+def test_readers_cost_nothing_however_they_are_named(tmp_path: Path, choice: PanelChoice) -> None:
     case = load_case("dengue")
 
     async def walk(browser: Browser) -> None:

@@ -17,7 +17,7 @@ from maci.errors import EnvironmentError_
 from maci.evidence.knowledge import conditions
 from maci.record.replay import replay
 from maci.record.transcript import Transcript, read
-from maci.seating.seating import Choice
+from maci.seating.seating import PanelChoice
 from maci.story import Story
 from maci.story.result import result_of
 from maci.web.pages.layout import STATIC, static
@@ -184,7 +184,7 @@ def test_a_debate_whose_record_cannot_be_begun_lets_go_of_its_models(
 
     async def walk(browser: Browser) -> None:
         (tmp_path / "runs").write_text("in the way")
-        choice = Choice(agents="openai/gpt-4o-mini,openai/gpt-4o", judges="anthropic/claude-haiku-4-5")
+        choice = PanelChoice(agents="openai/gpt-4o-mini,openai/gpt-4o", judges="anthropic/claude-haiku-4-5")
         with pytest.raises(EnvironmentError_, match="cannot write"):
             await browser.desk.start(make_case(), choice)
         assert house.closed and browser.desk._running == {}

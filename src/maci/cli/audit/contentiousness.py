@@ -35,7 +35,7 @@ from maci.record.transcript import read
 from maci.render.html import to_html
 from maci.render.markdown import to_markdown
 from maci.render.text import on_screen
-from maci.seating.seating import Choice, checked_house, seat_case
+from maci.seating.seating import PanelChoice, checked_house, seat_case
 from maci.seating.spec import JudgeSpec, PanelSpec, is_reader, judges_of, names
 from maci.seating.table import Table
 from maci.story import Story
@@ -49,7 +49,7 @@ _AT_ONCE = 8
 class DialAudit:
     """What was asked for."""
 
-    choice: Choice
+    choice: PanelChoice
     dial: DialOptions
     report: DialReport
     output: OutputOptions

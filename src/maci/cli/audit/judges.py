@@ -38,7 +38,7 @@ from maci.render.html import to_html
 from maci.render.markdown import to_markdown
 from maci.render.report import Report
 from maci.render.text import on_screen
-from maci.seating.seating import Choice, check_models, open_house
+from maci.seating.seating import PanelChoice, check_models, open_house
 from maci.seating.spec import is_reader
 from maci.story.words import plural
 
@@ -55,7 +55,7 @@ _ALONE = "Language models are asked each argument in a call of its own: a batch 
 class JudgeAudit:
     """What was asked for."""
 
-    choice: Choice
+    choice: PanelChoice
     asked: JudgeQuestions
     report: JudgeReport
     output: OutputOptions

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from maci.errors import InputError
-from maci.files.parse import read_lines
+from maci.files.parse import opened, read_bytes, read_lines
 from maci.paths import save
 
 
@@ -35,7 +35,8 @@ def read_blind(file: Path, key: str, answer: str) -> Iterator[tuple[str, str, st
         if file.suffix == ".jsonl":
             rows = [data for _, data in read_lines(file)]
         else:
-            body = file.read_text(encoding="utf-8-sig")
+            with opened(file) as stream:
+                body = read_bytes(stream, str(file)).decode("utf-8-sig")
             head = body.partition("\n")[0]
             separator = ";" if head.count(";") > head.count(",") else ","  # some spreadsheets write semicolons
             rows = list(csv.DictReader(io.StringIO(body, newline=""), delimiter=separator))

@@ -16,7 +16,9 @@ import numpy as np
 from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace, canonical
 from maci.errors import BeliefError, CaseError, InputError, installed, near
-from maci.files.parse import parse, read_bytes
+from maci.files.bounds import Beyond
+from maci.files.parse import parse, read_bytes, short_lines
+from maci.files.worker import ask
 from maci.lab.datasets.dataset import Item, Task
 from maci.lab.datasets.files import is_dev, need, plain, text_id
 
@@ -373,7 +375,7 @@ def _delimiter(text: str) -> str:
 
 def _table(path: Path, text: str, delimiter: str) -> Iterator[_Row]:
     try:
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        rows = csv.reader(short_lines(io.StringIO(text, newline=""), str(path)), delimiter=delimiter)
         header = next(rows, [])
         place = rows.line_num + 1
         for cells in rows:
@@ -399,9 +401,11 @@ def _objects(path: Path, text: str) -> Iterator[_Row]:
 
 
 def _parquet(path: Path) -> Iterator[Mapping[str, Any]]:
-    parquet = installed("pyarrow.parquet", "eval", f"reading {path}")
+    installed("pyarrow", "eval", f"reading {path}")
     try:
-        rows: list[Mapping[str, Any]] = parquet.read_table(path).to_pylist()
-    except Exception as error:  # pyarrow's own errors share no base but this
+        rows: list[Mapping[str, Any]] = ask("PARQUET", path=str(path.absolute()), seconds=60, memory=4 << 30)
+    except Beyond as error:
+        raise InputError(f"{path} {error}") from error
+    except ValueError as error:
         raise InputError(f"cannot read {path}: {' '.join(str(error).split())[:200]}") from error
     return iter(rows)

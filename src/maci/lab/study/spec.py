@@ -52,8 +52,9 @@ from maci.files.parse import read
 from maci.lab.datasets import find
 from maci.lab.datasets.own import OPTIONS
 from maci.lab.methods import registry
+from maci.llm.models import ModelOptions
 from maci.seating.file import AgentEntry, JudgeEntry
-from maci.seating.spec import AgentSpec, JudgeSpec, ModelSpec
+from maci.seating.spec import AgentSpec, JudgeSpec
 
 Part = Literal["dev", "test"]
 
@@ -102,7 +103,7 @@ class Panel(_SpecTable):
     name: str | None = Field(default=None, description="`readers`, or a panel of a panels file")
     agents: tuple[AgentEntry, ...] = Field(default=(), description="as in a panels file")
     judges: tuple[JudgeEntry, ...] | None = Field(default=None, description="as in a panels file; empty: no judges")
-    models: dict[str, ModelSpec] = Field(default={}, description="as in a panels file")
+    models: dict[str, ModelOptions] = Field(default={}, description="as in a panels file")
     recorded: bool | tuple[str, ...] = Field(
         default=False, description="the recorded answers of the data set: true, or which of its models"
     )
@@ -378,7 +379,7 @@ def _unique(names: Sequence[str], what: str, give: str, where: str) -> None:
 
 def _known(path: list[str]) -> Iterable[str]:
     if len(path) > 2 and path[0] == "panel":
-        return (AgentSpec if path[1] == "agents" else JudgeSpec if path[1] == "judges" else ModelSpec).model_fields
+        return (AgentSpec if path[1] == "agents" else JudgeSpec if path[1] == "judges" else ModelOptions).model_fields
     return (_TABLES.get(path[0], StudySpec) if len(path) > 1 else StudySpec).model_fields
 
 

@@ -21,7 +21,7 @@ from maci.llm.catalogue import no_price
 from maci.llm.usage import Usage
 from maci.seating import choose
 from maci.seating.models import Models, open_judge
-from maci.seating.seating import Choice
+from maci.seating.seating import PanelChoice
 from maci.seating.spec import JudgeSpec, PanelSpec, is_reader, judges_of, names
 
 
@@ -44,7 +44,7 @@ class Bench:
         return bool(self.spec.seated)
 
 
-def settle(choice: Choice) -> Bench:
+def settle(choice: PanelChoice) -> Bench:
     """The judges of a choice; the reader judges where none are named."""
     panel = choose(choice.panel, None, choice.judges)
     if isinstance(panel, str) and panel != "readers":

@@ -30,7 +30,7 @@ from maci.evidence.span import Span
 from maci.files.parse import read_lines
 from maci.record.replay import replay
 from maci.record.transcript import Recording, read
-from maci.seating.readers import ReaderPanel
+from maci.seating.models import ReaderPanel
 from maci.seating.shelf import Bookcase, Sources, evidence_for
 from maci.seating.table import opening
 from maci.story import Story
