@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -20,7 +19,7 @@ from typing import Annotated, Any, Literal, get_origin, get_type_hints
 import numpy as np
 
 from maci.cases.case import Case, Document
-from maci.errors import InputError
+from maci.errors import InputError, near
 from maci.lab.datasets.files import count_rows, digest, is_dev
 
 
@@ -224,8 +223,7 @@ class DataSet:
         chosen = dict(self.defaults)
         for name, value in given.items():
             if name not in self.options:
-                near = difflib.get_close_matches(name, self.options, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(self.options) or 'none'}"
+                hint = near(name, self.options, f"it has {', '.join(self.options) or 'none'}")
                 raise InputError(f"{self.name} has no option {name!r}: {hint} (`maci data show {self.name}`)")
             chosen[name] = self._value(name, value, chosen[name])
         return chosen

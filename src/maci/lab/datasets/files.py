@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from maci.errors import InputError
-from maci.files.parse import parse, read_bytes
+from maci.files.parse import parse, read_bytes, short_lines
 
 
 def is_dev(key: str) -> bool:
@@ -79,7 +79,7 @@ def rows(
 
     A row that ends early is filled with empty cells; what one has beyond the header stands under ``None``.
     """
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting)
+    lines = csv.reader(short_lines(io.StringIO(text, newline=""), str(path)), delimiter=delimiter, quoting=quoting)
     try:
         header = next(lines, [])
         need(header, needed, path)

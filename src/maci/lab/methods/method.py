@@ -23,7 +23,7 @@ from maci.agents.argument import Argument, Turn
 from maci.cases.case import Case
 from maci.cases.outcomes import unnamed
 from maci.config import Config
-from maci.controller.caution import Harm
+from maci.controller.caution import HarmReport
 from maci.controller.reading import read_beliefs
 from maci.controller.requests import call_seed
 from maci.controller.state import as_mapping
@@ -100,7 +100,7 @@ class MethodAnswer:
     """Openings first."""
     agreement: float | None = None
     """Share of the votes for the leading outcome, where votes were cast."""
-    harm: Harm | None = None
+    harm: HarmReport | None = None
     """What was watched, where the method watches."""
 
 

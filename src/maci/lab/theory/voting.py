@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from maci.calibration.stats import wilson
 from maci.config import Regime
 from maci.lab.theory import CheckedClaim, Size
-from maci.render.charts import Chart, Series
+from maci.render.report import Chart, Series
 
 VOTERS = 20
 SHARED = 0.3

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite, isnan
 from typing import Any
 
-from maci.calibration.stats.estimate import Estimate, as_json, estimate
+from maci.calibration.stats import Estimate, as_json, estimate
 from maci.lab.audit.contentiousness.debates import early
 from maci.lab.audit.contentiousness.trends import SIGNALS, Trend
 from maci.lab.audit.contentiousness.verdict import DialVerdict, Findings, figure
 from maci.lab.audit.contentiousness.wording import Wording
-from maci.render.charts import Chart, Point, Series
-from maci.render.report import Line, Report, Section, Table, columns, count, number, text
+from maci.render.report import Chart, Line, Point, Report, Section, Series, Table, columns, count, number, text
 from maci.story.words import plural
 
 PAPER = {"auc": 0.83, "placebo": 0.52, "d": 0.82, "o": -0.71}

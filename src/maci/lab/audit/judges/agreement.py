@@ -24,11 +24,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.calibration.stats import RESAMPLES, Statistic, ratio_of
+from maci.calibration.stats import RESAMPLES, Estimate, Indices, Sampling, Statistic, missing, ratio_of
 from maci.calibration.stats.correlation import FLAT, Rows, auc, parts, pearson, spearman
 from maci.calibration.stats.correlation import alpha as alpha_from
-from maci.calibration.stats.estimate import Estimate, Indices
-from maci.calibration.stats.sampling import Sampling, missing
 from maci.controller.inputs import Seat
 from maci.errors import InputError
 from maci.lab.audit import read_blind, write_blind

@@ -12,11 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci import __version__
-from maci.agents.judges.judge import Judge
+from maci.agents.agent import Judge
 from maci.agents.judges.panel import shuffled
-from maci.calibration.stats import RESAMPLES
-from maci.calibration.stats.estimate import Estimate
-from maci.calibration.stats.sampling import Sampling, share
+from maci.calibration.stats import RESAMPLES, Estimate, Sampling, share
 from maci.controller.inputs import Seat
 from maci.errors import InputError
 from maci.lab.audit.judges import agreement, swaps
@@ -250,19 +248,25 @@ async def audit(
     if twice := next((name for name, n in Counter(seat.name for seat in judges).items() if n > 1), None):
         raise InputError(f"two judges are named {twice!r}, and could not be told apart: give each a `name` of its own")
     asked = await ask_all(asks, ledger or Ledger(), lambda so_far: told(so_far, len(asks)))
-    compared = swaps.pairs_of(batches, own.probed)
+    compared, comparing = swaps.pairs_of(batches, own.probed), Ledger(parent=ledger)
     pairs = {
-        judge.name: await swaps.presented_both_ways(judge, compared, seed=own.seed, resamples=own.resamples)
+        judge.name: await swaps.presented_both_ways(
+            judge, compared, ledger=comparing, seed=own.seed, resamples=own.resamples
+        )
         for judge in seats(batches[0])
         if isinstance(judge, PairJudge)
     }
     ratings = rated(asks, asked, items, judges, place)
+    said = (*notes, *asked.ended(len(asks), "questions were put"))
+    if comparing.reached is not None:
+        said = (*said, "The ceiling came before all pairs were compared both ways.")
+    usage = asked.usage + comparing.spent
     result = replace(
         figures(ratings, own, pairs),
-        notes=(*notes, *asked.ended(len(asks), "questions were put")),
+        notes=said,
         calls=len(asked.answers),
-        tokens=asked.usage.tokens,
-        usd=asked.usage.usd,
-        complete=not asked.short,
+        tokens=usage.tokens,
+        usd=usage.usd,
+        complete=not asked.short and comparing.reached is None,
     )
     return AuditRun(result, asks, asked, ratings)

@@ -12,12 +12,25 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from maci.calibration.stats import Estimate, estimate
 from maci.calibration.stats.correlation import FLAT, Rows
-from maci.calibration.stats.estimate import Estimate, estimate
 from maci.lab.audit.judges.agreement import scores_needed
 from maci.lab.audit.judges.swaps import CLOSE
-from maci.render.charts import Chart, Point, Series
-from maci.render.report import Cell, Kind, Line, Report, Section, Table, Tone, columns, number, text
+from maci.render.report import (
+    Cell,
+    Chart,
+    Kind,
+    Line,
+    Point,
+    Report,
+    Section,
+    Series,
+    Table,
+    Tone,
+    columns,
+    number,
+    text,
+)
 from maci.story.words import plural
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ another judge or another order are counted in two ways: with ties *forgiven*, a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
@@ -30,14 +30,15 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from maci.agents.agent import Judge
 from maci.agents.judges.crit import JudgeAbstained, ScoreRequest
-from maci.calibration.stats import bootstrap_mean
+from maci.calibration.stats import Estimate, Indices, Sampling, bootstrap_mean, missing, share
 from maci.calibration.stats.correlation import Rows, partial, spearman
-from maci.calibration.stats.estimate import Estimate, Indices
-from maci.calibration.stats.sampling import Sampling, missing, share
+from maci.errors import BudgetError
 from maci.lab.audit.judges.agreement import Ratings, constant, others, panel_mean, refused
 from maci.lab.audit.judges.items import Docket, Subject
-from maci.llm.usage import Usage
+from maci.llm.budget import Ledger, reported
+from maci.llm.usage import Bound, Usage
 from maci.moderator.belief import Vector
 
 
@@ -64,15 +65,29 @@ def pairs_of(batches: Sequence[Docket], most: int) -> list[tuple[Subject, Subjec
 
 
 async def presented_both_ways(
-    judge: PairJudge, pairs: Sequence[tuple[Subject, Subject]], *, seed: int = 0, resamples: int = 10_000
+    judge: PairJudge,
+    pairs: Sequence[tuple[Subject, Subject]],
+    *,
+    ledger: Ledger | None = None,
+    seed: int = 0,
+    resamples: int = 10_000,
 ) -> Pairs:
-    """Ask for every pair, both ways, one after the other."""
+    """Ask for every pair, both ways, one after the other, until the ledger allows no more."""
+
+    def prefer(one: Subject, two: Subject) -> Awaitable[float]:
+        free, most = False, Bound()
+        if isinstance(judge, Judge):  # to compare two can cost as much as to score both
+            free = judge.free
+            most = judge.prepare(one.request).bound.plus(judge.prepare(two.request).bound)
+        return reported(most, free, lambda: judge.prefer(one.request, two.request)).within(ledger)
+
     said: list[tuple[str, float, float]] = []
     for one, two in pairs:
-        with suppress(JudgeAbstained):
-            p, _ = await judge.prefer(one.request, two.request)
-            q, _ = await judge.prefer(two.request, one.request)
-            said.append((one.case, p, q))
+        try:
+            with suppress(JudgeAbstained):
+                said.append((one.case, await prefer(one, two), await prefer(two, one)))
+        except BudgetError:
+            break
     if not said:
         nothing = missing("no pair was compared both ways", 0, "pairs")
         return Pairs(bias=nothing, consistent=nothing)
