@@ -23,7 +23,7 @@ from maci.controller.decisions import Finished
 from maci.controller.events import Event
 from maci.controller.inputs import Opened
 from maci.errors import CheckFailed, InputError
-from maci.lab.audit import first_of, write_blind
+from maci.lab.audit import write_blind
 from maci.lab.audit.contentiousness.debates import DialPlan, Sitting, Spoken, held, play, recorded, topics_of
 from maci.lab.audit.contentiousness.patterns import patterns, table
 from maci.lab.audit.contentiousness.people import FIELDS, Summaries, blind, guesses, read_guesses, summarise
@@ -265,7 +265,4 @@ def _hold(options: DialAudit, plan: DialPlan, panel: PanelSpec | str, folder: Pa
                 await play(sittings, seat, folder, at_once=_AT_ONCE if house and not local else 1, watch=watch)
 
         with interruptible("nothing is lost: the same command goes on"):
-            try:
-                asyncio.run(hold())
-            except BaseExceptionGroup as group:
-                raise first_of(group) from group
+            asyncio.run(hold())

@@ -56,9 +56,3 @@ def read_blind(file: Path, key: str, answer: str) -> Iterator[tuple[str, str, st
             )
         given = "" if row[answer] is None else str(row[answer]).strip()
         yield where, str(row[key]).strip(), given, row
-
-
-def first_of(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first error of a group, however deep."""
-    error = group.exceptions[0]
-    return first_of(error) if isinstance(error, BaseExceptionGroup) else error

@@ -27,6 +27,7 @@ from maci.controller.policies.bandit import Arms, Learned
 from maci.controller.policies.base import lessons
 from maci.debating.loop import debate
 from maci.errors import BudgetError, is_fatal
+from maci.lab import side_by_side
 from maci.lab.datasets import TaskItem
 from maci.lab.methods.maci import Maci, changed, played, summary
 from maci.lab.methods.method import Bench, Hearing, Method, MethodAnswer
@@ -142,20 +143,8 @@ _Heard = tuple[Opening, str, tuple[str, ...], int, Usage]
 
 async def _each(items: Sequence[TaskItem], work: Callable[[TaskItem], Awaitable[_T]]) -> list[_T]:
     """What comes of every item that has a true outcome, in the order of their ids; the first failure ends all."""
-    turnstile = asyncio.Semaphore(_AT_ONCE)
-
-    async def one(item: TaskItem) -> _T:
-        async with turnstile:
-            return await work(item)
-
     asked = sorted((item for item in items if item.case.gold is not None), key=lambda item: item.id)
-    tasks = [asyncio.ensure_future(one(item)) for item in asked]
-    try:
-        return await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+    return await side_by_side(work, asked, _AT_ONCE)
 
 
 async def learn(items: Sequence[TaskItem], bench: Bench, seed: int) -> DevLesson:

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 import pytest
-from maci.lab.study.engine.engine import Away
 
 from fake_house import FakeHouse, sound
 from maci.cases.case import Case
@@ -19,7 +18,9 @@ from maci.errors import BadReply, EnvironmentError_, EvidenceError, InputError, 
 from maci.lab.datasets import Recorded, RecordedTurn, Task, TaskItem
 from maci.lab.methods.method import MethodAnswer, Unfit
 from maci.lab.study import run as running
+from maci.lab.study.engine import Away
 from maci.lab.study.ledger import RunLedger
+from maci.lab.study.rows import RowKey
 from maci.lab.study.store import SqliteStore
 from maci.lab.study.study import fingerprint
 from maci.lab.study.worker import Worker, limited
@@ -315,7 +316,8 @@ def test_two_runs_on_one_store_never_set_more_aside_than_the_ceiling(tmp_path, l
             assert [own.reserved.tokens for own in tables] == [60, 0]
         else:
             study = make_study(tmp_path, **FAKES, set={"budget.tokens": 60}, budget={"tokens": 100})
-            assert [Away(study, ledger).begin() for ledger in runs] == [True, False]
+            key = RowKey("data", 0, "test", "one", "average")
+            assert [Away(study, ledger).next(iter([key])) for ledger in runs] == [key, None]
         assert one.spent() == two.spent() == Bound(60, 0.0) and [run.reached for run in runs] == [None, "tokens"]
 
 

@@ -10,7 +10,6 @@ reads what an audit looks at: the turns of rounds 1 and later, and the signals.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, product
@@ -26,6 +25,7 @@ from maci.controller.events import Event
 from maci.controller.inputs import Opened
 from maci.debating.loop import debate
 from maci.errors import EnvironmentError_, InputError
+from maci.lab import side_by_side
 from maci.lab.audit.contentiousness.patterns import Style, spoken, style
 from maci.paths import slug
 from maci.record.transcript import Transcript, read
@@ -153,17 +153,12 @@ async def play(
     Debates of one topic and seed follow one another, so that the openings they share are asked for once; ``at_once`` such rows
     run side by side.
     """
-    limit = asyncio.Semaphore(at_once)
 
     async def row(some: Sequence[Sitting]) -> None:
-        async with limit:
-            for sitting in some:
-                await _hold(sitting, seat, folder, watch)
+        for sitting in some:
+            await _hold(sitting, seat, folder, watch)
 
-    rows = [list(some) for _, some in groupby(sittings, key=lambda s: s.block)]
-    async with asyncio.TaskGroup() as group:
-        for some in rows:
-            group.create_task(row(some))
+    await side_by_side(row, [list(some) for _, some in groupby(sittings, key=lambda s: s.block)], at_once)
 
 
 async def _hold(sitting: Sitting, seat: Seating, folder: Path, watch: Watch) -> None:

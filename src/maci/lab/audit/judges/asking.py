@@ -15,7 +15,7 @@ from maci.agents.agent import Judge
 from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
 from maci.config import Config, load
 from maci.errors import BudgetError, ConfigError, EvidenceError, is_fatal
-from maci.lab.audit import first_of
+from maci.lab import side_by_side
 from maci.lab.audit.judges.items import Docket
 from maci.llm.budget import Ledger, spend
 from maci.llm.catalogue import no_price
@@ -180,10 +180,5 @@ async def ask_all(
     for judge in dict.fromkeys(ask.judge for ask in asks):
         own = [(number, ask) for number, ask in enumerate(asks) if ask.judge == judge]
         lanes += [iter(own)] * (AT_ONCE if own[0][1].seat.stateless else 1)
-    try:
-        async with asyncio.TaskGroup() as group:
-            for waiting in lanes:
-                group.create_task(lane(waiting))
-    except BaseExceptionGroup as errors:
-        raise first_of(errors) from None
+    await side_by_side(lane, lanes, len(lanes))
     return asked

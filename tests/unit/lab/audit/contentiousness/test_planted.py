@@ -96,9 +96,8 @@ def test_a_broken_debate_goes_on_and_a_whole_one_is_not_held_again(tmp_path: Pat
         if house.calls >= 8:  # in the second debate: the first has six turns
             raise Enough
 
-    with pytest.raises(ExceptionGroup) as caught:
+    with pytest.raises(Enough):
         asyncio.run(play(plan.sittings, seating(plan, house), tmp_path, watch=stop))
-    assert caught.group_contains(Enough)
     asyncio.run(play(plan.sittings, seating(plan, house), tmp_path))
     debates = [held(sitting, Story.of(events)) for sitting, events in recorded(tmp_path, plan.sittings)]
     assert all(found.whole for found in debates) and len(debates) == 5
@@ -111,12 +110,11 @@ def test_a_debate_under_other_rules_is_refused(tmp_path: Path) -> None:
     plan = planned(seeds=1, topics=dict(list(planned().topics.items())[:1]), placebo=False, levels=(0.9, 0.1))
 
     house = FakeHouse(hears)
-    with pytest.raises(ExceptionGroup):  # broken off at the third call
+    with pytest.raises(ZeroDivisionError):  # broken off at the third call
         asyncio.run(play(plan.sittings, seating(plan, house), tmp_path, watch=lambda s, e: 1 / (house.calls < 3)))
     other = planned(seeds=1, topics=plan.topics, placebo=False, levels=(0.9, 0.1), rounds=3)
-    with pytest.raises(ExceptionGroup) as caught:
+    with pytest.raises(InputError, match="another audit"):
         asyncio.run(play(other.sittings, seating(other, house), tmp_path))
-    assert caught.group_contains(InputError, match="another audit")
 
 
 def test_a_placebo_has_as_many_words_as_its_stance_and_none_of_its_manner() -> None:
