@@ -39,30 +39,35 @@ class Relation(NamedTuple):
     layer: Layer
 
 
-_ARTICLES = frozenset("a an the".split())
-_SMALL = frozenset("a an and at by de for from in of on or the to with".split())
+def listed(words: str) -> frozenset[str]:
+    """A set of words."""
+    return frozenset(words.split())
+
+
+_ARTICLES = listed("a an the")
+_SMALL = listed("a an and at by de for from in of on or the to with")
 """Words that initials may skip."""
-_EMPTY = frozenset(
+_EMPTY = listed(
     "disease disorder syndrome condition illness infection fever unspecified nos "
     "inc incorporated ltd limited llc gmbh ag sa plc corp corporation company co "
-    "mr mrs ms miss dr prof professor sir md phd esq".split()
+    "mr mrs ms miss dr prof professor sir md phd esq"
 )
 """Words that add nothing to a name that stands without them."""
-_BARE = frozenset(
+_BARE = listed(
     "heart liver kidney lung skin eye ear brain bone blood bowel bladder stomach thyroid joint muscle nerve throat tooth "
-    "yellow scarlet hay spotted relapsing cat foot hand mouth urinary respiratory autoimmune chronic acute mental general".split()
+    "yellow scarlet hay spotted relapsing cat foot hand mouth urinary respiratory autoimmune chronic acute mental general"
 )
 """What is left after such a word is no name of its own: *kidney disease* is not *kidney*."""
-_NARROWING = frozenset(
+_NARROWING = listed(
     "acute subacute chronic recurrent severe mild moderate early late advanced primary secondary tertiary congenital idiopathic "
     "hereditary acquired juvenile gestational neonatal viral bacterial fungal parasitic allergic atopic autoimmune ischemic "
     "hemorrhagic metastatic invasive benign malignant bilateral unilateral left right upper lower anterior posterior "
-    "partial complete suspected possible probable confirmed uncomplicated complicated systemic localized diffuse".split()
+    "partial complete suspected possible probable confirmed uncomplicated complicated systemic localized diffuse"
 )
 """Words before a name that narrow it."""
-_KINDS = frozenset("type stage grade class phase level version series model category tier".split())
+_KINDS = listed("type stage grade class phase level version series model category tier")
 """Words that, with a number or letter after them, narrow a name: *type 2 diabetes*."""
-_NEGATIONS = frozenset("not no non never neither nor without none cannot isnt doesnt didnt wont lacks absent".split())
+_NEGATIONS = listed("not no non never neither nor without none cannot isnt doesnt didnt wont lacks absent")
 _OPPOSITES = (
     "increase decrease", "increased decreased", "rise fall", "rises falls", "high low", "higher lower", "more less",
     "most least", "left right", "upper lower", "before after", "over under", "above below", "guilty innocent",
@@ -76,11 +81,21 @@ _OPPOSITES = (
     "pro max", "plus pro", "mini max", "permanent temporary", "breach compliance", "inside outside", "in out",
 )  # fmt: skip
 _OPPOSED = frozenset(frozenset(pair.split()) for pair in _OPPOSITES)
-_PREFIXES = ("hypo hyper", "intra inter", "intra extra", "pre post", "ante post", "endo exo", "mono poly", "micro macro", "un ", "non ", "dis ", "anti ", "in ", "im ", "ir ", "il ", "a ", "pseudo ", "over under")  # fmt: skip
-_PREFIX_PAIRS = tuple(tuple(pair.split(" ")) for pair in _PREFIXES)
-_NUMBERS = {
-    word: str(n) for n, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
-} | {"ii": "2", "iii": "3", "iv": "4", "vi": "6", "vii": "7", "viii": "8", "ix": "9"}
+_PREFIXES = (
+    ("hypo", "hyper"), ("intra", "inter"), ("intra", "extra"), ("pre", "post"), ("ante", "post"), ("endo", "exo"),
+    ("mono", "poly"), ("micro", "macro"), ("over", "under"), ("un", ""), ("non", ""), ("dis", ""), ("anti", ""), ("in", ""),
+    ("im", ""), ("ir", ""), ("il", ""), ("a", ""), ("pseudo", ""),
+)  # fmt: skip
+_COUNTED = "zero one two three four five six seven eight nine ten eleven twelve"
+_NUMBERS = {word: str(n) for n, word in enumerate(_COUNTED.split())} | {
+    "ii": "2",
+    "iii": "3",
+    "iv": "4",
+    "vi": "6",
+    "vii": "7",
+    "viii": "8",
+    "ix": "9",
+}
 _AMERICAN = (
     (re.compile(r"ae(?!s?$)"), "e"),
     (re.compile(r"oe(?!s?$)"), "e"),
@@ -137,7 +152,9 @@ def _forms(name: str) -> frozenset[tuple[str, ...]]:
 def _words(name: str) -> tuple[str, ...]:
     """Lower-case words without articles and the s of a possessive; numbers as digits."""
     bare = re.sub(r"(?<=\w)['\u2019]s?(?=\W|$)", "", name)
-    return tuple(_NUMBERS.get(word, word) for word in normal(bare).split() if word not in _ARTICLES)
+    words = normal(bare).split()
+    kept = (word for at, word in enumerate(words, 1) if word not in _ARTICLES or at == len(words))  # hepatitis A
+    return tuple(_NUMBERS.get(word, word) for word in kept)
 
 
 @lru_cache(maxsize=4096)
@@ -281,9 +298,7 @@ def _marks(word: str) -> bool:
 
 def _prefixed(x: str, y: str) -> bool:
     """Whether two words differ by an opposing prefix alone: *hypo-* and *hyper-*, *-* and *un-*."""
-    return any(
-        x.startswith(one) and y == other + x[len(one) :] and len(x) - len(one) > 3 for one, other in _PREFIX_PAIRS
-    )
+    return any(x.startswith(one) and y == other + x[len(one) :] and len(x) - len(one) > 3 for one, other in _PREFIXES)
 
 
 def _slip(x: str, y: str) -> bool:
@@ -299,4 +314,4 @@ def _slip(x: str, y: str) -> bool:
         swapped = x[at : at + 2] == y[at : at + 2][::-1] and x[at + 2 :] == y[at + 2 :]
         return swapped or (frozenset((x[at], y[at])) in _ALIKE and x[at + 1 :] == y[at + 1 :])
     short, long = sorted((x, y), key=len)
-    return short[at:] == long[at + 1 :] and 0 < at
+    return short[at:] == long[at + 1 :] and at > 0
