@@ -152,7 +152,7 @@ def test_a_case_in_another_language_leaves_the_word_counters_undecided(library):
 
 
 def test_stances_cover_the_dial_and_every_frame_names_what_it_is_about():
-    assert [s.cl for s in STANCES] == [0.9, 0.7, 0.5, 0.3, 0.1]
+    assert [s.cl for s in STANCES] == [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1]
     assert all("{mine}" in s.support and "{other}" in s.counter and "{other}" in s.concede and s.tone for s in STANCES)
 
 

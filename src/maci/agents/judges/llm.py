@@ -1,10 +1,16 @@
-"""A language model as a judge: one argument, its cited pieces, the question; no names, no opponents, no beliefs."""
+"""A language model as a judge: one argument, its cited pieces, the question; no names, no opponents, no beliefs.
+
+It first says of every cited piece whether its words support the argument, then how well each reason leads to the claim, and only then
+grades. A grade of the evidence holds no more than the pieces do: 0 where none of them supports the claim, at most ½ where one
+supports it and another contradicts it. Text comes last in the prompt where it changes: rules, question and case are the same for
+every argument of a debate.
+"""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -13,6 +19,7 @@ from maci.agents.anchor import Question
 from maci.agents.argument import Argument
 from maci.agents.debater.prompt import fenced, numbered, piece
 from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
+from maci.agents.judges.scrub import scrubbed
 from maci.errors import BadReply, ContentRefused
 from maci.evidence.span import Span
 from maci.llm.budget import Call, Purse
@@ -25,16 +32,26 @@ _SYSTEM, _ITEM = PROMPTS
 _GRADER = Message("system", _SYSTEM.text)
 _GRADE = {"type": "integer", "minimum": 0, "maximum": 100}
 _PIECE = re.compile(r"\bE\d+\b")
+_Bearing = Literal["supports", "contradicts", "unrelated", "repeats"]
+"""What a cited piece does for the argument."""
 
 
 class _Grades(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
+    pieces: tuple[_Bearing, ...] = ()
+    links: tuple[float, ...] = ()
+    justification: str = ""
     evidence: float = Field(ge=0, le=100)
     logic: float = Field(ge=0, le=100)
     relevance: float = Field(ge=0, le=100)
-    links: tuple[float, ...] = ()
-    justification: str = ""
+
+    @property
+    def supported(self) -> float:
+        """The grade of the evidence, as far as the pieces carry it."""
+        if "supports" not in self.pieces:
+            return 0.0
+        return min(self.evidence, 50.0) if "contradicts" in self.pieces else self.evidence
 
 
 class LlmJudge(Judge):
@@ -59,16 +76,16 @@ class LlmJudge(Judge):
     def prepare(self, request: ScoreRequest) -> Call[CritScore]:
         """The argument to be graded, as a call to make."""
         argument, pieces = request.argument, numbered(request.spans)
-        reasons = len(argument.reasons)
+        cited, reasons = len(pieces), len(argument.reasons)
         asked = Request(
             messages=(_GRADER, _item(request.question, argument, request.spans, request.unverified)),
             max_tokens=self._max_tokens,
-            schema=_schema(reasons),
+            schema=_schema(cited, reasons),
             temperature=self._temperature,
             seed=request.seed,
             sample=request.sample,
         )
-        grading = ask(self._model, asked, lambda data: _read(data, reasons), limit="crit.max_tokens")
+        grading = ask(self._model, asked, lambda data: _read(data, cited, reasons), limit="crit.max_tokens")
 
         async def make(purse: Purse) -> CritScore:
             try:
@@ -77,7 +94,7 @@ class LlmJudge(Judge):
                 raise JudgeAbstained(str(error)) from error
             grades = answer.value
             return CritScore(
-                evidence=grades.evidence / 100,
+                evidence=grades.supported / 100,
                 logic=grades.logic / 100,
                 relevance=grades.relevance / 100,
                 links=tuple(link / 100 for link in grades.links[:reasons]),
@@ -105,32 +122,36 @@ def _item(question: Question, argument: Argument, spans: tuple[Span, ...], refus
         else "(none that could be verified)",
         unverified=f"{refused} more citation(s) name no real piece or misquote it.\n" if refused else "",
         about=fenced(side),
-        claim=fenced(argument.claim),
-        reasons="\n".join(f"Reason {n}: {fenced(reason)}" for n, reason in enumerate(argument.reasons, 1)),
-        opposing="\n".join(f"Against it: {fenced(point)}" for point in argument.opposing),
+        claim=fenced(scrubbed(argument.claim)),
+        reasons="\n".join(f"Reason {n}: {fenced(scrubbed(reason))}" for n, reason in enumerate(argument.reasons, 1)),
+        opposing="\n".join(f"Against it: {fenced(scrubbed(point))}" for point in argument.opposing),
     )
     return Message("user", text)
 
 
 @lru_cache(maxsize=64)
-def _schema(reasons: int) -> Schema:
+def _schema(pieces: int, reasons: int) -> Schema:
+    bearing = {"type": "string", "enum": list(get_args(_Bearing))}
     form = object_schema(
+        pieces={"type": "array", "items": bearing, "minItems": pieces, "maxItems": pieces},
+        links={"type": "array", "items": _GRADE, "minItems": reasons, "maxItems": reasons},
+        justification={"type": "string", "maxLength": 400},
         evidence=_GRADE,
         logic=_GRADE,
         relevance=_GRADE,
-        links={"type": "array", "items": _GRADE, "minItems": reasons, "maxItems": reasons},
-        justification={"type": "string", "maxLength": 400},
     )
     return Schema("grades", form)
 
 
-def _read(data: Any, reasons: int) -> _Grades:
+def _read(data: Any, pieces: int, reasons: int) -> _Grades:
     try:
         grades = _Grades.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the answer"
         raise Unusable(f"{where}: {first['msg'].lower()}") from error
+    if len(grades.pieces) != pieces:
+        raise Unusable(f"pieces: {pieces} cited pieces need {pieces} words, there are {len(grades.pieces)}")
     if len(grades.links) < reasons:
         raise Unusable(f"links: {reasons} reasons need {reasons} grades, there are {len(grades.links)}")
     if not all(0 <= link <= 100 for link in grades.links):

@@ -25,11 +25,10 @@ from planted_judges import PlantedJudge, arguments
 
 def graded(request):
     """Grades as the schema wants them, by what was asked."""
-    reasons = request.schema.json["properties"]["links"]["minItems"]
+    pieces, reasons = (request.schema.json["properties"][list_]["minItems"] for list_ in ("pieces", "links"))
     grade = sum(map(ord, request.messages[-1].content)) % 101
-    return json.dumps(
-        {"evidence": grade, "logic": grade, "relevance": grade, "links": [grade] * reasons, "justification": "E1."}
-    )
+    said = {"pieces": ["supports"] * pieces, "links": [grade] * reasons, "justification": "E1."}
+    return json.dumps({**said, "evidence": grade, "logic": grade, "relevance": grade})
 
 
 def test_what_is_on_disk_is_never_bought_again(tmp_path):
