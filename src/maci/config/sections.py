@@ -134,6 +134,16 @@ class Beliefs(SettingsGroup):
     delta: float = param(1e-6, "δ", "smoothing inside divergences", ge=0, le=0.1)
     tolerance: float = param(0.1, "Σp", "how far a stated belief may be from summing to 1", ge=0, le=0.5)
     label_match: float = param(0.9, "cos", "open outcomes closer than this are one", ge=0, le=1)
+    ask_names: int = param(
+        3,
+        "D14",
+        "most pairs of open outcomes a round about which a model is asked whether they are one; 0: none",
+        ge=0,
+        le=50,
+    )
+    ask_from: float = param(
+        0.5, "cos", "open outcomes that share no word are asked about from this similarity on", ge=0, le=1
+    )
 
 
 class Agents(SettingsGroup):
