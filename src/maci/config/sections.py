@@ -126,6 +126,7 @@ class Dispersion(SettingsGroup):
         "`all` reverts every belief (the paper), `off` keeps all",
     )
     nu: float = param(0.0, "ν", "rise of D that is tolerated", ge=0, le=1)
+    leave_ties: bool = param(True, "D19", "a move away from a tie is kept, whatever it does to D")
 
 
 class Beliefs(SettingsGroup):
@@ -354,5 +355,6 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "stop.crit_agreement": False,
         "stop.impasse": False,
         "dispersion.gate": "all",
+        "dispersion.leave_ties": False,
     },
 }

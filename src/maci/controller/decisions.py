@@ -208,6 +208,10 @@ class Finished:
     """What the utilities say to do, where some were given."""
     calibrated: bool | None = None
     """Whether a calibration knows answers that come about like this one; ``None`` without an answer."""
+    tied: tuple[str, ...] = ()
+    """Outcomes that share the lead (D19), the answer among them; empty where it leads alone."""
+    agreed: bool | None = None
+    """Whether every agent leads with the same outcome at the end, and no other shares its lead; ``None`` without a round."""
 
 
 Decision = Initialized | Triaged | Gated | Weighed | Measured | Watched | Dialled | Planned | Gained | Finished

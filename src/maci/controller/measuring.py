@@ -17,6 +17,7 @@ from maci.moderator.divergence import analyse
 from maci.moderator.gate import Candidate
 from maci.moderator.plateau import Progress, flags
 from maci.moderator.signals import evidence_quality, information_gain, normalised_entropy, overlap
+from maci.moderator.tie import lead
 
 
 def measure(
@@ -26,6 +27,7 @@ def measure(
     candidates: tuple[Candidate, ...],
     table: Vector,
     omega: Vector,
+    tied: tuple[str, ...],
 ) -> tuple[State, Measured]:
     """Signals, ratios and flags of the round just weighed."""
     config, labels = after.config, after.labels
@@ -71,14 +73,15 @@ def measure(
             metric=after.metric,
         ),
     )
-    tops = table.argmax(axis=1)
+    leads = {lead(p) for p in table}
     closed = ClosedRound(
         signals=measured,
         progress=step,
         dials=after.dials,
         admitted=sum(a.admitted for a in admissions),
         candidates=candidates,
-        same_top=bool((tops == tops[0]).all()),
+        same_top=len(leads) == 1 and None not in leads,
+        tied=tied,
         cost=Bound(after.usage.tokens - after.spent.tokens, after.usage.usd - after.spent.usd),
         spent=Bound(after.usage.tokens, after.usage.usd),
         choice=after.choice,

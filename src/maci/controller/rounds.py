@@ -27,6 +27,7 @@ from maci.llm.usage import Bound
 from maci.moderator.belief import Vector
 from maci.moderator.gate import Candidate, Thresholds, rejection, reverts
 from maci.moderator.signals import evidence_qualities, update, weights
+from maci.moderator.tie import contenders, lead, level, standard_error
 
 
 def go_on(state: State, decisions: tuple[Decision, ...] = ()) -> Step:
@@ -91,16 +92,11 @@ def close_round(state: State) -> Step:
     backed = {a.agent for a in admitted if new_spans[a.argument] - state.admitted_spans}
     labels = reading.labels
     known = {agent: widen(p, len(labels)) for agent, p in state.beliefs.items()}
-    beliefs, reverted, d = _settle(state, reading.beliefs, known, backed)
-
     gamma = _reliabilities(state, admissions)
-    uniform = config.reliability.weights == "uniform" or not state.slots
+    standing = _standing(state, gamma, candidates)
+    beliefs, reverted, d = _settle(state, reading.beliefs, known, backed, standing)
     present = list(beliefs)
-    prior = config.reliability.prior
-    omega = weights(
-        [prior.get(agent, 1.0) * (1.0 if uniform else gamma[agent]) for agent in present],
-        floor=config.reliability.floor,
-    )
+    omega = weights([standing[agent][0] for agent in present], floor=0.0)
     table = np.stack([beliefs[agent] for agent in present])
     mixture = omega @ table
     weighed = Weighed(
@@ -135,7 +131,9 @@ def close_round(state: State) -> Step:
         agreement=_agreement(state) if config.crit.aggregation == "reliability" else state.agreement,
         warnings=warnings,
     )
-    after, measured = measure(after, state, admissions, candidates, table, omega)
+    top = _contenders(beliefs, standing)
+    tied = tuple(labels[i] for i in top) if len(top) > 1 else ()
+    after, measured = measure(after, state, admissions, candidates, table, omega, tied)
     after, watched = watch(state, after, admissions, measured)
     return _stop_or_go(after, (gated, weighed, measured, *watched))
 
@@ -147,6 +145,30 @@ def _reliabilities(state: State, admissions: tuple[Admission, ...]) -> dict[str,
         own = [a.crit for a in admissions if a.agent == agent and a.crit is not None]
         gamma[agent] = update(gamma[agent], mean(own), decay=state.config.reliability.decay)
     return gamma
+
+
+def _standing(
+    state: State, gamma: Mapping[str, float], candidates: tuple[Candidate, ...]
+) -> dict[str, tuple[float, float]]:
+    """How much each agent weighs (prior · Γ + ε) before weights are made to sum to 1, and its standard error, from all its scores."""
+    rule = state.config.reliability
+    uniform = rule.weights == "uniform" or not state.slots
+    scores: dict[str, list[float]] = {agent: [] for agent in state.agents}
+    for each in (*(c for closed in state.history for c in closed.candidates), *candidates):
+        if each.crit is not None and not uniform:
+            scores[each.agent].append(each.crit)
+    return {
+        agent: (prior * (1.0 if uniform else gamma[agent]) + rule.floor, prior * standard_error(scores[agent]))
+        for agent in state.agents
+        for prior in (rule.prior.get(agent, 1.0),)
+    }
+
+
+def _contenders(beliefs: Mapping[str, Vector], standing: Mapping[str, tuple[float, float]]) -> tuple[int, ...]:
+    """The outcomes that share the lead of the mixture (D19)."""
+    table = np.stack(list(beliefs.values()))
+    given, errors = zip(*(standing[agent] for agent in beliefs), strict=True)
+    return contenders(table, given, errors)
 
 
 def _admissions(state: State) -> tuple[tuple[Admission, ...], tuple[Candidate, ...]]:
@@ -187,7 +209,11 @@ def _admissions(state: State) -> tuple[tuple[Admission, ...], tuple[Candidate, .
 
 
 def _settle(
-    state: State, now: dict[str, Vector], before: Mapping[str, Vector], backed: set[str]
+    state: State,
+    now: dict[str, Vector],
+    before: Mapping[str, Vector],
+    backed: set[str],
+    standing: Mapping[str, tuple[float, float]],
 ) -> tuple[dict[str, Vector], dict[str, Vector], float | None]:
     """The dispersion gate on the beliefs just read: those that count, those that were stated and not taken, and D."""
     both = [agent for agent in now if agent in before]
@@ -199,11 +225,28 @@ def _settle(
     d_before = state.d if everyone and state.d is not None else spread({agent: before[agent] for agent in both}, state)
     d_after = d if everyone else spread({agent: now[agent] for agent in both}, state)
     back = reverts(set(both), backed, before=d_before or 0.0, after=d_after or 0.0, nu=rule.nu, mode=rule.gate)
+    if back and rule.leave_ties:
+        back = {agent for agent in back if not _leaves_tie(state, agent, now, before, standing)}
     if not back:
         return now, {}, d
     beliefs = {agent: before[agent] if agent in back else p for agent, p in now.items()}
     moved = {agent: p for agent, p in now.items() if agent in back and not np.array_equal(p, before[agent])}
     return beliefs, moved, spread(beliefs, state)
+
+
+def _leaves_tie(
+    state: State,
+    agent: str,
+    now: Mapping[str, Vector],
+    before: Mapping[str, Vector],
+    standing: Mapping[str, tuple[float, float]],
+) -> bool:
+    """Whether an agent's move ends a tie (D19): its own, or the mixture's, towards the outcome that leads now."""
+    if lead(before[agent]) is None and lead(now[agent]) is not None:
+        return True
+    was = bool(state.history[-1].tied) if state.history else len(level(state.mixed)) > 1
+    top = _contenders(now, standing)
+    return was and len(top) == 1 and bool(now[agent][top[0]] > before[agent][top[0]])
 
 
 def _stop_or_go(state: State, decisions: tuple[Decision, ...]) -> Step:

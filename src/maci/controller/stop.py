@@ -61,7 +61,7 @@ def _grounded(last: ClosedRound, config: Config) -> bool:
 
 def _consensus(history: Sequence[ClosedRound], config: Config) -> bool:
     stop, now = config.stop, history[-1].signals
-    if now.round < 2 or now.d is None or not history[-1].same_top or not _grounded(history[-1], config):
+    if now.round < 2 or now.d is None or not history[-1].agreed or not _grounded(history[-1], config):
         return False
     before = history[-2].signals.d if len(history) > 1 else None
     return now.d <= stop.d_once or (now.d <= stop.d_twice and before is not None and before <= stop.d_twice)

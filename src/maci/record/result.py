@@ -84,6 +84,11 @@ class Result(Page):
     prediction_set: PredictionSetView | None = Field(None, description="null without a calibration that has one")
     rolled_back: RolledBackView | None = Field(None, description="null where the answer is the debate's own")
     favoured: FavouredPage | None = Field(None, description="what the utilities say to do; null without utilities")
+    tied: list[str] = Field([], description="outcomes that share the lead with the answer, itself included; else empty")
+    agreed: bool | None = Field(
+        None,
+        description="whether all agents lead with one outcome at the end, and no other shares its lead; null without rounds",
+    )
     plan: PlanPage | None = Field(
         None, description="what to find out next, as `maci plan --json`; null where none was made"
     )
@@ -124,6 +129,8 @@ class Result(Page):
                 "prediction_set": finished.prediction_set,
                 "rolled_back": finished.rolled_back,
                 "favoured": FavouredPage.of(finished.favoured),
+                "tied": finished.tied,
+                "agreed": finished.agreed,
                 "plan": plan,
                 **split,
             }

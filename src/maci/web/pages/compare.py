@@ -14,7 +14,7 @@ from maci.render.strips import stack
 from maci.story import Story
 from maci.story.report.parts import colours, key_of, tag
 from maci.story.report.verdict import sentence
-from maci.story.words import figure
+from maci.story.words import figure, stop_of
 from maci.web.history import Summary
 from maci.web.pages.layout import count, ended_tag, moment, money, page, state_tag, stop_words, title_of, when
 from maci.web.pages.panels import round_name
@@ -123,7 +123,7 @@ def _value(side: Side, name: str) -> Child:
         case "State":
             return state_tag(side.state) if result is None else _ended(result)
         case "Why it stopped":
-            return stop_words(result.stop_reason) if result else "–"
+            return stop_of(result) if result else "–"
         case "Rounds":
             return count(len(story.closed) - 1 if story.closed else 0)
         case "Tokens":
@@ -143,7 +143,12 @@ def _value(side: Side, name: str) -> Child:
 
 
 def _ended(result: Finished) -> Markup:
-    return ended_tag(result.stop_reason, answered=result.answer is not None, withheld=result.abstained is not None)
+    return ended_tag(
+        result.stop_reason,
+        answered=result.answer is not None,
+        withheld=result.abstained is not None,
+        agreed=result.agreed,
+    )
 
 
 def _name(side: Side) -> Markup:

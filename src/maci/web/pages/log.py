@@ -29,8 +29,8 @@ from maci.controller.triage import Triaged
 from maci.render.markup import Markup, el, percent
 from maci.story.model import hand_words
 from maci.story.words import figure as whole_figure
-from maci.story.words import triage_words, watched
-from maci.web.pages.layout import count, stop_words
+from maci.story.words import stop_of, triage_words, watched
+from maci.web.pages.layout import count
 
 
 def figure(value: float | None) -> str:
@@ -111,7 +111,7 @@ def _decision(event: Decision) -> str:
                 if event.answer is None
                 else f"{event.answer} {percent(event.distribution.get(event.answer))}"
             )
-            return f"{what}. {stop_words(event.stop_reason)} {count(event.tokens)} tokens"
+            return f"{what}. {stop_of(event)} {count(event.tokens)} tokens"
         case Planned():
             now = f", {len(event.acquire)} asked now" if event.acquire else ""
             return f"{len(event.items)} things to find out, {event.joint_gain:.2f} of {event.entropy:.2f} bits{now}"

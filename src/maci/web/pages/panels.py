@@ -13,7 +13,7 @@ from maci.story.report.parts import anchors, colours, key_of, signals
 from maci.story.report.rounds import round_box
 from maci.story.report.sources import evidence, plan
 from maci.story.report.verdict import answer, minority_report, sentence
-from maci.story.words import STOPS, figure, plural, stopped, would_change
+from maci.story.words import figure, plural, stop_of, stopped, would_change
 from maci.web.live import Asking
 from maci.web.pages.layout import count, ended_tag, money, state_tag
 
@@ -58,7 +58,12 @@ def _state(story: Story, state: str) -> Markup:
     result = story.result
     if result is None:
         return state_tag(state)
-    return ended_tag(result.stop_reason, answered=result.answer is not None, withheld=result.abstained is not None)
+    return ended_tag(
+        result.stop_reason,
+        answered=result.answer is not None,
+        withheld=result.abstained is not None,
+        agreed=result.agreed,
+    )
 
 
 def _no_plan(story: Story) -> str:
@@ -73,7 +78,7 @@ def _no_plan(story: Story) -> str:
 def said_aloud(story: Story) -> str:
     """What a screen reader is told: the last round that closed, or the end."""
     if story.result is not None:
-        return f"The debate is over: {story.result.answer or 'no answer'}. {STOPS[story.result.stop_reason]}"
+        return f"The debate is over: {story.result.answer or 'no answer'}. {stop_of(story.result)}"
     if not story.closed:
         return "The openings are under way."
     last = story.closed[-1]
