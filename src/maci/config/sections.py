@@ -167,6 +167,11 @@ class Evidence(SettingsGroup):
     theta: Literal["frozen", "moving"] = param(
         "frozen", "θ", "the target of Q: the case, or (an ablation) half the case and half what was admitted so far"
     )
+    case: Literal["facts", "evidence"] = param(
+        "facts",
+        "D15",
+        "what the case's own sentences are: `facts`, which can be cited and count neither in Q nor in O, or `evidence` (the paper)",
+    )
     quote_match: float = param(0.8, "quote", "a quote this close to its span is verified", ge=0, le=1)
 
 
@@ -356,5 +361,6 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "stop.impasse": False,
         "dispersion.gate": "all",
         "dispersion.leave_ties": False,
+        "evidence.case": "evidence",
     },
 }

@@ -123,6 +123,8 @@ class ClosedRound:
     """Every agent's belief has the same leading outcome; one that leads with nothing shares none (D19)."""
     tied: tuple[str, ...] = ()
     """Outcomes that share the mixture's lead (D19); empty where one leads alone."""
+    evidence: bool = True
+    """There is evidence beside the case; else the gate and the stop clauses of Q and O are out of force (D15)."""
     cost: Bound = field(default_factory=Bound)
     """Of the round's calls."""
     spent: Bound = field(default_factory=Bound)

@@ -110,7 +110,7 @@ def abstention(state: State, answer: str, p: Mapping[str, float], *, known: bool
         raw = "" if known else ", not calibrated"
         digits = next(n for n in range(2, 18) if f"{p[answer]:.{n}f}" != f"{least:.{n}f}" or n == 17)
         return f"p of {answer} is {p[answer]:.{digits}f}{raw}, below {least:.{digits}f}"
-    if asked.need_evidence and state.history and not support(state.memory.grounds.values(), answer):
+    if asked.need_evidence and state.history and state.grounded and not support(state.memory.grounds.values(), answer):
         return f"no admitted evidence speaks for {answer}"
     if asked.min_q is not None:
         q = state.history[-1].signals.q if state.history else None
@@ -200,7 +200,7 @@ def _answered(result: Finished, state: State, mixture: Vector) -> Finished:
             f"for {found.opening_answer} (S {found.support:.2f})"
         )
     answer = labels[int(mixture.argmax())]
-    fitting = [entry.id for entry in state.record if speaks_for(entry.argument, answer, state)]
+    fitting = [e.id for e in state.record if not e.fact and speaks_for(e.argument, answer, state)]
     rationale = tuple(sorted(fitting, key=lambda i: state.merit[i], reverse=True))
     p = calibrated(state, mixture, debated=debated)
     distribution, known = as_mapping(labels, p), is_calibrated(state, debated=debated)
@@ -305,7 +305,11 @@ def _minority(state: State, answer: str) -> tuple[Minority, ...]:
     for agent, belief in state.beliefs.items():
         top = lead(belief)
         if top is not None and (outcome := state.labels[top]) != answer:
-            own = [e.id for e in state.record if e.seat == state.seat(agent) and speaks_for(e.argument, outcome, state)]
+            own = [
+                e.id
+                for e in state.record
+                if e.seat == state.seat(agent) and not e.fact and speaks_for(e.argument, outcome, state)
+            ]
             found.append(Minority(agent, outcome, float(belief.max()), tuple(own)))
     return tuple(found)
 

@@ -34,7 +34,7 @@ def measure(
     size = after.opened.case.outcomes.size(len(labels))
     previous, mixed = widen(before.mixed, len(labels)), after.mixed
     d = after.d
-    spans = dict.fromkeys(c.span for a in admissions if a.admitted for c in a.citations if c.verified)
+    spans = dict.fromkeys(c.span for a in admissions if a.admitted for c in a.citations if c.counts)
     q = evidence_quality([after.vectors[i] for i in spans], theta(after))
     crits = [a.crit for a in admissions if a.crit is not None]
     variances = [a.crit_variance for a in admissions if a.crit_variance is not None]
@@ -82,6 +82,7 @@ def measure(
         candidates=candidates,
         same_top=len(leads) == 1 and None not in leads,
         tied=tied,
+        evidence=before.grounded,
         cost=Bound(after.usage.tokens - after.spent.tokens, after.usage.usd - after.spent.usd),
         spent=Bound(after.usage.tokens, after.usage.usd),
         choice=after.choice,
@@ -94,7 +95,8 @@ def theta(state: State) -> NDArray[np.float32]:
     assert state.theta is not None
     if state.config.evidence.theta == "frozen":
         return state.theta
-    shown = dict.fromkeys(c.span for e in state.record for c in e.argument.citations if c.span in state.vectors)
+    spans = (c.span for e in state.record for c in e.argument.citations if c.span in state.vectors)
+    shown = dict.fromkeys(span for span in spans if not state.is_fact(span))
     if not shown:
         return state.theta
     rows = np.stack([state.vectors[i] for i in shown])

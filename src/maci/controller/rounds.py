@@ -14,7 +14,7 @@ from maci.agents.anchor import Admitted
 from maci.agents.judges.panel import disagreements, reliability_weights, verdict
 from maci.controller.acquiring import conclude, realised
 from maci.controller.decisions import Admission, Decision, Dialled, Gated, Weighed
-from maci.controller.dials import RoundDials
+from maci.controller.dials import RoundDials, first_tau_q
 from maci.controller.ending import Step, finish, in_words
 from maci.controller.measuring import mean, measure, theta
 from maci.controller.policies.bandit import Choice
@@ -23,6 +23,7 @@ from maci.controller.reading import Reading, spread, widen
 from maci.controller.state import State, as_mapping, check_citations
 from maci.controller.stop import stop_reason
 from maci.controller.watch import watch
+from maci.evidence.source import ABOUT_CASE
 from maci.llm.usage import Bound
 from maci.moderator.belief import Vector
 from maci.moderator.gate import Candidate, Thresholds, rejection, reverts
@@ -46,6 +47,10 @@ def go_on(state: State, decisions: tuple[Decision, ...] = ()) -> Step:
         dials = plan.follow(state.history, choice)
     else:
         dials = plan.next(state.history)
+    if not state.history[-1].evidence and state.grounded:  # found out since: there is something to fit the gate to
+        found = [[state.vectors[i]] for i, span in state.spans.items() if span.source not in ABOUT_CASE]
+        fit = [q for q in evidence_qualities(found, theta(state)) if q is not None]
+        dials = replace(dials, tau_q=first_tau_q(fit, state.config)[0])
     dials = by_hand(dials, state)
     dialled = Dialled(round=state.round + 1, dials=dials, by_hand=held, choice=choice)
     return next_round(state, dials, choice), (*decisions, dialled)
@@ -88,8 +93,9 @@ def close_round(state: State) -> Step:
     if not reading.beliefs:
         return finish(state, "error", f"no agent has a belief in round {t}: {reading.first_reason()}", (gated,))
     admitted = [a for a in admissions if a.admitted]
-    new_spans = {a.argument: {c.span for c in a.citations if c.verified} for a in admitted}
+    new_spans = {a.argument: {c.span for c in a.citations if c.counts} for a in admitted}
     backed = {a.agent for a in admitted if new_spans[a.argument] - state.admitted_spans}
+    shown = [{c.span for c in a.citations if c.counts or (c.verified and not state.grounded)} for a in admitted]
     labels = reading.labels
     known = {agent: widen(p, len(labels)) for agent, p in state.beliefs.items()}
     gamma = _reliabilities(state, admissions)
@@ -124,10 +130,14 @@ def close_round(state: State) -> Step:
         reliability=gamma,
         record=(
             *state.record,
-            *(Admitted(a.argument, state.seat(a.agent), t, state.arguments[a.argument][1]) for a in admitted),
+            *(
+                Admitted(a.argument, state.seat(a.agent), t, state.arguments[a.argument][1], a.fact)
+                for a in admissions
+                if a.admitted or a.fact
+            ),
         ),
         merit={**state.merit, **{a.argument: (a.crit or 0.0, a.q or 0.0) for a in admitted}},
-        admitted_spans=state.admitted_spans.union(*new_spans.values()),
+        admitted_spans=state.admitted_spans.union(*shown),
         agreement=_agreement(state) if config.crit.aggregation == "reliability" else state.agreement,
         warnings=warnings,
     )
@@ -142,7 +152,7 @@ def _reliabilities(state: State, admissions: tuple[Admission, ...]) -> dict[str,
     """Γ of every agent after the round: what it was, and the scores of the round's arguments."""
     gamma = dict(state.reliability)
     for agent in state.agents:
-        own = [a.crit for a in admissions if a.agent == agent and a.crit is not None]
+        own = [a.crit for a in admissions if a.agent == agent and a.crit is not None and not a.fact]
         gamma[agent] = update(gamma[agent], mean(own), decay=state.config.reliability.decay)
     return gamma
 
@@ -175,13 +185,12 @@ def _admissions(state: State) -> tuple[tuple[Admission, ...], tuple[Candidate, .
     """The dual gate on every argument of the open round."""
     target = theta(state)
     gate = state.config.gate
-    thresholds = Thresholds(
-        state.dials.tau_q if gate.q_gate else None,
-        state.dials.tau_crit if gate.crit_gate and state.slots else None,
-    )
+    tau_crit = state.dials.tau_crit if gate.crit_gate and state.slots else None
+    by_crit = Thresholds(None, tau_crit)
+    thresholds = Thresholds(state.dials.tau_q, tau_crit) if gate.q_gate and state.grounded else by_crit
     said = list(state.in_seat_order())
     citations = [check_citations(argument, state) for _, _, argument in said]
-    cited_spans = [dict.fromkeys(c.span for c in checked if c.verified) for checked in citations]
+    cited_spans = [dict.fromkeys(c.span for c in checked if c.counts) for checked in citations]
     quality = evidence_qualities([[state.vectors[i] for i in spans] for spans in cited_spans], target)
     admissions, candidates = [], []
     weigh = state.config.crit.aggregation == "reliability"
@@ -190,8 +199,11 @@ def _admissions(state: State) -> tuple[tuple[Admission, ...], tuple[Candidate, .
         given = [state.scores[identity][slot.id] for slot in state.slots] if state.slots else []
         panel = verdict(given, judge_weights)
         candidate = Candidate(identity, agent, q, panel.mean)
-        reason = rejection(candidate, thresholds)
-        candidates.append(candidate)
+        alone = state.grounded and any(c.verified for c in checked) and not any(c.counts for c in checked)
+        reason = rejection(candidate, by_crit if alone else thresholds)
+        fact = alone and reason is None
+        if not fact:
+            candidates.append(candidate)
         admissions.append(
             Admission(
                 argument=identity,
@@ -201,8 +213,9 @@ def _admissions(state: State) -> tuple[tuple[Admission, ...], tuple[Candidate, .
                 crit_variance=panel.variance,
                 abstentions=panel.abstained,
                 citations=checked,
-                admitted=reason is None,
-                reason=reason or "",
+                admitted=reason is None and not fact,
+                reason="it rests on the case alone" if fact else reason or "",
+                fact=fact,
             )
         )
     return tuple(admissions), tuple(candidates)

@@ -44,6 +44,7 @@ def ukp_convarg(folder: Path, _seed: int = 0, *, per_topic: int = 0) -> Task:
         case = Case(
             question=f"Which argument is more convincing? Topic and side: {topic.replace('-', ' ').replace('_', ', ')}",
             context=f"Argument 1: {one}\n\nArgument 2: {two}",
+            context_is="evidence",
             outcomes=space,
             gold=LABELS[0] if row["winner"] == "a1" else LABELS[1],
             id=name,

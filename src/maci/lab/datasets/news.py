@@ -125,7 +125,10 @@ def _task(
 
     def item(i: str) -> Item:
         piece = by_id[i]
-        case = Case(question=question, context=_first(piece.text, words), outcomes=space, gold=piece.label, id=piece.id)
+        text = _first(piece.text, words)
+        case = Case(
+            question=question, context=text, context_is="evidence", outcomes=space, gold=piece.label, id=piece.id
+        )
         return Item(id=piece.id, case=case, group=piece.group, raters=piece.raters)
 
     return Task(
