@@ -22,6 +22,8 @@ class Admitted:
     """Who made it, under a neutral name."""
     round: int
     argument: Argument
+    fact: bool = False
+    """It rests on the case alone, where there is other evidence (D15)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,8 @@ class Case:
     question: str
     outcomes: OutcomeSpace
     context: str = ""
+    context_is: Literal["case", "evidence"] = "case"
+    """``evidence`` where the context is itself the text to be judged, such as an article, a contract or a log (D15)."""
     evidence: tuple[Document, ...] = ()
     gold: str | None = None
     """The true outcome, where known; agents and judges never see it."""
@@ -121,6 +123,8 @@ class CaseFile(BaseModel):
 
     question: str
     context: str = ""
+    context_is: Literal["case", "evidence"] = "case"
+    """`evidence` where the context is itself the text to be judged (an article, a contract, a log); else it describes the case."""
     outcomes: Annotated[Literal["open"] | list[str] | _Outcomes, BeforeValidator(_labels)] = "open"
     """A list of labels, `open`, or a table with kind, labels, positions, aliases, declared, metric."""
     evidence: Annotated[
@@ -158,6 +162,7 @@ class CaseFile(BaseModel):
         return Case(
             question=self.question,
             context=self.context,
+            context_is=self.context_is,
             outcomes=space,
             evidence=documents,
             gold=self.gold,

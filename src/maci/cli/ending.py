@@ -17,7 +17,7 @@ from maci.controller.decisions import Finished
 from maci.controller.triage import Check, Prospect, Triaged
 from maci.story.result import plan_of
 from maci.story.story import Story
-from maci.story.words import cost, given, leads, minority, plural, shown, triage_words
+from maci.story.words import cost, given, leads, minority, plural, shown, triage_words, unlike
 
 _MISSING = re.compile(
     r"(?P<what>round \d+: (\d+ of \d+ scores are missing(?=: \S+ on)|(?P<who>.+?) abstained)): (\S+ on \S+: )?(?P<why>.*)",
@@ -133,7 +133,8 @@ def print_result(
             say(f"Known answer: {gold}" + ("" if gold == result.answer else ", so this is wrong"))
     spent = cost(result, priced=priced, kept=story.replies)
     detail = f"; {result.detail}" if why else ""
-    say(f"Stopped after {plural(result.rounds, 'round')}, {spent}: {result.stop_reason}{detail}")
+    apart = ", no agreement" if unlike(result.stop_reason, result.agreed) and not why else ""
+    say(f"Stopped after {plural(result.rounds, 'round')}, {spent}: {result.stop_reason}{apart}{detail}")
 
 
 def quoted(story: Story, span_id: str, *, full: bool) -> str:

@@ -187,7 +187,13 @@ class LiveArea:
 
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
-_FATES = {"admitted": ("✓", "green"), "rejected": ("✗", "red"), "opening": ("·", "dim"), "open": ("…", "yellow")}
+_FATES = {
+    "admitted": ("✓", "green"),
+    "fact": ("·", "yellow"),
+    "rejected": ("✗", "red"),
+    "opening": ("·", "dim"),
+    "open": ("…", "yellow"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -351,6 +357,7 @@ def _beliefs(story: Story, look: Look) -> list[Text]:
 def _count(said: Sequence[Statement]) -> str:
     fates = [item.fate for item in said]
     parts = [f"{fates.count(fate)} {fate}" for fate in ("admitted", "rejected") if fate in fates]
+    parts += [plural(fates.count("fact"), "fact")] if "fact" in fates else []
     return plural(len(said), "argument") + (f", {', '.join(parts)}" if parts else "")
 
 

@@ -204,7 +204,8 @@ class DebateView:
 
     def _argument(self, a: Admission) -> None:
         said = self.story.said
-        mark, style = ("admitted", "green") if a.admitted else ("rejected", "red")
+        mark, style = ("admitted", "green") if a.admitted else ("fact", "yellow") if a.fact else ("rejected", "red")
+        word = "no evidence:" if a.fact else "rejected because"
         if a.argument not in said:  # a part of a record, without the turn
             self._say(f"  {mark} {a.argument} {a.agent}", style)
             return
@@ -218,9 +219,7 @@ class DebateView:
         if argument.reasons:
             self._say(f"    {' '.join(argument.reasons)}")
         self._say(
-            self._typed(
-                f"    q {figure(a.q)}  CRIT {figure(a.crit)}" + (f"  rejected because {a.reason}" if a.reason else "")
-            ),
+            self._typed(f"    q {figure(a.q)}  CRIT {figure(a.crit)}" + (f"  {word} {a.reason}" if a.reason else "")),
             "dim",
         )
         shown = a.citations if self._full or not all(c.verified for c in a.citations) else a.citations[:1]

@@ -126,6 +126,7 @@ class Dispersion(SettingsGroup):
         "`all` reverts every belief (the paper), `off` keeps all",
     )
     nu: float = param(0.0, "ν", "rise of D that is tolerated", ge=0, le=1)
+    leave_ties: bool = param(True, "D19", "a move away from a tie is kept, whatever it does to D")
 
 
 class Beliefs(SettingsGroup):
@@ -175,6 +176,11 @@ class Evidence(SettingsGroup):
     context_tokens: int = param(4000, "context", "most tokens of evidence an agent is shown", ge=100, le=1_000_000)
     theta: Literal["frozen", "moving"] = param(
         "frozen", "θ", "the target of Q: the case, or (an ablation) half the case and half what was admitted so far"
+    )
+    case: Literal["facts", "evidence"] = param(
+        "facts",
+        "D15",
+        "what the case's own sentences are: `facts`, which can be cited and count neither in Q nor in O, or `evidence` (the paper)",
     )
     quote_match: float = param(0.8, "quote", "a quote this close to its span is verified", ge=0, le=1)
 
@@ -364,5 +370,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "stop.crit_agreement": False,
         "stop.impasse": False,
         "dispersion.gate": "all",
+        "dispersion.leave_ties": False,
+        "evidence.case": "evidence",
     },
 }

@@ -52,6 +52,13 @@ class CheckedCitation:
     match: float | None
     """How much of the quote stands in the span; undefined without a quote or a span."""
     why: str = ""
+    fact: bool = False
+    """The span is the case's own text: a fact, not evidence (D15)."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is a citation of evidence, and stands."""
+        return self.verified and not self.fact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +74,9 @@ class Admission:
     citations: tuple[CheckedCitation, ...]
     admitted: bool
     reason: str
-    """Why it was rejected; empty if admitted."""
+    """Why it was not admitted; empty if it was."""
+    fact: bool = False
+    """Not admitted as evidence, because it rests on the case alone, and yet on the record, as a fact without weight (D15)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,6 +217,10 @@ class Finished:
     """What the utilities say to do, where some were given."""
     calibrated: bool | None = None
     """Whether a calibration knows answers that come about like this one; ``None`` without an answer."""
+    tied: tuple[str, ...] = ()
+    """Outcomes that share the lead (D19), the answer among them; empty where it leads alone."""
+    agreed: bool | None = None
+    """Whether every agent leads with the same outcome at the end, and no other shares its lead; ``None`` without a round."""
 
 
 Decision = Initialized | Triaged | Gated | Weighed | Measured | Watched | Dialled | Planned | Gained | Finished

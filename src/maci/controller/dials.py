@@ -120,10 +120,19 @@ class ClosedRound:
     admitted: int
     candidates: tuple[Candidate, ...]
     same_top: bool
-    """Every agent's belief has the same leading outcome."""
+    """Every agent's belief has the same leading outcome; one that leads with nothing shares none (D19)."""
+    tied: tuple[str, ...] = ()
+    """Outcomes that share the mixture's lead (D19); empty where one leads alone."""
+    evidence: bool = True
+    """There is evidence beside the case; else the gate and the stop clauses of Q and O are out of force (D15)."""
     cost: Bound = field(default_factory=Bound)
     """Of the round's calls."""
     spent: Bound = field(default_factory=Bound)
     """By its end, on all calls."""
     choice: Choice | None = None
     """Under which the round was played, where the schedule learns."""
+
+    @property
+    def agreed(self) -> bool:
+        """Whether every agent leads with the same outcome, and no other shares its lead."""
+        return self.same_top and not self.tied

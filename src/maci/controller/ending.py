@@ -14,7 +14,7 @@ import numpy as np
 from maci.acquisition.plan import Item
 from maci.acquisition.utilities import favoured
 from maci.agents.argument import Argument
-from maci.controller.caution import HarmReport, PredictionSet, RolledBack
+from maci.controller.caution import Dissent, HarmReport, PredictionSet, RolledBack
 from maci.controller.decisions import Decision, Finished, Minority, Spent
 from maci.controller.inputs import Acquired
 from maci.controller.reading import calibrated, is_calibrated, widen
@@ -26,11 +26,14 @@ from maci.errors import BeliefError
 from maci.llm.usage import Usage, dollars
 from maci.moderator.belief import Vector
 from maci.moderator.conformal import prediction_set, threshold
+from maci.moderator.tie import lead, level
 
 Step = tuple[State, tuple[Decision, ...]]
 """The state after an input, and what was decided on the way."""
 _NAMED = 3
 """Subjects that are named; the rest is counted."""
+_EVEN = 1e-9
+"""A lead in support that is only rounding."""
 SOURCE = "the source"
 """Whoever is asked the plan's questions, in warnings."""
 
@@ -107,7 +110,7 @@ def abstention(state: State, answer: str, p: Mapping[str, float], *, known: bool
         raw = "" if known else ", not calibrated"
         digits = next(n for n in range(2, 18) if f"{p[answer]:.{n}f}" != f"{least:.{n}f}" or n == 17)
         return f"p of {answer} is {p[answer]:.{digits}f}{raw}, below {least:.{digits}f}"
-    if asked.need_evidence and state.history and not support(state.memory.grounds.values(), answer):
+    if asked.need_evidence and state.history and state.grounded and not support(state.memory.grounds.values(), answer):
         return f"no admitted evidence speaks for {answer}"
     if asked.min_q is not None:
         q = state.history[-1].signals.q if state.history else None
@@ -197,7 +200,7 @@ def _answered(result: Finished, state: State, mixture: Vector) -> Finished:
             f"for {found.opening_answer} (S {found.support:.2f})"
         )
     answer = labels[int(mixture.argmax())]
-    fitting = [entry.id for entry in state.record if speaks_for(entry.argument, answer, state)]
+    fitting = [e.id for e in state.record if not e.fact and speaks_for(e.argument, answer, state)]
     rationale = tuple(sorted(fitting, key=lambda i: state.merit[i], reverse=True))
     p = calibrated(state, mixture, debated=debated)
     distribution, known = as_mapping(labels, p), is_calibrated(state, debated=debated)
@@ -209,6 +212,10 @@ def _answered(result: Finished, state: State, mixture: Vector) -> Finished:
     if not known:
         said.append("p is the raw mixture, not calibrated for this task (`maci calibrate`)")
     utilities = state.utilities(len(p))
+    last = state.history[-1] if state.history else None
+    equal = tuple(labels[i] for i in level(mixture))
+    tied = last.tied if last is not None and back is None else equal if len(equal) > 1 else ()
+    against = dissent(state, answer, distribution, result.stop_reason)
     return replace(
         result,
         answer=answer,
@@ -216,14 +223,20 @@ def _answered(result: Finished, state: State, mixture: Vector) -> Finished:
         raw=as_mapping(labels, mixture),
         rationale=rationale,
         minority=_minority(state, answer),
-        warnings=(*result.warnings, *_cautions(state, result.stop_reason, mixture, answer, rationale), *said),
+        warnings=(
+            *result.warnings,
+            *_cautions(state, result.stop_reason, mixture, answer, rationale, tied, against),
+            *said,
+        ),
         harm=found,
         rolled_back=back,
-        dissent=dissent(state, answer, distribution, result.stop_reason),
+        dissent=against,
         abstained=abstention(state, answer, distribution, known=known),
         prediction_set=held,
         favoured=None if utilities is None else favoured(p, utilities),
         calibrated=known,
+        tied=tied,
+        agreed=None if last is None else last.agreed,
     )
 
 
@@ -246,14 +259,34 @@ def forfeit(state: State) -> State:
     )
 
 
-def _cautions(state: State, reason: StopReason, mixture: Vector, answer: str, rationale: tuple[str, ...]) -> list[str]:
+def _cautions(
+    state: State,
+    reason: StopReason,
+    mixture: Vector,
+    answer: str,
+    rationale: tuple[str, ...],
+    tied: tuple[str, ...],
+    found: Dissent | None,
+) -> list[str]:
     """Why not to rely on the answer."""
     said = []
-    ties = [label for label, p in as_mapping(state.labels, mixture).items() if p >= mixture.max() - 1e-9]
-    if len(ties) > 1:
-        said.append(f"undecided: {', '.join(ties[:5])} are equally probable")
-    if reason not in {"consensus", "plateau", "crit_stable", "triage"}:
+    if tied:
+        equal = len(level(mixture)) == len(tied)
+        why = (
+            "are equally probable"
+            if equal
+            else "share the lead: it changes when the weights move by one standard error"
+        )
+        said.append(f"undecided: {', '.join(tied[:5])} {why}")
+    last = state.history[-1] if state.history else None
+    settled = reason in {"plateau", "crit_stable"} and last is not None and last.agreed
+    if not settled and reason not in {"consensus", "triage"}:
         said.append(f"caution: the debate ended without agreement ({reason})")
+    if found is not None and found.support > found.answer_support + _EVEN:
+        said.append(
+            f"caution: the dissent is better supported than the answer: admitted evidence S {found.support:.2f} for {found.outcome}, "
+            f"{found.answer_support:.2f} for {answer}"
+        )
     if len(state.beliefs) == 1 < len(state.agents) and state.stage != "single":
         (speaker,) = state.beliefs
         said.append(f"caution: only {speaker} ever spoke; this is its own belief, and no debate took place")
@@ -270,10 +303,13 @@ def _cautions(state: State, reason: StopReason, mixture: Vector, answer: str, ra
 def _minority(state: State, answer: str) -> tuple[Minority, ...]:
     found = []
     for agent, belief in state.beliefs.items():
-        outcome = state.labels[int(belief.argmax())]
-        decided = int((belief >= belief.max() - 1e-9).sum()) == 1
-        if decided and outcome != answer:
-            own = [e.id for e in state.record if e.seat == state.seat(agent) and speaks_for(e.argument, outcome, state)]
+        top = lead(belief)
+        if top is not None and (outcome := state.labels[top]) != answer:
+            own = [
+                e.id
+                for e in state.record
+                if e.seat == state.seat(agent) and not e.fact and speaks_for(e.argument, outcome, state)
+            ]
             found.append(Minority(agent, outcome, float(belief.max()), tuple(own)))
     return tuple(found)
 
@@ -297,10 +333,14 @@ def in_words(reason: StopReason, state: State) -> str:
         case "consensus":
             who = "all agents" if len(state.beliefs) == len(state.agents) else "all agents that spoke"
             return f"{who} lead with the same outcome, D {d}, shared evidence O {o}"
-        case "plateau":
-            return f"nothing new for {stop.tau_stop} rounds, disagreement D {d}, shared evidence O {o}"
-        case "crit_stable":
-            return f"scores have settled and nothing new is said, disagreement D {d}, shared evidence O {o}"
+        case "plateau" | "crit_stable":
+            calm = (
+                f"nothing new for {stop.tau_stop} rounds"
+                if reason == "plateau"
+                else "scores have settled and nothing new is said"
+            )
+            verdict = "" if state.history[-1].agreed else "no agreement: "
+            return f"{verdict}{calm}, disagreement D {d}, shared evidence O {o}"
         case "impasse":
             apart = now.d is None or now.d > stop.d_max
             lacking = (

@@ -36,6 +36,11 @@ from maci.evidence.source import CASE
 from maci.moderator.belief import Vector
 from maci.moderator.signals import evidence_qualities, evidence_quality, overlap
 
+_UNGROUNDED = (
+    "there is no evidence beside the case: evidence quality (Q) and overlap (O) are undefined, their gate and stop clauses do not "
+    "apply, and arguments are admitted {}"
+)
+
 
 def close_opening(state: State) -> Step:
     """Close round 0: read the openings, set the dials, choose the regime."""
@@ -53,6 +58,7 @@ def close_opening(state: State) -> Step:
     o0 = overlap(cited(state, said)) if len(reading.beliefs) > 1 else None  # one agent alone shares nothing
     cosines = [q for q in evidence_qualities([[v] for v in vectors], target) if q is not None]
     tau_q, note = first_tau_q(cosines, state.config)
+    note = note if state.grounded else _UNGROUNDED.format("by CRIT alone" if state.slots else "without a gate")
     notes = (*reading.notes, *([note] if note else []))
     dials = RoundDials(scheduler(state.config, state.opened.learned).first(q0, d0), tau_q, state.config.gate.tau_crit)
     dials = by_hand(dials, state)
@@ -91,8 +97,11 @@ def opening_quality(state: State) -> tuple[float | None, int]:
 
 
 def _found(state: State) -> Sequence[str]:
-    """What was retrieved beside the case's own text."""
-    return [i for i in state.retrieved if state.spans[i].source != CASE] or state.retrieved
+    """What was retrieved beside the case's own text, or cited of it; the case's own text only where that is evidence."""
+    beside = [i for i in state.retrieved if state.spans[i].source != CASE]
+    if beside or not state.facts:
+        return beside or state.retrieved
+    return [i for i, span in state.spans.items() if span.source != CASE]
 
 
 def after_first(state: State) -> Step:

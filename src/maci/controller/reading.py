@@ -154,10 +154,10 @@ def spread(beliefs: Mapping[str, Vector], state: State) -> float | None:
 
 
 def cited(state: State, said: Iterable[tuple[str, tuple[CheckedCitation, ...]]]) -> list[set[str]]:
-    """Verified citations of every agent, from (agent, checked citations) of all its arguments, admitted or not."""
+    """The evidence that every agent cites, verified, from (agent, checked citations) of all its arguments, admitted or not."""
     sets: dict[str, set[str]] = {agent: set() for agent in state.agents}
     for agent, checked in said:
-        sets[agent].update(c.span for c in checked if c.verified)
+        sets[agent].update(c.span for c in checked if c.counts)
     return list(sets.values())
 
 

@@ -14,7 +14,7 @@ from maci.agents.anchor import Admitted
 from maci.agents.judges.panel import disagreements, reliability_weights, verdict
 from maci.controller.acquiring import conclude, realised
 from maci.controller.decisions import Admission, Decision, Dialled, Gated, Weighed
-from maci.controller.dials import RoundDials
+from maci.controller.dials import RoundDials, first_tau_q
 from maci.controller.ending import Step, finish, in_words
 from maci.controller.measuring import mean, measure, theta
 from maci.controller.policies.bandit import Choice
@@ -23,10 +23,12 @@ from maci.controller.reading import Reading, spread, widen
 from maci.controller.state import State, as_mapping, check_citations
 from maci.controller.stop import stop_reason
 from maci.controller.watch import watch
+from maci.evidence.source import ABOUT_CASE
 from maci.llm.usage import Bound
 from maci.moderator.belief import Vector
 from maci.moderator.gate import Candidate, Thresholds, rejection, reverts
 from maci.moderator.signals import evidence_qualities, update, weights
+from maci.moderator.tie import contenders, lead, level, standard_error
 
 
 def go_on(state: State, decisions: tuple[Decision, ...] = ()) -> Step:
@@ -45,6 +47,10 @@ def go_on(state: State, decisions: tuple[Decision, ...] = ()) -> Step:
         dials = plan.follow(state.history, choice)
     else:
         dials = plan.next(state.history)
+    if not state.history[-1].evidence and state.grounded:  # found out since: there is something to fit the gate to
+        found = [[state.vectors[i]] for i, span in state.spans.items() if span.source not in ABOUT_CASE]
+        fit = [q for q in evidence_qualities(found, theta(state)) if q is not None]
+        dials = replace(dials, tau_q=first_tau_q(fit, state.config)[0])
     dials = by_hand(dials, state)
     dialled = Dialled(round=state.round + 1, dials=dials, by_hand=held, choice=choice)
     return next_round(state, dials, choice), (*decisions, dialled)
@@ -87,20 +93,16 @@ def close_round(state: State) -> Step:
     if not reading.beliefs:
         return finish(state, "error", f"no agent has a belief in round {t}: {reading.first_reason()}", (gated,))
     admitted = [a for a in admissions if a.admitted]
-    new_spans = {a.argument: {c.span for c in a.citations if c.verified} for a in admitted}
+    new_spans = {a.argument: {c.span for c in a.citations if c.counts} for a in admitted}
     backed = {a.agent for a in admitted if new_spans[a.argument] - state.admitted_spans}
+    shown = [{c.span for c in a.citations if c.counts or (c.verified and not state.grounded)} for a in admitted]
     labels = reading.labels
     known = {agent: widen(p, len(labels)) for agent, p in state.beliefs.items()}
-    beliefs, reverted, d = _settle(state, reading.beliefs, known, backed)
-
     gamma = _reliabilities(state, admissions)
-    uniform = config.reliability.weights == "uniform" or not state.slots
+    standing = _standing(state, gamma, candidates)
+    beliefs, reverted, d = _settle(state, reading.beliefs, known, backed, standing)
     present = list(beliefs)
-    prior = config.reliability.prior
-    omega = weights(
-        [prior.get(agent, 1.0) * (1.0 if uniform else gamma[agent]) for agent in present],
-        floor=config.reliability.floor,
-    )
+    omega = weights([standing[agent][0] for agent in present], floor=0.0)
     table = np.stack([beliefs[agent] for agent in present])
     mixture = omega @ table
     weighed = Weighed(
@@ -128,14 +130,20 @@ def close_round(state: State) -> Step:
         reliability=gamma,
         record=(
             *state.record,
-            *(Admitted(a.argument, state.seat(a.agent), t, state.arguments[a.argument][1]) for a in admitted),
+            *(
+                Admitted(a.argument, state.seat(a.agent), t, state.arguments[a.argument][1], a.fact)
+                for a in admissions
+                if a.admitted or a.fact
+            ),
         ),
         merit={**state.merit, **{a.argument: (a.crit or 0.0, a.q or 0.0) for a in admitted}},
-        admitted_spans=state.admitted_spans.union(*new_spans.values()),
+        admitted_spans=state.admitted_spans.union(*shown),
         agreement=_agreement(state) if config.crit.aggregation == "reliability" else state.agreement,
         warnings=warnings,
     )
-    after, measured = measure(after, state, admissions, candidates, table, omega)
+    top = _contenders(beliefs, standing)
+    tied = tuple(labels[i] for i in top) if len(top) > 1 else ()
+    after, measured = measure(after, state, admissions, candidates, table, omega, tied)
     after, watched = watch(state, after, admissions, measured)
     return _stop_or_go(after, (gated, weighed, measured, *watched))
 
@@ -144,22 +152,45 @@ def _reliabilities(state: State, admissions: tuple[Admission, ...]) -> dict[str,
     """Γ of every agent after the round: what it was, and the scores of the round's arguments."""
     gamma = dict(state.reliability)
     for agent in state.agents:
-        own = [a.crit for a in admissions if a.agent == agent and a.crit is not None]
+        own = [a.crit for a in admissions if a.agent == agent and a.crit is not None and not a.fact]
         gamma[agent] = update(gamma[agent], mean(own), decay=state.config.reliability.decay)
     return gamma
+
+
+def _standing(
+    state: State, gamma: Mapping[str, float], candidates: tuple[Candidate, ...]
+) -> dict[str, tuple[float, float]]:
+    """How much each agent weighs (prior · Γ + ε) before weights are made to sum to 1, and its standard error, from all its scores."""
+    rule = state.config.reliability
+    uniform = rule.weights == "uniform" or not state.slots
+    scores: dict[str, list[float]] = {agent: [] for agent in state.agents}
+    for each in (*(c for closed in state.history for c in closed.candidates), *candidates):
+        if each.crit is not None and not uniform:
+            scores[each.agent].append(each.crit)
+    return {
+        agent: (prior * (1.0 if uniform else gamma[agent]) + rule.floor, prior * standard_error(scores[agent]))
+        for agent in state.agents
+        for prior in (rule.prior.get(agent, 1.0),)
+    }
+
+
+def _contenders(beliefs: Mapping[str, Vector], standing: Mapping[str, tuple[float, float]]) -> tuple[int, ...]:
+    """The outcomes that share the lead of the mixture (D19)."""
+    table = np.stack(list(beliefs.values()))
+    given, errors = zip(*(standing[agent] for agent in beliefs), strict=True)
+    return contenders(table, given, errors)
 
 
 def _admissions(state: State) -> tuple[tuple[Admission, ...], tuple[Candidate, ...]]:
     """The dual gate on every argument of the open round."""
     target = theta(state)
     gate = state.config.gate
-    thresholds = Thresholds(
-        state.dials.tau_q if gate.q_gate else None,
-        state.dials.tau_crit if gate.crit_gate and state.slots else None,
-    )
+    tau_crit = state.dials.tau_crit if gate.crit_gate and state.slots else None
+    by_crit = Thresholds(None, tau_crit)
+    thresholds = Thresholds(state.dials.tau_q, tau_crit) if gate.q_gate and state.grounded else by_crit
     said = list(state.in_seat_order())
     citations = [check_citations(argument, state) for _, _, argument in said]
-    cited_spans = [dict.fromkeys(c.span for c in checked if c.verified) for checked in citations]
+    cited_spans = [dict.fromkeys(c.span for c in checked if c.counts) for checked in citations]
     quality = evidence_qualities([[state.vectors[i] for i in spans] for spans in cited_spans], target)
     admissions, candidates = [], []
     weigh = state.config.crit.aggregation == "reliability"
@@ -168,8 +199,11 @@ def _admissions(state: State) -> tuple[tuple[Admission, ...], tuple[Candidate, .
         given = [state.scores[identity][slot.id] for slot in state.slots] if state.slots else []
         panel = verdict(given, judge_weights)
         candidate = Candidate(identity, agent, q, panel.mean)
-        reason = rejection(candidate, thresholds)
-        candidates.append(candidate)
+        alone = state.grounded and any(c.verified for c in checked) and not any(c.counts for c in checked)
+        reason = rejection(candidate, by_crit if alone else thresholds)
+        fact = alone and reason is None
+        if not fact:
+            candidates.append(candidate)
         admissions.append(
             Admission(
                 argument=identity,
@@ -179,15 +213,20 @@ def _admissions(state: State) -> tuple[tuple[Admission, ...], tuple[Candidate, .
                 crit_variance=panel.variance,
                 abstentions=panel.abstained,
                 citations=checked,
-                admitted=reason is None,
-                reason=reason or "",
+                admitted=reason is None and not fact,
+                reason="it rests on the case alone" if fact else reason or "",
+                fact=fact,
             )
         )
     return tuple(admissions), tuple(candidates)
 
 
 def _settle(
-    state: State, now: dict[str, Vector], before: Mapping[str, Vector], backed: set[str]
+    state: State,
+    now: dict[str, Vector],
+    before: Mapping[str, Vector],
+    backed: set[str],
+    standing: Mapping[str, tuple[float, float]],
 ) -> tuple[dict[str, Vector], dict[str, Vector], float | None]:
     """The dispersion gate on the beliefs just read: those that count, those that were stated and not taken, and D."""
     both = [agent for agent in now if agent in before]
@@ -199,11 +238,28 @@ def _settle(
     d_before = state.d if everyone and state.d is not None else spread({agent: before[agent] for agent in both}, state)
     d_after = d if everyone else spread({agent: now[agent] for agent in both}, state)
     back = reverts(set(both), backed, before=d_before or 0.0, after=d_after or 0.0, nu=rule.nu, mode=rule.gate)
+    if back and rule.leave_ties:
+        back = {agent for agent in back if not _leaves_tie(state, agent, now, before, standing)}
     if not back:
         return now, {}, d
     beliefs = {agent: before[agent] if agent in back else p for agent, p in now.items()}
     moved = {agent: p for agent, p in now.items() if agent in back and not np.array_equal(p, before[agent])}
     return beliefs, moved, spread(beliefs, state)
+
+
+def _leaves_tie(
+    state: State,
+    agent: str,
+    now: Mapping[str, Vector],
+    before: Mapping[str, Vector],
+    standing: Mapping[str, tuple[float, float]],
+) -> bool:
+    """Whether an agent's move ends a tie (D19): its own, or the mixture's, towards the outcome that leads now."""
+    if lead(before[agent]) is None and lead(now[agent]) is not None:
+        return True
+    was = bool(state.history[-1].tied) if state.history else len(level(state.mixed)) > 1
+    top = _contenders(now, standing)
+    return was and len(top) == 1 and bool(now[agent][top[0]] > before[agent][top[0]])
 
 
 def _stop_or_go(state: State, decisions: tuple[Decision, ...]) -> Step:

@@ -24,6 +24,7 @@ from maci.controller.inputs import Acquired, Intervened, Opened
 from maci.controller.policies.bandit import Choice
 from maci.controller.stop import StopReason
 from maci.controller.triage import Stage
+from maci.evidence.source import ABOUT_CASE, ACQUIRED, CASE
 from maci.evidence.span import Span, quote_score
 from maci.llm.usage import Bound, Usage
 from maci.moderator.belief import Vector
@@ -150,6 +151,21 @@ class State:
             return self.agents
         return (first_agent(self.agents, self.config),)
 
+    @property
+    def facts(self) -> bool:
+        """Whether the case's own text is facts and not evidence (D15)."""
+        return self.config.evidence.case == "facts" and self.opened.case.context_is == "case"
+
+    @property
+    def grounded(self) -> bool:
+        """Whether there is evidence: text about more than this case, or a case text that is evidence. Else Q and O are undefined."""
+        return not self.facts or any(span.source not in ABOUT_CASE for span in self.spans.values())
+
+    def is_fact(self, span: str) -> bool:
+        """Whether a known span is a fact: the case's own text, and in a debate without evidence what was found out about it."""
+        source = self.spans[span].source
+        return self.facts and (source == CASE or (source == ACQUIRED and not self.grounded))
+
     def seat(self, agent: str) -> str:
         """The neutral name of an agent."""
         return seat_letter(self.agents.index(agent))
@@ -225,7 +241,8 @@ def check_citations(argument: Argument, state: State) -> tuple[CheckedCitation, 
         elif citation.quote is not None:
             match = quote_score(citation.quote, span.text)
             why = "" if match >= state.config.evidence.quote_match else "the quote is not in the span"
-        checked.append(CheckedCitation(citation.span, not why, match, why))
+        fact = span is not None and state.is_fact(citation.span)
+        checked.append(CheckedCitation(citation.span, not why, match, why, fact))
     return tuple(checked)
 
 

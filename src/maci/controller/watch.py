@@ -43,7 +43,8 @@ from maci.controller.state import State, as_mapping, place
 from maci.controller.stop import StopReason
 from maci.errors import BeliefError
 from maci.moderator.belief import Vector, total_variation
-from maci.moderator.harm import collapsed, conformed, hollow, lead, same_words, stubborn, words
+from maci.moderator.harm import collapsed, conformed, hollow, same_words, stubborn, words
+from maci.moderator.tie import lead
 
 _QUOTED = 90
 """Letters of a span that is quoted in a sentence."""
@@ -152,7 +153,7 @@ def watch(
     memory, labels, t = before.memory, after.labels, after.round
     said = [_said(a, before, labels) for a in admissions]
     grounds = {
-        a.argument: _ground(s, t, a.crit, before, labels) for a, s in zip(admissions, said, strict=True) if a.admitted
+        a.argument: _ground(a, s, t, before, labels) for a, s in zip(admissions, said, strict=True) if a.admitted
     }
     cited = dict(memory.cited)
     for item in said:
@@ -164,12 +165,14 @@ def watch(
     return after.but(memory=replace(kept, watched=(*memory.watched, found))), (found,)
 
 
-def _ground(said: EarlierArgument, t: int, crit: float | None, state: State, labels: tuple[str, ...]) -> Ground:
-    """An admitted argument as support."""
+def _ground(a: Admission, said: EarlierArgument, t: int, state: State, labels: tuple[str, ...]) -> Ground:
+    """An admitted argument as support: facts support nothing, and are new to somebody only where there is nothing else."""
     outcome = None if said.against else said.outcome
-    about = {span: _among(state.spans[span].label, labels, state) for span in said.spans if span in state.spans}
-    backing = frozenset(span for span in said.spans if about.get(span) in (None, outcome))
-    return Ground(agent=said.agent, round=t, outcome=outcome, spans=said.spans, backing=backing, crit=crit)
+    evidence = frozenset(c.span for c in a.citations if c.counts)
+    about = {span: _among(state.spans[span].label, labels, state) for span in evidence}
+    backing = frozenset(span for span in evidence if about[span] in (None, outcome))
+    spans = evidence if state.grounded else said.spans
+    return Ground(agent=said.agent, round=t, outcome=outcome, spans=spans, backing=backing, crit=a.crit)
 
 
 def _said(a: Admission, state: State, labels: tuple[str, ...]) -> EarlierArgument:
@@ -208,7 +211,8 @@ def _watched(
         repeated=tuple(Repeat(s.id, of) for s in said if (of := _restates(s, memory.said, rule.same_words))),
         new_spans=new,
         collapsed=collapsed(measured.gain, new + lately, rule.collapse),
-        hollow=hollow(
+        hollow=before.grounded
+        and hollow(
             (before.d, measured.d),
             (memory.o if last is None else last.o, measured.o),
             (measured.q if last is None else last.q, measured.q),
@@ -284,7 +288,8 @@ def harm(state: State, answer: str) -> HarmReport | None:
         arguments=len(memory.said),
         repeated=sum(len(w.repeated) for w in rounds),
         collapses=tuple(w.round for w in rounds if w.collapsed),
-        hollow=first is not None
+        hollow=state.grounded
+        and first is not None
         and last is not None
         and hollow((start_d, last.d), (memory.o, last.o), (first.q, last.q), fall=rule.fall, rise=rule.rise),
         openings=memory.leads,

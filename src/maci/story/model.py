@@ -66,9 +66,11 @@ class Statement:
     """The id under which the same agent said the same before."""
 
     @property
-    def fate(self) -> Literal["admitted", "rejected", "opening", "open"]:
+    def fate(self) -> Literal["admitted", "fact", "rejected", "opening", "open"]:
         """What became of it."""
         if self.admission is not None:
+            if self.admission.fact:
+                return "fact"
             return "admitted" if self.admission.admitted else "rejected"
         return "opening" if self.round == 0 else "open"
 

@@ -188,6 +188,11 @@ class Result(Page):
     generated_tokens: int = Field(0, ge=0, description="of the tokens: written by agents and judges")
     judge_tokens: int = Field(0, ge=0, description="of the tokens: the judges'")
     lost_tokens: int = Field(0, ge=0, description="of the tokens: counted in full for calls whose answer never came")
+    tied: list[str] = Field([], description="outcomes that share the lead with the answer, itself included; else empty")
+    agreed: bool | None = Field(
+        None,
+        description="whether all agents lead with one outcome at the end, and no other shares its lead; null without rounds",
+    )
     abstained: str | None = Field(
         None, description="why no answer is given at the risk level asked for; `answer` is then the best guess"
     )

@@ -52,6 +52,12 @@ STOPS: Mapping[StopReason, str] = {
 }
 """What a stop means to somebody who does not know the rules."""
 
+_APART: Mapping[StopReason, str] = {
+    "plateau": "No agreement: nothing new is being said, and the agents lead with different outcomes.",
+    "crit_stable": "No agreement: the judges' scores have settled, and the agents lead with different outcomes.",
+}
+"""What a stop means where the agents are not of one mind (D19)."""
+
 _STAGES: Mapping[Stage, str] = {
     "single": "one agent",
     "vote": "the vote of all openings",
@@ -149,12 +155,22 @@ def triage_words(event: Triaged) -> str:
     return f"after {_STAGES[event.stage]}: {'goes on' if event.escalate else 'stops here'}"
 
 
+def stop_of(result: Finished) -> str:
+    """What the stop of a debate means, in words."""
+    return _APART[result.stop_reason] if unlike(result.stop_reason, result.agreed) else STOPS[result.stop_reason]
+
+
+def unlike(reason: str, agreed: bool | None) -> bool:
+    """Whether a debate ended as one that settles does, and yet without agreement (D19)."""
+    return agreed is False and reason in _APART
+
+
 def stopped(story: Story) -> str:
     """Why it stopped, said once: the rule in words with the figures behind it, or what came from outside."""
     result = story.result
     if result is None:
         return ""
-    said = STOPS[result.stop_reason]
+    said = stop_of(result)
     if result.stop_reason in ("budget", "error", "triage"):
         return f"{said} {as_sentence(result.detail)}" if result.detail else said
     if result.stop_reason == "stopped_by_user":
@@ -397,7 +413,7 @@ def happened(event: Event) -> str:
             return f"round {event.round}: CL {d.cl:.2f}, τ_Q {figure(d.tau_q, 2)}, τ_CRIT {d.tau_crit:.2f}{by}"
         case Finished():
             lead = "no answer" if event.answer is None else _lead({event.answer: event.distribution[event.answer]})
-            return f"{lead}. {STOPS[event.stop_reason]} {plural(event.tokens, 'token')}"
+            return f"{lead}. {stop_of(event)} {plural(event.tokens, 'token')}"
         case Planned():
             now = f", {len(event.acquire)} asked now" if event.acquire else ""
             return f"{len(event.items)} things to find out, {event.joint_gain:.2f} of {event.entropy:.2f} bits{now}"

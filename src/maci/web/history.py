@@ -32,6 +32,8 @@ class Summary:
     answer: str | None = None
     withheld: bool = False
     """The answer is only a guess: at the risk level asked for none is given."""
+    agreed: bool | None = None
+    """Whether the agents led with one outcome at the end."""
     p: float | None = None
     rounds: int | None = None
     tokens: int | None = None
@@ -142,6 +144,7 @@ def _summary(id: str, first: dict[str, Any], last: dict[str, Any]) -> Summary:
         panel=str(first.get("panel", "")),
         state="finished" if over else "broken",
         stop_reason=str(last.get("stop_reason", "")) if over else "",
+        agreed=last.get("agreed") if over else None,
         answer=answer,
         withheld=over and last.get("abstained") is not None,
         p=last["distribution"].get(answer) if over and answer is not None else None,

@@ -25,10 +25,9 @@ from maci.controller.decisions import Finished
 from maci.errors import EnvironmentError_, InputError, said
 from maci.render.markup import percent
 from maci.story import Story
-from maci.story.words import shown
+from maci.story.words import shown, stop_of
 from maci.web.desk import Desk, Run
 from maci.web.forms import choice_of, panels
-from maci.web.pages.layout import stop_words
 from maci.web.routes import address_of, desk_of
 
 router = APIRouter(prefix="/v1")
@@ -120,7 +119,7 @@ def _words(result: Finished, story: Story) -> str:
     return (
         f"{result.answer}\n\n"
         + "\n".join(f"{label}: {percent(p)}" for label, p in rest).replace("\N{NO-BREAK SPACE}", " ")
-        + f"\n\n{stop_words(result.stop_reason)}"
+        + f"\n\n{stop_of(result)}"
     )
 
 

@@ -22,7 +22,7 @@ from helpers import (
 )
 from maci.agents.argument import Turn
 from maci.agents.fake import FunctionJudge
-from maci.agents.judges.crit import CritScore, JudgeAbstained
+from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
 from maci.cases.outcomes import OutcomeSpace
 from maci.controller.decisions import Dialled, Gated, Initialized, Weighed
 from maci.controller.dials import Measured
@@ -325,7 +325,9 @@ def test_a_span_retrieved_twice_counts_once() -> None:
 # --- the dispersion gate ----------------------------------------------------------------------------------------------------
 
 APART = (turn(0.6, 0.4), turn(0.6, 0.4), turn(0.9, 0.1))
-STAY = (turn(0.4, 0.6), turn(0.4, 0.6), turn(0.4, 0.6))
+STAY = (turn(0.3, 0.7), turn(0.3, 0.7), turn(0.3, 0.7))
+EVEN = (turn(0.4, 0.6), turn(0.4, 0.6), turn(0.4, 0.6))
+"""Beside :data:`APART` the mixture is tied."""
 
 
 def test_a_move_apart_without_new_evidence_is_reverted_and_kept_on_record() -> None:
@@ -352,6 +354,37 @@ def test_the_paper_profile_reverts_every_belief() -> None:
     second = of(Weighed, events)[1]
     assert set(second.reverted) == {"x"}  # y did not move: there is nothing to take back
     assert second.beliefs == of(Weighed, events)[0].beliefs
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        pytest.param(APART, EVEN, id="of the mixture"),
+        pytest.param((turn(0.5, 0.5), turn(0.5, 0.5), turn(0.9, 0.1)), STAY, id="of the agent"),
+    ],
+)
+def test_a_move_away_from_a_tie_is_kept_though_it_raises_d_except_in_the_paper_profile(x, y) -> None:
+    kept, taken_back = (
+        of(Weighed, play(seat(pair(*x, y=y)), settings("max_rounds=3", *sets)))[1]
+        for sets in ((), ("leave_ties=false",))
+    )
+    assert (kept.beliefs["x"]["dengue"], dict(kept.reverted)) == (0.9, {})
+    assert taken_back.reverted["x"]["dengue"] == 0.9
+    assert not settings(profile="paper").dispersion.leave_ties
+
+
+def test_a_lead_within_one_standard_error_of_the_scores_is_a_tie_too() -> None:
+    # Γ of x is ahead by the scores of round 1 alone; in round 2 they turn, so neither lead is known to be one.
+    def swings(request: ScoreRequest) -> float:
+        return {"x first": 0.9, "y first": 0.6, "x then": 0.5, "y then": 0.7}[request.argument.claim]
+
+    x = [turn(0.9, 0.1, args=[arg(claim, "e4")]) for claim in ("x first", "x first", "x then")]
+    y = [turn(0.1, 0.9, args=[arg(claim, "e4")]) for claim in ("y first", "y first", "y then")]
+    shaky = play(seat([script("x", *x), script("y", *y)], [judge(score=swings)]), settings("max_rounds=2"))
+    assert set(result(shaky).tied) == {"dengue", "chikungunya"}
+    assert any("share the lead" in note for note in result(shaky).warnings)
+    sure = play(seat([script("x", x[0]), script("y", y[0])], [judge(score=swings)]), settings("max_rounds=2"))
+    assert result(sure).tied == () and not any("undecided" in note for note in result(sure).warnings)
 
 
 # --- what agents and judges are told ----------------------------------------------------------------------------------------

@@ -50,10 +50,13 @@ def next_gates(history: Sequence[ClosedRound], config: Config, gamma: float | No
     if not last.signals.pi_i:
         return held
     raised_q, raised_crit = (max(tau, min(tau + gamma, gate.tau_max)) for tau in held)
+    with_q = gate.q_gate and last.evidence
+    if not last.evidence:
+        raised_q = last.dials.tau_q
     if gate.guard:
         recent = [candidate for each in history[-gate.guard_rounds :] for candidate in each.candidates]
         with_crit = gate.crit_gate and config.crit.enabled
-        wanted = Thresholds(raised_q if gate.q_gate else None, raised_crit if with_crit else None)
+        wanted = Thresholds(raised_q if with_q else None, raised_crit if with_crit else None)
         if not rises(recent, last.admitted, wanted, share=gate.guard_share):
             return held
     return raised_q, raised_crit

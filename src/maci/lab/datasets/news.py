@@ -79,7 +79,10 @@ def _task(
 
     def item(example: Example) -> TaskItem:
         piece = by_id[example.text]
-        case = Case(question=question, context=_first(piece.text, words), outcomes=space, gold=piece.label, id=piece.id)
+        text = _first(piece.text, words)
+        case = Case(
+            question=question, context=text, context_is="evidence", outcomes=space, gold=piece.label, id=piece.id
+        )
         return TaskItem(case=case, group=piece.group, raters=piece.raters)
 
     return Task(

@@ -254,6 +254,7 @@ def ukp_convarg(
         case = Case(
             question=f"Which argument is more convincing? Topic and side: {topic.replace('-', ' ').replace('_', ', ')}",
             context=f"Argument 1: {one}\n\nArgument 2: {two}",
+            context_is="evidence",
             outcomes=OutcomeSpace(labels=LABELS),
             gold=LABELS[0] if row["winner"] == "a1" else LABELS[1],
             id=f"{topic}/{row['pair_id']}",

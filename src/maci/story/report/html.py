@@ -16,7 +16,7 @@ from maci.story.report.rounds import charts, round_by_round
 from maci.story.report.sources import Provenance, audit, evidence, plan
 from maci.story.report.verdict import verdict
 from maci.story.story import Story
-from maci.story.words import STOPS, plural
+from maci.story.words import plural, stop_of
 
 
 def to_html(story: Story, source: Provenance | None = None, *, back: Sequence[tuple[str, str]] = ()) -> str:
@@ -82,7 +82,7 @@ def _row(entry: Entry) -> list[str]:
         answer,
         "–" if p is None else f"{p:.2f}",
         _met(story),
-        STOPS[result.stop_reason],
+        stop_of(result),
         str(result.rounds),
         f"{result.tokens:,}",
     ]

@@ -15,8 +15,14 @@ from maci.story.model import SIGNALS, Cited, Judged, Round, Statement
 from maci.story.story import Story
 from maci.story.words import figure, leading, leads, shown
 
-_FATES = {"admitted": "good", "rejected": "bad", "opening": "soft", "open": "warn"}
-_SAID = {"admitted": "admitted", "rejected": "rejected", "opening": "opening", "open": "not judged yet"}
+_FATES = {"admitted": "good", "fact": "soft", "rejected": "bad", "opening": "soft", "open": "warn"}
+_SAID = {
+    "admitted": "admitted",
+    "fact": "a fact of the case",
+    "rejected": "rejected",
+    "opening": "opening",
+    "open": "not judged yet",
+}
 
 
 def tag(fate: str) -> Markup:
@@ -107,7 +113,8 @@ def argument(item: Statement, links: Mapping[str, str], spans: Mapping[str, Span
     )
     figures = None
     if admission is not None:
-        why = el("span", f" · rejected because {typeset(admission.reason)}", class_="bad") if admission.reason else None
+        word, kind = ("no evidence:", "soft") if admission.fact else ("rejected because", "bad")
+        why = el("span", f" · {word} {typeset(admission.reason)}", class_=kind) if admission.reason else None
         figures = el("p", f"q {figure(admission.q)} · CRIT {figure(admission.crit)}", why, class_="small-print")
     body: list[Markup | None]
     if item.repeats:

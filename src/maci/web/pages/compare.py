@@ -12,7 +12,7 @@ from maci.story import Story
 from maci.story.report.parts import colours, key_of, mixtures, tag
 from maci.story.report.verdict import sentence
 from maci.story.whatif import CAUTION, Otherwise
-from maci.story.words import STOPS, figure
+from maci.story.words import figure, stop_of
 from maci.web.history import Summary
 from maci.web.pages.layout import count, moment, money, page, standing, stop_words, title_of, when
 from maci.web.pages.panels import round_name
@@ -95,7 +95,7 @@ def _facts(side: Side) -> dict[str, Child]:
         "Answer": answer or "–",
         "Probability": percent(None if answer is None else shares.get(answer)),
         "State": standing(side.state, result),
-        "Why it stopped": STOPS[result.stop_reason] if result else "–",
+        "Why it stopped": stop_of(result) if result else "–",
         "Rounds": count(len(story.closed) - 1 if story.closed else 0),
         "Tokens": count(result.tokens if result else story.spent.tokens),
         "Dollars": money(result.usd if result else story.spent.usd),

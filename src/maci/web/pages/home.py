@@ -100,7 +100,7 @@ def _row(item: Summary) -> Markup:
 def _state(item: Summary) -> Markup:
     if item.state != "finished":
         return state_tag(item.state)
-    return ended_tag(item.stop_reason, answered=item.answer is not None, withheld=item.withheld)
+    return ended_tag(item.stop_reason, answered=item.answer is not None, withheld=item.withheld, agreed=item.agreed)
 
 
 def _pages(total: int, number: int, query: str) -> Markup | None:

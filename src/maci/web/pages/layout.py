@@ -21,7 +21,7 @@ from maci.controller.decisions import Finished
 from maci.llm.usage import dollars
 from maci.render import style
 from maci.render.markup import Child, Markup, el, grid, join
-from maci.story.words import STOPS
+from maci.story.words import STOPS, unlike
 from maci.web.guard import Visit
 
 STATES = {
@@ -79,15 +79,15 @@ _ENDS = {
 """Ends that are no agreement, in a tag's few words."""
 
 
-def ended_tag(reason: str, *, answered: bool = True, withheld: bool = False) -> Markup:
+def ended_tag(reason: str, *, answered: bool = True, withheld: bool = False, agreed: bool | None = None) -> Markup:
     """How a debate that is over ended: green only where it came to an agreement.
 
     >>> ended_tag("budget", answered=False)
     '<span class="tag bad">no answer: budget spent</span>'
-    >>> ended_tag("consensus"), ended_tag("impasse")
+    >>> ended_tag("consensus"), ended_tag("plateau", agreed=False)
     ('<span class="tag good">finished</span>', '<span class="tag warn">finished: no agreement</span>')
     """
-    cause = "answer withheld" if withheld else _ENDS.get(reason, "")
+    cause = "answer withheld" if withheld else _ENDS.get("impasse" if unlike(reason, agreed) else reason, "")
     if not answered:
         return el("span", f"no answer: {cause or reason}", class_="tag bad")
     kind = "bad" if reason == "error" else "warn" if cause else "good"
@@ -98,7 +98,12 @@ def standing(state: str, result: Finished | None) -> Markup:
     """Where a debate stands, or how it ended."""
     if result is None:
         return state_tag(state)
-    return ended_tag(result.stop_reason, answered=result.answer is not None, withheld=result.abstained is not None)
+    return ended_tag(
+        result.stop_reason,
+        answered=result.answer is not None,
+        withheld=result.abstained is not None,
+        agreed=result.agreed,
+    )
 
 
 def stop_words(reason: str) -> str:

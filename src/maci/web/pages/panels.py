@@ -13,7 +13,7 @@ from maci.story.report.parts import anchors, colours, key_of, listed, mixtures, 
 from maci.story.report.rounds import round_box
 from maci.story.report.sources import evidence, plan
 from maci.story.report.verdict import answer, minority_title
-from maci.story.words import STOPS, against, as_sentence, figure, plural, stopped, would_change
+from maci.story.words import against, as_sentence, figure, plural, stop_of, stopped, would_change
 from maci.web.pages.layout import count, money, standing
 
 
@@ -72,7 +72,7 @@ def _no_plan(story: Story) -> str:
 def said_aloud(story: Story) -> str:
     """What a screen reader is told: the last round that closed, or the end."""
     if story.result is not None:
-        return f"The debate is over: {story.result.answer or 'no answer'}. {STOPS[story.result.stop_reason]}"
+        return f"The debate is over: {story.result.answer or 'no answer'}. {stop_of(story.result)}"
     if not story.closed:
         return "The openings are under way."
     last = story.closed[-1]
