@@ -17,7 +17,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from os.path import commonprefix
 from typing import Literal, NamedTuple
 
 from maci.evidence.lexical import terms
@@ -34,53 +33,75 @@ def _pattern(*phrases: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w']){'(?:' + joined + ')'}(?![\w'])")
 
 
-_SEEN = "seen|found|present|noted|detected|observed|identified|reported|evident|visible|demonstrated|recorded|confirmed|appreciated|elicited|there"
+_SEEN =
+"seen|found|present|noted|detected|observed|identified|reported|evident|visible|demonstrated|recorded|"
+"confirmed|appreciated|elicited|there"
 _PSEUDO = _pattern(
-    "no (?:significant |further |interval |real )?(?:change|increase|decrease|improvement|worsening|difference|progression)(?: (?:in|of|from|to))?",
-    "not only", "not just", "not merely", "no doubt", "no wonder", "not to mention", "no less than", "no fewer than", "not negative", "no relief (?:from|of)", "no end (?:to|of)", "no cure for", "no sooner",
-    "no matter", "not (?:get|getting|got) better", "no better", "no worse", "gram negative", "never (?:failed|fails|fail) to",
+    "no (?:significant |further |interval |real )?(?:change|increase|decrease|improvement|worsening|difference|"
+    "progression)(?: (?:in|of|from|to))?",
+    "not only", "not just", "not merely", "no doubt", "no wonder", "not to mention", "no less than", "no fewer than",
+    "not negative", "no relief (?:from|of)", "no end (?:to|of)", "no cure for", "no sooner", "no matter",
+    "not (?:get|getting|got) better", "no better", "no worse", "gram negative", "never (?:failed|fails|fail) to",
     "without (?:a )?doubt", "without fail", "not until", "no later than", "no more than", "if not", "whether or not",
     "not (?:improved|improving|resolved|resolving|settled|gone|going away|subsided|cleared|controlled)",
 )  # fmt: skip
 """They look like a negation and are none."""
 _OPEN = _pattern(
-    "can(?:not|'t| not) (?:yet )?(?:be )?(?:rule|ruled|exclude|excluded)(?: out)?", "could not (?:yet )?(?:be )?(?:ruled out|excluded|confirmed)",
-    "not (?:yet )?(?:been )?(?:ruled out|excluded)", "to (?:rule out|exclude)", "rule out", "r/o", "not (?:certain|sure|clear|known|necessarily|tested|checked|assessed|asked|examined|measured|recorded|documented|performed|done)",
+    "can(?:not|'t| not) (?:yet )?(?:be )?(?:rule|ruled|exclude|excluded)(?: out)?",
+    "could not (?:yet )?(?:be )?(?:ruled out|excluded|confirmed)", "not (?:yet )?(?:been )?(?:ruled out|excluded)",
+    "to (?:rule out|exclude)", "rule out", "r/o",
+    "not (?:certain|sure|clear|known|necessarily|tested|checked|assessed|asked|examined|measured|recorded|documented|performed|done)",
     "unclear", "uncertain", "unknown", "possible", "possibly", "probable", "probably", "perhaps", "maybe", "may", "might", "could",
-    "suspected", "suspicion of", "suspicious for", "questionable", "whether", "if", "awaiting", "risk of", "at risk for", "monitor for", "watch for", "watch out for",
-    "in case of", "in the event of", "unless", "should", "would", "return if", "screen for", "screening for", "test for", "check for", "look for", "evaluate for", "prevent", "prophylaxis", "vaccinated against",
-    "(?:mother|father|brother|sister|son|daughter|wife|husband|uncle|aunt|cousin|grandmother|grandfather|grandparent|parent|sibling|family|relative|colleague|neighbour|neighbor|roommate)s?(?:'s)?(?: history)?(?: of)?(?: (?:has|had|have|died of|died from|suffers from))?",
+    "suspected", "suspicion of", "suspicious for", "questionable", "whether", "if", "awaiting", "risk of", "at risk for",
+    "monitor for", "watch for", "watch out for", "in case of", "in the event of", "unless", "should", "would", "return if",
+    "screen for", "screening for", "test for", "check for", "look for", "evaluate for", "prevent", "prophylaxis",
+    "vaccinated against",
+    "(?:mother|father|brother|sister|son|daughter|wife|husband|uncle|aunt|cousin|grandmother|grandfather|"
+    "grandparent|parent|sibling|family|relative|colleague|neighbour|neighbor|"
+    "roommate)s?(?:'s)?(?: history)?(?: of)?(?: (?:has|had|have|died of|died from|suffers from))?",
 )  # fmt: skip
 """They leave open what follows, and some of them what stands before."""
 _OPEN_BEFORE = _pattern(
     "can(?:not|'t| not) (?:yet )?be (?:ruled out|excluded|confirmed)", "could not be (?:ruled out|excluded|confirmed|assessed)",
-    "(?:has|have|had|was|were|is|are) not (?:yet )?(?:been )?(?:ruled out|excluded|assessed|tested|checked|examined|asked|measured|documented|recorded)",
-    "(?:is|are|was|were) (?:possible|unclear|uncertain|unknown|suspected|questionable|pending|not known|not certain|not clear)", "unclear", "pending", "awaited", "suspected", r"\?",
+    "(?:has|have|had|was|were|is|are) not (?:yet )?(?:been )?(?:ruled out|excluded|assessed|tested|checked|"
+    "examined|asked|measured|documented|recorded)",
+    "(?:is|are|was|were) (?:possible|unclear|uncertain|unknown|suspected|questionable|pending|not known|not certain|not clear)",
+    "unclear", "pending", "awaited", "suspected", r"\?",
 )  # fmt: skip
 _BEFORE = _pattern(
-    "no", "non", "not", "without", "denies", "denied", "deny", "denying", "never", "neither", "nor", "none of", "none", "lacks", "lack of", "lacking", "lacked",
-    "absence of", "free of", "free from", "negative for", "clear(?:ed)? of", "devoid of", "(?:ruled|rules) out", "excludes", "excluded", "excluding", "fail to", "fails to", "failed to", "failure to", "unable to",
-    "cannot", "can't", "isn't", "aren't", "wasn't", "weren't", "don't", "doesn't", "didn't", "hasn't", "haven't", "hadn't", "won't", "wouldn't",
-    "0", "zero", "nil", "no longer", "stopped", "ceased", "instead of", "rather than", "declines", "declined", "refuses",
-    "no (?:evidence|sign|signs|history|record|records|trace|indication|complaint|complaints|report|reports|suggestion|symptoms) of", "resolution of", "disappearance of", "exclusion of",
+    "no", "non", "not", "without", "denies", "denied", "deny", "denying", "never", "neither", "nor", "none of", "none", "lacks",
+    "lack of", "lacking", "lacked", "absence of", "free of", "free from", "negative for", "clear(?:ed)? of", "devoid of",
+    "(?:ruled|rules) out", "excludes", "excluded", "excluding", "fail to", "fails to", "failed to", "failure to", "unable to",
+    "cannot", "can't", "isn't", "aren't", "wasn't", "weren't", "don't", "doesn't", "didn't", "hasn't", "haven't", "hadn't",
+    "won't", "wouldn't", "0", "zero", "nil", "no longer", "stopped", "ceased", "instead of", "rather than", "declines", "declined",
+    "refuses",
+    "no (?:evidence|sign|signs|history|record|records|trace|indication|complaint|complaints|report|reports|suggestion|symptoms) of",
+    "resolution of", "disappearance of", "exclusion of",
 )  # fmt: skip
 _AFTER = _pattern(
-    rf"(?:is|are|was|were|has been|have been|had been) (?:not|never) (?:been )?(?:{_SEEN})", rf"(?:isn't|aren't|wasn't|weren't|hasn't been|haven't been) (?:{_SEEN})", rf"not (?:been )?(?:{_SEEN})",
-    "(?:is |are |was |were |has been |have been )?(?:absent|negative|ruled out|excluded|denied|lacking|missing|unremarkable)(?! (?:for|of)\\b)",
-    "(?:is|are|was|were) (?:nil|none|zero)", "(?:has |have |had )?(?:resolved|disappeared|subsided|gone|ceased|cleared up|vanished)", "(?:is|are|was|were) (?:no longer (?:present|seen|there)|gone)",
-    "did not (?:occur|happen|develop|appear|recur)", "never (?:occurred|happened|developed|appeared|came)", "(?:did|does|do)n't (?:occur|happen|appear)",
+    rf"(?:is|are|was|were|has been|have been|had been) (?:not|never) (?:been )?(?:{_SEEN})",
+    rf"(?:isn't|aren't|wasn't|weren't|hasn't been|haven't been) (?:{_SEEN})", rf"not (?:been )?(?:{_SEEN})",
+    "(?:is |are |was |were |has been |have been )?(?:absent|negative|ruled out|excluded|denied|lacking|missing|"
+    "unremarkable)(?! (?:for|of)\\b)",
+    "(?:is|are|was|were) (?:nil|none|zero)",
+    "(?:has |have |had )?(?:resolved|disappeared|subsided|gone|ceased|cleared up|vanished)",
+    "(?:is|are|was|were) (?:no longer (?:present|seen|there)|gone)", "did not (?:occur|happen|develop|appear|recur)",
+    "never (?:occurred|happened|developed|appeared|came)", "(?:did|does|do)n't (?:occur|happen|appear)",
     "(?:is |are |was |were )?(?:disabled|turned off|switched off|left blank|blank|never a problem|unaffected|unlikely|normal)",
 )  # fmt: skip
 _MARKED = re.compile(
-    r" ?(?:[:=] ?(?:none|0|nil|absent|negative|not seen|not present|false|zero|null|off|no(?= ?(?:$|[.,;)]| sign| evidence| record)))\b(?!\.\d|[/:])"
+    r" ?(?:[:=] ?(?:none|0|nil|absent|negative|not seen|not present|false|zero|null|off|no(?= ?(?:$|[.,;)]| sign|"
+    r" evidence| record)))\b(?!\.\d|[/:])"
     r"|\((?:-|neg|negative|absent)\)|[- ]free\b(?! (?:of|from)))"
 )
 """Cues joined to the word before them: *fever: absent*, *gluten-free*."""
 _END = _pattern(
-    "nor", "but", "however", "although", "though", "yet", "whereas", "while", "still", "nevertheless", "which", "who", "because", "since", "due to", "secondary to", "then", "so",
-    "and (?:has|had|have|is|was|are|were|does|did|reports|reported|presents|presented|complains|complained|shows|showed|developed|develops|now|also|the|there|she|he|it|they|we|only|then|his|her|a|an)",
-    "only", "instead", "as well as having", "presents with", "presented with", "complains of", "complained of", "reports", "reported", "with",
-    "until", "after", "when", "where", "that (?:was|is|has)", "other",
+    "nor", "but", "however", "although", "though", "yet", "whereas", "while", "still", "nevertheless", "which", "who", "because",
+    "since", "due to", "secondary to", "then", "so",
+    "and (?:has|had|have|is|was|are|were|does|did|reports|reported|presents|presented|complains|complained|shows|"
+    "showed|developed|develops|now|also|the|there|she|he|it|they|we|only|then|his|her|a|an)",
+    "only", "instead", "as well as having", "presents with", "presented with", "complains of", "complained of", "reports",
+    "reported", "with", "until", "after", "when", "where", "that (?:was|is|has)", "other",
 )  # fmt: skip
 _MODAL = _pattern(
     "may", "might", "could", "would", "should", "possible", "possibly", "probable", "probably", "perhaps", "maybe"
@@ -237,7 +258,7 @@ def _akin(term: str, word: str) -> bool:
         return False
     if found[0] == term:
         return True
-    shared = len(commonprefix((term, found[0])))
+    shared = next((n for n, (x, y) in enumerate(zip(term, found[0], strict=False)) if x != y), min(len(term), len(found[0])))
     return (
         shared >= 4
         and shared >= max(len(term), len(found[0])) - 5
