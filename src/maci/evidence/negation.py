@@ -33,9 +33,10 @@ def _pattern(*phrases: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w']){'(?:' + joined + ')'}(?![\w'])")
 
 
-_SEEN =
-"seen|found|present|noted|detected|observed|identified|reported|evident|visible|demonstrated|recorded|"
-"confirmed|appreciated|elicited|there"
+_SEEN = (
+    "seen|found|present|noted|detected|observed|identified|reported|evident|visible|demonstrated|recorded|"
+    "confirmed|appreciated|elicited|there"
+)
 _PSEUDO = _pattern(
     "no (?:significant |further |interval |real )?(?:change|increase|decrease|improvement|worsening|difference|"
     "progression)(?: (?:in|of|from|to))?",
@@ -122,9 +123,7 @@ _CUES: tuple[tuple[re.Pattern[str], Literal["not", "open"], bool], ...] = (
     (_BEFORE, "not", True),
 )
 _ORDER: tuple[Polarity, ...] = ("present", "absent", "unknown")
-_TAILS = frozenset(
-    ["", *"s e y ed er ers ing ion ions less ness al ation ment able ly t d n ure ature ive cy nt ncy".split()]
-)
+_TAILS = frozenset(re.split(" ", " s e y ed er ers ing ion ions less ness al ation ment able ly t d n ure ature ive cy nt ncy"))
 """Endings that make other forms of a word."""
 _STOPS = re.compile(r"[.;:!?()\[\]]|,? [-\u2013\u2014] ")
 _LIST = re.compile(r",\s*(?:(?:or|nor|and)\s+)?")
@@ -258,7 +257,9 @@ def _akin(term: str, word: str) -> bool:
         return False
     if found[0] == term:
         return True
-    shared = next((n for n, (x, y) in enumerate(zip(term, found[0], strict=False)) if x != y), min(len(term), len(found[0])))
+    shared = next(
+        (n for n, (x, y) in enumerate(zip(term, found[0], strict=False)) if x != y), min(len(term), len(found[0]))
+    )
     return (
         shared >= 4
         and shared >= max(len(term), len(found[0])) - 5
