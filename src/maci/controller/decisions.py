@@ -68,6 +68,8 @@ class Admission:
     admitted: bool
     reason: str
     """Why it was rejected; empty if admitted."""
+    answers: tuple[str, ...] = ()
+    """Earlier arguments it responds to; of the ids it names, those that its author has been shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci.agents.agent import Agent
-from maci.agents.anchor import Admitted, Anchor, Question, TurnRequest, seat_letter
+from maci.agents.anchor import Admitted, Anchor, Opponent, Question, TurnRequest, seat_letter
 from maci.agents.argument import Argument, Turn
 from maci.cases.case import Case
 from maci.cases.outcomes import unnamed
 from maci.controller.reading import read_beliefs
-from maci.controller.requests import call_seed
+from maci.controller.requests import MOST_SHOWN, call_seed, leading_outcomes
 from maci.controller.state import as_mapping
 from maci.errors import BeliefError, BudgetError, is_fatal
 from maci.evidence.span import Span
@@ -99,7 +99,9 @@ class Session:
             seed=call_seed(self.seed, round, agent.name, *(("draw", sample) if sample else ())),
             record=tuple(record),
             belief=None if own is None else own.belief,
-            leading={self.seat(name): voice.lead for name, voice in others.items() if name != agent.name},
+            others={
+                self.seat(name): self._known(voice, record) for name, voice in others.items() if name != agent.name
+            },
         )
         return await self._ask(agent, request)
 
@@ -108,10 +110,16 @@ class Session:
         names = [known.name for known in self.agents]
         return seat_letter(names.index(agent) if agent in names else len(names))
 
+    def _known(self, voice: Voice, record: Sequence[Admitted]) -> Opponent:
+        """What the others are told of a voice: its leading outcomes, and what it said last."""
+        own = [entry for entry in record if entry.seat == self.seat(voice.agent)]
+        last = tuple(entry.id for entry in own if entry.round == own[-1].round)
+        return Opponent(leading_outcomes(voice.belief), last[:MOST_SHOWN])
+
     def said(self, voices: Iterable[Voice], round: int) -> tuple[Admitted, ...]:
         """All arguments of these voices, as the record of a round: nothing is judged or kept out."""
         return tuple(
-            Admitted(f"{round}-{self.seat(voice.agent)}-{n}", self.seat(voice.agent), round, argument)
+            Admitted(f"{round}{self.seat(voice.agent)}{n}", self.seat(voice.agent), round, argument)
             for voice in voices
             for n, argument in enumerate(voice.arguments, 1)
         )
@@ -125,19 +133,19 @@ class Session:
         seed: int,
         record: tuple[Admitted, ...] = (),
         belief: Mapping[str, float] | None = None,
-        leading: Mapping[str, str] | None = None,
+        others: Mapping[str, Opponent] | None = None,
     ) -> TurnRequest:
-        outcomes, gate = self.case.outcomes, self.config.gate
+        outcomes = self.case.outcomes
         labels = self.labels if outcomes.kind == "open" else outcomes.labels
         return TurnRequest(
             round=round,
             seat=self.seat(agent.name),
             question=Question(self.case.question, self.case.context, outcomes.kind, labels),
-            anchor=Anchor(record, cl, gate.tau_q, gate.tau_crit),
+            anchor=Anchor(record, cl, None, None),  # nothing is kept out: these methods have no gates
             evidence=self._visible(record),
             retrieved=len(self._retrieved),
             belief=belief,
-            leading=leading or {},
+            others=others or {},
             seed=seed,
         )
 
