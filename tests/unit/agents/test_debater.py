@@ -19,6 +19,8 @@ from maci.agents.debater import Debater
 from maci.agents.debater.elicit import label_masses
 from maci.agents.debater.prompt import messages
 from maci.agents.fake import request_stub
+from maci.agents.judges.llm import LlmJudge
+from maci.controller.inputs import TurnTaken
 from maci.errors import BadReply
 from maci.evidence.source import ACQUIRED, CASE
 from maci.evidence.span import Citation, Span
@@ -128,7 +130,7 @@ def test_percents_that_do_not_make_100_are_shares_and_the_turn_says_so() -> None
 
 def test_a_reply_that_was_cut_off_names_the_setting_that_cut_it() -> None:
     cut = Reply(text='{"arguments": [{"cla', truncated=True)
-    with pytest.raises(BadReply, match=r"it was cut off at 1,200 tokens: raise agents\.max_tokens"):
+    with pytest.raises(BadReply, match=r"it was cut off at 1,600 tokens: raise agents\.max_tokens"):
         turn(FakeModel(replies=[cut, cut]))
 
 
@@ -370,6 +372,35 @@ def test_a_local_model_is_held_to_the_names_and_its_probabilities_are_read_behin
     hosted = FakeModel("openai/x", replies=reply)
     turn(hosted, belief="logprobs")
     assert hosted.history[-1].schema is None
+
+
+# --- room to think ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_reply_begins_with_reasoning_unless_the_model_thinks_by_itself() -> None:
+    model = FakeModel(replies=lambda request: answer())
+    for reasons in (True, False):
+        turn(model, ask(1, asks=True), reasons=reasons)
+    with_room, without = (list(request.schema.json["properties"]) for request in model.history)
+    assert with_room == ["reasoning", "arguments", "belief", "request"] and without == with_room[1:]
+    first, second = (request.messages[-1].content for request in model.history)
+    assert first.endswith('the fields "reasoning", "arguments", "belief", "request", in this order.')
+    assert "Think first" in first and "reasoning" not in second
+
+
+def test_reasoning_is_on_record_and_reaches_neither_opponents_nor_judges() -> None:
+    thought = "BETWEEN US"
+    reply = json.dumps({"reasoning": thought, **json.loads(answer(citations=[{"span": "E1", "quote": ""}]))})
+    thinker, other = (FakeModel(f"fake/{n}", f"family-{n}", replies=lambda r: reply) for n in "xy")
+    grading = FakeModel(
+        "fake/judge", "family-judge", lambda r: json.dumps({"evidence": 80, "logic": 80, "relevance": 80, "links": []})
+    )
+    table = seat([Debater("x", thinker), Debater("y", other)], [LlmJudge("judge", grading)], case=make_case())
+    events = play(table, settings("min_rounds=2", "max_rounds=2", "tau_q=0"))
+    assert len(grading.history) > 0
+    assert thought not in repr(other.history) + repr(thinker.history) + repr(grading.history)
+    raw = [event.turn.raw for event in events if isinstance(event, TurnTaken)]
+    assert len(raw) == 6 and all(thought in text for text in raw)
 
 
 # --- in a debate ------------------------------------------------------------------------------------------------------------

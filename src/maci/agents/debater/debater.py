@@ -44,14 +44,17 @@ class Debater(Agent):
         belief: Belief = "verbalised",
         draws: int = 5,
         temperature: float | None = 0.7,
-        max_tokens: int = 1200,
+        max_tokens: int = 1600,
         arguments: int = 2,
         words: Words = "stance",
+        reasons: bool = True,
     ) -> None:
+        """``reasons``: its replies begin with its reasoning, which nobody else is shown; not where the model thinks by itself."""
         self.name, self.family = name, family or model.family
         self._model, self._persona, self._belief, self._draws = model, persona, belief, draws
         self._temperature, self._max_tokens, self._arguments = temperature, max_tokens, arguments
         self._words: Words = words
+        self._reasons = reasons
 
     def redrawn(self, seed: int) -> Debater:
         """Another draw is another seed of the request, which whoever asks gives it."""
@@ -77,6 +80,7 @@ class Debater(Agent):
             max_tokens=other._max_tokens,
             arguments=other._arguments,
             words=other._words,
+            reasons=other._reasons,
         )
 
     prompts = PROMPTS
@@ -114,6 +118,7 @@ class Debater(Agent):
             arguments=self._arguments,
             verbalised=verbalised,
             asks=request.asks,
+            reasons=self._reasons,
         )
         asked = Request(
             messages=messages(
@@ -122,6 +127,7 @@ class Debater(Agent):
                 arguments=self._arguments,
                 verbalised=verbalised,
                 words=self._words,
+                reasons=self._reasons,
             ),
             max_tokens=self._max_tokens,
             schema=form.schema(),
@@ -151,6 +157,8 @@ class Debater(Agent):
 
 _QUOTED, _MISQUOTED = 0.9, 0.5
 """Share of a quote's words that stand in a piece: it is from there; it is not."""
+_THOUGHT = 1200
+"""Most characters of reasoning before an answer."""
 _ID = 8
 """Most characters of an argument's id."""
 
@@ -238,11 +246,20 @@ class Form:
     """Arguments of the others, which may be answered."""
     asks: bool = False
     """Whether there is a place for what the debater would like to know."""
+    reasons: bool = False
+    """Whether it begins with room to think. What is written there stays in the raw reply."""
 
     def schema(self) -> Schema:
         """The JSON Schema of the answer."""
         return _schema(
-            self.kind, self.labels, tuple(self.pieces), self.arguments, self.verbalised, self.asks, bool(self.ids)
+            self.kind,
+            self.labels,
+            tuple(self.pieces),
+            self.arguments,
+            verbalised=self.verbalised,
+            asks=self.asks,
+            answers=bool(self.ids),
+            reasons=self.reasons,
         )
 
     def read(self, data: Any) -> Said:
@@ -331,9 +348,11 @@ def _schema(
     labels: tuple[str, ...],
     pieces: tuple[str, ...],
     arguments: int,
+    *,
     verbalised: bool,
     asks: bool,
     answers: bool,
+    reasons: bool,
 ) -> Schema:
     """The same object for the same form: whoever works something out for a schema then does so once."""
     outcome = _text(120) if kind == "open" or not labels else {"type": "string", "enum": list(labels)}
@@ -347,7 +366,8 @@ def _schema(
         opposing=_list(_text(200), 0, 2),
         effect={"type": "string", "enum": ["supports", "opposes"]},
     )
-    fields: dict[str, Any] = {"arguments": _list(argument, 1, arguments)}
+    fields: dict[str, Any] = {"reasoning": _text(_THOUGHT)} if reasons else {}
+    fields["arguments"] = _list(argument, 1, arguments)
     percent = {"type": "integer", "minimum": 0, "maximum": 100}
     if verbalised and names_each(kind, labels):
         fields["belief"] = object_schema(**dict.fromkeys(labels, percent))  # none twice, none left out

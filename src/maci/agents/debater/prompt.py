@@ -27,11 +27,9 @@ from maci.evidence.span import Span
 from maci.llm.model import Message
 from maci.llm.prompts import load
 
-_PACKAGE = "maci.agents"
-PROMPTS = tuple(
-    load(_PACKAGE, name) for name in ("system", "case", "opening", "turn", "answers", "belief", "choose", "request")
-)
-_SYSTEM, _CASE, _OPENING, _TURN, _ANSWERS, _BELIEF, _CHOOSE, _REQUEST = PROMPTS
+_NAMES = "system case opening turn reasoning answers belief choose request form"
+PROMPTS = tuple(load("maci.agents", name) for name in _NAMES.split())
+_SYSTEM, _CASE, _OPENING, _TURN, _REASONING, _ANSWERS, _BELIEF, _CHOOSE, _REQUEST, _FORM = PROMPTS
 _TAG = re.compile(r"<(?=/|data\b)", re.IGNORECASE)
 
 
@@ -69,9 +67,15 @@ def piece(number: str, span: Span) -> str:
 
 
 def messages(
-    request: TurnRequest, *, persona: str, arguments: int, verbalised: bool, words: Words = "stance"
+    request: TurnRequest,
+    *,
+    persona: str,
+    arguments: int,
+    verbalised: bool,
+    words: Words = "stance",
+    reasons: bool = True,
 ) -> tuple[Message, ...]:
-    """The whole prompt of a turn; ``words`` in which it is told how contentious to be."""
+    """The whole prompt of a turn; ``words`` in which it is told how contentious to be, ``reasons``: its reply has room to think."""
     several = f"{arguments} arguments" if arguments > 1 else "one argument"
     if request.round == 0:
         parts = [_OPENING.render(arguments=several)]
@@ -86,6 +90,8 @@ def messages(
                 arguments=several,
             )
         ]
+    if reasons:
+        parts.append(_REASONING.text)
     if ids := answerable(request):
         parts.append(_ANSWERS.render(id=ids[-1]))
     if verbalised:
@@ -94,6 +100,8 @@ def messages(
         )
     if request.asks:
         parts.append(_REQUEST.text)
+    fields = {"reasoning": reasons, "arguments": True, "belief": verbalised, "request": request.asks}
+    parts.append(_FORM.render(fields=", ".join(f'"{name}"' for name, there in fields.items() if there)))
     return _system(persona), Message("user", _known(request)), Message("user", "\n".join(parts))
 
 
