@@ -22,6 +22,8 @@ class Argument:
     """The outcome the claim speaks for (or against), where it is about one."""
     against: bool = False
     """The claim speaks against ``outcome``."""
+    answers: tuple[str, ...] = field(default=(), compare=False)
+    """Ids of earlier arguments it responds to. The same argument in answer to another is still the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ from maci.agents.anchor import Question, TurnRequest
 from maci.agents.argument import Argument, Turn
 from maci.agents.contentiousness import stance
 from maci.agents.debater.elicit import measured, together
-from maci.agents.debater.prompt import fenced
+from maci.agents.debater.prompt import fenced, single_line
 from maci.errors import BadReply
 from maci.evidence.encode import Encoder
 from maci.evidence.source import CASE
@@ -154,7 +154,7 @@ class Weigher(Agent):
             source=fenced(text) or "(none)",
             question=fenced(question.question),
             context=f"\n<data>\n{fenced(question.context)}\n</data>\n" if question.context else "",
-            outcomes=", ".join(question.labels),
+            outcomes=", ".join(map(single_line, question.labels)),
         )
         return Request(messages=(Message("user", asked),), max_tokens=_NAME, temperature=0.0, top_logprobs=20)
 
@@ -179,9 +179,10 @@ def _arguments(request: TurnRequest, belief: Vector, without: Vector, read: Sequ
         other = labels[rival]
         if cl >= _CONFRONT:
             claim, pieces = words.counter.format(mine=mine, other=other), _best(read, rival, -1.0)
-            said.append(_argument(claim, rival, labels, without, pieces, against=True))
+            about = _argument(claim, rival, labels, without, pieces, against=True)
         else:
-            said.append(_argument(words.concede.format(other=other), rival, labels, without, _best(read, rival, 1.0)))
+            about = _argument(words.concede.format(other=other), rival, labels, without, _best(read, rival, 1.0))
+        said.append(about and replace(about, answers=request.argued_for(other)))
     return [argument for argument in said if argument is not None]
 
 

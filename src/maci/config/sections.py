@@ -158,7 +158,12 @@ class Agents(SettingsGroup):
         "whether every debater is shown all retrieved evidence, or each a part of its own until it is cited",
     )
     arguments: int = param(2, "M", "most arguments a model is asked for in a turn", ge=1, le=10)
-    max_tokens: int = param(1200, "C", "most tokens a model may write in a turn, reasoning included", ge=64, le=10**6)
+    max_tokens: int = param(1600, "C", "most tokens a model may write in a turn, reasoning included", ge=64, le=10**6)
+    think_first: bool = param(
+        True,
+        "CoT",
+        "whether a model's reply begins with its reasoning, which nobody else is shown; off for models that think by themselves",
+    )
     tone: Literal["stance", "placebo"] = param(
         "stance",
         "CL",

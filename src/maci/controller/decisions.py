@@ -77,6 +77,8 @@ class Admission:
     """Why it was not admitted; empty if it was."""
     fact: bool = False
     """Not admitted as evidence, because it rests on the case alone, and yet on the record, as a fact without weight (D15)."""
+    answers: tuple[str, ...] = ()
+    """Earlier arguments it responds to; of the ids it names, those that its author has been shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from maci.agents.anchor import Admitted
 from maci.controller.acquiring import conclude
 from maci.controller.decisions import Decision, Initialized
 from maci.controller.dials import RoundDials, first_tau_q
@@ -84,6 +85,7 @@ def close_opening(state: State) -> Step:
         q0=q0,
         d=d0,
         dials=dials,
+        openings=tuple(Admitted(i, state.seat(agent), 0, argument) for i, agent, argument in state.in_seat_order()),
         warnings=(*state.warnings, *notes, *reading.abstentions(0)),
     )
     return next_round(opened.but(memory=remember_opening(opened, said, o0)), dials), (decision,)

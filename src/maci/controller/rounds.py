@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from maci.agents.anchor import Admitted
+from maci.agents.anchor import Admitted, Rejected
+from maci.agents.argument import Argument
 from maci.agents.judges.panel import disagreements, reliability_weights, verdict
 from maci.controller.acquiring import conclude, realised
 from maci.controller.decisions import Admission, Decision, Dialled, Gated, Weighed
@@ -26,7 +27,7 @@ from maci.controller.watch import watch
 from maci.evidence.source import ABOUT_CASE
 from maci.llm.usage import Bound
 from maci.moderator.belief import Vector
-from maci.moderator.gate import Candidate, Thresholds, rejection, reverts
+from maci.moderator.gate import Candidate, Thresholds, reaches, rejection, reverts
 from maci.moderator.signals import evidence_qualities, update, weights
 from maci.moderator.tie import contenders, lead, level, standard_error
 
@@ -93,6 +94,7 @@ def close_round(state: State) -> Step:
     if not reading.beliefs:
         return finish(state, "error", f"no agent has a belief in round {t}: {reading.first_reason()}", (gated,))
     admitted = [a for a in admissions if a.admitted]
+    notes = (*reading.notes, *_unknown_answers(state, admissions))
     new_spans = {a.argument: {c.span for c in a.citations if c.counts} for a in admitted}
     backed = {a.agent for a in admitted if new_spans[a.argument] - state.admitted_spans}
     shown = [{c.span for c in a.citations if c.counts or (c.verified and not state.grounded)} for a in admitted]
@@ -114,7 +116,7 @@ def close_round(state: State) -> Step:
         reliability=gamma,
         weights=dict(zip(present, omega.tolist(), strict=True)),
         mixture=as_mapping(labels, mixture),
-        notes=reading.notes,
+        notes=notes,
     )
     warnings = (
         *state.warnings,
@@ -131,11 +133,18 @@ def close_round(state: State) -> Step:
         record=(
             *state.record,
             *(
-                Admitted(a.argument, state.seat(a.agent), t, state.arguments[a.argument][1], a.fact)
+                Admitted(
+                    a.argument,
+                    state.seat(a.agent),
+                    t,
+                    replace(state.arguments[a.argument][1], answers=a.answers),
+                    a.fact,
+                )
                 for a in admissions
                 if a.admitted or a.fact
             ),
         ),
+        rejected=_rejected(state, admissions),
         merit={**state.merit, **{a.argument: (a.crit or 0.0, a.q or 0.0) for a in admitted}},
         admitted_spans=state.admitted_spans.union(*shown),
         agreement=_agreement(state) if config.crit.aggregation == "reliability" else state.agreement,
@@ -183,11 +192,8 @@ def _contenders(beliefs: Mapping[str, Vector], standing: Mapping[str, tuple[floa
 
 def _admissions(state: State) -> tuple[tuple[Admission, ...], tuple[Candidate, ...]]:
     """The dual gate on every argument of the open round."""
-    target = theta(state)
-    gate = state.config.gate
-    tau_crit = state.dials.tau_crit if gate.crit_gate and state.slots else None
-    by_crit = Thresholds(None, tau_crit)
-    thresholds = Thresholds(state.dials.tau_q, tau_crit) if gate.q_gate and state.grounded else by_crit
+    target, thresholds = theta(state), state.thresholds
+    by_crit = Thresholds(None, thresholds.tau_crit)
     said = list(state.in_seat_order())
     citations = [check_citations(argument, state) for _, _, argument in said]
     cited_spans = [dict.fromkeys(c.span for c in checked if c.counts) for checked in citations]
@@ -195,7 +201,7 @@ def _admissions(state: State) -> tuple[tuple[Admission, ...], tuple[Candidate, .
     admissions, candidates = [], []
     weigh = state.config.crit.aggregation == "reliability"
     judge_weights = reliability_weights(state.slots, state.agreement) if weigh and state.slots else None
-    for (identity, agent, _), checked, q in zip(said, citations, quality, strict=True):
+    for (identity, agent, argument), checked, q in zip(said, citations, quality, strict=True):
         given = [state.scores[identity][slot.id] for slot in state.slots] if state.slots else []
         panel = verdict(given, judge_weights)
         candidate = Candidate(identity, agent, q, panel.mean)
@@ -216,9 +222,69 @@ def _admissions(state: State) -> tuple[tuple[Admission, ...], tuple[Candidate, .
                 admitted=reason is None and not fact,
                 reason="it rests on the case alone" if fact else reason or "",
                 fact=fact,
+                answers=_answers(state, agent, argument),
             )
         )
     return tuple(admissions), tuple(candidates)
+
+
+def _answers(state: State, agent: str, argument: Argument) -> tuple[str, ...]:
+    """Of the ids an argument answers, those its author has been shown: the record's, and in sequential order earlier seats'."""
+    if not argument.answers:
+        return ()
+    known = {entry.id for entry in (*state.openings, *state.record)}
+    if state.config.agents.order == "sequential":
+        earlier = state.agents[: state.agents.index(agent)]
+        known |= {identity for identity, (author, _) in state.arguments.items() if author in earlier}
+    return tuple(identity for identity in dict.fromkeys(argument.answers) if identity in known)
+
+
+def _unknown_answers(state: State, admissions: tuple[Admission, ...]) -> list[str]:
+    """Ids that arguments answer and that do not exist."""
+    return [
+        f"{a.argument} answers {', '.join(sorted(unknown))[:60]}: there is no such argument in the record"
+        for a in admissions
+        if (unknown := set(state.arguments[a.argument][1].answers) - set(a.answers))
+    ]
+
+
+_WEAKNESS = {
+    "evidence": "the cited pieces do not support the claim well enough",
+    "logic": "the claim does not follow from the reasons",
+    "relevance": "it does little to answer the question",
+}
+"""Criterion → what a low grade on it means, for the author."""
+
+
+def _rejected(state: State, admissions: tuple[Admission, ...]) -> dict[str, tuple[Rejected, ...]]:
+    """Agent → its arguments that were not admitted, with the reason in words."""
+    found: dict[str, tuple[Rejected, ...]] = {}
+    for a in admissions:
+        if not a.admitted:
+            claim = state.arguments[a.argument][1].claim
+            found[a.agent] = (*found.get(a.agent, ()), Rejected(a.argument, claim, _why(state, a)))
+    return found
+
+
+def _why(state: State, admission: Admission) -> str:
+    """Why an argument was not admitted, in words its author can act on; no judge is quoted."""
+    if admission.fact:
+        return "it rests on the case's own text alone, which is a fact and no evidence: cite evidence beside it"
+    gate, parts = state.thresholds, []
+    failed = sum(not citation.verified for citation in admission.citations)
+    if failed:
+        parts.append(f"{failed} of its {len(admission.citations)} citations name no piece or misquote it")
+    elif not admission.citations and gate.tau_q is not None:
+        parts.append("it cites nothing")
+    if admission.q is not None and not reaches(admission.q, gate.tau_q):
+        parts.append("the cited pieces have little to do with this case")
+    if gate.tau_crit is not None and admission.crit is None:
+        parts.append("no judge could grade it")
+    elif not reaches(admission.crit, gate.tau_crit):
+        given = [score for score in state.scores[admission.argument].values() if score is not None]
+        weakest = min(_WEAKNESS, key=lambda name: sum(getattr(score, name) for score in given))
+        parts.append(f"the judges graded it too low, mainly because {_WEAKNESS[weakest]}")
+    return "; ".join(parts)
 
 
 def _settle(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from maci.acquisition.plan import Asked, Item
 from maci.acquisition.utilities import Utilities, utilities_of
-from maci.agents.anchor import Admitted, Finding, seat_letter
+from maci.agents.anchor import Admitted, Finding, Rejected, seat_letter
 from maci.agents.argument import Argument, Turn
 from maci.agents.judges.crit import CritScore
 from maci.agents.judges.panel import Slot
@@ -28,6 +28,7 @@ from maci.evidence.source import ABOUT_CASE, ACQUIRED, CASE
 from maci.evidence.span import Span, quote_score
 from maci.llm.usage import Bound, Usage
 from maci.moderator.belief import Vector
+from maci.moderator.gate import Thresholds
 
 Scores = Mapping[str, Mapping[str, CritScore | None]]
 
@@ -96,7 +97,11 @@ class State:
     q0: float | None = None
     d: float | None = None
     reliability: Mapping[str, float]
+    openings: tuple[Admitted, ...] = ()
+    """What was argued in round 0: agents are shown it with the record, but nobody has judged it."""
     record: tuple[Admitted, ...] = ()
+    rejected: Mapping[str, tuple[Rejected, ...]] = field(default_factory=dict)
+    """Agent → its arguments that were not admitted in the round before."""
     merit: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Admitted argument → (CRIT, q), 0 where a gate is off and nothing was measured; orders the rationale."""
     admitted_spans: frozenset[str] = frozenset()
@@ -165,6 +170,15 @@ class State:
         """Whether a known span is a fact: the case's own text, and in a debate without evidence what was found out about it."""
         source = self.spans[span].source
         return self.facts and (source == CASE or (source == ACQUIRED and not self.grounded))
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The gates in force in the open round."""
+        gate = self.config.gate
+        return Thresholds(
+            self.dials.tau_q if gate.q_gate and self.grounded else None,
+            self.dials.tau_crit if gate.crit_gate and self.slots else None,
+        )
 
     def seat(self, agent: str) -> str:
         """The neutral name of an agent."""

@@ -123,7 +123,9 @@ _CUES: tuple[tuple[re.Pattern[str], Literal["not", "open"], bool], ...] = (
     (_BEFORE, "not", True),
 )
 _ORDER: tuple[Polarity, ...] = ("present", "absent", "unknown")
-_TAILS = frozenset(re.split(" ", " s e y ed er ers ing ion ions less ness al ation ment able ly t d n ure ature ive cy nt ncy"))
+_TAILS = frozenset(
+    re.split(" ", " s e y ed er ers ing ion ions less ness al ation ment able ly t d n ure ature ive cy nt ncy")
+)
 """Endings that make other forms of a word."""
 _STOPS = re.compile(r"[.;:!?()\[\]]|,? [-\u2013\u2014] ")
 _LIST = re.compile(r",\s*(?:(?:or|nor|and)\s+)?")

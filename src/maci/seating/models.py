@@ -154,6 +154,7 @@ class ModelPanel:
             max_tokens=seat.max_tokens or own.max_tokens,
             arguments=own.arguments,
             words=own.tone,
+            reasons=own.think_first,
         )
 
 

@@ -78,6 +78,20 @@ def test_high_contentiousness_counters_and_resists_and_low_concedes_and_integrat
     assert [a.outcome for a in cold.arguments][:2] == ["Dengue", "Measles"]  # support, concession
     assert "does not stand up" in hot.arguments[1].claim
     assert stance(0.1).support.format(mine="Dengue") == cold.arguments[0].claim
+    assert [a.answers for a in hot.arguments][:2] == [a.answers for a in cold.arguments][:2] == [(), ("1B1",)]
+
+
+def test_an_opening_is_answered_but_backs_no_lead_since_nobody_judged_it(library):
+    reader = Reader(FAMILIES[0], library, everything(library))
+    argument = Argument(claim="c", citations=(Citation(SPANS[2].id),), outcome="Measles")
+    last = {"Dengue": 0.6, "Measles": 0.3, "Gout": 0.1}
+
+    def said(*record):
+        return turn(reader, round=1, anchor=Anchor(record, 0.7, 0, 0), belief=last, leading={"B": "Measles"})
+
+    opened = said(Admitted("0B1", "B", 0, argument))
+    assert opened.belief == said().belief
+    assert opened.arguments[1].answers == ("0B1",) and said().arguments[1].answers == ()
 
 
 def test_before_anything_is_admitted_only_a_cooperative_reader_takes_up_a_lead_and_only_as_its_own_evidence_allows(

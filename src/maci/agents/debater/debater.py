@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +16,7 @@ from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Argument, Inquiry, Turn
 from maci.agents.contentiousness import Words
 from maci.agents.debater.elicit import measured, sampled
-from maci.agents.debater.prompt import CHOICE, PROMPTS, messages, numbered
+from maci.agents.debater.prompt import CHOICE, LISTED, PROMPTS, answerable, messages, names_each, numbered
 from maci.cases.outcomes import normal
 from maci.evidence.span import Citation, Span, quote_score
 from maci.llm.budget import Call, Purse
@@ -43,14 +44,17 @@ class Debater(Agent):
         belief: Belief = "verbalised",
         draws: int = 5,
         temperature: float | None = 0.7,
-        max_tokens: int = 1200,
+        max_tokens: int = 1600,
         arguments: int = 2,
         words: Words = "stance",
+        reasons: bool = True,
     ) -> None:
+        """``reasons``: its replies begin with its reasoning, which nobody else is shown; not where the model thinks by itself."""
         self.name, self.family = name, family or model.family
         self._model, self._persona, self._belief, self._draws = model, persona, belief, draws
         self._temperature, self._max_tokens, self._arguments = temperature, max_tokens, arguments
         self._words: Words = words
+        self._reasons = reasons
 
     def redrawn(self, seed: int) -> Debater:
         """Another draw is another seed of the request, which whoever asks gives it."""
@@ -76,6 +80,7 @@ class Debater(Agent):
             max_tokens=other._max_tokens,
             arguments=other._arguments,
             words=other._words,
+            reasons=other._reasons,
         )
 
     prompts = PROMPTS
@@ -109,9 +114,11 @@ class Debater(Agent):
             kind=request.question.kind,
             labels=request.question.labels,
             pieces=numbered(request.evidence),
+            ids=answerable(request),
             arguments=self._arguments,
             verbalised=verbalised,
             asks=request.asks,
+            reasons=self._reasons,
         )
         asked = Request(
             messages=messages(
@@ -120,6 +127,7 @@ class Debater(Agent):
                 arguments=self._arguments,
                 verbalised=verbalised,
                 words=self._words,
+                reasons=self._reasons,
             ),
             max_tokens=self._max_tokens,
             schema=form.schema(),
@@ -149,8 +157,10 @@ class Debater(Agent):
 
 _QUOTED, _MISQUOTED = 0.9, 0.5
 """Share of a quote's words that stand in a piece: it is from there; it is not."""
-_EACH = 60
-"""Most outcomes of which each is asked for by name; of more, or of unknown ones, the model lists the likeliest."""
+_THOUGHT = 1200
+"""Most characters of reasoning before an answer."""
+_ID = 8
+"""Most characters of an argument's id."""
 
 
 class _Part(BaseModel):
@@ -162,6 +172,12 @@ class _Citation(_Part):
     quote: str = ""
 
 
+def _ids(answers: Any) -> list[str]:
+    """Ids of arguments, however they were written; what cannot be read is none: nobody has to answer."""
+    given = answers if isinstance(answers, list) else [answers]
+    return [part for text in given if isinstance(text, str) for part in re.findall(r"\w+", text)]
+
+
 class _Argument(_Part):
     claim: str = Field(min_length=1)
     outcome: str | None = None
@@ -169,6 +185,7 @@ class _Argument(_Part):
     reasons: tuple[str, ...] = ()
     opposing: tuple[str, ...] = ()
     citations: tuple[_Citation, ...] = ()
+    answers: Annotated[tuple[str, ...], BeforeValidator(_ids)] = ()
 
 
 class _Share(_Part):
@@ -211,7 +228,7 @@ class Said:
     belief: Mapping[str, float] | None
     """``None`` where it is asked for separately."""
     note: str = ""
-    """What had to be done to the belief."""
+    """What had to be done to read it."""
     requests: tuple[Inquiry, ...] = ()
 
 
@@ -225,12 +242,25 @@ class Form:
     arguments: int
     verbalised: bool
     tolerance: float = 0.1
+    ids: tuple[str, ...] = ()
+    """Arguments of the others, which may be answered."""
     asks: bool = False
     """Whether there is a place for what the debater would like to know."""
+    reasons: bool = False
+    """Whether it begins with room to think. What is written there stays in the raw reply."""
 
     def schema(self) -> Schema:
         """The JSON Schema of the answer."""
-        return _schema(self.kind, self.labels, tuple(self.pieces), self.arguments, self.verbalised, self.asks)
+        return _schema(
+            self.kind,
+            self.labels,
+            tuple(self.pieces),
+            self.arguments,
+            verbalised=self.verbalised,
+            asks=self.asks,
+            answers=bool(self.ids),
+            reasons=self.reasons,
+        )
 
     def read(self, data: Any) -> Said:
         """The answer, or :class:`Unusable` with what is wrong."""
@@ -245,6 +275,9 @@ class Form:
         numbers = {number.casefold(): span.id for number, span in self.pieces.items()}
         arguments = tuple(self._argument(argument, numbers) for argument in reply.arguments[: self.arguments])
         belief, note = self._belief(reply.belief) if self.verbalised else (None, "")
+        unknown = {i for argument in reply.arguments for i in argument.answers} - {*self.ids, *map(str.lower, self.ids)}
+        if unknown:
+            note = "; ".join(filter(None, (note, f"answers nothing in the record: {', '.join(sorted(unknown))[:60]}")))
         return Said(arguments, belief, note, self._requests(reply.request))
 
     def _requests(self, asked: _Request | None) -> tuple[Inquiry, ...]:
@@ -272,6 +305,7 @@ class Form:
             citations=tuple(citations.values()),
             outcome=(said.outcome or "").strip() or None,
             against=said.effect == "opposes",
+            answers=tuple(i for i in self.ids if {i, i.lower()}.intersection(said.answers)),
         )
 
     def _cited(self, named: str, quote: str | None) -> str:
@@ -310,12 +344,21 @@ class Form:
 
 @lru_cache(maxsize=256)
 def _schema(
-    kind: str, labels: tuple[str, ...], pieces: tuple[str, ...], arguments: int, verbalised: bool, asks: bool = False
+    kind: str,
+    labels: tuple[str, ...],
+    pieces: tuple[str, ...],
+    arguments: int,
+    *,
+    verbalised: bool,
+    asks: bool,
+    answers: bool,
+    reasons: bool,
 ) -> Schema:
     """The same object for the same form: whoever works something out for a schema then does so once."""
     outcome = _text(120) if kind == "open" or not labels else {"type": "string", "enum": list(labels)}
     citation = object_schema(quote=_text(100), span={"type": "string", "enum": list(pieces)} if pieces else _text(20))
     argument = object_schema(
+        **({"answers": _list(_text(_ID), 0, 4)} if answers else {}),
         outcome=outcome,
         claim=_text(300),
         citations=_list(citation, 1 if pieces else 0, 3),
@@ -323,12 +366,13 @@ def _schema(
         opposing=_list(_text(200), 0, 2),
         effect={"type": "string", "enum": ["supports", "opposes"]},
     )
-    fields: dict[str, Any] = {"arguments": _list(argument, 1, arguments)}
+    fields: dict[str, Any] = {"reasoning": _text(_THOUGHT)} if reasons else {}
+    fields["arguments"] = _list(argument, 1, arguments)
     percent = {"type": "integer", "minimum": 0, "maximum": 100}
-    if verbalised and kind != "open" and 0 < len(labels) <= _EACH:
+    if verbalised and names_each(kind, labels):
         fields["belief"] = object_schema(**dict.fromkeys(labels, percent))  # none twice, none left out
     elif verbalised:
-        fields["belief"] = _list(object_schema(outcome=outcome, percent=percent), 1, 6)
+        fields["belief"] = _list(object_schema(outcome=outcome, percent=percent), 1, LISTED)
     if asks:
         side = {"type": "string", "enum": [*labels, ""]} if "enum" in outcome else _text(120)
         fields["request"] = object_schema(question=_text(160), yes=side, no=side)

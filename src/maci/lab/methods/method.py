@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict
 
 from maci.agents.agent import Agent
-from maci.agents.anchor import Admitted, Anchor, Question, TurnRequest, seat_letter
+from maci.agents.anchor import Admitted, Anchor, Opponent, Question, TurnRequest, seat_letter
 from maci.agents.argument import Argument, Turn
 from maci.cases.case import Case
 from maci.cases.outcomes import unnamed
 from maci.config import Config
 from maci.controller.caution import HarmReport
 from maci.controller.reading import read_beliefs
-from maci.controller.requests import call_seed
+from maci.controller.requests import MOST_SHOWN, call_seed, leading_outcomes
 from maci.controller.state import as_mapping
 from maci.errors import BeliefError, BudgetError, ConfigError, is_fatal
 from maci.evidence.span import Span
@@ -176,19 +176,25 @@ class Hearing:
         sample: int = 0,
     ) -> Said | None:
         """A turn in answer to what stands in ``record``, for :meth:`hear`."""
-        leading = {self.seat(name): voice.lead for name, voice in others.items() if name != agent.name}
+        known = {self.seat(name): self._known(voice, record) for name, voice in others.items() if name != agent.name}
         belief = None if own is None else own.belief
-        return await self._ask(agent, round, sample, cl=cl, record=tuple(record), belief=belief, leading=leading)
+        return await self._ask(agent, round, sample, cl=cl, record=tuple(record), belief=belief, others=known)
 
     def seat(self, agent: str) -> str:
         """An agent's neutral name."""
         names = [known.name for known in self.agents]
         return seat_letter(names.index(agent) if agent in names else len(names))
 
+    def _known(self, voice: Voice, record: Sequence[Admitted]) -> Opponent:
+        """What the others are told of a voice: its leading outcomes, and what it said last."""
+        own = [entry for entry in record if entry.seat == self.seat(voice.agent)]
+        last = tuple(entry.id for entry in own if entry.round == own[-1].round)
+        return Opponent(leading_outcomes(voice.belief), last[:MOST_SHOWN])
+
     def said(self, voices: Iterable[Voice], round: int) -> tuple[Admitted, ...]:
         """All arguments of these voices, as the record of a round: nothing is judged or kept out."""
         return tuple(
-            Admitted(f"{round}-{self.seat(voice.agent)}-{n}", self.seat(voice.agent), round, argument)
+            Admitted(f"{round}{self.seat(voice.agent)}{n}", self.seat(voice.agent), round, argument)
             for voice in voices
             for n, argument in enumerate(voice.arguments, 1)
         )
@@ -210,22 +216,22 @@ class Hearing:
         cl: float,
         record: tuple[Admitted, ...] = (),
         belief: Mapping[str, float] | None = None,
-        leading: Mapping[str, str] = MappingProxyType({}),
+        others: Mapping[str, Opponent] = MappingProxyType({}),
     ) -> Said | None:
         """The agent's answer, or ``None`` where it has none: then ``failures`` or ``short`` say why."""
         if self.short is not None or self.fatal is not None:
             return None
-        outcomes, gate = self.case.outcomes, self.config.gate
+        outcomes = self.case.outcomes
         labels = self.labels if outcomes.kind == "open" else outcomes.labels
         request = TurnRequest(
             round=round,
             seat=self.seat(agent.name),
             question=Question(self.case.question, self.case.context, outcomes.kind, labels),
-            anchor=Anchor(record, cl, gate.tau_q, gate.tau_crit),
+            anchor=Anchor(record, cl, None, None),  # nothing is kept out: these methods have no gates
             evidence=self._visible(record),
             retrieved=len(self._retrieved),
             belief=belief,
-            leading=leading,
+            others=others,
             seed=call_seed(self.seed, round, agent.name, *(("draw", sample) if sample else ())),
         )
         purse = None

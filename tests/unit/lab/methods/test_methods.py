@@ -116,6 +116,10 @@ def test_every_proposer_of_a_layer_is_shown_the_layer_before_and_the_aggregator_
     assert answer.belief == pytest.approx({"yes": 0.8, "no": 0.2})
     shown = [len(request.anchor.record) for request in a.history]
     assert shown == [0, 2, 2]
+    assert a.history[2].others["B"].leading == (("no", 0.7), ("yes", 0.3))
+    assert a.history[2].others["B"].strongest == ("2B1",)
+    # no gate of MACI's is shown to a method that has none
+    assert {(r.anchor.tau_q, r.anchor.tau_crit) for r in (*a.history, *b.history)} == {(None, None)}
 
 
 def test_a_moderator_ends_the_debate_when_both_sides_agree() -> None:
