@@ -407,7 +407,7 @@ def test_reasoning_is_on_record_and_reaches_neither_opponents_nor_judges() -> No
 
 
 def test_debaters_debate_and_one_that_cannot_be_read_sits_out_and_the_result_says_so() -> None:
-    cite = [{"span": "E1", "quote": ""}]
+    cite = [{"span": "E3", "quote": ""}]  # beyond the case
     good = [FakeModel(f"fake/{n}", f"family-{n}", replies=lambda r: answer(citations=cite)) for n in "xy"]
     mute = FakeModel("fake/mute", "family-mute", replies=lambda r: "no")
     table = seat([*(Debater(m.name, m) for m in good), Debater("mute", mute)], case=make_case())
