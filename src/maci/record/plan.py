@@ -11,9 +11,10 @@ from dataclasses import replace
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from maci.acquisition.plan import AcquisitionPlan, Item, Kind
+from maci.acquisition.plan import AcquisitionPlan, Item
 from maci.acquisition.proposals import Surveyor
 from maci.acquisition.utilities import Favoured, Stakes, Utilities, utilities_of
+from maci.agents.argument import Kind, Subkind
 from maci.agents.reader.library import Library
 from maci.controller.acquiring import plan_for, residual
 from maci.controller.decisions import Planned
@@ -71,6 +72,7 @@ class ItemPage(Page):
         le=1,
         description="where a source is asked: the chance that it answers, which gains and value count; shifts are given an answer",
     )
+    subkind: Subkind | None = Field(None, description="what sort of test it is, where that is known")
 
 
 class FavouredPage(Page):

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from maci.agents.argument import Argument, Turn
+from maci.agents.argument import Argument, Inquiry, Kind, Subkind, Turn
 from maci.agents.fake import FunctionJudge, ScriptedAgent
 from maci.agents.judges.crit import JudgeAbstained, ScoreRequest
 from maci.cases.case import Case, label_text
@@ -44,9 +44,20 @@ class _Argument(_Part):
     """What the scripted judges give it."""
 
 
+class _Request(_Part):
+    text: str
+    kind: Kind | None = None
+    subkind: Subkind | None = None
+    positive: tuple[_Label, ...] = ()
+    """Outcomes that a positive result favours."""
+    negative: tuple[_Label, ...] = ()
+
+
 class _Turn(_Part):
     belief: dict[_Label, float]
     arguments: tuple[_Argument, ...] = ()
+    requests: tuple[_Request, ...] = ()
+    """What it would like to know next."""
 
 
 class _Agent(_Part):
@@ -105,6 +116,15 @@ def _turn(turn: _Turn) -> Turn:
                 citations=tuple(Citation(i) for i in a.cite),
             )
             for a in turn.arguments
+        ),
+        requests=tuple(
+            Inquiry(
+                text=r.text,
+                kind=r.kind,
+                subkind=r.subkind,
+                expected={**dict.fromkeys(r.positive, True), **dict.fromkeys(r.negative, False)},
+            )
+            for r in turn.requests
         ),
     )
 
