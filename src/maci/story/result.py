@@ -12,8 +12,9 @@ from typing import Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
-from maci.acquisition.plan import AcquisitionPlan, Item, Kind
+from maci.acquisition.plan import AcquisitionPlan, Item
 from maci.acquisition.utilities import Favoured
+from maci.agents.argument import Kind, Subkind
 from maci.controller.decisions import Planned
 from maci.controller.stop import StopReason
 from maci.controller.triage import Check, Prospect, RegimeAdvice, Stage
@@ -65,6 +66,7 @@ class ItemPage(Page):
         le=1,
         description="where a source is asked: the chance that it answers, which gains and value count; shifts are given an answer",
     )
+    subkind: Subkind | None = Field(None, description="what sort of test it is, where that is known")
 
 
 class FavouredPage(Page):
