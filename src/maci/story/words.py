@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from maci.acquisition.plan import Shift
 from maci.acquisition.utilities import Favoured
+from maci.cases.case import Case
 from maci.controller.caution import Dissent, Watched
 from maci.controller.decisions import Finished
 from maci.controller.stop import StopReason
@@ -290,6 +291,21 @@ def minority(found: Dissent) -> str:
     )
 
 
+def narrower_words(result: Finished) -> str:
+    """What part of the answer's probability was given to narrower names."""
+    parts = sorted(result.narrower.items(), key=lambda item: -item[1])
+    named = ", ".join(f"{name} ({100 * share:.0f} %)" for name, share in parts[:5])
+    return f"More narrowly, of the probability of {result.answer}: {named}"
+
+
+def known_words(case: Case, gold: str, result: Finished) -> str:
+    """The truth, and whether the answer is it, exactly or at the level at which names are compared."""
+    if gold != result.answer:
+        return f"{gold}, so this is wrong"
+    exact = result.answer is None or case.gold_is(result.answer, result.narrower)
+    return gold if exact else f"{case.gold}, so this is right, but not as narrow or wide"
+
+
 def given(result: Finished) -> Iterator[tuple[str, str]]:
     """(sentence, style): the answer as it is given, or why none is; what the debate itself said; the prediction set; what to do."""
     assert result.answer is not None
@@ -299,6 +315,8 @@ def given(result: Finished) -> Iterator[tuple[str, str]]:
     else:
         yield f"No answer given at this risk level: {result.abstained}", "bold red"
         yield f"Best guess: {result.answer}  (p = {p:.2f})", "bold"
+    if result.narrower:
+        yield narrower_words(result), ""
     if (back := result.rolled_back) is not None:
         yield (
             f"This is the round-0 vote; the debate itself came to {back.answer} (p = {back.distribution[back.answer]:.2f})",

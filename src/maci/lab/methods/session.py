@@ -17,7 +17,7 @@ from maci.agents.agent import Agent
 from maci.agents.anchor import Admitted, Anchor, Question, TurnRequest, seat_letter
 from maci.agents.argument import Argument, Turn
 from maci.cases.case import Case
-from maci.cases.outcomes import unnamed
+from maci.cases.labels import Comparing, Join, unnamed
 from maci.controller.reading import read_beliefs
 from maci.controller.requests import call_seed
 from maci.controller.state import as_mapping
@@ -56,6 +56,7 @@ class Session:
         self.agents: tuple[Agent, ...] = tuple(self.table.agents)
         self.labels = case.outcomes.start
         self._label_vectors: dict[str, NDArray[np.float32]] = {}
+        self._joins: Mapping[str, Join] = {}
         evidence = bench.config.evidence
         found = self.table.evidence.retrieve(case.query, evidence.k_ret, evidence.context_tokens)
         self._retrieved = found.spans
@@ -128,7 +129,7 @@ class Session:
         leading: Mapping[str, str] | None = None,
     ) -> TurnRequest:
         outcomes, gate = self.case.outcomes, self.config.gate
-        labels = self.labels if outcomes.kind == "open" else outcomes.labels
+        labels = outcomes.named(self.labels) if outcomes.kind == "open" else outcomes.labels
         return TurnRequest(
             round=round,
             seat=self.seat(agent.name),
@@ -181,7 +182,8 @@ class Session:
         if names := unnamed((name for _, turn in said for name in turn.belief), space, self.labels, known):
             known.update(zip(names, self.table.encoder.encode(names), strict=True))
         stated = ((agent.name, turn.belief) for agent, turn in said)
-        self.labels, beliefs, _ = read_beliefs(stated, self.labels, space, self.config, known)
+        by = Comparing(vectors=known, threshold=self.config.beliefs.label_match)
+        self.labels, beliefs, _, self._joins, _ = read_beliefs(stated, self.labels, space, self.config, by, self._joins)
         voices = []
         for (agent, turn), p in zip(said, beliefs, strict=True):
             if isinstance(p, BeliefError):
@@ -193,7 +195,12 @@ class Session:
     # --- concluding -----------------------------------------------------------------------------------------------------------
 
     def vector(self, belief: Mapping[str, float]) -> Vector:
-        """A belief over the labels known by now."""
+        """A belief over the labels known by now; one that has become part of another since counts there."""
+        if self._joins:
+            held = dict.fromkeys(self.labels, 0.0)
+            for label, p in belief.items():
+                held[self._joins[label].label if label in self._joins else label] += p
+            belief = held
         return np.array([belief.get(label, 0.0) for label in self.labels])
 
     def pool(self, voices: Iterable[Voice]) -> dict[str, float]:

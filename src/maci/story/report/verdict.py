@@ -15,7 +15,9 @@ from maci.story.words import (
     favoured_words,
     figure,
     how_sure,
+    known_words,
     minority,
+    narrower_words,
     plural,
     rival_of,
     stopped,
@@ -74,14 +76,16 @@ def _known(story: Story, result: Finished) -> Markup | None:
     gold = story.opened.case.gold_among(result.raw)
     if gold is None:
         return None
-    right = gold == result.answer
+    right, case = gold == result.answer, story.opened.case
+    if right and result.answer is not None and not case.gold_is(result.answer, result.narrower):
+        return el("p", f"Known answer: {typeset(known_words(case, gold, result))}.", class_="good", dir="auto")
     verdict = el("span", "This is right." if right else "This is wrong.", class_="good" if right else "bad")
     return el("p", "Known answer: ", el("bdi", gold), ". ", verdict)
 
 
 def _given(result: Finished) -> list[Markup]:
-    """What else belongs to the answer: that it is the openings', and the set that holds the truth so often."""
-    said = []
+    """What else belongs to the answer: narrower names, that it is the openings', and the set that holds the truth so often."""
+    said = [el("p", f"{typeset(narrower_words(result))}.", dir="auto")] if result.narrower else []
     if (back := result.rolled_back) is not None:
         p = back.distribution[back.answer]
         said.append(
