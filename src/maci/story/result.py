@@ -201,6 +201,10 @@ class Result(Page):
     dissent: DissentView | None = Field(None, description="the minority report; null where nothing speaks for another")
     prediction_set: PredictionSetView | None = Field(None, description="null without a calibration that has one")
     rolled_back: RolledBackView | None = Field(None, description="null where the answer is the debate's own")
+    narrower: dict[str, float] = Field(
+        default_factory=dict,
+        description="names narrower than the answer that were given for it, each with its share of the answer's probability",
+    )
     favoured: FavouredPage | None = Field(None, description="what the utilities say to do; null without utilities")
     plan: PlanPage | None = Field(
         None, description="what to find out next, as `maci plan --json`; null where none was made"
