@@ -28,6 +28,7 @@ from maci.llm.client import Client
 from maci.llm.keys import SERVICES, find_key, is_loopback
 from maci.llm.limits import Limiter
 from maci.llm.model import Provider
+from maci.llm.reasoning import Reasoning
 
 if TYPE_CHECKING:
     from maci.llm.providers import Http
@@ -89,6 +90,9 @@ class ModelOptions(Options):
     tokens_per_minute: float | None = Field(default=None, gt=0, description="the account's limit")
     timeout: float | None = Field(default=None, gt=0, le=86_400, description="seconds for one attempt")
     retries: int = Field(default=4, ge=0, le=100, description="attempts after the first")
+    reasoning: Reasoning | None = Field(
+        default=None, description="how much the model thinks before it answers; its own default if left out"
+    )
     extra: dict[str, Any] = Field(default={}, description="parameters sent with every request")
     context: int | None = Field(default=None, ge=256, description="tokens of context of a local model")
     parallel: int | None = Field(default=None, ge=1, le=256, description="sequences a local model works on at once")
@@ -178,6 +182,7 @@ class House:
             limiter=self._limiter(provider, prefix, options),
             price=price_for(name, options, self._environ),
             retries=options.retries,
+            reasoning=options.reasoning,
             timeout=seconds + 5 if prefix in ("local", "litellm") else None,  # the others' connections have one
         )
 

@@ -43,7 +43,7 @@ class NamedPanel(Options):
     about: str = Field(default="", description="what it is for, shown by `maci panels`")
     agents: tuple[AgentEntry, ...] = Field(
         min_length=2,
-        description="models by name, or tables with model, name, persona, belief, draws, temperature, max_tokens",
+        description="models by name, or tables with model, name, persona, belief, draws, temperature, max_tokens, reasoning",
     )
     judges: tuple[JudgeEntry, ...] | None = Field(
         default=None, description="models by name, `reader`, or tables; an empty list is the CRIT-free controller"

@@ -137,7 +137,7 @@ class ModelPanel:
                 raise no_price(name)
 
     def _debater(self, seat: AgentSpec, encoder: Encoder) -> Agent:
-        own, model = self._config.agents, self._models.model(seat.model)
+        own, model = self._config.agents, self._models.model(seat.model).at(seat.reasoning)
         if seat.belief == "pieces":
             from maci.agents.weigher import Weigher
 
@@ -165,7 +165,7 @@ def open_judge(seat: JudgeSpec, models: Models, config: Config) -> Judge:
     own = config.crit
     return LlmJudge(
         seat.name,
-        models.model(seat.model),
+        models.model(seat.model).at(seat.reasoning),
         temperature=own.judge_temperature if seat.temperature is None else seat.temperature,
         max_tokens=seat.max_tokens or own.max_tokens,
     )

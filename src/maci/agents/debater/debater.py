@@ -102,7 +102,7 @@ class Debater(Agent):
                 belief=belief,
                 arguments=said.arguments,
                 requests=said.requests,
-                raw=answer.text[:_KEPT],
+                raw=answer.raw[:_KEPT],
                 prompt=fingerprint(asked.messages),
                 note=note,
             )
