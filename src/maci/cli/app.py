@@ -21,6 +21,7 @@ from maci import __version__
 from maci.errors import InputError, MaciError, exit_code
 
 COMMANDS = {
+    "init": "Find the models this machine can use, propose a panel, and write it to maci.toml.",
     "debate": "Debate one case.",
     "ask": "Answer a case by one agent, a vote or a debate: as far as it pays.",
     "batch": "Debate many cases, or ask about them, under one budget.",

@@ -87,10 +87,11 @@ def batch(
     from maci.cli.seating import ASKING, begin, chosen, keep
     from maci.debating.batch import Batch, Done, entries
     from maci.record.owner import owning
+    from maci.seating.project import with_project
     from maci.seating.seating import Seating
 
     given = {**(ASKING if ask else {}), "answer.risk": risk}
-    choice = chosen(panel, settings, replies, given, seed=seed, quiet=output.silent, corpus=corpus)
+    choice = with_project(chosen(panel, settings, replies, given, seed=seed, quiet=output.silent, corpus=corpus))
     read = list(read_cases(cases))
     if not read:
         raise InputError(f"{cases} holds no case: write one JSON object a line, with `question` and `outcomes`")
@@ -104,6 +105,8 @@ def batch(
         jobs=jobs, retry_failed=retry_failed, keep=keep,
     )  # fmt: skip
     broken = ""
+    if choice.why and not output.silent:
+        typer.echo(seating.who, err=True)
     view = Progress(plain=output.plain, silent=output.silent)
     with owning(out):
         try:

@@ -12,7 +12,7 @@ import typer
 
 from maci.cli.options import DataDir, Json, Plain
 from maci.errors import CheckFailed, InputError
-from maci.paths import data_dir
+from maci.seating.project import data_folder
 
 if TYPE_CHECKING:
     from maci.lab.datasets import DataSet, Item
@@ -119,7 +119,7 @@ def verifying(
     """Read every file that is here and compare its SHA-256; exits 1 where one differs."""
     from maci.lab.datasets import SETS, find
 
-    folder = data_dir(data or context.obj)
+    folder = data_folder(data or context.obj)
     entries = [find(name)] if name else list(SETS.values())
     states = {entry.name: entry.state(folder) for entry in entries}
     if name and not any(state.here for state in states[name]):
@@ -142,7 +142,7 @@ def verifying(
 def _folder(given: Path | None) -> Path | None:
     """The folder of the data sets; none where nobody named one, which a list can live with."""
     try:
-        return data_dir(given)
+        return data_folder(given)
     except InputError:
         if given is not None:
             raise

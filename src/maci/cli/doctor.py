@@ -39,9 +39,12 @@ def doctor(
 
     from rich.console import Console
 
+    from maci.llm.env import use_env_file
     from maci.llm.usage import Usage
     from maci.seating.checks import machine, models
 
+    if panel.env_file is not None:
+        use_env_file(panel.env_file)
     findings = list(machine())
     screen = Console(stderr=True)
     shown = screen.is_terminal and not json and not plain

@@ -27,6 +27,7 @@ from maci.debating.loop import debate
 from maci.errors import BudgetError, EnvironmentError_, InputError
 from maci.paths import run_dir, slug
 from maci.record.transcript import Transcript
+from maci.seating.project import with_project
 from maci.seating.seating import Choice, Seated, reseat, seat_case, unpriced
 from maci.seating.table import unnamed
 from maci.story.result import result_of
@@ -66,7 +67,7 @@ class Session:
 
         if self.options.resume:
             raise InputError("--dry-run estimates a new debate: leave out --resume")
-        found = asyncio.run(estimate(self._case(), self.choice))
+        found = asyncio.run(estimate(self._case(), with_project(self.choice)))
         if self.output.json:
             typer.echo(jsonlib.dumps(asdict(found), ensure_ascii=False))
             return
@@ -76,7 +77,7 @@ class Session:
             typer.echo("This is a whole debate; `maci ask` spends less wherever it stops at one agent or at the vote.")
 
     def _start(self) -> None:
-        case, choice = self._case(), self.choice
+        case, choice = self._case(), with_project(self.choice)
         if self.ask:
             choice = replace(choice, given={**choice.given, **ASKING})
         seated = begin(seat_case(case, choice), self.task)

@@ -279,7 +279,7 @@ def _at_hand(name: str, given: ModelSpec) -> list[Finding]:
     provider, _, rest = name.partition("/")
     if provider == "local":
         return [_weights(name, rest)]
-    if provider == "litellm":
+    if provider in {"litellm", "bedrock"}:
         if find_spec("litellm") is None:
             return [Finding(name, "problem", f"needs the extra `litellm`: {install('litellm')}")]
         return []

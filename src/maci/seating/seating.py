@@ -6,7 +6,6 @@ Commands and the web page sit people down the same way; what they do where weigh
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ from maci.controller.inputs import Opened
 from maci.controller.reading import check_made_for
 from maci.errors import ConfigError, ModelError, WrongKey, concerning
 from maci.evidence.encode import load_encoder
-from maci.llm.keys import SERVICES, Key, find_key, key_help
+from maci.llm.keys import SERVICES, Key, address_of, find_key, key_help
 from maci.llm.local.registry import WEIGHTS
 from maci.llm.local.weights import status
 from maci.seating import choose
@@ -75,17 +74,23 @@ class Choice:
     """Utilities: what is worth asking is then a matter of value."""
     stakes_from: str = ""
     """The file they came from, for whoever has to mend it."""
+    spec: PanelSpec | None = None
+    """A panel that stands in no file, instead of a name."""
+    base: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the project file, below every other but a panel's own."""
+    why: str = ""
+    """Why these debate, where nobody named them."""
     fetch: Fetch = not_here
 
     def settled(self) -> tuple[PanelSpec | str, Config]:
         """The panel, and the settings with its own defaults below them."""
         with concerning("agents" if self.agents else "judges" if self.judges else "panel"):
-            panel = choose(self.panel, self.agents, self.judges)
+            panel = self.spec or choose(self.panel, self.agents, self.judges)
         if isinstance(panel, str) and panel != "readers" and self.corpus is not None:
             raise ConfigError(f"the panel {panel!r} is scripted and cannot use --corpus: use --panel readers")
-        given, base = dict(self.given), {}
+        given, base = dict(self.given), dict(self.base)
         if isinstance(panel, PanelSpec):
-            base = dict(panel.settings)
+            base = {**panel.settings, **base}
             if panel.judges == ():
                 given["crit.enabled"] = False
         with concerning("settings"):
@@ -106,9 +111,9 @@ class Seated:
 def key_for(name: str, given: ModelOptions) -> Key | None:
     """The key a model will be asked with; raises :class:`~maci.errors.WrongKey` where there is none and one is needed."""
     provider = name.partition("/")[0]
-    if provider in {"local", "litellm"}:
+    if provider in {"local", "litellm", "bedrock"}:
         return None
-    base_url = given.base_url or (os.environ.get("OPENAI_BASE_URL") if provider == "openai" else None)
+    base_url = given.base_url or address_of(provider)
     key, service = find_key(provider, base_url, key_env=given.key_env, who=name), SERVICES.get(provider)
     if key is None and base_url is None and service is not None and service.variables:
         raise WrongKey(f"{name}: there is no key for {service.name}: {key_help(provider)}, then run `maci doctor`")
@@ -147,6 +152,22 @@ class Seating:
             models = self.house = checked_house(self._panel, choice)
         self._tables = Tables(self._panel, encoder, self.config, models, shared=shared, source=choice.source)
 
+    @property
+    def who(self) -> str:
+        """Who debates and why, in one line."""
+        if isinstance(self._panel, str):
+            who = "Three embedded readers debate" if self._panel == "readers" else f"The panel {self._panel} debates"
+            return f"{who}, {self._choice.why}"
+        agents, judges = self._panel.agents, self._panel.judges
+        names = " and ".join(seat.name or seat.model for seat in agents)
+        if judges is None:
+            scores = "the reader judges score"
+        elif judges:
+            scores = " and ".join(seat.name or seat.model for seat in judges) + (" judge" if len(judges) > 1 else " judges")
+        else:
+            scores = "nobody scores the arguments (CRIT-free)"
+        return f"{names} debate and {scores}, {self._choice.why}"
+
     def seat(self, case: Case) -> Seated:
         """The table for a case; one that cannot debate is refused before anything is written."""
         choice = self._choice
@@ -157,7 +178,7 @@ class Seating:
         opened = opening(case, table, self.config, seed=choice.seed, corpus=where, stakes=choice.stakes)
         start(opened)
         check_made_for(opened)
-        notes = _idle(choice, self.config)
+        notes = ((self.who,) if choice.why else ()) + _idle(choice, self.config)
         if isinstance(self._panel, PanelSpec) and self._panel.judges is None and table.judges:
             notes += (
                 "No judges were named (--judges): the three reader judges score. They compare texts and are no models.",

@@ -27,8 +27,8 @@ from maci.lab.study.rows import Key, Row
 from maci.lab.study.spec import Data
 from maci.lab.study.study import Study, evidence_of, fingerprint, unread
 from maci.llm.catalogue import no_price
-from maci.paths import data_dir
 from maci.seating.models import Models
+from maci.seating.project import data_folder
 from maci.seating.shelf import remembering
 from maci.seating.tables import Tables
 
@@ -134,7 +134,7 @@ class Worker:
             return {entry.file.name: digest(entry.file)}
         assert entry.set is not None
         found = find(entry.set)
-        states = found.state(data_dir(self.study.folder), found.needed(found.choose(entry.options)))
+        states = found.state(data_folder(self.study.folder), found.needed(found.choose(entry.options)))
         return {state.file.path: state.sha256 for state in states}
 
     def _group(self, data: str, seed: int) -> _Group:
