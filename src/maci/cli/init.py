@@ -34,12 +34,12 @@ _TYPICAL = {
     "context": "Checkout requests began to fail at 14:05. The error rate reached 40 % within ten minutes.",
     "outcomes": ["database migration", "new load balancer", "expired certificate", "traffic peak"],
     "evidence": [
-        "14:02 migration 0187 adds an index to the table orders and takes a lock on it.",
-        "14:04 the load balancer switches the second half of the traffic to the new pool.",
-        "14:05 first time-outs: the connection pool of the orders database is exhausted.",
-        "14:06 certificates: all valid for at least 30 days.",
-        "14:10 requests per second are at 104 % of an ordinary Tuesday.",
-        "14:21 migration 0187 is cancelled. 14:23 the error rate is back below 0.1 %.",
+        "14:02 The database migration 0187 adds an index to the table orders and takes a lock on it.",
+        "14:04 The new load balancer takes over the second half of the requests.",
+        "14:05 First time-outs: the connection pool of the orders database is exhausted.",
+        "14:06 No expired certificate: all are valid for at least 30 days.",
+        "14:10 No traffic peak: requests per second are at 104 % of an ordinary Tuesday.",
+        "14:21 Migration 0187 is cancelled. 14:23 The error rate is back below 0.1 %.",
     ],
 }
 

@@ -25,7 +25,8 @@ from maci.llm.local.weights import status
 from maci.seating.file import Found, find
 
 LOCAL_SERVERS = ("ollama", "lmstudio", "llamacpp", "vllm")
-"""Servers that are looked for at their usual ports."""
+"""Servers of one's own that are known by name."""
+_USUAL = {(name, SERVICES[name].base_url): "usual port" for name in LOCAL_SERVERS}
 SECONDS = 2.0
 """A server on this machine answers at once or not at all."""
 _NAME = re.compile(r"[\w.:/@+-]{1,120}", re.ASCII)
@@ -119,9 +120,8 @@ def server_places(environ: Mapping[str, str] = os.environ) -> dict[tuple[str, st
     """
     named = {(p, url): variable for p, variable in ADDRESSES.items() if (url := address_of(p, environ))}
     taken = {host_of(url).replace("localhost", "127.0.0.1") for _, url in named}
-    usual = {(name, SERVICES[name].base_url): "usual port" for name in LOCAL_SERVERS}
     moved = {provider for provider, _ in named}
-    return named | {key: why for key, why in usual.items() if host_of(key[1]) not in taken and key[0] not in moved}
+    return named | {key: why for key, why in _USUAL.items() if host_of(key[1]) not in taken and key[0] not in moved}
 
 
 def is_private(url: str) -> bool:
@@ -181,7 +181,7 @@ def _offered(answer: Any) -> tuple[ServedModel, ...] | None:
         if isinstance(name, str):
             name = name.removeprefix("models/")
             size = row.get("size")
-            if _NAME.fullmatch(name) and not _OTHER_USE.search(name.lower()):
+            if _NAME.fullmatch(name) and "//" not in name and not _OTHER_USE.search(name.lower()):
                 found[name] = ServedModel(name, size if isinstance(size, int) and size > 0 else None)
     return tuple(found.values())
 
