@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-import threading
 import tomllib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fake_server import FakeServer
 from maci.evidence.fake import HashEncoder
 from maci.llm.keys import is_loopback
 from maci.llm.providers import Http
+from maci.record.replay import replay
 from maci.record.transcript import read
+from serving import CuttingServer, serving
 
 SECRET = "sk-this-is-the-key-of-the-tests"
 
@@ -69,28 +67,6 @@ def hosts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(Http, "_exchange", noted)
     return asked
-
-
-@contextmanager
-def serving(*models: str, **how: Any) -> Iterator[FakeServer]:
-    """A fake server in a thread of its own."""
-    server, loop, up = FakeServer(models=models, quotes=True, **how), asyncio.new_event_loop(), threading.Event()
-    over = asyncio.Event()
-
-    async def serve() -> None:
-        async with server:
-            up.set()
-            await over.wait()
-
-    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
-    thread.start()
-    try:
-        assert up.wait(10)
-        yield server
-    finally:
-        loop.call_soon_threadsafe(over.set)
-        thread.join(10)
-        loop.close()
 
 
 def project() -> dict[str, Any]:
@@ -190,6 +166,20 @@ def test_a_configured_panel_goes_before_everything_found(maci, monkeypatch) -> N
     assert project() == {"panel": "shop"}
     ran = maci("debate", "case.yaml", "--plain")
     assert "lexical and bayesian debate and letters and words and phrases judge, as maci.toml says." in ran.out
+
+
+def test_a_prompt_that_ollama_cut_is_a_warning(maci, monkeypatch) -> None:
+    with serving("llama3.1:8b", "qwen2.5:7b", "gemma2:9b", kind=CuttingServer) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.url)
+        maci("init", "--yes")
+        first = json.loads(maci("debate", "case.yaml", "--out", "run", *QUICK).out)
+        again = json.loads(maci("debate", "case.yaml", *QUICK).out)  # from the response cache
+    cut = [each for each in first["warnings"] if "the prompt was cut" in each]
+    assert [each.partition(":8b: ")[0].partition(":9b: ")[0] for each in cut] == ["ollama/gemma2", "ollama/llama3.1"]
+    assert "counted 300 tokens in a prompt of" in cut[0]
+    assert "OLLAMA_CONTEXT_LENGTH" in cut[0]
+    assert [each for each in again["warnings"] if "the prompt was cut" in each] == cut
+    replay(read(Path("run/transcript.jsonl")).events)
 
 
 # --- keys ---------------------------------------------------------------------------------------------------------------------

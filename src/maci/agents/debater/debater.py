@@ -91,7 +91,7 @@ class Debater(Agent):
                 requests=said.requests,
                 raw=answer.text[:_KEPT],
                 prompt=fingerprint(asked.messages),
-                note=note,
+                note="; ".join(filter(None, (answer.note, note))),
             )
 
         return Call(arguing.bound, make)
