@@ -85,7 +85,11 @@ def init(
     env_file = panel.env_file or (Path(".env") if Path(".env").is_file() else None)
     found = asyncio.run(survey(env_file, offline=options.offline))
     proposal = _proposed(panel, options, found)
-    say = (lambda text="": None) if json else typer.echo
+
+    def say(text: str = "") -> None:
+        if not json:
+            typer.echo(text)
+
     for line in _found(found, proposal):
         say(line)
     if proposal is None:
@@ -109,9 +113,11 @@ def init(
         _write(path, text, over=there)
     following = _next(proposal, found)
     if json:
-        typer.echo(jsonlib.dumps(_object(found, proposal, cost, path if write else None, following), ensure_ascii=False))
+        typer.echo(
+            jsonlib.dumps(_object(found, proposal, cost, path if write else None, following), ensure_ascii=False)
+        )
         return
-    say(f"\nWrote {path}. Next: {following}")
+    say(f"\nWrote {path}. Next: {following}" + ("" if plain else "    (`maci cases` lists built-in ones)"))
 
 
 def _proposed(panel: PanelOptions, options: InitOptions, found: Survey) -> Proposal | None:
@@ -353,14 +359,16 @@ def _write(path: Path, text: str, *, over: bool) -> None:
     except FileExistsError:
         raise InputError(f"{path} is here already and is not overwritten: add --force, or edit it") from None
     except OSError as error:
-        raise MaciError(f"cannot write {path}: {error.strerror}; run `maci init` in a folder you may write to") from error
+        raise MaciError(
+            f"cannot write {path}: {error.strerror}; run `maci init` in a folder you may write to"
+        ) from error
 
 
 def _next(proposal: Proposal, found: Survey) -> str:
     """The command to go on with."""
     used = {each.provider for each in proposal.seats}
     filed = next((key.env_file for key in found.keys if key.env_file is not None and key.provider in used), None)
-    return "maci debate CASE" + (f" --env-file {filed}" if filed else "") + "    (`maci cases` lists built-in ones)"
+    return "maci debate CASE" + (f" --env-file {filed}" if filed else "")
 
 
 def _object(
@@ -378,7 +386,8 @@ def _object(
             "memory": found.machine.memory,
             "panels": list(found.panels.panels),
             "servers": [
-                {"provider": s.provider, "base_url": s.base_url, "models": [m.name for m in s.models]} for s in found.servers
+                {"provider": s.provider, "base_url": s.base_url, "models": [m.name for m in s.models]}
+                for s in found.servers
             ],
             "keys": [{"provider": key.provider, "source": key.source} for key in found.keys],
             "weights": list(found.weights),

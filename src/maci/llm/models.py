@@ -155,7 +155,9 @@ class House:
             limiter=self._limiter(provider, prefix, options),
             price=price_for(name, options, self._environ),
             retries=options.retries,
-            timeout=seconds + 5 if prefix in ("local", "litellm", "bedrock") else None,  # the others' connections have one
+            timeout=seconds + 5
+            if prefix in ("local", "litellm", "bedrock")
+            else None,  # the others' connections have one
         )
 
     def _provider(

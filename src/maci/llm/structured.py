@@ -110,9 +110,7 @@ def cut_prompt(name: str, request: Request, counted: int) -> str:
         if name.startswith("ollama/")
         else "load the model with a longer context"
     )
-    return (
-        f"{PROMPT_CUT}: {name} counted {counted:,} tokens in a prompt of {size:,} characters, so it did not read all of it; {step}"
-    )
+    return f"{PROMPT_CUT}: {name} counted {counted:,} tokens in a prompt of {size:,} characters, so it did not read all of it; {step}"
 
 
 def ask(model: Model, request: Request, read: Callable[[Any], T], *, limit: str = "max_tokens") -> Call[Answer[T]]:

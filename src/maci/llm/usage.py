@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from maci.errors import ModelError
 
-
 PROMPT_CUT = "the prompt was cut"
 """How the note on a call begins whose prompt the server did not read to its end."""
 

@@ -27,6 +27,7 @@ from maci.paths import cache_dir, panel_files
 from maci.seating import choose
 from maci.seating.file import find
 from maci.seating.models import Models
+from maci.seating.project import PROJECT_PANEL, find_project
 from maci.seating.seating import Choice, key_for, open_house
 from maci.seating.spec import JudgeSpec, ModelSpec, PanelSpec, is_reader
 from maci.story.words import plural
@@ -72,6 +73,21 @@ def machine() -> Iterator[Finding]:
         where = f" in {', '.join(map(str, files))}" if files else "; docs/panels.md says how to write some"
         about = f"{len(found.panels)} with a name, {plural(len(found.models), 'entry')} about models{where}"
         yield Finding("panels", "ok", about)
+        if (project := find_project()) is not None:
+            yield Finding(
+                "project", "ok", f"{project.path} " + ("names the panel" if project.panel else "names no panel")
+            )
+
+
+def project_panel() -> str | None:
+    """The panel of the project file; ``None`` where there is none or it cannot be read, which another check says."""
+    try:
+        project = find_project()
+    except MaciError:
+        return None
+    if project is None or project.panel is None:
+        return None
+    return project.panel if isinstance(project.panel, str) else PROJECT_PANEL
 
 
 def _writable(folder: Path) -> Finding:

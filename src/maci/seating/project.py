@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 PROJECT_PANEL = "project"
 """The name under which the panel of a project file is known."""
 _NOTHING = (
-    "because no panel is named and there is no maci.toml. They match words and do not reason. `maci init` looks for language models."
+    "because no panel is named and there is no maci.toml. They match words and do not reason. "
+    "`maci init` looks for language models."
 )
 
 
@@ -177,14 +178,19 @@ def with_project(choice: Choice) -> Choice:
         more["panel"] = project.panel if isinstance(project.panel, str) else PROJECT_PANEL
         more["why"] = f"as {project.path} says."
     elif not named and choice.judges is None:
-        more["panel"], more["why"] = "readers", f"because {project.path} names no panel. They match words and do not reason."
+        more["panel"], more["why"] = (
+            "readers",
+            f"because {project.path} names no panel. They match words and do not reason.",
+        )
     if choice.profile is None and choice.config is None:
         more["profile"] = project.file.profile
     panel = more.get("panel", choice.panel)
     if choice.corpus is None and project.file.corpus is not None and panel != "paper" and not is_file(panel or ""):
         more["corpus"] = project.folder(project.file.corpus)
         if not more["corpus"].exists():
-            raise ConfigError(f"{project.path}: corpus is {project.file.corpus!r}, and there is no such folder: correct it")
+            raise ConfigError(
+                f"{project.path}: corpus is {project.file.corpus!r}, and there is no such folder: correct it"
+            )
     return replace(choice, **more)
 
 

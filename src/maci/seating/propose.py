@@ -106,7 +106,9 @@ def candidates(found: Survey) -> list[Candidate]:
 
 
 def _served(server: FoundServer, found: Survey) -> list[Candidate]:
-    usual = server.key or server.base_url == SERVICES[server.provider].base_url  # with a key, its variables say where it is
+    usual = (
+        server.key or server.base_url == SERVICES[server.provider].base_url
+    )  # with a key, its variables say where it is
     memory = found.machine.memory if is_loopback(server.base_url) else None
     own = ModelSpec(base_url=server.base_url) if not usual and is_loopback(server.base_url) else None
     return [
@@ -136,7 +138,7 @@ def propose(found: Survey, use: Sequence[str] = ()) -> Proposal | None:
     pool = candidates(found)
     keyed = tuple(key.provider for key in found.keys)
     if use:
-        _check_use(use, pool, found)
+        _check_use(use, pool)
         pool = [each for each in pool if each.provider in use]
     else:
         if name := _configured(found):
@@ -203,7 +205,7 @@ def _configured(found: Survey) -> str:
     return ""
 
 
-def _check_use(use: Sequence[str], pool: Sequence[Candidate], found: Survey) -> None:
+def _check_use(use: Sequence[str], pool: Sequence[Candidate]) -> None:
     offered = {each.provider for each in pool}
     for name in use:
         if name in offered:

@@ -163,7 +163,9 @@ class Seating:
         if judges is None:
             scores = "the reader judges score"
         elif judges:
-            scores = " and ".join(seat.name or seat.model for seat in judges) + (" judge" if len(judges) > 1 else " judges")
+            scores = " and ".join(seat.name or seat.model for seat in judges) + (
+                " judge" if len(judges) > 1 else " judges"
+            )
         else:
             scores = "nobody scores the arguments (CRIT-free)"
         return f"{names} debate and {scores}, {self._choice.why}"

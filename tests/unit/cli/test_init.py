@@ -262,7 +262,12 @@ def test_with_nothing_found_it_says_what_to_do_and_writes_nothing(maci) -> None:
     assert ran.code == 0
     assert not Path("maci.toml").exists()
     assert "no panel, no server, no weights, no key" in ran.out
-    for step in ("Ollama", "OPENAI_API_KEY", "maci models pull", "embedded readers, which match words and do not reason"):
+    for step in (
+        "Ollama",
+        "OPENAI_API_KEY",
+        "maci models pull",
+        "embedded readers, which match words and do not reason",
+    ):
         assert step in ran.out
     found = json.loads(maci("init", "--yes", "--json").out)
     assert found["panel"] is None
@@ -271,7 +276,9 @@ def test_with_nothing_found_it_says_what_to_do_and_writes_nothing(maci) -> None:
 
 def test_models_that_are_named_are_written(maci, monkeypatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    ran = maci("init", "--yes", "--agents", "azure/gpt-4o,azure/gpt-4o", "--judges", "openai/gpt-4o-mini", "--profile", "paper")
+    ran = maci(
+        "init", "--yes", "--agents", "azure/gpt-4o,azure/gpt-4o", "--judges", "openai/gpt-4o-mini", "--profile", "paper"
+    )
     assert ran.code == 2  # a judge of the debaters' family
     assert maci(
         "init", "--yes", "--agents", "openai/gpt-4o,openai/o3-mini", "--judges", "gemini/gemini-2.5-flash",
@@ -336,7 +343,9 @@ def test_without_a_terminal_it_asks_nothing_and_writes_nothing(maci, monkeypatch
 
 
 def test_a_server_with_odd_names_writes_only_what_can_be_a_name(maci, monkeypatch) -> None:
-    with serving('x"]\n[models.openai]\nbase_url = "http://evil', "a b", "alpha", "https://evil.example/m", "beta") as server:
+    with serving(
+        'x"]\n[models.openai]\nbase_url = "http://evil', "a b", "alpha", "https://evil.example/m", "beta"
+    ) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         ran = maci("init", "--yes")
     assert ran.code == 0, ran.err

@@ -44,7 +44,11 @@ def test_the_version_of_azures_api_can_be_named(monkeypatch: pytest.MonkeyPatch)
 def test_azure_needs_an_address_and_its_key_goes_there_only() -> None:
     with pytest.raises(ConfigError, match="AZURE_OPENAI_ENDPOINT"):
         House(environ={"AZURE_OPENAI_API_KEY": SECRET}).model("azure/m")
-    environ = {"AZURE_OPENAI_API_KEY": SECRET, "AZURE_OPENAI_ENDPOINT": "https://me.openai.azure.com/", "MACI_KEYS": "/dev/null"}
+    environ = {
+        "AZURE_OPENAI_API_KEY": SECRET,
+        "AZURE_OPENAI_ENDPOINT": "https://me.openai.azure.com/",
+        "MACI_KEYS": "/dev/null",
+    }
     provider = House(environ=environ).model("azure/m").provider
     assert isinstance(provider, Azure)
     assert provider._headers() == {"api-key": SECRET}

@@ -11,7 +11,7 @@ from maci.llm.env import read_env_file, use_env_file
 def test_only_keys_of_providers_are_read(tmp_path: Path) -> None:
     path = tmp_path / ".env"
     path.write_text(
-        "# a comment\nexport OPENAI_API_KEY=\"sk-one\"  # mine\nANTHROPIC_API_KEY = sk-two # yours\nGEMINI_API_KEY=\n"
+        '# a comment\nexport OPENAI_API_KEY="sk-one"  # mine\nANTHROPIC_API_KEY = sk-two # yours\nGEMINI_API_KEY=\n'
         "OPENAI_BASE_URL=https://evil.example\nPATH=/evil\nXAI_API_KEY='sk-three'\nnot a line\n",
         encoding="utf-8",
     )

@@ -46,7 +46,9 @@ class Azure(OpenAI):
         return peer, key is None and not is_loopback(base_url)
 
     def _at(self, rest: str) -> str:
-        return f"{self._peer.base_url.removesuffix('/openai')}/openai/{rest}?api-version={quote(self._version, safe='')}"
+        return (
+            f"{self._peer.base_url.removesuffix('/openai')}/openai/{rest}?api-version={quote(self._version, safe='')}"
+        )
 
     def _url(self) -> str:
         if self._peer.base_url.endswith("/v1"):
