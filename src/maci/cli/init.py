@@ -17,7 +17,7 @@ from maci.errors import InputError, MaciError
 
 if TYPE_CHECKING:
     from maci.debating.estimate import CostEstimate
-    from maci.seating.discover import Survey
+    from maci.seating.discover import Inventory
     from maci.seating.propose import Proposal
 
 _NAMES = {
@@ -76,14 +76,14 @@ def init(
     import asyncio
 
     from maci.paths import PROJECT
-    from maci.seating.discover import survey
+    from maci.seating.discover import take_inventory
 
     path = Path(PROJECT)
     there = path.exists() or path.is_symlink()
     if there and options.yes and not options.force:
         raise InputError(f"{path} is here already and is not overwritten: add --force, or edit it")
     env_file = panel.env_file or (Path(".env") if Path(".env").is_file() else None)
-    found = asyncio.run(survey(env_file, offline=options.offline))
+    found = asyncio.run(take_inventory(env_file, offline=options.offline))
     proposal = _proposed(panel, options, found)
 
     def say(text: str = "") -> None:
@@ -120,7 +120,7 @@ def init(
     say(f"\nWrote {path}. Next: {following}" + ("" if plain else "    (`maci cases` lists built-in ones)"))
 
 
-def _proposed(panel: PanelOptions, options: InitOptions, found: Survey) -> Proposal | None:
+def _proposed(panel: PanelOptions, options: InitOptions, found: Inventory) -> Proposal | None:
     """The panel that was named, or one from what was found."""
     from maci.seating import choose
     from maci.seating.propose import Proposal, named, propose
@@ -154,7 +154,7 @@ async def _estimate(proposal: Proposal) -> CostEstimate | None:
     return await estimate(case, choice)
 
 
-def _found(found: Survey, proposal: Proposal | None) -> Iterator[str]:
+def _found(found: Inventory, proposal: Proposal | None) -> Iterator[str]:
     """What was found, a line each."""
     from maci.llm.keys import host_of
 
@@ -184,7 +184,7 @@ def _found(found: Survey, proposal: Proposal | None) -> Iterator[str]:
         yield "  no panel, no server, no weights, no key"
 
 
-def _nothing(found: Survey, *, json: bool, say: Any) -> None:
+def _nothing(found: Inventory, *, json: bool, say: Any) -> None:
     steps = _steps()
     if json:
         typer.echo(jsonlib.dumps(_object(found, None, None, None, steps[0]), ensure_ascii=False))
@@ -205,7 +205,7 @@ def _steps() -> list[str]:
     ]
 
 
-def _panel(proposal: Proposal, found: Survey) -> Iterator[str]:
+def _panel(proposal: Proposal, found: Inventory) -> Iterator[str]:
     """Who would debate, and where the case goes."""
     if proposal.panel is not None:
         entry = found.panels.panels.get(proposal.panel)
@@ -237,7 +237,7 @@ def _is_reader(model: str) -> bool:
     return is_reader(model)
 
 
-def hosts_of(proposal: Proposal, found: Survey) -> set[str]:
+def hosts_of(proposal: Proposal, found: Inventory) -> set[str]:
     """Hosts beyond this machine that a debate of these would send to."""
     from maci.llm.keys import SERVICES, address_of, host_of, is_loopback
 
@@ -303,7 +303,7 @@ def _budget(given: BudgetOptions, cost: CostEstimate | None, proposal: Proposal)
 
 def written(
     proposal: Proposal,
-    found: Survey,
+    found: Inventory,
     *,
     budget: Mapping[str, Any],
     profile: str | None = None,
@@ -337,7 +337,7 @@ def written(
     return text
 
 
-def _where(proposal: Proposal, found: Survey) -> Iterator[str]:
+def _where(proposal: Proposal, found: Inventory) -> Iterator[str]:
     """Addresses that stay in the environment: those of other machines, and those with a key."""
     for server in found.servers:
         seats = [each for each in proposal.seats if each.provider == server.provider]
@@ -364,7 +364,7 @@ def _write(path: Path, text: str, *, over: bool) -> None:
         ) from error
 
 
-def _next(proposal: Proposal, found: Survey) -> str:
+def _next(proposal: Proposal, found: Inventory) -> str:
     """The command to go on with."""
     used = {each.provider for each in proposal.seats}
     filed = next((key.env_file for key in found.keys if key.env_file is not None and key.provider in used), None)
@@ -372,7 +372,7 @@ def _next(proposal: Proposal, found: Survey) -> str:
 
 
 def _object(
-    found: Survey, proposal: Proposal | None, cost: CostEstimate | None, path: Path | None, following: str
+    found: Inventory, proposal: Proposal | None, cost: CostEstimate | None, path: Path | None, following: str
 ) -> dict[str, Any]:
     """The answer of ``--json``."""
     panel: dict[str, Any] | None = None

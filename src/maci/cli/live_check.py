@@ -11,7 +11,7 @@ import typer
 
 from maci.cli.files import check_file, save
 from maci.cli.options import PanelOptions
-from maci.debating.trial import TOKENS, USD, Trial, live_report, trial_models, try_model
+from maci.debating.live_trial import TOKENS, USD, LiveTrial, live_report, trial_models, try_model
 from maci.errors import InputError
 from maci.seating import choose
 from maci.seating.file import Found, find
@@ -45,7 +45,7 @@ def live_check(panel: PanelOptions, out: Path, *, json: bool) -> bool:
     return fine
 
 
-async def _all(models: tuple[str, ...], found: Found, *, json: bool) -> list[Trial]:
+async def _all(models: tuple[str, ...], found: Found, *, json: bool) -> list[LiveTrial]:
     trials = []
     for model in models:
         each = await try_model(model, found)

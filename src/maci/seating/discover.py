@@ -80,7 +80,7 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Survey:
+class Inventory:
     """Everything that was found."""
 
     panels: Found
@@ -93,16 +93,16 @@ class Survey:
     """Variables that name an address beyond the private network, with its host: not asked."""
 
 
-async def survey(
+async def take_inventory(
     env_file: Path | None = None, environ: Mapping[str, str] = os.environ, *, offline: bool = False
-) -> Survey:
+) -> Inventory:
     """Look at everything at once. ``env_file``: keys of that file count as well."""
     places = server_places(environ)
     private = {key: value for key, value in places.items() if is_private(key[1])}
     asked = (_ask(provider, url, why, environ) for (provider, url), why in private.items())
     servers = [] if offline else await asyncio.gather(*asked)
     unasked = [(why, host_of(url)) for (p, url), why in places.items() if not is_private(url) and p != "azure"]
-    return Survey(
+    return Inventory(
         panels=find(project=False),
         keys=tuple(_keys(environ, env_file)),
         servers=tuple(server for server in servers if server is not None),

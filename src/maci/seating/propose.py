@@ -16,7 +16,7 @@ from maci.errors import InputError, MaciError
 from maci.llm.catalogue import family
 from maci.llm.keys import SERVICES, is_loopback
 from maci.llm.models import price_for
-from maci.seating.discover import LOCAL_SERVERS, FoundServer, Survey
+from maci.seating.discover import LOCAL_SERVERS, FoundServer, Inventory
 from maci.seating.seating import key_for
 from maci.seating.spec import AgentSpec, JudgeSpec, ModelSpec, PanelSpec, names
 
@@ -44,7 +44,7 @@ _ROOM = 1.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class ModelOffer:
     """A model that could sit at the table."""
 
     model: str
@@ -64,8 +64,8 @@ class Candidate:
 class Proposal:
     """A panel, and what a person should know of it."""
 
-    agents: tuple[Candidate, ...] = ()
-    judges: tuple[Candidate, ...] = ()
+    agents: tuple[ModelOffer, ...] = ()
+    judges: tuple[ModelOffer, ...] = ()
     panel: str | None = None
     """A configured panel by its name, instead of seats."""
     warnings: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ class Proposal:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def seats(self) -> tuple[Candidate, ...]:
+    def seats(self) -> tuple[ModelOffer, ...]:
         """Debaters and judges."""
         return (*self.agents, *self.judges)
 
@@ -88,31 +88,31 @@ class Proposal:
         return PanelSpec(name="project", agents=agents, judges=judges, models=models, settings=self.settings)
 
 
-def candidates(found: Survey) -> list[Candidate]:
+def offers(found: Inventory) -> list[ModelOffer]:
     """Every model that could debate here, free ones first, then in the order in which they are preferred."""
     free = [each for server in found.servers for each in _served(server, found)]
     free += [
-        Candidate(model=name, family=family(name), billions=_billions(name))
+        ModelOffer(model=name, family=family(name), billions=_billions(name))
         for name in found.weights
         if name not in _WEAK
     ]
     free.sort(key=lambda each: -(each.billions or 7.0))
     paid = [
-        Candidate(model=f"{key.provider}/{name}", family=family(f"{key.provider}/{name}"), paid=True)
+        ModelOffer(model=f"{key.provider}/{name}", family=family(f"{key.provider}/{name}"), paid=True)
         for key in found.keys
         for name in HOSTED.get(key.provider, ())
     ]
     return free + paid
 
 
-def _served(server: FoundServer, found: Survey) -> list[Candidate]:
+def _served(server: FoundServer, found: Inventory) -> list[ModelOffer]:
     usual = (
         server.key or server.base_url == SERVICES[server.provider].base_url
     )  # with a key, its variables say where it is
     memory = found.machine.memory if is_loopback(server.base_url) else None
     own = ModelSpec(base_url=server.base_url) if not usual and is_loopback(server.base_url) else None
     return [
-        Candidate(
+        ModelOffer(
             model=f"{server.provider}/{each.name}",
             family=family(f"{server.provider}/{each.name}"),
             billions=_billions(each.name) or (each.size / 6e8 if each.size else None),  # about five bits a weight
@@ -133,9 +133,9 @@ def _billions(name: str) -> float | None:
     return float(found[-1]) if found else None
 
 
-def propose(found: Survey, use: Sequence[str] = ()) -> Proposal | None:
+def propose(found: Inventory, use: Sequence[str] = ()) -> Proposal | None:
     """The panel to be used here; ``None`` where nothing was found. ``use``: only these providers, paid ones included."""
-    pool = candidates(found)
+    pool = offers(found)
     keyed = tuple(key.provider for key in found.keys)
     if use:
         _check_use(use, pool)
@@ -157,12 +157,12 @@ def propose(found: Survey, use: Sequence[str] = ()) -> Proposal | None:
     )
 
 
-def seat(pool: Sequence[Candidate]) -> tuple[tuple[Candidate, ...], tuple[Candidate, ...]]:
+def seat(pool: Sequence[ModelOffer]) -> tuple[tuple[ModelOffer, ...], tuple[ModelOffer, ...]]:
     """Debaters and judges.
 
     Three families: two debate, the third judges. Two: two of one debate, the other judges. One: two debate, and nobody judges.
     """
-    families: dict[str, list[Candidate]] = {}
+    families: dict[str, list[ModelOffer]] = {}
     for each in pool:
         families.setdefault(each.family, []).append(each)
     groups = list(families.values())
@@ -173,7 +173,7 @@ def seat(pool: Sequence[Candidate]) -> tuple[tuple[Candidate, ...], tuple[Candid
     return (first[0], first[1] if len(first) > 1 else first[0]), (groups[1][0],) if len(groups) > 1 else ()
 
 
-def _warnings(agents: Sequence[Candidate], judges: Sequence[Candidate]) -> list[str]:
+def _warnings(agents: Sequence[ModelOffer], judges: Sequence[ModelOffer]) -> list[str]:
     said = []
     if not judges:
         said.append(
@@ -192,7 +192,7 @@ def _warnings(agents: Sequence[Candidate], judges: Sequence[Candidate]) -> list[
     return said
 
 
-def _configured(found: Survey) -> str:
+def _configured(found: Inventory) -> str:
     """The first panel of the panels files whose models have their keys."""
     for name in found.panels.panels:
         spec = found.panels.spec(name)
@@ -205,7 +205,7 @@ def _configured(found: Survey) -> str:
     return ""
 
 
-def _check_use(use: Sequence[str], pool: Sequence[Candidate]) -> None:
+def _check_use(use: Sequence[str], pool: Sequence[ModelOffer]) -> None:
     offered = {each.provider for each in pool}
     for name in use:
         if name in offered:
@@ -223,10 +223,10 @@ def _check_use(use: Sequence[str], pool: Sequence[Candidate]) -> None:
 def named(spec: PanelSpec) -> Proposal:
     """A panel that a person named."""
 
-    def candidate(seat: JudgeSpec) -> Candidate:
+    def offer(seat: JudgeSpec) -> ModelOffer:
         given = spec.options(seat.model)
         price = price_for(seat.model, given)
         paid = price is None or price.at_most(1000, 1000) > 0
-        return Candidate(model=seat.model, family=given.family or family(seat.model), paid=paid)
+        return ModelOffer(model=seat.model, family=given.family or family(seat.model), paid=paid)
 
-    return Proposal(agents=tuple(map(candidate, spec.agents)), judges=tuple(map(candidate, spec.judges or ())))
+    return Proposal(agents=tuple(map(offer, spec.agents)), judges=tuple(map(offer, spec.judges or ())))

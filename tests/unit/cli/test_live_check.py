@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from maci.debating.trial import TOKENS
+from maci.debating.live_trial import TOKENS
 from maci.evidence.fake import HashEncoder
 from serving import serving
 

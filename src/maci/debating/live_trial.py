@@ -50,7 +50,7 @@ _SETTINGS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class LiveTrial:
     """How one debate went."""
 
     provider: str
@@ -79,7 +79,7 @@ def trial_models(found: Found, named: PanelSpec | None = None) -> tuple[str, ...
     return tuple(first.values())
 
 
-async def try_model(model: str, found: Found) -> Trial:
+async def try_model(model: str, found: Found) -> LiveTrial:
     """Debate once with a model; whatever goes wrong is part of what is found."""
     provider, began = model.partition("/")[0], time.monotonic()
     judge = JudgeSpec(model=model, name="judge")
@@ -101,7 +101,7 @@ async def try_model(model: str, found: Found) -> Trial:
         finally:
             await seated.house.aclose()
     except MaciError as error:
-        return Trial(
+        return LiveTrial(
             provider=provider, model=_shown(model), works=False, host=where, remarks=(_clean(said(error), model, key),)
         )
     result, calls = story.result, story.calls
@@ -110,7 +110,7 @@ async def try_model(model: str, found: Found) -> Trial:
     remarks = [*failed, *(warning for warning in result.warnings if PROMPT_CUT in warning)]
     if result.answer is None and not failed:
         remarks.append(result.detail)
-    return Trial(
+    return LiveTrial(
         provider=provider,
         model=_shown(model),
         works=result.answer is not None and not failed,
@@ -165,12 +165,12 @@ def _clean(text: str, model: str, key: Key | None) -> str:
     return _PATH.sub("[path]", _ADDRESS.sub(address, text)).replace(str(Path.home()), "[path]")[:400]
 
 
-def live_report(trials: Sequence[Trial]) -> str:
+def live_report(trials: Sequence[LiveTrial]) -> str:
     """The trials as a Markdown page to share."""
     return "\n".join(_lines(trials)) + "\n"
 
 
-def _lines(trials: Sequence[Trial]) -> Iterator[str]:
+def _lines(trials: Sequence[LiveTrial]) -> Iterator[str]:
     code = f" ({commit()})" if commit() else ""
     yield "# MACI live report"
     yield ""
