@@ -37,6 +37,7 @@ from maci.cases.case import is_file
 from maci.config import PROFILES, build
 from maci.errors import ConfigError
 from maci.files.parse import read
+from maci.llm.catalogue import family
 from maci.llm.keys import is_loopback, service_at
 from maci.paths import config_dir, data_dir, project_file
 from maci.seating.file import NamedPanel, PanelsFile, check_no_keys, check_trust
@@ -182,6 +183,9 @@ def with_project(choice: Choice) -> Choice:
             "readers",
             f"because {project.path} names no panel. They match words and do not reason.",
         )
+    elif choice.agents is not None and choice.judges is None and (judges := _judges_for(choice.agents, project)):
+        more["judges"] = ",".join(judges)
+        more["why"] = f"the judges because {project.path} names them and no --judges were given."
     if choice.profile is None and choice.config is None:
         more["profile"] = project.file.profile
     panel = more.get("panel", choice.panel)
@@ -192,6 +196,20 @@ def with_project(choice: Choice) -> Choice:
                 f"{project.path}: corpus is {project.file.corpus!r}, and there is no such folder: correct it"
             )
     return replace(choice, **more)
+
+
+def _judges_for(agents: str, project: Project) -> list[str]:
+    """The judges of the project file who may judge these debaters: those of other families (D18)."""
+    if not isinstance(project.panel, NamedPanel):
+        return []
+
+    def kin(model: str) -> str:
+        given = project.models.get(model)
+        return (given.family if given else None) or family(model)
+
+    debaters = {kin(model.strip()) for model in agents.split(",")}
+    judges = [seat.model for seat in project.panel.judges or () if not is_reader(seat.model)]
+    return [model for model in judges if kin(model) not in debaters]
 
 
 def data_folder(given: Path | None = None) -> Path:

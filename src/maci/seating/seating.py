@@ -6,7 +6,7 @@ Commands and the web page sit people down the same way; what they do where weigh
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -159,13 +159,11 @@ class Seating:
             who = "Three embedded readers debate" if self._panel == "readers" else f"The panel {self._panel} debates"
             return f"{who}, {self._choice.why}"
         agents, judges = self._panel.agents, self._panel.judges
-        names = " and ".join(seat.name or seat.model for seat in agents)
+        names = _and(seat.name or seat.model for seat in agents)
         if judges is None:
             scores = "the reader judges score"
         elif judges:
-            scores = " and ".join(seat.name or seat.model for seat in judges) + (
-                " judge" if len(judges) > 1 else " judges"
-            )
+            scores = f"{_and(seat.name or seat.model for seat in judges)} judge{'' if len(judges) > 1 else 's'}"
         else:
             scores = "nobody scores the arguments (CRIT-free)"
         return f"{names} debate and {scores}, {self._choice.why}"
@@ -186,6 +184,16 @@ class Seating:
                 "No judges were named (--judges): the three reader judges score. They compare texts and are no models.",
             )
         return Seated(opened, table, self.house, notes)
+
+
+def _and(names: Iterable[str]) -> str:
+    """Names as a sentence lists them.
+
+    >>> _and(["a", "b", "c"]), _and(["a"])
+    ('a, b and c', 'a')
+    """
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def seat_case(case: Case, choice: Choice, models: Models | None = None) -> Seated:

@@ -165,7 +165,7 @@ def test_a_configured_panel_goes_before_everything_found(maci, monkeypatch) -> N
     assert maci("init", "--yes").code == 0
     assert project() == {"panel": "shop"}
     ran = maci("debate", "case.yaml", "--plain")
-    assert "lexical and bayesian debate and letters and words and phrases judge, as maci.toml says." in ran.out
+    assert "lexical and bayesian debate and letters, words and phrases judge, as maci.toml says." in ran.out
 
 
 def test_a_prompt_that_ollama_cut_is_a_warning(maci, monkeypatch) -> None:

@@ -92,6 +92,15 @@ def test_judges_alone_replace_those_of_the_file() -> None:
     assert [seat.model for seat in panel.judges or ()] == ["vllm/j"]
 
 
+def test_its_judges_judge_debaters_of_other_families_who_were_named_alone() -> None:
+    write('[panel]\nagents = ["ollama/a", "ollama/b"]\njudges = ["ollama/gemma2:9b", "ollama/llama3:8b"]\n')
+    choice = with_project(Choice(agents="openai/gpt-4o-mini,ollama/llama3.2:3b"))
+    assert choice.judges == "ollama/gemma2:9b"
+    assert choice.why == "the judges because maci.toml names them and no --judges were given."
+    assert with_project(Choice(agents="ollama/gemma:2b,ollama/llama3:8b")).judges is None
+    assert with_project(Choice(agents="ollama/x,ollama/y", judges="none")).judges == "none"
+
+
 def test_settings_go_before_its_budget_and_an_option_before_its_profile() -> None:
     write("profile = 'paper'\n[budget]\ntokens = 7000\n")
     config = with_project(Choice(sets=["budget.tokens=9000"])).settled()[1]
