@@ -87,6 +87,7 @@ def batch(
     from maci.cli.seating import ASKING, begin, chosen, keep
     from maci.debating.batch import Batch, Done, entries
     from maci.record.owner import owning
+    from maci.render.markup import clean
     from maci.seating.project import with_project
     from maci.seating.seating import Seating
 
@@ -106,7 +107,7 @@ def batch(
     )  # fmt: skip
     broken = ""
     if choice.why and not output.silent:
-        typer.echo(seating.who, err=True)
+        typer.echo(clean(seating.who), err=True)
     view = Progress(plain=output.plain, silent=output.silent)
     with owning(out):
         try:

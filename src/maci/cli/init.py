@@ -76,6 +76,7 @@ def init(
     import asyncio
 
     from maci.paths import PROJECT
+    from maci.render.markup import clean
     from maci.seating.discover import take_inventory
 
     path = Path(PROJECT)
@@ -88,7 +89,7 @@ def init(
 
     def say(text: str = "") -> None:
         if not json:
-            typer.echo(text)
+            typer.echo("\n".join(map(clean, text.split("\n"))))
 
     for line in _found(found, proposal):
         say(line)

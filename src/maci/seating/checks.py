@@ -66,17 +66,21 @@ def machine() -> Iterator[Finding]:
     yield Finding("extras", "ok", f"{', '.join(have) or 'none'}{more}")
     yield _writable(cache_dir())
     try:
-        found, files = find(), list(panel_files())
+        found, files = find(project=False), list(panel_files())
     except MaciError as error:
         yield Finding("panels", "problem", str(error))
     else:
         where = f" in {', '.join(map(str, files))}" if files else "; docs/panels.md says how to write some"
         about = f"{len(found.panels)} with a name, {plural(len(found.models), 'entry')} about models{where}"
         yield Finding("panels", "ok", about)
-        if (project := find_project()) is not None:
-            yield Finding(
-                "project", "ok", f"{project.path} " + ("names the panel" if project.panel else "names no panel")
-            )
+    try:
+        project = find_project()
+    except MaciError as error:
+        yield Finding("project", "problem", str(error))
+    else:
+        if project is not None:
+            about = "names the panel" if project.panel else "names no panel"
+            yield Finding("project", "ok", f"{project.path} {about}")
 
 
 def project_panel() -> str | None:

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from maci.errors import MaciError, ModelError, WrongKey
 from maci.llm.env import read_env_file
-from maci.llm.keys import ADDRESSES, SERVICES, Key, address_of, find_key, host_of, is_loopback
+from maci.llm.keys import ADDRESSES, SERVICES, Key, address_of, find_key, host_of, is_loopback, service_at
 from maci.llm.local.registry import WEIGHTS
 from maci.llm.local.weights import status
 from maci.seating.file import Found, find
@@ -118,10 +118,17 @@ def server_places(environ: Mapping[str, str] = os.environ) -> dict[tuple[str, st
     >>> server_places({"OPENAI_BASE_URL": "http://127.0.0.1:8000/v1"})[("openai", "http://127.0.0.1:8000/v1")]
     'OPENAI_BASE_URL'
     """
-    named = {(p, url): variable for p, variable in ADDRESSES.items() if (url := address_of(p, environ))}
+    named = {(p, url): variable for p, variable in ADDRESSES.items() if (url := _moved(p, environ))}
     taken = {host_of(url).replace("localhost", "127.0.0.1") for _, url in named}
     moved = {provider for provider, _ in named}
     return named | {key: why for key, why in _USUAL.items() if host_of(key[1]) not in taken and key[0] not in moved}
+
+
+def _moved(provider: str, environ: Mapping[str, str]) -> str | None:
+    """Where the environment says a provider is; ``None`` also where that is a service's public address."""
+    url = address_of(provider, environ)
+    known = None if url is None else service_at(provider, url)
+    return None if known is not None and known.variables else url
 
 
 def is_private(url: str) -> bool:
@@ -190,7 +197,7 @@ def _keys(environ: Mapping[str, str], env_file: Path | None) -> list[FoundKey]:
     filed: Mapping[str, Key] = {} if env_file is None else read_env_file(env_file)
     found = []
     for name, service in SERVICES.items():
-        if not service.variables or address_of(name, environ):  # there, the key belongs to that address
+        if not service.variables or _moved(name, environ):  # there, the key belongs to that address
             continue
         with suppress(WrongKey):
             if (key := find_key(name, environ=environ)) is not None:

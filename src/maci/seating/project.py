@@ -38,7 +38,7 @@ from maci.config import PROFILES, build
 from maci.errors import ConfigError
 from maci.files.parse import read
 from maci.llm.catalogue import family
-from maci.llm.keys import is_loopback, service_at
+from maci.llm.keys import SERVICES, is_loopback, service_at
 from maci.paths import config_dir, data_dir, project_file
 from maci.seating.file import NamedPanel, PanelsFile, check_no_keys, check_trust
 from maci.seating.spec import ModelSpec, is_reader
@@ -49,6 +49,20 @@ if TYPE_CHECKING:
 
 PROJECT_PANEL = "project"
 """The name under which the panel of a project file is known."""
+_HARMLESS = frozenset(
+    [
+        "frequency_penalty",
+        "min_p",
+        "presence_penalty",
+        "reasoning",
+        "reasoning_effort",
+        "thinking",
+        "top_k",
+        "top_p",
+        "verbosity",
+    ]
+)
+"""Parameters that a file nobody named may add to requests: how a model answers, not what else it reaches."""
 _NOTHING = (
     "because no panel is named and there is no maci.toml. They match words and do not reason. "
     "`maci init` looks for language models."
@@ -145,6 +159,8 @@ def _check_found(file: ProjectFile, path: Path) -> None:
                 f"{path}: models.{name} would send cases to {model.base_url!r}, and a maci.toml may only name this machine and the "
                 f"services MACI knows: {own}"
             )
+        if (odd := sorted(set(model.extra) - _HARMLESS)) and not is_loopback(model.base_url or _usual(name)):
+            raise ConfigError(f"{path}: models.{name} would send {', '.join(odd)} with every request: {own}")
     seats = [seat for panel in panels.values() for seat in (*panel.agents, *(panel.judges or ()))]
     for seat in seats:
         if not is_reader(seat.model) and not is_hosted(seat.model):
@@ -153,6 +169,11 @@ def _check_found(file: ProjectFile, path: Path) -> None:
         raise ConfigError(
             f"{path}: panel = {file.panel!r} is a file: write the panel into this file, or use --panel {file.panel}"
         )
+
+
+def _usual(name: str) -> str:
+    service = SERVICES.get(name.partition("/")[0])
+    return service.base_url if service else ""
 
 
 def _explain(error: ValidationError) -> str:

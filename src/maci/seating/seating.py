@@ -27,7 +27,7 @@ from maci.llm.local.weights import status
 from maci.seating import choose
 from maci.seating.file import find
 from maci.seating.shelf import Sources, remembering
-from maci.seating.spec import PanelSpec, recorded_panel
+from maci.seating.spec import PanelSpec, names, recorded_panel
 from maci.seating.table import Table, opening
 from maci.seating.tables import Tables
 from maci.seating.trust import resumed
@@ -116,7 +116,10 @@ def key_for(name: str, given: ModelOptions) -> Key | None:
     base_url = given.base_url or address_of(provider)
     key, service = find_key(provider, base_url, key_env=given.key_env, who=name), SERVICES.get(provider)
     if key is None and base_url is None and service is not None and service.variables:
-        raise WrongKey(f"{name}: there is no key for {service.name}: {key_help(provider)}, then run `maci doctor`")
+        filed = ", or read the keys in .env with --env-file .env" if Path(".env").is_file() else ""
+        raise WrongKey(
+            f"{name}: there is no key for {service.name}: {key_help(provider)}{filed}, then run `maci doctor`"
+        )
     return key
 
 
@@ -158,15 +161,14 @@ class Seating:
         if isinstance(self._panel, str):
             who = "Three embedded readers debate" if self._panel == "readers" else f"The panel {self._panel} debates"
             return f"{who}, {self._choice.why}"
-        agents, judges = self._panel.agents, self._panel.judges
-        names = _and(seat.name or seat.model for seat in agents)
-        if judges is None:
+        agents, judges = names(self._panel.agents, self._panel.judges or ())
+        if self._panel.judges is None:
             scores = "the reader judges score"
         elif judges:
-            scores = f"{_and(seat.name or seat.model for seat in judges)} judge{'' if len(judges) > 1 else 's'}"
+            scores = f"{_and(seat.name for seat in judges)} judge{'' if len(judges) > 1 else 's'}"
         else:
             scores = "nobody scores the arguments (CRIT-free)"
-        return f"{names} debate and {scores}, {self._choice.why}"
+        return f"{_and(seat.name for seat in agents)} debate and {scores}, {self._choice.why}"
 
     def seat(self, case: Case) -> Seated:
         """The table for a case; one that cannot debate is refused before anything is written."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -230,6 +231,23 @@ def test_a_key_beside_a_local_server_is_not_used_unless_named(maci, monkeypatch,
     assert project()["panel"]["agents"] == ["anthropic/claude-haiku-4-5"] * 2
 
 
+def test_the_official_address_in_the_environment_changes_nothing(maci, monkeypatch, hosts) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://api.openai.com/v1")
+    assert maci("init", "--yes").code == 0
+    assert project()["panel"]["agents"] == ["openai/gpt-4o-mini", "openai/gpt-4.1-mini"]
+    assert hosts == []
+
+
+def test_an_address_elsewhere_is_named_and_not_asked(maci, monkeypatch, hosts) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://llm.example.org/v1")
+    ran = maci("init", "--yes")
+    assert "OPENAI_BASE_URL names llm.example.org, which was not asked; name its models with --agents" in ran.out
+    assert not Path("maci.toml").exists()
+    assert hosts == []
+
+
 def test_a_key_alone_sends_nothing_in_a_debate(maci, monkeypatch, hosts) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     ran = maci("debate", "case.yaml", "--plain")
@@ -351,3 +369,18 @@ def test_a_server_with_odd_names_writes_only_what_can_be_a_name(maci, monkeypatc
     assert ran.code == 0, ran.err
     assert project()["panel"] == {"agents": ["openai/alpha"] * 2, "judges": ["openai/beta"]}
     assert "evil" not in Path("maci.toml").read_text(encoding="utf-8")
+
+
+def test_the_doctor_looks_at_the_project_file_and_its_panel(maci, monkeypatch) -> None:
+    with serving("alpha", "beta", "gamma") as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        maci("init", "--yes")
+        ran = maci("doctor", "--plain")
+    assert ran.code == 0, ran.out
+    assert "maci.toml names the panel" in ran.out
+    assert re.search(r"openai/alpha +answers", ran.out)
+    assert re.search(r"openai/gamma +answers", ran.out)
+    Path("maci.toml").write_text("panle = 1")
+    ran = maci("doctor", "--offline", "--plain")
+    assert ran.code == 3
+    assert "did you mean 'panel'" in ran.out
