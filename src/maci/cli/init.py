@@ -27,8 +27,9 @@ _NAMES = {
 }  # fmt: skip
 _ROUNDS = 3
 """Rounds of a typical debate."""
-_HOSTED, _OWN = 8.0, 10.0
-"""Seconds that a call is assumed to take: at a provider, where those of a step run together, and here, one after another."""
+_HOSTED, _OWN, _WEIGHTS = 8.0, 10.0, 40.0
+"""Seconds that a call is assumed to take: at a provider, where those of a step run together; at a server of one's own, one after
+another; with weights that MACI runs itself."""
 _TYPICAL = {
     "question": "Which change caused the outage?",
     "context": "Checkout requests began to fail at 14:05. The error rate reached 40 % within ten minutes.",
@@ -158,6 +159,7 @@ async def _estimate(proposal: Proposal) -> CostEstimate | None:
 def _found(found: Inventory, proposal: Proposal | None) -> Iterator[str]:
     """What was found, a line each."""
     from maci.llm.keys import host_of
+    from maci.seating.discover import LOCAL_SERVERS
 
     memory = f", {found.machine.memory / 1e9:.0f} GB of memory" if found.machine.memory else ""
     cores = found.machine.cores
@@ -166,7 +168,7 @@ def _found(found: Inventory, proposal: Proposal | None) -> Iterator[str]:
     for name, (_, path) in found.panels.panels.items():
         yield f"  panel {name} in {path}"
     for server in found.servers:
-        who = f"{_NAMES[server.provider]}-compatible server" if server.provider == "openai" else _NAMES[server.provider]
+        who = _NAMES[server.provider] + ("" if server.provider in LOCAL_SERVERS else "-compatible server")
         names = [model.name for model in server.models]
         listed = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
         if server.locked:
@@ -225,6 +227,11 @@ def _panel(proposal: Proposal, found: Inventory) -> Iterator[str]:
         yield "  no judge (CRIT-free)"
     for warning in proposal.warnings:
         yield f"Warning: {warning}"
+    if any(each.provider == "ollama" for each in proposal.seats):
+        yield (
+            "Ollama cuts prompts that are longer than its context length, often 4,096 tokens: start it with "
+            "OLLAMA_CONTEXT_LENGTH=16384."
+        )
     hosts = sorted(hosts_of(proposal, found))
     if hosts:
         yield f"A debate sends the case and its evidence to {' and '.join(hosts)}."
@@ -280,10 +287,11 @@ def _typical(cost: CostEstimate) -> Any:
 def _duration(calls: int, rounds: int, proposal: Proposal) -> str:
     """How long it takes, with what that assumes."""
     own = any(not each.paid for each in proposal.seats)
-    seconds = calls * _OWN if own else (1 + 2 * rounds) * _HOSTED
+    one = _HOSTED if not own else _WEIGHTS if any(each.provider == "local" for each in proposal.seats) else _OWN
+    seconds = calls * one if own else (1 + 2 * rounds) * one
     long = f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.0f} seconds"
     how = "they run one after another" if own else "those of a step run together"
-    return f"about {long} if calls take {_OWN if own else _HOSTED:g} s and {how}"
+    return f"about {long} if calls take {one:g} s and {how}"
 
 
 def _ceiling(cost: CostEstimate) -> float:

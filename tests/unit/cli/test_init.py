@@ -101,13 +101,29 @@ def test_a_running_server_debates_after_init(maci, monkeypatch, hosts) -> None:
 def test_ollama_is_found_where_its_variable_says(maci, monkeypatch) -> None:
     with serving("llama3.1:8b", "qwen2.5:7b", "gemma2:9b") as server:
         monkeypatch.setenv("OLLAMA_HOST", server.url.removeprefix("http://"))
-        found = json.loads(maci("init", "--yes", "--json").out)
+        assert "start it with OLLAMA_CONTEXT_LENGTH=16384" in maci("init", "--yes").out
+        found = json.loads(maci("init", "--yes", "--force", "--json").out)
         assert found["panel"]["agents"] == ["ollama/gemma2:9b", "ollama/llama3.1:8b"]  # the largest first
         assert found["panel"]["judges"] == ["ollama/qwen2.5:7b"]
         assert found["panel"]["paid"] is False
         assert found["estimate"]["usd"] == 0
         ran = maci("debate", "case.yaml", *QUICK)
     assert ran.code == 0, ran.err
+
+
+def test_servers_that_speak_other_apis_debate_too(maci, monkeypatch) -> None:
+    with serving("claude-like", "other") as first, serving("gemini-like") as second:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", first.url)
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", second.url)
+        ran = maci("init", "--yes")
+        assert "Anthropic-compatible server at 127.0.0.1" in ran.out
+        assert project()["panel"] == {
+            "agents": ["anthropic/claude-like", "anthropic/other"],
+            "judges": ["gemini/gemini-like"],
+        }
+        ran = maci("debate", "case.yaml", *QUICK)
+        assert ran.code == 0, ran.err
+        assert first.counts and second.counts
 
 
 def test_the_debate_says_in_one_line_who_debates_and_why(maci, monkeypatch) -> None:
@@ -125,6 +141,28 @@ def cases() -> str:
     row = {"question": "Who pays?", "outcomes": ["landlord", "tenant"], "evidence": ["The landlord pays for the roof."]}
     Path("cases.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
     return "cases.jsonl"
+
+
+def test_a_broken_debate_of_the_project_is_resumed(maci, monkeypatch) -> None:
+    with serving("alpha", "beta", "gamma") as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        maci("init", "--yes")
+        whole = json.loads(maci("debate", "case.yaml", "--out", "run", *QUICK).out)
+        record = Path("run/transcript.jsonl")
+        lines = record.read_text(encoding="utf-8").splitlines(keepends=True)
+        record.write_text("".join(lines[: len(lines) // 2]), encoding="utf-8")
+        ran = maci("debate", "--resume", "--out", "run", "--json")
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out)["distribution"] == whole["distribution"]
+
+
+def test_ask_uses_the_project_and_says_so(maci, monkeypatch) -> None:
+    with serving("alpha", "beta", "gamma") as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        maci("init", "--yes")
+        ran = maci("ask", "case.yaml", "--plain", "--set", "max_rounds=2")
+    assert ran.code == 0, ran.err
+    assert "openai/alpha and openai/beta debate and openai/gamma judges, as maci.toml says." in ran.out
 
 
 def test_a_server_with_one_model_debates_without_judges_and_is_warned_about(maci, monkeypatch) -> None:
