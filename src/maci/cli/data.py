@@ -12,7 +12,6 @@ import typer
 
 from maci.cli.options import DataDir, Json, Plain
 from maci.errors import CheckFailed, InputError
-from maci.seating.project import data_folder
 
 if TYPE_CHECKING:
     from maci.lab.datasets import DataSet, Item
@@ -118,6 +117,7 @@ def verifying(
 ) -> None:
     """Read every file that is here and compare its SHA-256; exits 1 where one differs."""
     from maci.lab.datasets import SETS, find
+    from maci.seating.project import data_folder
 
     folder = data_folder(data or context.obj)
     entries = [find(name)] if name else list(SETS.values())
@@ -141,6 +141,8 @@ def verifying(
 
 def _folder(given: Path | None) -> Path | None:
     """The folder of the data sets; none where nobody named one, which a list can live with."""
+    from maci.seating.project import data_folder
+
     try:
         return data_folder(given)
     except InputError:
