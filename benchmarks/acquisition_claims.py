@@ -22,7 +22,7 @@ import numpy as np
 
 from acquisition_openings import asked
 from bench_acquisition import conduct_of, interval, loop, readied
-from maci.acquisition.sources.named import CorpusSource
+from maci.acquisition.sources import CorpusSource
 from maci.calibration.profile import fit_bias
 from maci.cases.case import Case, Document
 from maci.config import Config, build, unplanned
@@ -35,8 +35,7 @@ from maci.lab.datasets import Item, load
 from maci.moderator.belief import lean
 from maci.moderator.signals import evidence_qualities
 from maci.paths import data_dir
-from maci.seating.models import ModelPanel
-from maci.seating.readers import ReaderPanel
+from maci.seating.models import ModelPanel, ReaderPanel
 from maci.seating.shelf import Sources
 from maci.seating.table import opening
 

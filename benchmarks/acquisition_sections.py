@@ -23,22 +23,22 @@ import numpy as np
 
 from bench_acquisition import Drawn, conduct_of, interval, loop, readied
 from maci.acquisition.features import offered
-from maci.acquisition.residual import Residual, Survey
-from maci.acquisition.sources.named import Hidden
+from maci.acquisition.plan import Residual, Survey
+from maci.acquisition.sources import Hidden
 from maci.agents.reader.library import Library
 from maci.cases.case import Case
 from maci.cases.outcomes import normal
 from maci.config import build, unplanned
 from maci.controller.decisions import Finished, Planned, Weighed
 from maci.debating.loop import debate
+from maci.evidence.cache import CachedEncoder
 from maci.evidence.encode import Encoder
-from maci.evidence.encoders.cache import CachedEncoder
 from maci.evidence.knowledge import builtin_spans, conditions
 from maci.evidence.span import Span
 from maci.lab.datasets import Item, load
 from maci.lab.datasets.clinical import _knowledge
 from maci.paths import data_dir
-from maci.seating.readers import ReaderPanel
+from maci.seating.models import ReaderPanel
 from maci.seating.shelf import Sources
 from maci.seating.table import opening
 

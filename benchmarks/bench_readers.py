@@ -30,13 +30,13 @@ from maci.controller.decisions import Finished, Gated, Initialized
 from maci.controller.dials import Measured
 from maci.controller.inputs import Retrieved
 from maci.debating.loop import debate
+from maci.evidence.cache import CachedEncoder
 from maci.evidence.encode import load_encoder
-from maci.evidence.encoders.cache import CachedEncoder
 from maci.evidence.span import Span
 from maci.lab.datasets import Item, Task, load
 from maci.moderator.belief import temper
 from maci.paths import cache_dir, data_dir
-from maci.seating.readers import ReaderPanel
+from maci.seating.models import ReaderPanel
 from maci.seating.table import opening
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -26,15 +27,17 @@ from maci.calibration.stats import wilson
 from maci.calibration.temperature import Softening, fit_softening
 from maci.calibration.weights import Learnt, learn_agents
 from maci.config import build
-from maci.evidence.fake import HashEncoder
 from maci.lab.datasets import Item, Task, load
 from maci.lab.methods.maci import Maci
 from maci.lab.methods.method import Answer, Bench, Method
 from maci.lab.methods.pools import WeightedAverage
-from maci.lab.study.metrics import Scored, per_case, score, value
-from maci.lab.study.recorded import RecordedPanel
+from maci.lab.study.metrics import ScoredAnswer, per_case, score
 from maci.lab.study.report.estimates import Estimates
+from maci.lab.study.worker import RecordedPanel
 from maci.paths import data_dir
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from hash_encoder import HashEncoder
 
 Belief = dict[str, float]
 NO_EVIDENCE = {"crit.enabled": False, "gate.q_gate": False}
@@ -135,7 +138,9 @@ def category_wise(train: Sequence[Item], items: Sequence[Item], strength: float 
 Way = Callable[[Sequence[Item], Sequence[Item]], list[Belief | None]]
 
 
-def scored(beliefs: Sequence[Belief | None], items: Sequence[Item], known: Softening | None = None) -> list[Scored]:
+def scored(
+    beliefs: Sequence[Belief | None], items: Sequence[Item], known: Softening | None = None
+) -> list[ScoredAnswer]:
     """What has no answer has no score; differences are over the cases that both answered."""
     found = []
     for p, item in zip(beliefs, items, strict=True):
@@ -153,7 +158,7 @@ def calibrated(train: Sequence[Belief | None], gold: Sequence[str]) -> Softening
 
 def measured(
     way: Way, train: Sequence[Item], items: Sequence[Item]
-) -> tuple[list[Scored], list[Scored], Softening, int]:
+) -> tuple[list[ScoredAnswer], list[ScoredAnswer], Softening, int]:
     """(as it is, calibrated on train, the calibration, how many had no answer)."""
     both = way(train, [*train, *items])
     known = calibrated(both[: len(train)], golds(train))
@@ -161,10 +166,10 @@ def measured(
     return scored(rest, items), scored(rest, items, known), known, sum(p is None for p in rest)
 
 
-def crossed(way: Way, items: Sequence[Item], folds: int = 5) -> list[Scored]:
+def crossed(way: Way, items: Sequence[Item], folds: int = 5) -> list[ScoredAnswer]:
     """Calibrated answers to each fold from what the others teach."""
     fold = np.random.default_rng(1).permutation(len(items)) % folds
-    found: dict[int, Scored] = {}
+    found: dict[int, ScoredAnswer] = {}
     for f in range(folds):
         rest = np.flatnonzero(fold == f).tolist()
         train = [items[i] for i in np.flatnonzero(fold != f).tolist()]
@@ -176,11 +181,15 @@ def crossed(way: Way, items: Sequence[Item], folds: int = 5) -> list[Scored]:
 HEAD = f"{'':34} {'acc1':>6} {'ece':>6} {'brier':>6} {'nll':>6}"
 
 
-def line(name: str, some: Sequence[Scored], more: str = "") -> str:
-    return f"{name:34} " + " ".join(f"{value(m, some):6.4f}" for m in ("acc1", "ece", "brier", "nll")) + f"  {more}"
+def values(metrics: Sequence[str], some: Sequence[ScoredAnswer]) -> list[float]:
+    return [found.value for found in Estimates(resamples=100).metrics(metrics, some, range(len(some)))]
 
 
-def versus(name: str, a: Sequence[Scored], b: Sequence[Scored]) -> str:
+def line(name: str, some: Sequence[ScoredAnswer], more: str = "") -> str:
+    return f"{name:34} " + " ".join(f"{x:6.4f}" for x in values(("acc1", "ece", "brier", "nll"), some)) + f"  {more}"
+
+
+def versus(name: str, a: Sequence[ScoredAnswer], b: Sequence[ScoredAnswer]) -> str:
     parts = []
     for metric in ("acc1", "ece", "nll"):
         gap = Estimates(resamples=RESAMPLES).difference(metric, a, b, range(len(a)))
@@ -202,11 +211,12 @@ def table(task: Task) -> None:
     """Everything learnt on dev, measured on test."""
     print(f"{task.name}: {len(task.dev)} dev, {len(task.test)} test items; calibrated on dev, in brackets as it is")
     print(HEAD)
-    found: dict[str, list[Scored]] = {}
+    found: dict[str, list[ScoredAnswer]] = {}
     for name, way in ways(task).items():
         raw, after, known, none = measured(way, task.dev, task.test)
         found[name] = after
-        said = f"(acc1 {value('acc1', raw):.4f} ece {value('ece', raw):.4f})  T {known.temperature:.2f} ε {known.epsilon:.2f}"
+        acc1, ece = values(("acc1", "ece"), raw)
+        said = f"(acc1 {acc1:.4f} ece {ece:.4f})  T {known.temperature:.2f} ε {known.epsilon:.2f}"
         print(line(name, after, said + (f"  {none} without an answer" if none else "")))
     ours, *others = found
     print(f"{ours}, paired:")
@@ -280,7 +290,7 @@ def turns_until(item: Item, rounds: int) -> int:
 
 
 def ford(folder: Path, dev_only: bool) -> None:
-    together: dict[str, tuple[list[Scored], list[float]]] = {}
+    together: dict[str, tuple[list[ScoredAnswer], list[float]]] = {}
     for name in FORD:
         task = load("ford_debates", folder, seed=0, options={"debates": name})
         items = task.dev if dev_only else task.test
@@ -289,7 +299,7 @@ def ford(folder: Path, dev_only: bool) -> None:
         print(f"ford_debates {name}: learnt on {len(task.dev)} dev, measured on {len(items)} {'dev' if dev_only else 'test'} debates"
               f" (all of them began in disagreement); ω {', '.join(f'{m} {w:.2f}' for m, w in learnt.prior.items())}")  # fmt: skip
         print(f"  {'':42} {'acc1 [95 %]':22} turns  right→wrong  wrong→right   (against weights only)")
-        before: list[Scored] = []
+        before: list[ScoredAnswer] = []
         for label, some, turns in courses(task.dev, items, settings):
             kind = "fold with weights, rounds best on dev" if "best on dev" in label else label
             scores, spent = together.setdefault(kind, ([], []))
@@ -330,7 +340,7 @@ def best_rounds(played: Sequence[Answer], items: Sequence[Item]) -> int:
 
 def courses(
     dev: Sequence[Item], items: Sequence[Item], settings: Mapping[str, object]
-) -> list[tuple[str, list[Scored], float]]:
+) -> list[tuple[str, list[ScoredAnswer], float]]:
     """(name, scores, mean turns after the openings)."""
     found = []
     pooled = play(WeightedAverage(), items, settings)

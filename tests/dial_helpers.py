@@ -10,12 +10,12 @@ from random import Random
 from typing import Any
 
 from fake_house import FakeHouse
+from hash_encoder import HashEncoder
 from maci.agents.contentiousness import STANCES
 from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import load
 from maci.controller.inputs import Opened
-from maci.evidence.fake import HashEncoder
 from maci.lab.audit.contentiousness.plan import Plan, Seating, Sitting, play, recorded
 from maci.lab.audit.contentiousness.sample import Held, held
 from maci.llm.model import Request

@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable
 from random import Random
 
+from maci.agents.agent import Judge
 from maci.agents.anchor import Question
 from maci.agents.argument import Argument
 from maci.agents.judges.crit import CritScore, ScoreRequest
-from maci.agents.judges.judge import Judge
 from maci.evidence.span import Span
 from maci.lab.audit.judges.items import Batch, Item
 from maci.llm.usage import Usage

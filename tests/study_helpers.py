@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 
 from maci.cases.case import Case
 from maci.lab.methods.method import Answer, Bench, Method, Step
-from maci.lab.study.parsing import parse_spec
-from maci.lab.study.rows import Key, Row
-from maci.lab.study.run import Outcome, run_study
-from maci.lab.study.spec import StudySpec
-from maci.lab.study.store import Meta, SqliteStore
-from maci.lab.study.study import Study, fingerprint, resolve
+from maci.lab.study.rows import Row, RowKey
+from maci.lab.study.run import RunOutcome, run_study
+from maci.lab.study.spec import StudySpec, parse_spec
+from maci.lab.study.store import SqliteStore
+from maci.lab.study.study import Meta, Study, fingerprint, resolve
 from maci.llm.budget import Ledger
 from maci.llm.usage import Bound, Usage
 
@@ -131,13 +130,13 @@ def paying(tokens: int, bound: int) -> Callable[[Case, Bench, int], Answer]:
     return reply
 
 
-def run(study: Study, folder: Path, **more: Any) -> Outcome:
+def run(study: Study, folder: Path, **more: Any) -> RunOutcome:
     """Run a study into ``results.sqlite`` of a folder."""
     with SqliteStore(folder / "results.sqlite") as store:
         return asyncio.run(run_study(study, store, **more))
 
 
-def kept(folder: Path) -> dict[Key, dict[str, Any]]:
+def kept(folder: Path) -> dict[RowKey, dict[str, Any]]:
     """What a folder has, without what may differ between two runs."""
     with SqliteStore(folder / "results.sqlite", make=False) as store:
         return {row.key: telling(row) for row in store.rows()}

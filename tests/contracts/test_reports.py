@@ -14,14 +14,13 @@ from maci.lab.audit.contentiousness.trends import SIGNALS, Trend
 from maci.lab.audit.contentiousness.verdict import Findings, judge
 from maci.lab.audit.judges.convarg import Comparison, Versus
 from maci.lab.audit.judges.report import compared
-from maci.lab.study.report import Settings, build_report
+from maci.lab.study.report import ReportSettings, build_report
 from maci.lab.theory.suite import build_report as claims_report
 from maci.lab.theory.verdict import Verdict
-from maci.render.charts import Chart, Series
 from maci.render.html import to_html
 from maci.render.latex import to_latex
 from maci.render.markdown import to_markdown
-from maci.render.report import Report, show
+from maci.render.report import Chart, Report, Series, show
 from maci.render.text import to_text
 from page_helpers import check_page
 from report_helpers import answers, study
@@ -32,7 +31,7 @@ NASTY = "a_b & 50% <b> | {x}"
 
 def of_study() -> Report:
     return build_report(
-        study(answers("maci", "++-+x") + answers("average", "+--++"), ["average", "maci"]), Settings(resamples=50)
+        study(answers("maci", "++-+x") + answers("average", "+--++"), ["average", "maci"]), ReportSettings(resamples=50)
     )
 
 

@@ -130,7 +130,7 @@ def test_a_method_is_added_as_the_checklist_says(package: Path) -> None:
     code = """
 import asyncio
 from helpers import make_case, script, turn
-from maci.evidence.fake import HashEncoder
+from hash_encoder import HashEncoder
 from maci.evidence.source import CaseEvidence
 from maci.lab.methods.method import Bench
 from maci.lab.methods.registry import build, names

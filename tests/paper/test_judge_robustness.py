@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from maci.calibration.stats.sampling import share
+from maci.calibration.stats.resampling import share
 from maci.controller.inputs import Seat
 from maci.lab.audit.judges.agreement import scores_needed
 from maci.lab.audit.judges.probes import Ratings, Subject

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from maci.calibration.stats.correlation import auc, partial, pearson, ranks, spearman
-from maci.calibration.stats.sampling import Sampling
+from maci.calibration.stats.resampling import Sampling
 from maci.controller.inputs import Seat
 from maci.lab.audit.judges import agreement, swaps
 from maci.lab.audit.judges import swaps as bias

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from maci.agents.agent import Agent
+from maci.agents.agent import Agent, Judge
 from maci.agents.anchor import Anchor, Question, TurnRequest
 from maci.agents.argument import Turn
 from maci.agents.judges.crit import CritScore, ScoreRequest
-from maci.agents.judges.judge import Judge
 from maci.llm.usage import Usage
 
 

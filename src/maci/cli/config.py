@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json as jsonlib
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table
 
 from maci.cli.options import Json, Plain, SettingsOptions, grouped
-
-if TYPE_CHECKING:
-    from maci.config import Parameter
+from maci.cli.output import publish
+from maci.config import Parameter, full_key, load, parameters
+from maci.seating.project import find_project
 
 
 @grouped
@@ -24,12 +25,6 @@ def config(
     plain: Plain = False,
 ) -> None:
     """Show every setting, or one: its value, symbol, range and meaning."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from maci.config import full_key, load, parameters
-    from maci.seating.project import find_project
-
     project = find_project()
     profile = settings.profile or (project.file.profile if project and settings.config is None else None)
     base = {} if project is None else project.settings
@@ -41,13 +36,8 @@ def config(
         if key not in sections and not json:
             _one(rows[0], plain=plain)
             return
-    if json:
-        typer.echo(jsonlib.dumps([row.model_dump() for row in rows], ensure_ascii=False))
-        return
-    if plain:
-        for row in rows:
-            changed = "" if row.value == row.default else f" (default {row.default})"
-            typer.echo(f"{row.key} = {row.value}{changed}; {row.symbol}; {row.valid}; {row.meaning}")
+    if json or plain:
+        publish([row.model_dump() for row in rows], map(_line, rows), json=json)
         return
     table = Table(box=None, pad_edge=False)
     for column in ("setting", "value", "symbol", "valid", "meaning"):
@@ -69,3 +59,8 @@ def _one(row: Parameter, *, plain: bool) -> None:
     typer.echo(f"  symbol {row.symbol}; {row.valid}")
     if not plain:
         typer.echo(f"  change it with --set {row.key}=VALUE or MACI_{row.key.replace('.', '_').upper()}")
+
+
+def _line(row: Parameter) -> str:
+    changed = "" if row.value == row.default else f" (default {row.default})"
+    return f"{row.key} = {row.value}{changed}; {row.symbol}; {row.valid}; {row.meaning}"

@@ -40,7 +40,7 @@ def export(
 
     Debates that are not finished or cannot be read are left out and named.
     """
-    from maci.cli.files import check_file
+    from maci.paths import check_file
     from maci.story.training import FORMS
 
     if format not in FORMS:
@@ -102,8 +102,8 @@ def _debates(path: Path, left_out: list[str]) -> Iterator[Debated]:
 
 
 def _write(out: Path, rows: list[dict[str, Any]]) -> None:
-    from maci.cli.files import writing
     from maci.errors import MissingExtra
+    from maci.paths import writing
 
     with writing(out):
         out.parent.mkdir(parents=True, exist_ok=True)

@@ -147,12 +147,12 @@ async def _estimate(proposal: Proposal) -> CostEstimate | None:
     """What a typical debate would cost, rehearsed; ``None`` where the panel is a script."""
     from maci.cases.case import parse_case
     from maci.debating.estimate import estimate
-    from maci.seating.seating import Choice
+    from maci.seating.seating import PanelChoice
 
     if proposal.panel == "paper":
         return None
     case = parse_case(_TYPICAL, "a typical case")
-    choice = Choice(panel=proposal.panel) if proposal.panel else Choice(spec=proposal.spec)
+    choice = PanelChoice(panel=proposal.panel) if proposal.panel else PanelChoice(spec=proposal.spec)
     return await estimate(case, choice)
 
 

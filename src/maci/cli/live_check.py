@@ -9,10 +9,10 @@ from pathlib import Path
 
 import typer
 
-from maci.cli.files import check_file, save
 from maci.cli.options import PanelOptions
 from maci.debating.live_trial import TOKENS, USD, LiveTrial, live_report, trial_models, try_model
 from maci.errors import InputError
+from maci.paths import check_file, save
 from maci.seating import choose
 from maci.seating.file import Found, find
 from maci.seating.spec import PanelSpec

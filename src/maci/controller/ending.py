@@ -7,14 +7,14 @@ risk level asked for. Complaints about a source's answers become warnings, each 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from maci.acquisition.plan import Item
-from maci.acquisition.utilities import Favoured, favoured
+from maci.acquisition.utilities import favoured
 from maci.agents.argument import Argument
-from maci.controller.caution import Harm, PredictionSet, RolledBack
+from maci.controller.caution import HarmReport, PredictionSet, RolledBack
 from maci.controller.decisions import Decision, Finished, Minority, Spent
 from maci.controller.inputs import Acquired
 from maci.controller.reading import calibrated, is_calibrated, widen
@@ -27,6 +27,8 @@ from maci.llm.usage import Usage, dollars
 from maci.moderator.belief import Vector
 from maci.moderator.conformal import prediction_set, threshold
 
+Step = tuple[State, tuple[Decision, ...]]
+"""The state after an input, and what was decided on the way."""
 _NAMED = 3
 """Subjects that are named; the rest is counted."""
 SOURCE = "the source"
@@ -74,7 +76,7 @@ def _listed(subjects: Sequence[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def restored(state: State, answer: str, found: Harm | None) -> Vector | None:
+def restored(state: State, answer: str, found: HarmReport | None) -> Vector | None:
     """The openings' mixture, where `harm.rollback` prefers it to the debate's; else ``None``.
 
     The debate has left the openings' answer y⁽⁰⁾ for y, and S(y) < S(y⁽⁰⁾) (``worse``) or S(y) ≤ S(y⁽⁰⁾) (``unearned``).
@@ -142,64 +144,43 @@ UNTAUGHT = (
 )
 
 
-def finish(
-    state: State, reason: StopReason, detail: str, decisions: tuple[Decision, ...] = ()
-) -> tuple[State, tuple[Decision, ...]]:
+def finish(state: State, reason: StopReason, detail: str, decisions: tuple[Decision, ...] = ()) -> Step:
     """The result, from the last closed round; calls still under way count in full."""
     state = forfeit(state)
-    given = None if state.mixture is None else _given(state, reason)
+    usage = state.usage
     result = Finished(
         stop_reason=reason,
         detail=detail,
         rounds=len(state.history),
-        answer=None if given is None else given.answer,
-        distribution={} if given is None else given.distribution,
-        raw={} if given is None else given.raw,
-        rationale=() if given is None else given.rationale,
-        minority=() if given is None else _minority(state, given.answer),
-        tokens=state.usage.tokens,
-        usd=state.usage.usd,
-        warnings=(
-            *state.warnings,
-            *complaints(state.acquired),
-            *excesses(state),
-            *(() if given is None else given.warnings),
+        answer=None,
+        distribution={},
+        raw={},
+        rationale=(),
+        minority=(),
+        tokens=usage.tokens,
+        usd=usage.usd,
+        warnings=(*state.warnings, *complaints(state.acquired), *excesses(state)),
+        spent=Spent(
+            prompt=usage.prompt,
+            cached=usage.cached,
+            generated=usage.generated,
+            judges=state.judging.tokens,
+            lost=state.lost.tokens,
+            seconds=usage.seconds,
         ),
-        spent=_spent(state),
-        harm=None if given is None else given.harm,
-        rolled_back=None if given is None else given.rolled_back,
-        dissent=dissent(state, given.answer, given.distribution, reason) if given else None,
-        abstained=abstention(state, given.answer, given.distribution, known=given.calibrated) if given else None,
-        prediction_set=given.prediction_set if given else None,
-        favoured=_favoured(state, given) if given else None,
-        calibrated=given.calibrated if given else None,
     )
+    if state.mixture is not None:
+        result = _answered(result, state, state.mixture)
     return replace(state, finished=result), (*decisions, result)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Given:
-    """The answer that is given, and what is said with it."""
-
-    answer: str
-    distribution: Mapping[str, float]
-    raw: Mapping[str, float]
-    rationale: tuple[str, ...]
-    warnings: tuple[str, ...]
-    harm: Harm | None
-    rolled_back: RolledBack | None
-    prediction_set: PredictionSet | None
-    calibrated: bool
-
-
-def _given(state: State, reason: StopReason) -> _Given:
-    """The debate's answer, or round 0's where `harm.rollback` prefers it."""
-    assert state.mixture is not None
-    labels, debated = state.labels[: len(state.mixture)], bool(state.history)
-    own = labels[int(state.mixture.argmax())]
+def _answered(result: Finished, state: State, mixture: Vector) -> Finished:
+    """The result with an answer, and what is said with it: the debate's, or round 0's where `harm.rollback` prefers it."""
+    labels, debated = state.labels[: len(mixture)], bool(state.history)
+    own = labels[int(mixture.argmax())]
     found = harm(state, own)
     said = [] if found is None else harm_warnings(state, found)
-    mixture, back = state.mixture, None
+    back = None
     if (before := restored(state, own, found)) is not None and found is not None:
         back = RolledBack(
             answer=own,
@@ -218,32 +199,32 @@ def _given(state: State, reason: StopReason) -> _Given:
     answer = labels[int(mixture.argmax())]
     fitting = [entry.id for entry in state.record if speaks_for(entry.argument, answer, state)]
     rationale = tuple(sorted(fitting, key=lambda i: state.merit[i], reverse=True))
-    distribution = as_mapping(labels, calibrated(state, mixture, debated=debated))
+    p = calibrated(state, mixture, debated=debated)
+    distribution, known = as_mapping(labels, p), is_calibrated(state, debated=debated)
     held, note = predicted(state, distribution, debated=debated)
-    said += [note] if note else []
+    if note:
+        said.append(note)
     if state.config.triage.enabled and not state.config.triage.learned_from:
         said.append(UNTAUGHT)
-    known = is_calibrated(state, debated=debated)
     if not known:
         said.append("p is the raw mixture, not calibrated for this task (`maci calibrate`)")
-    return _Given(
+    utilities = state.utilities(len(p))
+    return replace(
+        result,
         answer=answer,
         distribution=distribution,
         raw=as_mapping(labels, mixture),
         rationale=rationale,
-        warnings=(*_cautions(state, reason, mixture, answer, rationale), *said),
+        minority=_minority(state, answer),
+        warnings=(*result.warnings, *_cautions(state, result.stop_reason, mixture, answer, rationale), *said),
         harm=found,
         rolled_back=back,
+        dissent=dissent(state, answer, distribution, result.stop_reason),
+        abstained=abstention(state, answer, distribution, known=known),
         prediction_set=held,
+        favoured=None if utilities is None else favoured(p, utilities),
         calibrated=known,
     )
-
-
-def _favoured(state: State, given: _Given) -> Favoured | None:
-    """What to do, under the distribution that is given."""
-    p = np.array(list(given.distribution.values()))
-    utilities = state.utilities(len(p))
-    return None if utilities is None else favoured(p, utilities)
 
 
 def forfeit(state: State) -> State:
@@ -262,18 +243,6 @@ def forfeit(state: State) -> State:
         lost=state.lost + gone,
         in_flight={},
         warnings=(*state.warnings, note),
-    )
-
-
-def _spent(state: State) -> Spent:
-    usage = state.usage
-    return Spent(
-        prompt=usage.prompt,
-        cached=usage.cached,
-        generated=usage.generated,
-        judges=state.judging.tokens,
-        lost=state.lost.tokens,
-        seconds=usage.seconds,
     )
 
 

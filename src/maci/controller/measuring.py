@@ -30,7 +30,7 @@ def measure(
     """Signals, ratios and flags of the round just weighed."""
     config, labels = after.config, after.labels
     size = after.opened.case.outcomes.size(len(labels))
-    previous, mixed = widen(mixture(before), len(labels)), mixture(after)
+    previous, mixed = widen(before.mixed, len(labels)), after.mixed
     d = after.d
     spans = dict.fromkeys(c.span for a in admissions if a.admitted for c in a.citations if c.verified)
     q = evidence_quality([after.vectors[i] for i in spans], theta(after))
@@ -88,8 +88,7 @@ def measure(
 
 def theta(state: State) -> NDArray[np.float32]:
     """θ, frozen at round 0: set before any round can close. As an ablation it moves towards what was admitted."""
-    if state.theta is None:
-        raise AssertionError("a round closed before retrieval")
+    assert state.theta is not None
     if state.config.evidence.theta == "frozen":
         return state.theta
     shown = dict.fromkeys(c.span for e in state.record for c in e.argument.citations if c.span in state.vectors)
@@ -101,13 +100,6 @@ def theta(state: State) -> NDArray[np.float32]:
         float(np.linalg.norm(centre)), 1e-12
     )
     return np.asarray(moved / max(float(np.linalg.norm(moved)), 1e-12), dtype=np.float32)
-
-
-def mixture(state: State) -> Vector:
-    """P of the last closed round: set by the opening."""
-    if state.mixture is None:
-        raise AssertionError("a round closed before the opening")
-    return state.mixture
 
 
 def mean(values: Sequence[float]) -> float | None:

@@ -5,20 +5,20 @@ The order is Algorithm 1's: admission → dispersion gate → reliability → mi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from maci.agents.anchor import Admitted
 from maci.agents.judges.panel import disagreements, reliability_weights, verdict
-from maci.config import Config
 from maci.controller.acquiring import conclude, realised
 from maci.controller.decisions import Admission, Decision, Dialled, Gated, Weighed
-from maci.controller.dials import Dials
-from maci.controller.ending import finish, in_words
+from maci.controller.dials import RoundDials
+from maci.controller.ending import Step, finish, in_words
 from maci.controller.measuring import mean, measure, theta
 from maci.controller.policies.bandit import Choice
-from maci.controller.policies.base import Learning, scheduler
+from maci.controller.policies.base import Learning, decide, scheduler
 from maci.controller.reading import Reading, spread, widen
 from maci.controller.state import State, as_mapping, check_citations
 from maci.controller.stop import stop_reason
@@ -29,13 +29,19 @@ from maci.moderator.gate import Candidate, Thresholds, rejection, reverts
 from maci.moderator.signals import evidence_qualities, update, weights
 
 
-def go_on(state: State, decisions: tuple[Decision, ...] = ()) -> tuple[State, tuple[Decision, ...]]:
+def go_on(state: State, decisions: tuple[Decision, ...] = ()) -> Step:
     """Set the dials of the next round and open it."""
     plan, choice, held = scheduler(state.config, state.opened.learned), None, state.hand is not None
     if isinstance(plan, Learning):
-        choice = replace(plan.choose(state.history), counts=not held)
+        choice = replace(decide(state.history, plan.config, plan.learned), counts=not held)
         if choice.action is None:
-            return conclude(state, "budget", _nothing_fits(choice, state.config), decisions)
+            budget = state.config.budget
+            dollars = "" if budget.usd is None else f" (or the dollars left of ${budget.usd:g})"
+            detail = (
+                f"another round may need {min(choice.estimate):.0f} tokens, {choice.left:.0f} of {budget.tokens} are left"
+                f"{dollars}: no move of the dials fits"
+            )
+            return conclude(state, "budget", detail, decisions)
         dials = plan.follow(state.history, choice)
     else:
         dials = plan.next(state.history)
@@ -44,15 +50,7 @@ def go_on(state: State, decisions: tuple[Decision, ...] = ()) -> tuple[State, tu
     return next_round(state, dials, choice), (*decisions, dialled)
 
 
-def _nothing_fits(choice: Choice, config: Config) -> str:
-    dollars = "" if config.budget.usd is None else f" (or the dollars left of ${config.budget.usd:g})"
-    return (
-        f"another round may need {min(choice.estimate):.0f} tokens, {choice.left:.0f} of {config.budget.tokens} are left"
-        f"{dollars}: no move of the dials fits"
-    )
-
-
-def next_round(state: State, dials: Dials, choice: Choice | None = None) -> State:
+def next_round(state: State, dials: RoundDials, choice: Choice | None = None) -> State:
     """An empty round after the one just closed."""
     return state.but(
         round=state.round + 1,
@@ -64,24 +62,23 @@ def next_round(state: State, dials: Dials, choice: Choice | None = None) -> Stat
         arguments={},
         scores={},
         silent=(),
-        scored=0,
         hand=state.hand if state.hand is not None and state.hand.hold else None,
     )
 
 
-def by_hand(dials: Dials, state: State) -> Dials:
+def by_hand(dials: RoundDials, state: State) -> RoundDials:
     """The dials as a person set them, where one did."""
     if state.hand is None:
         return dials
     hand = state.hand
-    return Dials(
+    return RoundDials(
         dials.cl if hand.cl is None else hand.cl,
         dials.tau_q if hand.tau_q is None else hand.tau_q,
         dials.tau_crit if hand.tau_crit is None else hand.tau_crit,
     )
 
 
-def close_round(state: State) -> tuple[State, tuple[Decision, ...]]:
+def close_round(state: State) -> Step:
     """Close round t ≥ 1."""
     config, t = state.config, state.round
     admissions, candidates = _admissions(state)
@@ -92,8 +89,9 @@ def close_round(state: State) -> tuple[State, tuple[Decision, ...]]:
     admitted = [a for a in admissions if a.admitted]
     new_spans = {a.argument: {c.span for c in a.citations if c.verified} for a in admitted}
     backed = {a.agent for a in admitted if new_spans[a.argument] - state.admitted_spans}
-    settled = _settle(state, reading, backed)
-    beliefs = settled.beliefs
+    labels = reading.labels
+    known = {agent: widen(p, len(labels)) for agent, p in state.beliefs.items()}
+    beliefs, reverted, d = _settle(state, reading.beliefs, known, backed)
 
     gamma = _reliabilities(state, admissions)
     uniform = config.reliability.weights == "uniform" or not state.slots
@@ -105,12 +103,11 @@ def close_round(state: State) -> tuple[State, tuple[Decision, ...]]:
     )
     table = np.stack([beliefs[agent] for agent in present])
     mixture = omega @ table
-    labels = reading.labels
     weighed = Weighed(
         round=t,
         labels=labels,
         beliefs={agent: as_mapping(labels, p) for agent, p in beliefs.items()},
-        reverted={agent: as_mapping(labels, p) for agent, p in settled.reverted.items()},
+        reverted={agent: as_mapping(labels, p) for agent, p in reverted.items()},
         abstained=reading.abstained,
         reliability=gamma,
         weights=dict(zip(present, omega.tolist(), strict=True)),
@@ -125,9 +122,9 @@ def close_round(state: State) -> tuple[State, tuple[Decision, ...]]:
     )
     after = state.but(
         labels=labels,
-        beliefs={**settled.known, **beliefs},
+        beliefs={**known, **beliefs},
         mixture=mixture,
-        d=settled.d,
+        d=d,
         reliability=gamma,
         record=(
             *state.record,
@@ -189,42 +186,27 @@ def _admissions(state: State) -> tuple[tuple[Admission, ...], tuple[Candidate, .
     return tuple(admissions), tuple(candidates)
 
 
-@dataclass(frozen=True, slots=True)
-class _Settled:
-    """Beliefs after the dispersion gate."""
-
-    known: dict[str, Vector]
-    """Of every agent that ever had one, as of the round before."""
-    beliefs: dict[str, Vector]
-    """That count now."""
-    reverted: dict[str, Vector]
-    """Stated, and not taken."""
-    d: float | None
-    """D of ``beliefs``."""
-
-
-def _settle(state: State, reading: Reading, backed: set[str]) -> _Settled:
-    """The dispersion gate on the beliefs just read."""
-    size = len(reading.labels)
-    before = {agent: widen(p, size) for agent, p in state.beliefs.items()}
-    now = reading.beliefs
+def _settle(
+    state: State, now: dict[str, Vector], before: Mapping[str, Vector], backed: set[str]
+) -> tuple[dict[str, Vector], dict[str, Vector], float | None]:
+    """The dispersion gate on the beliefs just read: those that count, those that were stated and not taken, and D."""
     both = [agent for agent in now if agent in before]
     d = spread(now, state)
     if len(both) < 2 or state.stake is not None:  # what was found out since is new evidence to everybody
-        return _Settled(before, now, {}, d)
+        return now, {}, d
     rule = state.config.dispersion
     everyone = len(both) == len(before) == len(now)
     d_before = state.d if everyone and state.d is not None else spread({agent: before[agent] for agent in both}, state)
     d_after = d if everyone else spread({agent: now[agent] for agent in both}, state)
     back = reverts(set(both), backed, before=d_before or 0.0, after=d_after or 0.0, nu=rule.nu, mode=rule.gate)
     if not back:
-        return _Settled(before, now, {}, d)
+        return now, {}, d
     beliefs = {agent: before[agent] if agent in back else p for agent, p in now.items()}
     moved = {agent: p for agent, p in now.items() if agent in back and not np.array_equal(p, before[agent])}
-    return _Settled(before, beliefs, moved, spread(beliefs, state))
+    return beliefs, moved, spread(beliefs, state)
 
 
-def _stop_or_go(state: State, decisions: tuple[Decision, ...]) -> tuple[State, tuple[Decision, ...]]:
+def _stop_or_go(state: State, decisions: tuple[Decision, ...]) -> Step:
     state, gained = realised(state)
     decisions = (*decisions, *gained)
     reason = stop_reason(state.history, state.config, state.segment)

@@ -6,10 +6,12 @@ report that can be shared: without keys, addresses, file names, names of deploym
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,12 +19,13 @@ from pathlib import Path
 from maci import __version__
 from maci.cases.case import parse_case
 from maci.debating.loop import debate
-from maci.errors import MaciError, said
+from maci.errors import MaciError, WrongKey, said
+from maci.llm.env import key_variables
 from maci.llm.keys import SERVICES, Key, host_of, redact, service_at
 from maci.llm.models import price_for
 from maci.llm.usage import PROMPT_CUT, dollars
 from maci.seating.file import Found
-from maci.seating.seating import Choice, key_for, seat_case
+from maci.seating.seating import PanelChoice, seat_case
 from maci.seating.spec import AgentSpec, JudgeSpec, PanelSpec
 from maci.seating.table import commit
 from maci.seating.trust import is_hosted
@@ -88,11 +91,10 @@ async def try_model(model: str, found: Found) -> LiveTrial:
     price = price_for(model, given)
     settings = {**_SETTINGS, **({} if price is None else {"budget.usd": USD})}
     where = _host(provider, given.base_url)
-    key: Key | None = None
+    keys = tuple(_keys(given.key_env))
     try:
-        key = key_for(model, given)
         seated = seat_case(
-            parse_case(_CASE, "the trial"), Choice(spec=spec, given=settings, no_cache=True, offline=True)
+            parse_case(_CASE, "the trial"), PanelChoice(spec=spec, given=settings, no_cache=True, offline=True)
         )
         assert seated.house is not None
         try:
@@ -102,7 +104,7 @@ async def try_model(model: str, found: Found) -> LiveTrial:
             await seated.house.aclose()
     except MaciError as error:
         return LiveTrial(
-            provider=provider, model=_shown(model), works=False, host=where, remarks=(_clean(said(error), model, key),)
+            provider=provider, model=_shown(model), works=False, host=where, remarks=(_clean(said(error), model, keys),)
         )
     result, calls = story.result, story.calls
     assert result is not None
@@ -122,7 +124,7 @@ async def try_model(model: str, found: Found) -> LiveTrial:
         usd=None if price is None else sum(call.usage.usd for call in calls),
         seconds=time.monotonic() - began,
         structured=structured,
-        remarks=tuple(dict.fromkeys(_clean(each, model, key) for each in remarks)),
+        remarks=tuple(dict.fromkeys(_clean(each, model, keys) for each in remarks)),
     )
 
 
@@ -151,9 +153,18 @@ _ADDRESS = re.compile(r"https?://\S+|\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?\b|\b[\w-
 _PATH = re.compile(r"(?<![\w.])(?:~|[A-Za-z]:)?[/\\][\w.@+-]+(?:[/\\][\w.@+-]+)+")
 
 
-def _clean(text: str, model: str, key: Key | None) -> str:
+def _keys(own: str | None) -> Iterator[Key]:
+    """Every key of the environment that a message could hold."""
+    for variable in key_variables() | ({own} if own else set()):
+        with suppress(WrongKey):
+            yield Key(os.environ.get(variable, ""), variable)
+
+
+def _clean(text: str, model: str, keys: Sequence[Key]) -> str:
     """A message without keys, addresses, paths and the names of deployments; hosts of known services may stay."""
-    text = redact(text, key).replace(model, _shown(model))
+    for key in keys:
+        text = redact(text, key)
+    text = redact(text).replace(model, _shown(model))
     if _shown(model) != model:
         text = text.replace(model.partition("/")[2], "[name]")
     public = {host_of(service.base_url) for service in SERVICES.values() if service.variables}

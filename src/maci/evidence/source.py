@@ -37,11 +37,6 @@ class EvidenceSource(Protocol):
         """The span with this id, or ``None`` if there is none: what agents cite is looked up here."""
 
 
-def case_spans(case: Case) -> tuple[Span, ...]:
-    """The case's own text, sentence by sentence."""
-    return tuple(Span.of(text, CASE, start) for start, text in sentences(case.context or case.question))
-
-
 def document_spans(case: Case) -> tuple[Span, ...]:
     """The documents given with the case: whole where they carry an id of their own, else sentence by sentence."""
     spans: dict[str, Span] = {}
@@ -68,7 +63,8 @@ class CaseEvidence:
         search: Callable[[str, int, int], Retrieval] | None = None,
         held: Sequence[Span] = (),
     ) -> None:
-        self._case, self._documents, self._search = case_spans(case), document_spans(case), search
+        self._case = tuple(Span.of(text, CASE, start) for start, text in sentences(case.context or case.question))
+        self._documents, self._search = document_spans(case), search
         self._known = {span.id: span for span in (*held, *self._documents, *self._case)}
 
     def retrieve(self, query: str, k: int, max_tokens: int) -> Retrieval:

@@ -159,11 +159,11 @@ async def _ask(provider: str, base_url: str, source: str, environ: Mapping[str, 
     try:
         for page in [*pages.get(provider, ()), f"{base_url}/models"]:
             with suppress(ModelError):
-                code, _, answer = await http.get(page, {}, peer)
+                code, _, answer, _ = await http.get(page, {}, peer)
                 variable = "OPENAI_API_KEY" if source == "OPENAI_BASE_URL" and is_loopback(base_url) else ""
                 if code in (401, 403) and environ.get(variable):
                     key = Key(environ[variable], variable)
-                    code, _, answer = await http.get(page, {"Authorization": f"Bearer {key.reveal()}"}, peer)
+                    code, _, answer, _ = await http.get(page, {"Authorization": f"Bearer {key.reveal()}"}, peer)
                     if code == 200 and (offered := _offered(answer)) is not None:
                         return FoundServer(provider, base_url, source, offered, key=variable)
                 if code in (401, 403):

@@ -39,13 +39,14 @@ from maci.errors import ConfigError
 from maci.files.parse import read
 from maci.llm.catalogue import family
 from maci.llm.keys import SERVICES, is_loopback, service_at
+from maci.llm.models import ModelOptions
 from maci.paths import config_dir, data_dir, project_file
 from maci.seating.file import NamedPanel, PanelsFile, check_no_keys, check_trust
-from maci.seating.spec import ModelSpec, is_reader
+from maci.seating.spec import is_reader
 from maci.seating.trust import is_hosted
 
 if TYPE_CHECKING:
-    from maci.seating.seating import Choice
+    from maci.seating.seating import PanelChoice
 
 PROJECT_PANEL = "project"
 """The name under which the panel of a project file is known."""
@@ -89,7 +90,7 @@ class ProjectFile(BaseModel):
     corpus: str | None = None
     data: str | None = None
     budget: ProjectBudget = ProjectBudget()
-    models: dict[str, ModelSpec] = {}
+    models: dict[str, ModelOptions] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ class Project:
         return self.file.panel
 
     @property
-    def models(self) -> Mapping[str, ModelSpec]:
+    def models(self) -> Mapping[str, ModelOptions]:
         """What is said of models."""
         return self.file.models
 
@@ -180,7 +181,12 @@ def _explain(error: ValidationError) -> str:
     """What is wrong, by place, value and remedy."""
     first = max(error.errors(), key=lambda e: (len(e["loc"]), e["type"] == "extra_forbidden"))
     loc = [str(part) for part in first["loc"] if not str(part).startswith(("function-", "NamedPanel"))]
-    known = [*ProjectFile.model_fields, *ProjectBudget.model_fields, *NamedPanel.model_fields, *ModelSpec.model_fields]
+    known = [
+        *ProjectFile.model_fields,
+        *ProjectBudget.model_fields,
+        *NamedPanel.model_fields,
+        *ModelOptions.model_fields,
+    ]
     if first["type"] == "extra_forbidden":
         near = difflib.get_close_matches(loc[-1], known, n=1)
         return f"unknown key {'.'.join(loc)!r}: " + (
@@ -189,7 +195,7 @@ def _explain(error: ValidationError) -> str:
     return f"{'.'.join(loc)} is {first['input']!r:.60}: {first['msg'].removeprefix('Value error, ')}"
 
 
-def with_project(choice: Choice) -> Choice:
+def with_project(choice: PanelChoice) -> PanelChoice:
     """The choice with what the project file says where no option was given, and with why these debate."""
     project = find_project()
     named = choice.panel is not None or choice.agents is not None

@@ -15,10 +15,9 @@ from typing import Any
 from maci.errors import InputError, MaciError
 from maci.llm.catalogue import family
 from maci.llm.keys import SERVICES, is_loopback
-from maci.llm.models import price_for
+from maci.llm.models import House, ModelOptions, price_for
 from maci.seating.discover import LOCAL_SERVERS, FoundServer, Inventory
-from maci.seating.seating import key_for
-from maci.seating.spec import AgentSpec, JudgeSpec, ModelSpec, PanelSpec, names
+from maci.seating.spec import AgentSpec, JudgeSpec, PanelSpec, names
 
 HOSTED: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -51,7 +50,7 @@ class ModelOffer:
     family: str
     billions: float | None = None
     paid: bool = False
-    options: ModelSpec | None = None
+    options: ModelOptions | None = None
     """What has to be known of it, where its provider alone does not say."""
 
     @property
@@ -110,7 +109,7 @@ def _served(server: FoundServer, found: Inventory) -> list[ModelOffer]:
         server.key or server.base_url == SERVICES[server.provider].base_url
     )  # with a key, its variables say where it is
     memory = found.machine.memory if is_loopback(server.base_url) else None
-    own = ModelSpec(base_url=server.base_url) if not usual and is_loopback(server.base_url) else None
+    own = ModelOptions(base_url=server.base_url) if not usual and is_loopback(server.base_url) else None
     return [
         ModelOffer(
             model=f"{server.provider}/{each.name}",
@@ -196,9 +195,10 @@ def _configured(found: Inventory) -> str:
     """The first panel of the panels files whose models have their keys."""
     for name in found.panels.panels:
         spec = found.panels.spec(name)
+        house = House(cache=None, options=spec.models, offline=True)
         try:
             for model in spec.seated:
-                key_for(model, spec.options(model))
+                house.model(model).provider.check()
         except MaciError:
             continue
         return name

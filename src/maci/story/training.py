@@ -19,7 +19,7 @@ from maci.controller.inputs import Input, Opened, TurnTaken
 from maci.controller.requests import turn_request
 from maci.errors import InputError
 from maci.llm.prompts import fingerprint
-from maci.story.model import Said
+from maci.story.model import Statement
 from maci.story.story import Story
 
 ExportRow = dict[str, Any]
@@ -153,7 +153,7 @@ def argument_text(argument: Argument, story: Story) -> str:
     return "\n".join(lines) + (f"\nEvidence: {' '.join(dict.fromkeys(cited))}" if cited else "")
 
 
-def _merit(said: Said) -> float:
+def _merit(said: Statement) -> float:
     return -1.0 if said.admission is None or said.admission.crit is None else said.admission.crit
 
 

@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hash_encoder import HashEncoder
 from maci.agents.anchor import Admitted, Anchor, Finding, Question
 from maci.agents.argument import Argument
 from maci.agents.contentiousness import STANCES, stance
 from maci.agents.fake import request_stub
-from maci.agents.reader.families import FAMILIES, Bayesian
-from maci.agents.reader.library import Library, about, weigh
+from maci.agents.reader.families import FAMILIES, BayesianFamily
+from maci.agents.reader.library import Library, subjects_of, weigh
 from maci.agents.reader.reader import Conduct, Reader
-from maci.evidence.fake import HashEncoder
 from maci.evidence.span import Citation, Span
 
 OUTCOMES = ("Dengue", "Measles", "Gout")
@@ -110,19 +110,21 @@ def test_an_outcome_of_which_more_is_shown_speaks_no_louder_and_no_softer():
     spans = [Span.of(f"{y} alpha beta gamma", f"book {i}", 0, y) for y, n in told.items() for i in range(n)]
     library = Library(spans, OUTCOMES, HashEncoder())
     for text in ("Quite unheard and unseen words everywhere.", "alpha and beta"):
-        p, _ = Bayesian().read(library, library.view(text), everything(library))
+        p, _ = BayesianFamily().read(library, library.view(text), everything(library))
         assert p == pytest.approx([1 / 3] * 3)
     # the plain rule takes 18 more words for 18 more chances to have said it
     said = np.array([4.0 * told[y] for y in OUTCOMES])
-    plain = Bayesian().prior / (said + Bayesian().prior)
+    plain = BayesianFamily().prior / (said + BayesianFamily().prior)
     assert plain[0] < 0.9 * plain[1]
 
 
 def test_what_a_span_is_about_is_its_label_else_the_first_outcome_it_names():
-    assert about(Span.of("Anything", label="gout"), OUTCOMES, {}) == "Gout"
-    assert about(Span.of("Unlike measles, gout spares the skin."), OUTCOMES, {}) == "Measles"
-    assert about(Span.of("Break-bone fever is spread by day."), OUTCOMES, {"break-bone fever": "Dengue"}) == "Dengue"
-    assert about(Span.of("Goutweed is a plant."), OUTCOMES, {}) is None
+    labelled = Span.of("Anything", label="gout")
+    named = Span.of("Unlike measles, gout spares the skin.")
+    alias = Span.of("Break-bone fever is spread by day.")
+    other = Span.of("Goutweed is a plant.")
+    found = subjects_of([labelled, named, alias, other], OUTCOMES, {"break-bone fever": "Dengue"})
+    assert found == {labelled.id: "Gout", named.id: "Measles", alias.id: "Dengue"}
 
 
 def test_hands_differ_and_together_hold_everything(library):

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from maci.evidence.fake import HashEncoder
+from hash_encoder import HashEncoder
 from maci.llm.keys import is_loopback
 from maci.llm.providers import Http
 from maci.record.replay import replay

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from hash_encoder import HashEncoder
 from maci.debating.live_trial import TOKENS
-from maci.evidence.fake import HashEncoder
 from serving import serving
 
 SECRET = "sk-this-is-the-key-of-the-tests"

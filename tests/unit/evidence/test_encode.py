@@ -14,8 +14,8 @@ import pytest
 from numpy.typing import NDArray
 
 from maci.errors import ConfigError, EnvironmentError_, MissingExtra, ModelError
+from maci.evidence.cache import CachedEncoder
 from maci.evidence.encode import Encoder, load_encoder
-from maci.evidence.encoders.cache import CachedEncoder
 from maci.llm.local import weights
 
 TEXTS = ["High fever and a rash.", "", "The court ruled on Tuesday.", "Fever with a rash.", "x " * 900]
@@ -90,18 +90,18 @@ def test_importing_the_protocol_is_light() -> None:
 
 
 def test_telemetry_is_off_before_onnxruntime_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    from maci.evidence.encoders import minilm
+    from maci.evidence import encode
 
     seen: list[str | None] = []
 
     def stop(package: str) -> None:
-        seen.append(minilm.os.environ.get("ORT_DISABLE_TELEMETRY"))
+        seen.append(encode.os.environ.get("ORT_DISABLE_TELEMETRY"))
         raise ImportError(package)
 
     monkeypatch.delenv("ORT_DISABLE_TELEMETRY", raising=False)
-    monkeypatch.setattr(minilm.importlib, "import_module", stop)
+    monkeypatch.setattr("maci.errors.import_module", stop)
     with pytest.raises(MissingExtra, match=r"pip install .*\[dense\]"):
-        minilm.MiniLMEncoder()
+        encode.MiniLMEncoder()
     assert seen == ["1"]
 
 

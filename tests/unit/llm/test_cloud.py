@@ -34,9 +34,9 @@ def test_azure_is_asked_at_the_deployment_with_its_own_header(monkeypatch: pytes
 def test_the_version_of_azures_api_can_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_VERSION", "2025-01-01-preview")
     named = Azure(model="m", base_url="https://me.openai.azure.com", key=Key("k", "X"))
-    assert named._url().endswith("/openai/deployments/m/chat/completions?api-version=2025-01-01-preview")
+    assert named._url.endswith("/openai/deployments/m/chat/completions?api-version=2025-01-01-preview")
     other = Azure(model="m", base_url="https://me.openai.azure.com", key=Key("k", "X"), options={"api-version": "2"})
-    assert other._url().endswith("?api-version=2")
+    assert other._url.endswith("?api-version=2")
     assert other.options == {}
     assert named.identity != other.identity
 

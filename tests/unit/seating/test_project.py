@@ -11,7 +11,7 @@ from maci.errors import ConfigError
 from maci.paths import project_file
 from maci.seating.file import find
 from maci.seating.project import data_folder, find_project, with_project
-from maci.seating.seating import Choice
+from maci.seating.seating import PanelChoice
 
 
 @pytest.fixture(autouse=True)
@@ -69,15 +69,15 @@ def test_the_variable_names_the_only_one(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 def test_it_says_who_debates_where_no_option_does() -> None:
     write(PANEL)
-    choice = with_project(Choice())
+    choice = with_project(PanelChoice())
     assert (choice.panel, choice.why) == ("project", "as maci.toml says.")
     spec = find().spec("project")
     assert [seat.model for seat in spec.agents] == ["ollama/a", "ollama/b"]
     assert spec.judges == ()
 
 
-@pytest.mark.parametrize("given", [Choice(panel="readers"), Choice(agents="ollama/x,ollama/y")])
-def test_an_option_goes_before_it(given: Choice) -> None:
+@pytest.mark.parametrize("given", [PanelChoice(panel="readers"), PanelChoice(agents="ollama/x,ollama/y")])
+def test_an_option_goes_before_it(given: PanelChoice) -> None:
     write(PANEL + "[budget]\ntokens = 7000\nusd = 0.5\n")
     choice = with_project(given)
     assert (choice.panel, choice.agents, choice.why) == (given.panel, given.agents, "")
@@ -86,7 +86,7 @@ def test_an_option_goes_before_it(given: Choice) -> None:
 
 def test_judges_alone_replace_those_of_the_file() -> None:
     write(PANEL)
-    panel, _ = with_project(Choice(judges="vllm/j")).settled()
+    panel, _ = with_project(PanelChoice(judges="vllm/j")).settled()
     assert not isinstance(panel, str)
     assert [seat.model for seat in panel.agents] == ["ollama/a", "ollama/b"]
     assert [seat.model for seat in panel.judges or ()] == ["vllm/j"]
@@ -94,27 +94,27 @@ def test_judges_alone_replace_those_of_the_file() -> None:
 
 def test_its_judges_judge_debaters_of_other_families_who_were_named_alone() -> None:
     write('[panel]\nagents = ["ollama/a", "ollama/b"]\njudges = ["ollama/gemma2:9b", "ollama/llama3:8b"]\n')
-    choice = with_project(Choice(agents="openai/gpt-4o-mini,ollama/llama3.2:3b"))
+    choice = with_project(PanelChoice(agents="openai/gpt-4o-mini,ollama/llama3.2:3b"))
     assert choice.judges == "ollama/gemma2:9b"
     assert choice.why == "the judges because maci.toml names them and no --judges were given."
-    assert with_project(Choice(agents="ollama/gemma:2b,ollama/llama3:8b")).judges is None
-    assert with_project(Choice(agents="ollama/x,ollama/y", judges="none")).judges == "none"
+    assert with_project(PanelChoice(agents="ollama/gemma:2b,ollama/llama3:8b")).judges is None
+    assert with_project(PanelChoice(agents="ollama/x,ollama/y", judges="none")).judges == "none"
 
 
 def test_settings_go_before_its_budget_and_an_option_before_its_profile() -> None:
     write("profile = 'paper'\n[budget]\ntokens = 7000\n")
-    config = with_project(Choice(sets=["budget.tokens=9000"])).settled()[1]
+    config = with_project(PanelChoice(sets=["budget.tokens=9000"])).settled()[1]
     assert (config.budget.tokens, config.profile) == (9000, "paper")
-    assert with_project(Choice(profile="default", given={"budget.tokens": 5})).settled()[1].profile == "default"
+    assert with_project(PanelChoice(profile="default", given={"budget.tokens": 5})).settled()[1].profile == "default"
 
 
 def test_folders_are_relative_to_the_file(tmp_path: Path) -> None:
     (tmp_path / "work" / "index").mkdir()
     (tmp_path / "work" / "sets").mkdir()
     write("corpus = 'index'\ndata = 'sets'\n", "../maci.toml")
-    assert with_project(Choice(panel="readers")).corpus == tmp_path / "work" / "index"
-    assert with_project(Choice(panel="paper")).corpus is None  # a script takes none
-    assert with_project(Choice(corpus=Path("mine"))).corpus == Path("mine")
+    assert with_project(PanelChoice(panel="readers")).corpus == tmp_path / "work" / "index"
+    assert with_project(PanelChoice(panel="paper")).corpus is None  # a script takes none
+    assert with_project(PanelChoice(corpus=Path("mine"))).corpus == Path("mine")
     assert data_folder() == tmp_path / "work" / "sets"
     assert data_folder(tmp_path) == tmp_path
 
@@ -122,11 +122,11 @@ def test_folders_are_relative_to_the_file(tmp_path: Path) -> None:
 def test_a_corpus_that_is_not_there_is_named() -> None:
     write("corpus = 'index'\n")
     with pytest.raises(ConfigError, match=r"maci.toml: corpus is 'index', and there is no such folder"):
-        with_project(Choice())
+        with_project(PanelChoice())
 
 
 def test_without_a_file_readers_debate_and_say_what_is_next() -> None:
-    choice = with_project(Choice())
+    choice = with_project(PanelChoice())
     assert choice.panel == "readers"
     assert "match words and do not reason. `maci init`" in choice.why
 
@@ -181,23 +181,23 @@ HOSTILE = {
 def test_a_hostile_file_is_refused(kind: str) -> None:
     write(HOSTILE[kind])
     with pytest.raises(ConfigError, match=r"maci\.toml"):
-        with_project(Choice())
+        with_project(PanelChoice())
 
 
 def test_how_a_model_answers_may_be_set() -> None:
     write(SEATS + '[models.openai]\nextra = {reasoning_effort = "low"}\n')
-    assert with_project(Choice()).panel == "project"
+    assert with_project(PanelChoice()).panel == "project"
     write('[panel]\nagents = ["ollama/a", "ollama/b"]\n[models.ollama]\nextra = {options = {num_ctx = 8192}}\n')
-    assert with_project(Choice()).panel == "project"
+    assert with_project(PanelChoice()).panel == "project"
 
 
 def test_a_script_is_not_played_because_a_file_says_so() -> None:
     write("turns: []", "script.yaml")
     write("panel = 'script.yaml'")
     with pytest.raises(ConfigError, match="is a file"):
-        with_project(Choice())
+        with_project(PanelChoice())
 
 
 def test_a_file_that_the_user_names_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MACI_PROJECT", str(write(HOSTILE["another host"], "mine.toml").resolve()))
-    assert with_project(Choice()).panel == "project"
+    assert with_project(PanelChoice()).panel == "project"

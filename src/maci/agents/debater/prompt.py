@@ -85,9 +85,8 @@ def _system(persona: str) -> Message:
     return Message("system", _SYSTEM.render(persona=f"\n{persona.strip()}" if persona.strip() else "").strip())
 
 
-def choice() -> Message:
-    """The question for one outcome, after the arguments."""
-    return Message("user", _CHOOSE.text)
+CHOICE = Message("user", _CHOOSE.text)
+"""The question for one outcome, after the arguments."""
 
 
 def _known(request: TurnRequest) -> str:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from maci.agents.agent import Judge
 from maci.agents.anchor import Question
 from maci.agents.argument import Argument
 from maci.agents.debater.prompt import fenced, numbered, piece
 from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
-from maci.agents.judges.judge import Judge
 from maci.errors import BadReply, ContentRefused
 from maci.evidence.span import Span
 from maci.llm.budget import Call, Purse
 from maci.llm.model import Message, Model, Request, Schema
 from maci.llm.prompts import fingerprint, load
-from maci.llm.structured import Unusable, ask
+from maci.llm.structured import Unusable, ask, object_schema
 
 PROMPTS = tuple(load("maci.agents.judges", name) for name in ("system", "item"))
 _SYSTEM, _ITEM = PROMPTS
@@ -59,7 +58,16 @@ class LlmJudge(Judge):
 
     def prepare(self, request: ScoreRequest) -> Call[CritScore]:
         """The argument to be graded, as a call to make."""
-        asked, reasons = self._request(request), len(request.argument.reasons)
+        argument, pieces = request.argument, numbered(request.spans)
+        reasons = len(argument.reasons)
+        asked = Request(
+            messages=(_GRADER, _item(request.question, argument, request.spans, request.unverified)),
+            max_tokens=self._max_tokens,
+            schema=_schema(reasons),
+            temperature=self._temperature,
+            seed=request.seed,
+            sample=request.sample,
+        )
         grading = ask(self._model, asked, lambda data: _read(data, reasons), limit="crit.max_tokens")
 
         async def make(purse: Purse) -> CritScore:
@@ -73,23 +81,15 @@ class LlmJudge(Judge):
                 logic=grades.logic / 100,
                 relevance=grades.relevance / 100,
                 links=tuple(link / 100 for link in grades.links[:reasons]),
-                justification=_with_ids(grades.justification.strip()[:600], numbered(request.spans)),
+                justification=_PIECE.sub(
+                    lambda number: pieces[number[0]].id if number[0] in pieces else number[0],
+                    grades.justification.strip()[:600],
+                ),
                 raw=answer.text[:4000],
                 prompt=fingerprint(asked.messages),
             )
 
         return Call(grading.bound, make)
-
-    def _request(self, request: ScoreRequest) -> Request:
-        argument = request.argument
-        return Request(
-            messages=(_GRADER, _item(request.question, argument, request.spans, request.unverified)),
-            max_tokens=self._max_tokens,
-            schema=_schema(len(argument.reasons)),
-            temperature=self._temperature,
-            seed=request.seed,
-            sample=request.sample,
-        )
 
 
 @lru_cache(maxsize=256)
@@ -114,16 +114,14 @@ def _item(question: Question, argument: Argument, spans: tuple[Span, ...], refus
 
 @lru_cache(maxsize=64)
 def _schema(reasons: int) -> Schema:
-    fields = {
-        "evidence": _GRADE,
-        "logic": _GRADE,
-        "relevance": _GRADE,
-        "links": {"type": "array", "items": _GRADE, "minItems": reasons, "maxItems": reasons},
-        "justification": {"type": "string", "maxLength": 400},
-    }
-    return Schema(
-        "grades", {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+    form = object_schema(
+        evidence=_GRADE,
+        logic=_GRADE,
+        relevance=_GRADE,
+        links={"type": "array", "items": _GRADE, "minItems": reasons, "maxItems": reasons},
+        justification={"type": "string", "maxLength": 400},
     )
+    return Schema("grades", form)
 
 
 def _read(data: Any, reasons: int) -> _Grades:
@@ -138,8 +136,3 @@ def _read(data: Any, reasons: int) -> _Grades:
     if not all(0 <= link <= 100 for link in grades.links):
         raise Unusable("links: a grade is between 0 and 100")
     return grades
-
-
-def _with_ids(text: str, pieces: Mapping[str, Span]) -> str:
-    """The justification with the pieces' own ids."""
-    return _PIECE.sub(lambda match: pieces[match[0]].id if match[0] in pieces else match[0], text)

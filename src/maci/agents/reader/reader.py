@@ -157,7 +157,7 @@ class _Reading:
 
     def heard_leads(self) -> list[int]:
         """Leads of the others that an argument admitted in the last round speaks for; before there can be one, see above."""
-        place = {outcome: i for i, outcome in enumerate(self.library.outcomes)}
+        place = self.library.place
         if self.request.round == 1 and not self.request.anchor.record and self.request.anchor.cl < _COOPERATIVE:
             return [place[lead] for lead in self.request.leading.values() if lead in place]
         recent = {(e.seat, e.argument.outcome) for e in self.request.anchor.record if e.round == self.request.round - 1}
@@ -180,23 +180,25 @@ class _Reading:
 
     def arguments(self) -> list[Argument]:
         """One to three arguments."""
-        conduct, cl, p = self.conduct, self.request.anchor.cl, self.belief
-        place = {outcome: i for i, outcome in enumerate(self.library.outcomes)}
+        conduct, cl, p, place = self.conduct, self.request.anchor.cl, self.belief, self.library.place
         order = np.argsort(-p, kind="stable")
         lead = int(order[0])
         rivals = sorted(
             {place[y] for y in self.request.leading.values() if y in place} - {lead}, key=lambda y: (-p[y], y)
         )
         said = [self.support(lead, rivals)]
+        names, words = self.library.outcomes, stance(cl)
         for rival in rivals[:2]:
-            if theirs := self.best(rival, conduct.cite_rival):
-                said.append(
-                    self.counter(lead, rival, theirs) if cl >= conduct.confront else self.concede(rival, theirs)
-                )
+            if not (theirs := self.best(rival, conduct.cite_rival)):
+                continue
+            if cl >= conduct.confront:
+                said.append(self.counter(lead, rival, theirs))
+            else:
+                said.append(self.speak_for(rival, words.concede.format(other=names[rival]), theirs))
         second = int(order[1])
         close = second not in rivals and p[second] >= conduct.alternative * p[lead]
         if close and len(said) < 3 and cl >= conduct.confront and (mine := self.best(second, conduct.cite_rival)):
-            said.append(self.keep_open(second, mine))
+            said.append(self.speak_for(second, f"{names[second]} should stay on the table.", mine))
         return said
 
     def support(self, lead: int, rivals: Sequence[int]) -> Argument:
@@ -225,15 +227,9 @@ class _Reading:
             [*own, *theirs],
         )
 
-    def concede(self, rival: int, theirs: Sequence[int]) -> Argument:
-        other = self.library.outcomes[rival]
-        claim = stance(self.request.anchor.cl).concede.format(other=other)
-        return self._argument(rival, claim, (f"The case shares {self.shared(theirs)} with it.",), (), theirs)
-
-    def keep_open(self, second: int, mine: Sequence[int]) -> Argument:
-        name = self.library.outcomes[second]
-        claim = f"{name} should stay on the table."
-        return self._argument(second, claim, (f"The case shares {self.shared(mine)} with it.",), (), mine)
+    def speak_for(self, outcome: int, claim: str, rows: Sequence[int]) -> Argument:
+        """What there is for an outcome other than the lead."""
+        return self._argument(outcome, claim, (f"The case shares {self.shared(rows)} with it.",), (), rows)
 
     def shared(self, rows: Sequence[int]) -> str:
         """What the case and these spans have in common, in the case's own words."""

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from maci.errors import EnvironmentError_, InputError
-from maci.files.parse import read_lines
+from maci.errors import InputError
+from maci.files.parse import opened, read_bytes, read_lines
+from maci.paths import save
 
 
 def write_blind(rows: Sequence[Mapping[str, str]], columns: Sequence[str], to: Path) -> None:
@@ -25,11 +26,7 @@ def write_blind(rows: Sequence[Mapping[str, str]], columns: Sequence[str], to: P
             {key: f"'{x}" if x.startswith(tuple("=+-@\t")) else x for key, x in row.items()} for row in rows
         )
         body = sheet.getvalue()
-    try:
-        to.parent.mkdir(parents=True, exist_ok=True)
-        to.write_text(body, encoding="utf-8", newline="")
-    except OSError as error:
-        raise EnvironmentError_(f"cannot write {to}: {error.strerror}; name another file with --export") from error
+    save(to, body, "name another with --export")
 
 
 def read_blind(file: Path, key: str, answer: str) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
@@ -38,7 +35,8 @@ def read_blind(file: Path, key: str, answer: str) -> Iterator[tuple[str, str, st
         if file.suffix == ".jsonl":
             rows = [data for _, data in read_lines(file)]
         else:
-            body = file.read_text(encoding="utf-8-sig")
+            with opened(file) as stream:
+                body = read_bytes(stream, str(file)).decode("utf-8-sig")
             head = body.partition("\n")[0]
             separator = ";" if head.count(";") > head.count(",") else ","  # some spreadsheets write semicolons
             rows = list(csv.DictReader(io.StringIO(body, newline=""), delimiter=separator))

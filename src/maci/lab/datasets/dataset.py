@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from maci.cases.case import Case, Document
-from maci.errors import InputError
+from maci.errors import InputError, near
 from maci.lab.datasets.files import count_rows, digest, is_dev
 
 
@@ -211,8 +210,7 @@ class DataSet:
         chosen = dict(self.defaults)
         for name, value in given.items():
             if name not in self.options:
-                near = difflib.get_close_matches(name, self.options, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(self.options) or 'none'}"
+                hint = near(name, self.options, f"it has {', '.join(self.options) or 'none'}")
                 raise InputError(f"{self.name} has no option {name!r}: {hint} (`maci data show {self.name}`)")
             chosen[name] = self._value(name, value, chosen[name])
         return chosen

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import csv
-import difflib
 import gzip
-import importlib
 import io
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,8 +15,10 @@ import numpy as np
 
 from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace, canonical
-from maci.errors import BeliefError, CaseError, InputError, MissingExtra
-from maci.files.parse import parse, read_bytes
+from maci.errors import BeliefError, CaseError, InputError, installed, near
+from maci.files.bounds import Beyond
+from maci.files.parse import parse, read_bytes, short_lines
+from maci.files.worker import ask
 from maci.lab.datasets.dataset import Item, Task
 from maci.lab.datasets.files import is_dev, need, plain, text_id
 
@@ -164,9 +164,7 @@ def _shown(item: Item) -> str:
 def _columns(path: Path, given: Mapping[str, Any], there: Sequence[str]) -> dict[str, str]:
     for name in given:
         if name not in FIELDS:
-            near = difflib.get_close_matches(name, FIELDS, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"choose {', '.join(FIELDS)}"
-            raise InputError(f"cannot map to {name!r}: {hint}")
+            raise InputError(f"cannot map to {name!r}: {near(name, FIELDS, 'choose ' + ', '.join(FIELDS))}")
     need(there, tuple(map(str, given.values())), path)
     return {name: name for name in FIELDS if name in there} | {name: str(column) for name, column in given.items()}
 
@@ -377,7 +375,7 @@ def _delimiter(text: str) -> str:
 
 def _table(path: Path, text: str, delimiter: str) -> Iterator[_Row]:
     try:
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        rows = csv.reader(short_lines(io.StringIO(text, newline=""), str(path)), delimiter=delimiter)
         header = next(rows, [])
         place = rows.line_num + 1
         for cells in rows:
@@ -403,12 +401,11 @@ def _objects(path: Path, text: str) -> Iterator[_Row]:
 
 
 def _parquet(path: Path) -> Iterator[Mapping[str, Any]]:
+    installed("pyarrow", "eval", f"reading {path}")
     try:
-        parquet: Any = importlib.import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise MissingExtra("pyarrow", "eval", f"reading {path}") from error
-    try:
-        rows: list[Mapping[str, Any]] = parquet.read_table(path).to_pylist()
-    except Exception as error:  # pyarrow's own errors share no base but this
+        rows: list[Mapping[str, Any]] = ask("PARQUET", path=str(path.absolute()), seconds=60, memory=4 << 30)
+    except Beyond as error:
+        raise InputError(f"{path} {error}") from error
+    except ValueError as error:
         raise InputError(f"cannot read {path}: {' '.join(str(error).split())[:200]}") from error
     return iter(rows)

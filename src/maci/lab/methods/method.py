@@ -16,7 +16,7 @@ from pydantic import ConfigDict
 from maci.agents.agent import Agent
 from maci.cases.case import Case
 from maci.config import Config
-from maci.controller.caution import Harm
+from maci.controller.caution import HarmReport
 from maci.controller.requests import call_seed
 from maci.errors import ConfigError
 from maci.llm.budget import Ledger
@@ -90,7 +90,7 @@ class Answer:
     """Openings first."""
     agreement: float | None = None
     """Share of the votes for the leading outcome, where votes were cast."""
-    harm: Harm | None = None
+    harm: HarmReport | None = None
     """What was watched, where the method watches."""
 
 

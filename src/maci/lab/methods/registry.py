@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
-from maci.errors import ConfigError
+from maci.errors import ConfigError, near
 from maci.lab.methods.debates import Dmad, DuDebate, Mad, MixtureOfAgents, MultiLlmDebate
 from maci.lab.methods.maci import ABLATIONS, UNSCHEDULED, Ask, Maci, changed
 from maci.lab.methods.method import Method
@@ -83,8 +82,7 @@ def build(use: str, options: Mapping[str, Any] | None = None) -> Method:
     'vote of 5'
     """
     if use not in _BY_NAME:
-        near = difflib.get_close_matches(use, _BY_NAME, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(_BY_NAME)}"
+        hint = near(use, _BY_NAME, f"choose one of {', '.join(_BY_NAME)}")
         raise ConfigError(f"unknown method {use!r}: {hint}")
     entry, given = _BY_NAME[use], dict(options or {})
     if "set" in given and "settings" in entry.options:  # as the table of a spec is called
@@ -99,10 +97,8 @@ def build(use: str, options: Mapping[str, Any] | None = None) -> Method:
 
 def _hint(entry: Entry, unknown: str) -> str:
     general = ("name", "each") if entry.each else ("name",)
-    if near := difflib.get_close_matches(unknown, (*entry.options, *general), n=1):
-        return f"did you mean {near[0]}?"
-    beside = f"beside {' and '.join(general)}"
-    return f"it has {', '.join(entry.options)}, {beside}" if entry.options else f"it has no options {beside}"
+    there = f"{', '.join(entry.options)}," if entry.options else "no options"
+    return near(unknown, (*entry.options, *general), f"it has {there} beside {' and '.join(general)}")
 
 
 def _check(use: str, given: Mapping[str, Any]) -> None:

@@ -13,14 +13,14 @@ response cache pays for them once. They count towards the run's budget. :func:`l
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
 from maci.calibration.triage import Trial, learn_triage, trial
-from maci.calibration.weights import Opening, learn_agents
+from maci.calibration.weights import TAUGHT, Opening, learn_agents
 from maci.config import LEARNED, Config
 from maci.controller.events import Event
 from maci.controller.policies.bandit import Arms, Learned
@@ -57,11 +57,6 @@ class Course:
         self._arms = Arms.fresh()
         self._debates = 0
         self._one = asyncio.Lock()
-
-    @property
-    def arms(self) -> Arms:
-        """What was learned so far."""
-        return self._arms
 
     async def answer(self, item: Item, part: str) -> Answer:
         """The answer to an item, after all lessons that come before it."""
@@ -109,12 +104,11 @@ class Course:
         return [event async for event in debate(first, table, ledger=self._bench.ledger)]
 
 
-TAUGHT: Mapping[str, Mapping[str, float]] = {"calibration.agents": {}, "calibration.doubt": {}, "reliability.prior": {}}
-"""The settings that are learnt, as they are before."""
 _AT_ONCE = 16
+_T = TypeVar("_T")
 
 
-class Lesson(BaseModel):
+class DevLesson(BaseModel):
     """What was learnt of the agents of one data set and seed, and from what; kept with the results."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -143,75 +137,64 @@ class Lesson(BaseModel):
         return {**TAUGHT, **self.settings, **self.triage}
 
 
-@dataclass(frozen=True, slots=True)
-class _Heard:
-    opening: Opening
-    gold: str
-    labels: tuple[str, ...]
-    calls: int
-    usage: Usage
+_Heard = tuple[Opening, str, tuple[str, ...], int, Usage]
+"""Of one item: the openings, the true outcome, all outcomes, calls and what they used."""
 
 
-async def learn(items: Sequence[Item], bench: Bench, seed: int) -> Lesson:
+async def _each(items: Sequence[Item], work: Callable[[Item], Awaitable[_T]]) -> list[_T]:
+    """What comes of every item that has a true outcome, in the order of their ids; the first failure ends all."""
+    turnstile = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(item: Item) -> _T:
+        async with turnstile:
+            return await work(item)
+
+    asked = sorted((item for item in items if item.case.gold is not None), key=lambda item: item.id)
+    tasks = [asyncio.ensure_future(one(item)) for item in asked]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def learn(items: Sequence[Item], bench: Bench, seed: int) -> DevLesson:
     """Ask every agent for its opening to every item that has a true outcome, and learn from them.
 
     Depends on the items, the agents' answers and the seed, not on the order of the items or of the answers. Agents that fail have
     abstained. Where the budget does not suffice nothing is learnt: a :class:`BudgetError`.
     """
     untaught = replace(bench, config=changed(bench.config, TAUGHT))
-    turnstile = asyncio.Semaphore(_AT_ONCE)
-
-    async def hear(item: Item) -> _Heard:
-        async with turnstile:
-            return await _hear(item, untaught, seed)
-
-    asked = sorted((item for item in items if item.case.gold is not None), key=lambda item: item.id)
-    tasks = [asyncio.ensure_future(hear(item)) for item in asked]
-    try:
-        heard = await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
-    learnt = learn_agents([h.opening for h in heard], [h.gold for h in heard], [h.labels for h in heard])
-    return Lesson(
+    heard = await _each(items, lambda item: _hear(item, untaught, seed))
+    openings, gold, labels, calls, used = zip(*heard, strict=True) if heard else ((),) * 5
+    learnt = learn_agents(openings, gold, labels)
+    return DevLesson(
         settings=learnt.settings(),
         n=learnt.n,
         items=len(heard),
         weights=learnt.weights,
         losses={name: round(loss, 6) for name, loss in learnt.losses.items()},
         notes=learnt.notes,
-        calls=sum(h.calls for h in heard),
-        usage=sum((h.usage for h in heard), Usage()),
+        calls=sum(calls),
+        usage=sum(used, Usage()),
     )
 
 
-async def learn_stages(lesson: Lesson, items: Sequence[Item], bench: Bench, seed: int) -> Lesson:
+async def learn_stages(lesson: DevLesson, items: Sequence[Item], bench: Bench, seed: int) -> DevLesson:
     """Debate every item that has a true outcome, with what ``lesson`` says of the agents, and add when a debate was needed."""
     taught = replace(bench, config=changed(bench.config, lesson.taught))
-    turnstile = asyncio.Semaphore(_AT_ONCE)
 
     async def play(item: Item) -> tuple[Trial | None, Usage, int]:
         assert item.case.gold is not None
-        async with turnstile:
-            case = replace(item.case, gold=None, hidden={})
-            story = Story.of(await played(case, taught, seed))
-            await asyncio.sleep(0)
+        story = Story.of(await played(replace(item.case, gold=None, hidden={}), taught, seed))
+        await asyncio.sleep(0)
         answer = summary(story)  # raises what would end every answer
         if answer.out_of_budget and _the_runs(bench, answer.usage + answer.judge_usage):
             raise BudgetError("the budget ended while learning from dev debates; nothing was learnt")
         return trial(story, item.case.gold), answer.usage + answer.judge_usage, answer.calls + answer.judge_calls
 
-    asked = sorted((item for item in items if item.case.gold is not None), key=lambda item: item.id)
-    tasks = [asyncio.ensure_future(play(item)) for item in asked]
-    try:
-        seen = await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
+    seen = await _each(items, play)
     learnt = learn_triage([each for each, _, _ in seen if each is not None])
     return lesson.model_copy(
         update={
@@ -245,4 +228,4 @@ async def _hear(item: Item, bench: Bench, seed: int) -> _Heard:
     gold = item.case.gold_among(labels)
     assert gold is not None
     opening = {a.name: voices[a.name].belief if a.name in voices else None for a in session.agents}
-    return _Heard(opening, gold, labels, session.calls, session.usage)
+    return opening, gold, labels, session.calls, session.usage

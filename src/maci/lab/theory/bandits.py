@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from maci.calibration.stats import Estimate, bootstrap_mean, wilson
 from maci.config import build
-from maci.controller.dials import ClosedRound, Dials, Measured
+from maci.controller.dials import ClosedRound, Measured, RoundDials
 from maci.controller.policies import bandit
 from maci.controller.policies.bandit import ACTIONS, Arms, Choice, Context, Learned
 from maci.controller.policies.base import decide, lessons
@@ -29,7 +29,7 @@ from maci.llm.usage import Bound
 from maci.moderator.belief import Vector
 from maci.moderator.divergence import Analysis
 from maci.moderator.plateau import Progress
-from maci.render.charts import Chart, Series
+from maci.render.report import Chart, Series
 
 K = len(ACTIONS)
 
@@ -283,7 +283,7 @@ def _round(rng: np.random.Generator, choice: Choice | None, cost: int, spent: in
         pi_i=False, pi_d=False, analysis=_UNKNOWN,
     )  # fmt: skip
     return ClosedRound(
-        signals=signals, progress=Progress(gain, 1.0, d_before, d, 0.0), dials=Dials(0.9, 0.5, 0.3), admitted=1, candidates=(),
+        signals=signals, progress=Progress(gain, 1.0, d_before, d, 0.0), dials=RoundDials(0.9, 0.5, 0.3), admitted=1, candidates=(),
         same_top=False, cost=Bound(cost), spent=Bound(spent + cost), choice=choice,
     )  # fmt: skip
 

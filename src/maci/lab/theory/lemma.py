@@ -35,7 +35,7 @@ from maci.lab.theory.verdict import Size, Verdict
 from maci.moderator.belief import Vector
 from maci.moderator.divergence import dispersion
 from maci.moderator.gate import reverts
-from maci.render.charts import Chart, Series
+from maci.render.report import Chart, Series
 
 
 def dispersions(p: Vector) -> Vector:

@@ -25,7 +25,7 @@ from maci.lab.theory.trajectories import TRAJECTORIES, Trajectory, geometric, pl
 from maci.lab.theory.verdict import Size, Verdict
 from maci.moderator.belief import Vector
 from maci.moderator.divergence import jsd
-from maci.render.charts import Chart, Series
+from maci.render.report import Chart, Series
 
 _LITERAL = {"plateau.mode": "absolute", "stop.crit_stable": False, "stop.max_rounds": 1000, "beliefs.delta": 0.0}
 

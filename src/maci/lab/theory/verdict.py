@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from maci.render.charts import Chart
+from maci.render.report import Chart
 
 Kind = Literal["proved", "measured", "negative"]
 """``proved``: a theorem, here with its constants; ``measured``: true of the simulated cases; ``negative``: what does not hold."""

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from maci.calibration.stats import Estimate, wilson
 from maci.config import Regime
 from maci.lab.theory.verdict import Size, Verdict
-from maci.render.charts import Chart, Series
+from maci.render.report import Chart, Series
 
 VOTERS = 20
 SHARED = 0.3

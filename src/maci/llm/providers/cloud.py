@@ -35,28 +35,19 @@ class Azure(OpenAI):
         self._version = str(named or _VERSION)
         super().__init__(options=rest, **given)
         self.identity = {**self.identity, "version": self._version}
+        if not self._peer.base_url.endswith("/v1"):
+            self._root = self._peer.base_url.removesuffix("/openai") + "/openai"
+            place = f"/deployments/{quote(self.model, safe='')}{self._PATH}"
+            self._url = f"{self._root}{place}?api-version={quote(self._version, safe='')}"
 
-    def _meet(self, base_url: str | None, key: Key | None) -> tuple[Peer, bool]:
+    def _meet(self, base_url: str | None, key: Key | None) -> tuple[Peer, str]:
         if base_url is None:
             raise ConfigError(
                 f"azure/{self.model}: no address is known: set AZURE_OPENAI_ENDPOINT=https://RESOURCE.openai.azure.com, or give "
                 "base_url in your own panels file (docs/panels.md)"
             )
         peer, _ = super()._meet(base_url, key)
-        return peer, key is None and not is_loopback(base_url)
-
-    def _at(self, rest: str) -> str:
-        return (
-            f"{self._peer.base_url.removesuffix('/openai')}/openai/{rest}?api-version={quote(self._version, safe='')}"
-        )
-
-    def _url(self) -> str:
-        if self._peer.base_url.endswith("/v1"):
-            return super()._url()
-        return self._at(f"deployments/{quote(self.model, safe='')}/chat/completions")
-
-    def _models_url(self) -> str:
-        return super()._models_url() if self._peer.base_url.endswith("/v1") else self._at("models")
+        return peer, "azure" if key is None and not is_loopback(base_url) else ""
 
     def _headers(self) -> dict[str, str]:
         key = self._peer.key
@@ -72,7 +63,7 @@ class Bedrock(LiteLLM):
     def __init__(self, *, model: str, **given: Any) -> None:
         super().__init__(model=f"bedrock/{model}", **given)
 
-    def _meet(self, base_url: str | None, key: Key | None) -> tuple[Peer, bool]:
+    def _meet(self, base_url: str | None, key: Key | None) -> tuple[Peer, str]:
         peer, lacks = super()._meet(base_url, key)
         step = "set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION_NAME, or sign in with the AWS command line"
         return Peer(name=self.model, host=peer.host, base_url=peer.base_url, key=peer.key, key_help=step), lacks

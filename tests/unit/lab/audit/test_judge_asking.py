@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+from maci.agents.agent import Judge
 from maci.agents.judges.crit import CritScore
-from maci.agents.judges.judge import Judge
 from maci.agents.judges.llm import LlmJudge
 from maci.errors import InputError, WrongKey
 from maci.lab.audit.judges.asking import Ask, ask_all

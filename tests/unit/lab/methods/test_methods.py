@@ -9,17 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hash_encoder import HashEncoder
 from helpers import arg
 from maci.agents.argument import Turn
 from maci.agents.fake import FunctionAgent, ScriptedAgent
-from maci.agents.reader.families import Bayesian, Lexical
+from maci.agents.reader.families import BayesianFamily, LexicalFamily
 from maci.agents.reader.library import Library
 from maci.agents.reader.reader import Reader
 from maci.cases.case import Case
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import Config
 from maci.errors import ConfigError
-from maci.evidence.fake import HashEncoder
 from maci.evidence.source import CaseEvidence
 from maci.evidence.span import Span
 from maci.lab.methods.debates import Mad, MixtureOfAgents, MultiLlmDebate
@@ -151,7 +151,7 @@ def library() -> Library:
 
 
 def test_a_readers_draws_are_bootstrap_resamples_of_its_own_hand() -> None:
-    reader = Reader(Lexical(), library(), np.array([0, 1, 4, 5]))
+    reader = Reader(LexicalFamily(), library(), np.array([0, 1, 4, 5]))
     hands = [redrawn(reader, 0, draw)._hand.tolist() for draw in range(1, 30)]  # type: ignore[attr-defined]
     assert all(len(hand) == 4 and set(hand) <= {0, 1, 4, 5} for hand in hands)
     assert any(len(set(hand)) < 4 for hand in hands) and len({tuple(hand) for hand in hands}) > 5
@@ -159,8 +159,8 @@ def test_a_readers_draws_are_bootstrap_resamples_of_its_own_hand() -> None:
 
 
 def test_copies_keep_their_name_and_hand_and_weigh_alike() -> None:
-    one = Reader(Lexical(), library(), np.array([0, 4]))
-    two = Reader(Bayesian(), library(), np.array([1, 5]))
+    one = Reader(LexicalFamily(), library(), np.array([0, 4]))
+    two = Reader(BayesianFamily(), library(), np.array([1, 5]))
     copies = copies_of((one, two), "bayesian")
     assert [copy.name for copy in copies] == ["lexical", "bayesian"]
     assert [copy._rule.name for copy in copies] == ["bayesian", "bayesian"]  # type: ignore[attr-defined]

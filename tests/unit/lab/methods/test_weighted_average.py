@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from hash_encoder import HashEncoder
 from helpers import arg
 from maci.agents.argument import Turn
 from maci.agents.fake import FunctionAgent, ScriptedAgent
@@ -16,7 +17,6 @@ from maci.cases.case import Case
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import build as config
 from maci.errors import ModelError
-from maci.evidence.fake import HashEncoder
 from maci.evidence.source import CaseEvidence
 from maci.lab.methods.maci import Maci
 from maci.lab.methods.method import Answer, Bench, Method

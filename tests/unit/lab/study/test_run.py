@@ -6,9 +6,11 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
+from maci.lab.study.engine.engine import Away
 
 from fake_house import FakeHouse, sound
 from maci.cases.case import Case
@@ -211,7 +213,7 @@ def test_readers_give_the_same_rows_in_any_order_and_with_a_higher_limit(tmp_pat
 
 
 def test_a_limit_takes_more_items_when_raised_never_others(tmp_path):
-    group = Worker(make_study(tmp_path))._group("tiny", 0)
+    group = Worker(make_study(tmp_path)).group("tiny", 0)
     items = (*group.task.dev, *group.task.test)
     few, more = limited(items, 4, 0), limited(items, 7, 0)
     assert len(few) == 4 and len(more) == 7 and {i.id for i in few} < {i.id for i in more}
@@ -296,9 +298,25 @@ def test_a_run_elsewhere_may_take_what_is_left():
     assert own.reserve(Bound(40))
     own.settle(Bound(40), Usage(generated=40))
     elsewhere = Bound(50)
-    with pytest.raises(Exception, match="runs elsewhere have taken what was left"):
-        own.reserve(Bound(20))
-    assert ledger.reached == "tokens" and ledger.reserved == Bound() and ledger.own == Bound(40, 0.0)
+    assert not own.reserve(Bound(20))
+    assert ledger.reached == "tokens" and ledger.reserved == own.reserved == Bound() and ledger.own == Bound(40, 0.0)
+    assert own.refusal(Bound(20)) == "may need 20 tokens, 10 of 100 are left"
+    assert own.reserve(Bound(10))
+
+
+@pytest.mark.parametrize("lane", ["one process", "many processes"])
+def test_two_runs_on_one_store_never_set_more_aside_than_the_ceiling(tmp_path, lane):
+    """Each looks before the other has written: who comes second gives back and goes without."""
+    with SqliteStore(tmp_path / "study.sqlite") as one, SqliteStore(tmp_path / "study.sqlite") as two:
+        runs = [RunLedger(100, note=partial(store.journal, name)) for name, store in (("1", one), ("2", two))]
+        if lane == "one process":
+            tables = [Ledger(1000, parent=ledger) for ledger in runs]
+            assert [own.reserve(Bound(60)) for own in tables] == [True, False]
+            assert [own.reserved.tokens for own in tables] == [60, 0]
+        else:
+            study = make_study(tmp_path, **FAKES, set={"budget.tokens": 60}, budget={"tokens": 100})
+            assert [Away(study, ledger).begin() for ledger in runs] == [True, False]
+        assert one.spent() == two.spent() == Bound(60, 0.0) and [run.reached for run in runs] == [None, "tokens"]
 
 
 def test_processes_keep_the_budget_too(tmp_path):

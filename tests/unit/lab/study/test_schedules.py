@@ -15,7 +15,7 @@ from maci.lab.methods.maci import changed
 from maci.lab.methods.method import Answer
 from maci.lab.study import learning as schedules
 from maci.lab.study.learning import LESSONS, Course, course
-from maci.lab.study.parsing import load_spec
+from maci.lab.study.spec import load_spec
 from maci.lab.study.worker import Worker, limited
 from study_helpers import kept, make_study, run
 
@@ -25,7 +25,7 @@ LINUCB = {"use": "maci", "name": "linear", "settings": {"dials.schedule": "linuc
 
 def group(folder: Path, *methods: dict[str, Any]):
     study = make_study(folder, methods=list(methods) or [UCB], seeds=[0])
-    return Worker(study)._group("tiny", 0)
+    return Worker(study).group("tiny", 0)
 
 
 def taught(found, name: str = "learning", dev: tuple[Item, ...] | None = None) -> Course:
@@ -80,7 +80,7 @@ def test_dev_items_are_learned_from_in_order_and_test_items_are_not(tmp_path: Pa
     assert {start.debates for start in test} == {len(dev)}
     assert len({start.arms for start in test}) == 1  # frozen
     assert [start.debate for start in dev] == [f"dev/{item.id}" for item in found.task.dev]
-    assert one.arms.pulls.sum() >= 2 * len(dev)  # rounds 2 and 3
+    assert one._arms.pulls.sum() >= 2 * len(dev)  # rounds 2 and 3
 
 
 def test_a_dev_item_that_fails_teaches_nothing_and_fails_again(tmp_path: Path, monkeypatch) -> None:

@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 from maci.lab.theory.suite import build_report, plots
 from maci.lab.theory.verdict import Verdict
-from maci.render.charts import Chart, Series
 from maci.render.html import to_html
+from maci.render.report import Chart, Series
 
 CHART = Chart(
     title="Rounds <&>", x="1/ε", y="rounds", log_x=True, log_y=True,

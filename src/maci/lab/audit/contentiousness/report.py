@@ -11,8 +11,7 @@ from maci.lab.audit.contentiousness.sample import early
 from maci.lab.audit.contentiousness.trends import SIGNALS, Trend
 from maci.lab.audit.contentiousness.verdict import Findings, Verdict, figure
 from maci.lab.audit.contentiousness.wording import Wording
-from maci.render.charts import Chart, Point, Series
-from maci.render.report import Line, Report, Section, Table, columns, count, number, text
+from maci.render.report import Chart, Line, Point, Report, Section, Series, Table, columns, count, number, text
 from maci.story.words import plural
 
 PAPER = {"auc": 0.83, "placebo": 0.52, "d": 0.82, "o": -0.71}

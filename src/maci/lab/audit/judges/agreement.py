@@ -11,11 +11,9 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.calibration.stats import Statistic
+from maci.calibration.stats import Estimate, Indices, Sampling, Statistic, missing
 from maci.calibration.stats.correlation import FLAT, Rows, parts, pearson, spearman
 from maci.calibration.stats.correlation import alpha as alpha_from
-from maci.calibration.stats.estimate import Estimate, Indices
-from maci.calibration.stats.sampling import Sampling, missing
 from maci.moderator.belief import Vector
 
 

@@ -11,8 +11,8 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from maci.agents.agent import Judge
 from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
-from maci.agents.judges.judge import Judge
 from maci.config import Config, load
 from maci.errors import BudgetError, ConfigError, EvidenceError, is_fatal
 from maci.lab.audit.judges.items import Batch
@@ -21,7 +21,7 @@ from maci.llm.catalogue import no_price
 from maci.llm.usage import Usage
 from maci.seating import choose
 from maci.seating.models import Models, open_judge
-from maci.seating.seating import Choice
+from maci.seating.seating import PanelChoice
 from maci.seating.spec import JudgeSpec, PanelSpec, is_reader, judges_of, names
 
 
@@ -44,7 +44,7 @@ class Bench:
         return bool(self.spec.seated)
 
 
-def settle(choice: Choice) -> Bench:
+def settle(choice: PanelChoice) -> Bench:
     """The judges of a choice; the reader judges where none are named."""
     panel = choose(choice.panel, None, choice.judges)
     if isinstance(panel, str) and panel != "readers":

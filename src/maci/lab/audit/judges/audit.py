@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci import __version__
-from maci.agents.judges.judge import Judge
+from maci.agents.agent import Judge
 from maci.agents.judges.panel import shuffled
-from maci.calibration.stats import RESAMPLES
-from maci.calibration.stats.estimate import Estimate
-from maci.calibration.stats.sampling import Sampling, share
+from maci.calibration.stats import RESAMPLES, Estimate, Sampling, share
 from maci.controller.inputs import Seat
 from maci.errors import InputError
 from maci.lab.audit.judges import agreement
@@ -284,9 +282,10 @@ async def audit(
     if again := next((name for name, n in Counter(seat.name for seat in judges).items() if n > 1), None):
         raise InputError(f"two judges are named {again!r}, and could not be told apart: give each a `name` of its own")
     asked = await ask_all(asks, ledger or Ledger(), lambda so_far: told(so_far, len(asks)))
+    comparing = Ledger(parent=ledger)
     pairs = {
         judge.name: await presented_both_ways(
-            judge, pairs_of(batches, own.probed), seed=own.seed, resamples=own.resamples
+            judge, pairs_of(batches, own.probed), ledger=comparing, seed=own.seed, resamples=own.resamples
         )
         for judge in seats(batches[0])
         if isinstance(judge, PairJudge)
@@ -294,12 +293,15 @@ async def audit(
     found = figures(rated(asks, asked, items, judges, place), own, pairs)
     short = (f"The ceiling came first: {len(asked.answers):,} of {len(asks):,} questions were put ({asked.short}).",)
     said = (*notes, *(short if asked.short else ()))
+    if comparing.reached is not None:
+        said = (*said, "The ceiling came before all pairs were compared both ways.")
+    usage = asked.usage + comparing.spent
     result = replace(
         found,
         notes=said,
         calls=len(asked.answers),
-        tokens=asked.usage.tokens,
-        usd=asked.usage.usd,
-        complete=not asked.short,
+        tokens=usage.tokens,
+        usd=usage.usd,
+        complete=not asked.short and comparing.reached is None,
     )
     return Done(result, asks, asked, items)

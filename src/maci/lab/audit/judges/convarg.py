@@ -16,14 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
+from maci.agents.agent import Judge
 from maci.agents.anchor import Question
 from maci.agents.argument import Argument
 from maci.agents.judges.crit import ScoreRequest
-from maci.agents.judges.judge import Judge
 from maci.agents.judges.reader import ReaderJudge, reader_judges
+from maci.calibration.stats import Estimate, Indices, share
 from maci.calibration.stats.correlation import Rows
-from maci.calibration.stats.estimate import Estimate, Indices
-from maci.calibration.stats.sampling import share
 from maci.calibration.temperature import fit_logistic
 from maci.controller.requests import call_seed
 from maci.errors import InputError

@@ -19,9 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
+from maci.calibration.stats import Estimate, Indices, Sampling, missing
 from maci.calibration.stats.correlation import Rows, auc, spearman
-from maci.calibration.stats.estimate import Estimate, Indices
-from maci.calibration.stats.sampling import Sampling, missing
 from maci.errors import InputError
 from maci.lab.audit.blind import read_blind, write_blind
 from maci.lab.audit.judges.agreement import alpha

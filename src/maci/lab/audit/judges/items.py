@@ -11,10 +11,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from maci.agents.agent import Judge
 from maci.agents.anchor import Question
 from maci.agents.argument import Argument
 from maci.agents.judges.crit import ScoreRequest
-from maci.agents.judges.judge import Judge
 from maci.agents.judges.reader import reader_judges
 from maci.cases.case import Case, builtin_cases
 from maci.config import Config
@@ -30,7 +30,7 @@ from maci.evidence.span import Span
 from maci.files.parse import read_lines
 from maci.record.replay import replay
 from maci.record.transcript import Recording, read
-from maci.seating.readers import ReaderPanel
+from maci.seating.models import ReaderPanel
 from maci.seating.shelf import Bookcase, Sources, evidence_for
 from maci.seating.table import opening
 from maci.story import Story

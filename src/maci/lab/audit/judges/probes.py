@@ -20,9 +20,8 @@ import numpy as np
 
 from maci.agents.argument import Argument
 from maci.agents.judges.crit import ScoreRequest
-from maci.calibration.stats import RESAMPLES
+from maci.calibration.stats import RESAMPLES, Sampling
 from maci.calibration.stats.correlation import Rows
-from maci.calibration.stats.sampling import Sampling
 from maci.controller.inputs import Seat
 from maci.controller.requests import call_seed
 from maci.lab.audit.judges.items import Item

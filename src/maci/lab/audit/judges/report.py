@@ -13,8 +13,23 @@ from maci.lab.audit.judges.convarg import Comparison
 from maci.lab.audit.judges.findings import Level, withheld
 from maci.lab.audit.judges.human import Agreement
 from maci.lab.audit.judges.swaps import CLOSE
-from maci.render.charts import Chart, Point, Series
-from maci.render.report import Cell, Kind, Line, Report, Section, Table, Tone, columns, count, number, show, text
+from maci.render.report import (
+    Cell,
+    Chart,
+    Kind,
+    Line,
+    Point,
+    Report,
+    Section,
+    Series,
+    Table,
+    Tone,
+    columns,
+    count,
+    number,
+    show,
+    text,
+)
 from maci.story.words import plural
 
 VERDICTS: dict[Level, str] = {

@@ -21,7 +21,7 @@ another judge or another order are counted in two ways: with ties *forgiven*, a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Protocol, runtime_checkable
@@ -29,15 +29,16 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from maci.agents.agent import Judge
 from maci.agents.judges.crit import JudgeAbstained, ScoreRequest
-from maci.calibration.stats import bootstrap_mean
+from maci.calibration.stats import Estimate, Sampling, bootstrap_mean, missing, share
 from maci.calibration.stats.correlation import Rows, partial, spearman
-from maci.calibration.stats.estimate import Estimate
-from maci.calibration.stats.sampling import Sampling, missing, share
+from maci.errors import BudgetError
 from maci.lab.audit.judges.agreement import others
 from maci.lab.audit.judges.items import Batch, Item
 from maci.lab.audit.judges.probes import Ratings
-from maci.llm.usage import Usage
+from maci.llm.budget import Ledger, reported
+from maci.llm.usage import Bound, Usage
 from maci.moderator.belief import Vector
 
 
@@ -68,16 +69,30 @@ def pairs_of(batches: Sequence[Batch], most: int) -> list[tuple[Item, Item]]:
 
 
 async def presented_both_ways(
-    judge: PairJudge, pairs: Sequence[tuple[Item, Item]], *, seed: int = 0, resamples: int = 10_000
+    judge: PairJudge,
+    pairs: Sequence[tuple[Item, Item]],
+    *,
+    ledger: Ledger | None = None,
+    seed: int = 0,
+    resamples: int = 10_000,
 ) -> Pairs:
-    """Ask for every pair, both ways, one after the other."""
+    """Ask for every pair, both ways, one after the other, until the ledger allows no more."""
+
+    def prefer(one: Item, two: Item) -> Awaitable[float]:
+        free, most = False, Bound()
+        if isinstance(judge, Judge):  # to compare two can cost as much as to score both
+            free = judge.free
+            most = judge.prepare(one.request).bound.plus(judge.prepare(two.request).bound)
+        return reported(most, free, lambda: judge.prefer(one.request, two.request)).within(ledger)
+
     bias, same, cases = [], [], []
     for one, two in pairs:
         try:
-            p, _ = await judge.prefer(one.request, two.request)
-            q, _ = await judge.prefer(two.request, one.request)
+            p, q = await prefer(one, two), await prefer(two, one)
         except JudgeAbstained:
             continue
+        except BudgetError:
+            break
         bias.append(p + q - 1)
         same.append((p > 0.5) == (q < 0.5) and p != 0.5 and q != 0.5)
         cases.append(one.case)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maci.evidence.chunk import MOST, chunks, stream_chunks, words
+from maci.evidence.documents import MOST, chunks, stream_chunks, words
 
 
 @given(st.text(alphabet="ab .!\n高é", max_size=3000), st.integers(1, 20), st.integers(1, 40))

@@ -10,26 +10,22 @@ import hashlib
 import itertools
 import json
 import os
-import sqlite3
 import threading
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from maci.files.sqlite import log_ahead
+import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from maci.evidence.encode import Encoder
-
+from maci.errors import EnvironmentError_
+from maci.evidence.encode import Encoder
+from maci.files.sqlite import SqliteFile
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS embedding (
     encoder TEXT NOT NULL, text TEXT NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (encoder, text)
-) WITHOUT ROWID
+) WITHOUT ROWID;
 """
 _FIND = "SELECT text, vector FROM embedding WHERE encoder = ? AND text IN (SELECT value FROM json_each(?))"
 _KEEP = "INSERT OR IGNORE INTO embedding VALUES (?, ?, ?)"
@@ -48,7 +44,7 @@ class CachedEncoder:
         self._memory: dict[str, bytes] = {}
         self._in_memory = in_memory
         self._lock = threading.RLock()
-        self._open: tuple[int, sqlite3.Connection] | None = None
+        self._open: tuple[int, SqliteFile] | None = None
         self.hits = self.misses = 0
 
     @property
@@ -58,8 +54,6 @@ class CachedEncoder:
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One unit row per text; only texts never seen before reach the encoder, each once."""
-        import numpy as np
-
         keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in texts]
         distinct = dict(zip(keys, texts, strict=True))
         with self._lock:
@@ -104,41 +98,37 @@ class CachedEncoder:
         if not keys:
             return {}
         try:
-            connection = self._connection()
-            return dict(connection.execute(_FIND, (self.name, json.dumps(keys)))) if connection else {}
-        except sqlite3.Error as error:
+            file = self._file()
+            return dict(file.do(_FIND, (self.name, json.dumps(keys)))) if file else {}
+        except EnvironmentError_ as error:
             return self._give_up(error)
 
     def _keep(self, vectors: dict[str, bytes]) -> None:
         try:
-            if connection := self._connection():
-                with connection:
-                    connection.executemany(_KEEP, [(self.name, key, row) for key, row in vectors.items()])
-        except sqlite3.Error as error:
+            if file := self._file():
+                with file.transaction():
+                    for key, row in vectors.items():
+                        file.do(_KEEP, (self.name, key, row))
+        except EnvironmentError_ as error:
             self._give_up(error)
 
-    def _connection(self) -> sqlite3.Connection | None:
-        """The connection of this process: one made before a fork belongs to the parent."""
+    def _file(self) -> SqliteFile | None:
+        """The file as this process has it open: a connection made before a fork belongs to the parent."""
         if self._path is None:
             return None
         if self._open is None or self._open[0] != os.getpid():
-            try:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise sqlite3.OperationalError(str(error)) from error
-            connection = sqlite3.connect(self._path, timeout=30, check_same_thread=False)
-            log_ahead(connection)
-            connection.execute("PRAGMA synchronous = NORMAL")
-            connection.execute(_SCHEMA)
-            self._open = (os.getpid(), connection)
+            file = SqliteFile(
+                self._path,
+                _SCHEMA,
+                0,
+                name=f"the embedding cache {self._path}",
+                elsewhere="point MACI_CACHE at another folder",
+                steps={"damaged": "delete the file to start a new cache"},
+            )
+            self._open = (os.getpid(), file)
         return self._open[1]
 
-    def _give_up(self, error: sqlite3.Error) -> dict[str, bytes]:
-        warnings.warn(
-            f"the embedding cache {self._path} cannot be used ({error}): embeddings are kept in memory for "
-            "this run; delete the file to start a new cache",
-            RuntimeWarning,
-            stacklevel=4,
-        )
+    def _give_up(self, error: EnvironmentError_) -> dict[str, bytes]:
+        warnings.warn(f"{error}; embeddings are kept in memory for this run", RuntimeWarning, stacklevel=4)
         self._path = None
         return {}
