@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from maci import __version__
 from maci.cases.case import parse_case
@@ -150,7 +149,7 @@ def _shown(model: str) -> str:
 
 
 _ADDRESS = re.compile(r"https?://\S+|\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?\b|\b[\w-]+(?:\.[\w-]+)+:\d+\b")
-_PATH = re.compile(r"(?<![\w.])(?:~|[A-Za-z]:)?[/\\][\w.@+-]+(?:[/\\][\w.@+-]+)+")
+_PATH = re.compile(r"(?<![\w.])(?:~|[A-Za-z]:)?(?:[/\\][\w.@+-]+)+")
 
 
 def _keys(own: str | None) -> Iterator[Key]:
@@ -173,7 +172,7 @@ def _clean(text: str, model: str, keys: Sequence[Key]) -> str:
         host = host_of(found[0]) if "://" in found[0] else found[0]
         return host if host in public else "[address]"
 
-    return _PATH.sub("[path]", _ADDRESS.sub(address, text)).replace(str(Path.home()), "[path]")[:400]
+    return _PATH.sub("[path]", _ADDRESS.sub(address, text))[:400]
 
 
 def live_report(trials: Sequence[LiveTrial]) -> str:

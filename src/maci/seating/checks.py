@@ -18,7 +18,7 @@ from maci import __version__
 from maci.agents.judges.panel import check_families
 from maci.errors import BadRequest, MaciError, WrongKey, install
 from maci.llm.catalogue import family
-from maci.llm.keys import SERVICES, is_loopback, key_help
+from maci.llm.keys import SERVICES, address_of, is_loopback, key_help
 from maci.llm.local.registry import WEIGHTS
 from maci.llm.local.weights import status
 from maci.llm.model import Message, Provider, Reply, Request, Schema
@@ -163,6 +163,8 @@ def keyed_services(models: Models, spec: PanelSpec) -> tuple[list[str], list[Che
     names, keys = [], 0
     for name, service in SERVICES.items():
         given = spec.options(f"{name}/")
+        if not (given.base_url or address_of(name) or service.base_url):  # Azure, where nobody said where it is
+            continue
         try:
             provider = models.model(f"{name}/any").provider
             provider.check()
