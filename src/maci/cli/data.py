@@ -15,7 +15,7 @@ from maci.cli.output import columns, publish
 from maci.errors import CheckFailed, InputError
 
 if TYPE_CHECKING:
-    from maci.lab.datasets import DataSet, Item
+    from maci.lab.datasets import DataSet, TaskItem
     from maci.lab.datasets.dataset import FileState
 
 _SHORT, _LONG = 200, 600
@@ -205,7 +205,7 @@ def _example(entry: DataSet, folder: Path, states: Iterable[FileState]) -> dict[
     }
 
 
-def _shape(item: Item, most: int) -> dict[str, Any]:
+def _shape(item: TaskItem, most: int) -> dict[str, Any]:
     case = item.case
     labels = case.outcomes.labels
     found: dict[str, Any] = {

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from maci.agents.judges.crit import JudgeAbstained
-from maci.lab.audit.judges.audit import Plan, audit
+from maci.lab.audit.judges.audit import ProbePlan, audit
 from maci.lab.audit.judges.swaps import pairs_of, presented_both_ways
 from maci.llm.budget import Ledger
 from maci.llm.usage import Usage
@@ -28,7 +28,7 @@ def played(fault=None, seed=0, *, judges=None, plan=None, debates=50):
         PlantedJudge(f"second-{seed}", "delta"),
         PlantedJudge(f"third-{seed}", "epsilon"),
     ]
-    plan = plan or Plan(seed=seed, resamples=300)
+    plan = plan or ProbePlan(seed=seed, resamples=300)
     return asyncio.run(audit(arguments(debates, seed=seed), lambda batch: judges, plan)).audit
 
 

@@ -22,10 +22,19 @@ from maci.config import Config
 from maci.errors import ConfigError
 from maci.evidence.source import CaseEvidence
 from maci.evidence.span import Span
-from maci.lab.methods.debates import Mad, MixtureOfAgents, MultiLlmDebate
+from maci.lab.methods.baselines import (
+    Average,
+    Mad,
+    MajorityVote,
+    MixtureOfAgents,
+    MultiLlmDebate,
+    SelfConsistency,
+    Single,
+    copies_of,
+    redrawn,
+)
 from maci.lab.methods.maci import ABLATIONS, changed, summary
-from maci.lab.methods.method import Answer, Bench, Method, copies_of, redrawn
-from maci.lab.methods.pools import Average, MajorityVote, SelfConsistency, Single
+from maci.lab.methods.method import Bench, Method, MethodAnswer
 from maci.lab.methods.registry import build, entries
 from maci.llm.usage import Usage
 from maci.record.transcript import read
@@ -65,7 +74,7 @@ def coin(name: str) -> Coin:
     return agent
 
 
-def play(method: Method, *agents: FunctionAgent) -> Answer:
+def play(method: Method, *agents: FunctionAgent) -> MethodAnswer:
     return asyncio.run(method.answer(CASE, Bench(panel=Seats(*agents)), 0))
 
 
@@ -106,7 +115,7 @@ def test_every_proposer_of_a_layer_is_shown_the_layer_before_and_the_aggregator_
     assert (len(a.history), len(b.history), answer.calls) == (3, 2, 5)
     assert answer.belief == pytest.approx({"yes": 0.8, "no": 0.2})
     shown = [len(request.anchor.record) for request in a.history]
-    assert shown == [0, 2, 4]
+    assert shown == [0, 2, 2]
 
 
 def test_a_moderator_ends_the_debate_when_both_sides_agree() -> None:

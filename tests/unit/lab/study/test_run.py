@@ -10,16 +10,17 @@ from functools import partial
 from typing import Any
 
 import pytest
-from maci.lab.study.engine.engine import Away
 
 from fake_house import FakeHouse, sound
 from maci.cases.case import Case
 from maci.cases.outcomes import OutcomeSpace
 from maci.errors import BadReply, EnvironmentError_, EvidenceError, InputError, ModelError, WrongKey
-from maci.lab.datasets import Item, Recorded, RecordedTurn, Task
-from maci.lab.methods.method import Answer, Unfit
+from maci.lab.datasets import Recorded, RecordedTurn, Task, TaskItem
+from maci.lab.methods.method import MethodAnswer, Unfit
 from maci.lab.study import run as running
+from maci.lab.study.engine import Away
 from maci.lab.study.ledger import RunLedger
+from maci.lab.study.rows import RowKey
 from maci.lab.study.store import SqliteStore
 from maci.lab.study.study import fingerprint
 from maci.lab.study.worker import Worker, limited
@@ -107,8 +108,8 @@ def test_a_method_that_raises_makes_a_failed_row_and_the_others_go_on(tmp_path, 
 
 def test_an_answer_without_a_belief_is_a_failure_and_one_cut_short_is_not_scored_either(tmp_path, fakes):
     fakes(
-        single=lambda case, bench, seed: Answer(belief=None, reason="nobody answered"),
-        average=lambda case, bench, seed: Answer(belief=None, reason="too dear", out_of_budget=True),
+        single=lambda case, bench, seed: MethodAnswer(belief=None, reason="nobody answered"),
+        average=lambda case, bench, seed: MethodAnswer(belief=None, reason="too dear", out_of_budget=True),
     )
     outcome = run(make_study(tmp_path, **FAKES), tmp_path)
     assert {(k.method, r["status"], r["reason"]) for k, r in kept(tmp_path).items()} == {
@@ -315,7 +316,8 @@ def test_two_runs_on_one_store_never_set_more_aside_than_the_ceiling(tmp_path, l
             assert [own.reserved.tokens for own in tables] == [60, 0]
         else:
             study = make_study(tmp_path, **FAKES, set={"budget.tokens": 60}, budget={"tokens": 100})
-            assert [Away(study, ledger).begin() for ledger in runs] == [True, False]
+            key = RowKey("data", 0, "test", "one", "average")
+            assert [Away(study, ledger).next(iter([key])) for ledger in runs] == [key, None]
         assert one.spent() == two.spent() == Bound(60, 0.0) and [run.reached for run in runs] == [None, "tokens"]
 
 
@@ -437,12 +439,10 @@ def test_a_budget_of_the_run_is_kept_to_the_token_with_models(tmp_path, house):
 # --- recorded answers -----------------------------------------------------------------------------------------------------------
 
 
-def recorded_item(name: str, gold: str, **said: str | None) -> Item:
+def recorded_item(name: str, gold: str, **said: str | None) -> TaskItem:
     space = OutcomeSpace(labels=("A", "B", "C"))
     turns = {model: RecordedTurn(answer=answer, text=f"I say {answer}.") for model, answer in said.items()}
-    return Item(
-        id=name, case=Case(question="Which?", outcomes=space, gold=gold, id=name), recorded=Recorded(openings=turns)
-    )
+    return TaskItem(case=Case(question="Which?", outcomes=space, gold=gold, id=name), recorded=Recorded(openings=turns))
 
 
 def test_recorded_models_say_what_is_on_record_and_abstentions_are_failures(tmp_path, monkeypatch):
