@@ -41,7 +41,7 @@ from maci.controller.opening import after_first, after_opening, close_opening
 from maci.controller.rounds import close_round, go_on
 from maci.controller.state import State, argument_id
 from maci.errors import ConfigError, InputError
-from maci.llm.usage import Bound, Usage
+from maci.llm.usage import PROMPT_CUT, Bound, Usage
 
 
 def start(opened: Opened) -> State:
@@ -239,6 +239,9 @@ def _seated(state: State, item: TurnTaken) -> State:
     waits = {item.agent} if any(state.unresolved(item.turn)) else set()
     turn = f"{state.round}{state.seat(item.agent)}"
     asks = tuple(Asked(turn=turn, request=request) for request in item.turn.requests)
+    cut = f"{item.agent}: {PROMPT_CUT}"
+    if item.turn.note.startswith(PROMPT_CUT) and not any(said.startswith(cut) for said in state.warnings):
+        state = state.but(warnings=(*state.warnings, f"{item.agent}: {item.turn.note}"))
     return state.but(
         requests=(*state.requests, *asks),
         turns={**state.turns, item.agent: item.turn},

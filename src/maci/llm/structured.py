@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 from maci.errors import BadReply
 from maci.llm.budget import Call, Purse
 from maci.llm.model import Message, Model, Reply, Request
+from maci.llm.usage import PROMPT_CUT
 
 T = TypeVar("T")
 
@@ -38,6 +39,8 @@ class Usable(Generic[T]):
     """Without what the model thought."""
     repaired: bool
     thinking: str = ""
+    note: str = ""
+    """What is to be said of the call itself: a prompt that was cut."""
 
     @property
     def raw(self) -> str:
@@ -95,6 +98,32 @@ def plain_keys(names: Iterable[str]) -> dict[str, str]:
     return keys
 
 
+_CUTS = ("ollama/", "lmstudio/")
+"""Servers that cut a prompt which is longer than their context, and say nothing."""
+_LONGEST_TOKEN = 6
+"""Characters a token of a prompt has on average at most; prose has four or five."""
+
+
+def cut_prompt(name: str, request: Request, counted: int) -> str:
+    """A warning where a server counted far fewer tokens than the prompt has: it was cut to the context length. Else nothing.
+
+    >>> long = Request(messages=(Message("user", "The case and its evidence. " * 1000),), max_tokens=10)
+    >>> cut_prompt("ollama/m", long, 2048)[:54], cut_prompt("ollama/m", long, 6000)
+    ('the prompt was cut: ollama/m counted 2,048 tokens in a', '')
+    """
+    if counted <= 0 or not name.startswith(_CUTS):
+        return ""
+    size = sum(len(message.content) for message in request.messages)
+    if counted >= size // _LONGEST_TOKEN:
+        return ""
+    step = (
+        "set OLLAMA_CONTEXT_LENGTH for the server, such as 16384, and restart it"
+        if name.startswith("ollama/")
+        else "load the model with a longer context"
+    )
+    return f"{PROMPT_CUT}: {name} counted {counted:,} tokens in a prompt of {size:,} characters, so it did not read all of it; {step}"
+
+
 def ask(model: Model, request: Request, read: Callable[[Any], T], *, limit: str = "max_tokens") -> Call[Usable[T]]:
     """A call whose answer is as ``read`` makes it; ``read`` raises :class:`Unusable` where it cannot.
 
@@ -105,8 +134,9 @@ def ask(model: Model, request: Request, read: Callable[[Any], T], *, limit: str 
 
     async def make(purse: Purse) -> Usable[T]:
         reply = await first.make(purse)
+        note = cut_prompt(model.name, request, reply.usage.prompt)
         try:
-            return Usable(read(extract(reply.text)), reply.text, False, reply.thinking)
+            return Usable(read(extract(reply.text)), reply.text, False, reply.thinking, note)
         except Unusable as error:
             if reply.truncated:
                 raise _cut_off(model, reply, limit) from error
@@ -116,7 +146,7 @@ def ask(model: Model, request: Request, read: Callable[[Any], T], *, limit: str 
         again = replace(request, messages=(*request.messages, said, Message("user", repair)))
         second = await model.prepare(again).make(purse)
         try:
-            return Usable(read(extract(second.text)), second.text, True, second.thinking)
+            return Usable(read(extract(second.text)), second.text, True, second.thinking, note)
         except Unusable as error:
             if second.truncated:
                 raise _cut_off(model, second, limit) from error

@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 from maci.errors import ModelError
 
+PROMPT_CUT = "the prompt was cut"
+"""How the note on a call begins whose prompt the server did not read to its end."""
+
 
 def dollars(usd: float) -> str:
     """An amount with at least two figures of it to be seen.

@@ -19,7 +19,7 @@ from maci.config import Config
 from maci.errors import MaciError, WrongKey, install
 from maci.llm.catalogue import family
 from maci.llm.client import Client
-from maci.llm.keys import SERVICES, is_loopback, key_help
+from maci.llm.keys import SERVICES, address_of, is_loopback, key_help
 from maci.llm.local.registry import WEIGHTS
 from maci.llm.local.weights import status
 from maci.llm.model import Message, Reply, Request, Schema
@@ -30,6 +30,7 @@ from maci.paths import cache_dir, panel_files
 from maci.seating import choose
 from maci.seating.file import find
 from maci.seating.models import Models
+from maci.seating.project import PROJECT_PANEL, find_project
 from maci.seating.seating import PanelChoice, open_house
 from maci.seating.spec import JudgeSpec, PanelSpec, is_reader
 from maci.story.words import plural
@@ -70,13 +71,32 @@ def machine() -> Iterator[CheckResult]:
     yield CheckResult("extras", "ok", f"{', '.join(have) or 'none'}{more}")
     yield _writable(cache_dir())
     try:
-        found, files = find(), list(panel_files())
+        found, files = find(project=False), list(panel_files())
     except MaciError as error:
         yield CheckResult("panels", "problem", str(error))
     else:
         where = f" in {', '.join(map(str, files))}" if files else "; docs/panels.md says how to write some"
         about = f"{len(found.panels)} with a name, {plural(len(found.models), 'entry')} about models{where}"
         yield CheckResult("panels", "ok", about)
+    try:
+        project = find_project()
+    except MaciError as error:
+        yield CheckResult("project", "problem", str(error))
+    else:
+        if project is not None:
+            about = "names the panel" if project.panel else "names no panel"
+            yield CheckResult("project", "ok", f"{project.path} {about}")
+
+
+def project_panel() -> str | None:
+    """The panel of the project file; ``None`` where there is none or it cannot be read, which another check says."""
+    try:
+        project = find_project()
+    except MaciError:
+        return None
+    if project is None or project.panel is None:
+        return None
+    return project.panel if isinstance(project.panel, str) else PROJECT_PANEL
 
 
 def _writable(folder: Path) -> CheckResult:
@@ -150,6 +170,8 @@ def keyed_services(models: Models, spec: PanelSpec) -> tuple[list[str], list[Che
     names, keys = [], 0
     for name, service in SERVICES.items():
         given = spec.options(f"{name}/")
+        if not (given.base_url or address_of(name) or service.base_url):  # Azure, where nobody said where it is
+            continue
         try:
             provider = models.model(f"{name}/any").provider
             provider.check()

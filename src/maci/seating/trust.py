@@ -42,7 +42,9 @@ def leak(name: str, given: ModelOptions, *, any_secret: bool = False) -> str:
     provider = name.partition("/")[0]
     known = SERVICES.get(provider)
     url = given.base_url or (known.base_url if known else "")
-    if provider == "litellm" and ("://" in name or given.extra or not is_loopback(url or "http://localhost")):
+    if provider in {"litellm", "bedrock"} and (
+        "://" in name or given.extra or not is_loopback(url or "http://localhost")
+    ):
         return (
             "let litellm, which finds keys itself, send one elsewhere"  # base_url, extra.api_base, an address as a name
         )

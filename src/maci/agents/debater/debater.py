@@ -104,7 +104,7 @@ class Debater(Agent):
                 requests=said.requests,
                 raw=answer.raw[:_KEPT],
                 prompt=fingerprint(asked.messages),
-                note=note,
+                note="; ".join(filter(None, (answer.note, note))),
             )
 
         return Call(arguing.bound, make)

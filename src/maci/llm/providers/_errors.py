@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import Any
 
 from maci.errors import (
@@ -210,7 +211,8 @@ def refused(peer: Peer, what: str) -> ContentRefused:
 
 def no_key(peer: Peer, service: str) -> WrongKey:
     """Nothing was sent: there is no key to send."""
-    return WrongKey(f"{peer.name}: there is no key for {service}: {peer.key_help}, then run `maci doctor`")
+    filed = ", or read the keys in .env with --env-file .env" if Path(".env").is_file() else ""
+    return WrongKey(f"{peer.name}: there is no key for {service}: {peer.key_help}{filed}, then run `maci doctor`")
 
 
 def _cause(error: BaseException) -> str:
