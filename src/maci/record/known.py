@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from maci.cases.outcomes import canonical
+from maci.cases.labels import canonical
 from maci.controller.decisions import Finished
 from maci.errors import BeliefError, EnvironmentError_, InputError
 from maci.files.parse import read as read_data
