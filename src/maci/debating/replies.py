@@ -15,11 +15,13 @@ from maci.acquisition.answers import AnswerSource, SourceReply, checked
 from maci.acquisition.plan import Item
 from maci.acquisition.proposals import Surveyor
 from maci.agents.argument import Turn
+from maci.agents.judges.comparer import Comparison
 from maci.agents.judges.crit import CritScore, JudgeAbstained
 from maci.controller.acquiring import USED, residual
 from maci.controller.events import dump, parse
 from maci.controller.inputs import (
     Acquired,
+    Compared,
     Exhausted,
     Input,
     JudgeAbstention,
@@ -65,6 +67,26 @@ async def score(want: Want, call: Call[CritScore], purse: Purse) -> Input:
         return recordable(Scored(round=want.round, argument=want.argument, slot=want.who, score=given, usage=usage))
     except (Exception, asyncio.CancelledError) as error:
         return failure(want, _theirs(error), _cost(purse, began))
+
+
+async def compare(pair: tuple[str, str], want: Want, call: Call[Comparison], purse: Purse) -> Input:
+    """Ask whether two names are one outcome; without an answer they stay apart."""
+    began = monotonic()
+    try:
+        found = await call.make(purse)
+        first, second = pair
+        answer = Compared(
+            round=want.round, first=first, second=second, relation=found.kind, by=want.who, raw=found.raw, prompt=found.prompt,
+            usage=_cost(purse, began),
+        )  # fmt: skip
+        return recordable(answer)
+    except (Exception, asyncio.CancelledError) as error:
+        return uncompared(pair, want, said(_theirs(error)), _cost(purse, began))
+
+
+def uncompared(pair: tuple[str, str], want: Want, why: str, usage: Usage = Usage()) -> Compared:
+    """Two names of which nobody could say how they stand to each other."""
+    return Compared(round=want.round, first=pair[0], second=pair[1], relation=None, by=want.who, error=why, usage=usage)
 
 
 def asking(source: AnswerSource, item: Item) -> Call[SourceReply]:

@@ -17,6 +17,7 @@ from maci.controller.dials import Measured
 from maci.controller.events import Event
 from maci.controller.inputs import (
     Acquired,
+    Compared,
     Exhausted,
     Intervened,
     JudgeAbstention,
@@ -36,7 +37,7 @@ from maci.controller.triage import Stage, Triaged
 from maci.errors import InputError
 from maci.evidence.span import Span, quote_places
 from maci.llm.usage import Usage
-from maci.story.model import Call, Cited, Hand, Judged, Round, Said, hand_words, joined_words
+from maci.story.model import Call, Cited, Hand, Judged, Round, Said, compared_words, hand_words, joined_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +91,7 @@ class Story:
             case Sent():
                 out = tuple(dict.fromkeys((*self.waiting, *(call.key for call in event.calls))))
                 return replace(story, waiting=out)._at(event.round, sent=(*self._round(event.round).sent, *event.calls))
-            case TurnTaken() | TurnFailed() | Scored() | JudgeAbstention():
+            case TurnTaken() | TurnFailed() | Scored() | JudgeAbstention() | Compared():
                 return story._called(event)
             case Lost():
                 return replace(story, waiting=())
@@ -214,7 +215,7 @@ class Story:
             return cited
         return replace(cited, places=quote_places(cited.quote, span.text))
 
-    def _called(self, event: TurnTaken | TurnFailed | Scored | JudgeAbstention) -> Self:
+    def _called(self, event: TurnTaken | TurnFailed | Scored | JudgeAbstention | Compared) -> Self:
         now = self._round(event.round)
         call = Call(round=event.round, kind="turn", who="", usage=usage_of(event))
         changes: dict[str, object] = {"usage": now.usage + call.usage}
@@ -232,6 +233,10 @@ class Story:
                 call = replace(call, kind="score", who=event.slot, argument=event.argument)
                 call = replace(call, failed=event.reason, fatal=event.fatal)
                 changes |= _judged(now, call, None)
+            case Compared():
+                call = replace(call, kind="compare", who=event.by, argument=" | ".join(event.pair), prompt=event.prompt)
+                call = replace(call, failed=event.error)
+                changes["notes"] = (*now.notes, compared_words(event))
             case _:
                 assert_never(event)
         waiting = tuple(item for item in self.waiting if item != (call.kind, call.who, call.argument))

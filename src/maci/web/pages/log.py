@@ -12,6 +12,7 @@ from maci.controller.dials import Measured
 from maci.controller.events import Event
 from maci.controller.inputs import (
     Acquired,
+    Compared,
     Exhausted,
     Intervened,
     JudgeAbstention,
@@ -27,7 +28,7 @@ from maci.controller.inputs import (
 )
 from maci.controller.triage import Triaged
 from maci.render.markup import Markup, el, percent
-from maci.story.model import hand_words
+from maci.story.model import compared_words, hand_words
 from maci.story.words import figure as whole_figure
 from maci.story.words import triage_words, watched
 from maci.web.pages.layout import count, stop_words
@@ -68,6 +69,8 @@ def words(event: Event) -> str:
             return f"{event.argument} by {event.slot}: {figure(event.score.composite)}"
         case JudgeAbstention():
             return f"{event.argument} by {event.slot}: {event.reason}"
+        case Compared():
+            return compared_words(event)
         case Intervened():
             return f"{event.by or 'a person'} {hand_words(event)}"
         case Exhausted():
