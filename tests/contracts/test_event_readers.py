@@ -21,6 +21,7 @@ from maci.controller.caution import Watched
 from maci.controller.decisions import Dialled, Finished
 from maci.controller.events import Event
 from maci.controller.inputs import (
+    Compared,
     Exhausted,
     Intervened,
     JudgeAbstention,
@@ -53,6 +54,7 @@ def every_kind() -> list[Event]:
         TurnFailed(round=1, agent=agent, error="the line went dead"),
         Resolved(spans=late),
         JudgeAbstention(round=score.round, argument=score.argument, slot="mute#1", reason="it would not say"),
+        Compared(round=score.round, first="gout", second="podagra", relation="same", by="names:fake"),
         Intervened(cl=0.4, by="Ada"),
     ]
     events = [_telling(event, late) for event in RECORDED]

@@ -14,10 +14,22 @@ from time import monotonic
 from typing import Any, Literal, cast
 
 from maci.controller.inputs import Exhausted, Input, Intervened, Lost, Pending, Sent
-from maci.controller.requests import Want, score_request, turn_request, wants
+from maci.controller.reading import next_pair
+from maci.controller.requests import Want, call_seed, score_request, turn_request, wants
 from maci.controller.state import State
-from maci.debating.replies import acquire, asking, failure, resolve, retrieve, score, survey, turn
-from maci.errors import BudgetError, ConfigError
+from maci.debating.replies import (
+    acquire,
+    asking,
+    compare,
+    failure,
+    resolve,
+    retrieve,
+    score,
+    survey,
+    turn,
+    uncompared,
+)
+from maci.errors import BudgetError, ConfigError, said
 from maci.llm.budget import Ledger, Purse, spend
 from maci.llm.usage import Bound, Usage
 from maci.seating.table import Table
@@ -101,6 +113,10 @@ class Calls:
         if state.config.plan.acquire and table.source is None:
             raise ConfigError(
                 f"plan.acquire is {state.config.plan.acquire}, and there is nobody to ask: name a --source, or give the Table one"
+            )
+        if state.opened.comparer and (table.comparer is None or table.comparer.name != state.opened.comparer):
+            raise ConfigError(
+                f"the record is of a debate in which {state.opened.comparer} compares names: it is not at this table"
             )
         self._table, self._hand = table, hand
         self._heard: deque[Intervened] = deque()
@@ -215,6 +231,8 @@ class Calls:
                 call = asking(source, item)
                 answer = partial(acquire, source, self._table.encoder, want, state, item, call)
                 return _Call(want, call.bound, answer, False)
+            if want.kind == "compare":
+                return self._comparison(state, want)
             if want.kind == "turn":
                 agent = self._agents[want.who]
                 taking = agent.prepare(turn_request(state, want.who))
@@ -222,13 +240,21 @@ class Calls:
             judge = self._judges[want.who.rpartition("#")[0]]
             scoring = judge.prepare(score_request(state, want.who, want.argument))
             return _Call(want, scoring.bound, partial(score, want, scoring), judge.free)
-        except Exception as error:  # of prepare(): nothing was sent
-            failed = failure(want, error, Usage())
+        except Exception as error:  # of prepare()
+            return _unsent(want, failure(want, error, Usage()))
 
-            async def unsent(_: Purse) -> Input:
-                return failed
-
-            return _Call(want, Bound(), unsent, True)
+    def _comparison(self, state: State, want: Want) -> _Call:
+        """Two names to compare; where that does not fit the budget they stay apart, and the debate goes on."""
+        comparer, pair = self._table.comparer, next_pair(state)
+        assert comparer is not None and pair is not None
+        try:
+            case = state.opened.case
+            call = comparer.prepare(case.question, *pair, seed=call_seed(state.opened.seed, "names", *pair))
+        except Exception as error:
+            return _unsent(want, uncompared(pair, want, said(error)))
+        if self._ledger.lacks(call.bound) is not None:
+            return _unsent(want, uncompared(pair, want, "asking does not fit what is left of the budget"))
+        return _Call(want, call.bound, partial(compare, pair, want, call), comparer.free)
 
     async def _ask(self, call: _Call, more: Bound) -> bool:
         """Another attempt needs more than was set aside: wait until it is on record, or refused."""
@@ -324,6 +350,15 @@ class Calls:
             if call.asking is not None:
                 self._ledger.settle(call.asking[0], Usage())
         self._granted = []
+
+
+def _unsent(want: Want, failed: Input) -> _Call:
+    """A call that failed before anything was sent."""
+
+    async def unsent(_: Purse) -> Input:
+        return failed
+
+    return _Call(want, Bound(), unsent, True)
 
 
 async def _give_up(tasks: Sequence[asyncio.Task[Input]]) -> None:

@@ -24,6 +24,7 @@ from maci.seating.spec import AgentSpec, JudgeSpec, PanelSpec, is_reader, judges
 from maci.seating.table import Table
 
 if TYPE_CHECKING:
+    from maci.agents.judges.comparer import Comparer
     from maci.llm.client import Client
 
 
@@ -127,8 +128,18 @@ class ModelPanel:
             evidence=shelf.evidence(case, held),
             encoder=shelf.encoder,
             proposer=shelf,
+            comparer=self._comparer(spec),
             spec=spec.record(),
         )
+
+    def _comparer(self, spec: PanelSpec) -> Comparer | None:
+        """The first judge's model, or the first debater's where only readers judge; nobody where only readers sit."""
+        models = [seat.model for seat in (*(spec.judges or ()), *spec.agents) if not is_reader(seat.model)]
+        if not models:
+            return None
+        from maci.agents.judges.comparer import Comparer
+
+        return Comparer(f"names:{models[0]}", self._models.model(models[0]))
 
     def _check_prices(self, spec: PanelSpec) -> None:
         """A ceiling in dollars can only be kept where prices are known."""
