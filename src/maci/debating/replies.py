@@ -24,6 +24,7 @@ from maci.controller.inputs import (
     Exhausted,
     Input,
     JudgeAbstention,
+    Requested,
     Resolved,
     Retrieved,
     Scored,
@@ -40,6 +41,7 @@ from maci.evidence.source import ACQUIRED
 from maci.evidence.span import Span
 from maci.llm.budget import Call, Purse, reported
 from maci.llm.usage import Usage
+from maci.record.prompts import store
 from maci.seating.table import Table
 
 
@@ -80,6 +82,22 @@ async def _made(want: Want, make: Callable[[], Awaitable[TurnTaken | Scored | Ac
         if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
             raise  # it is the debate itself that was cancelled
         return failure(want, error, _cost(purse, began))
+
+
+def requested(want: Want, purse: Purse, state: State) -> Requested | None:
+    """What a call asked of models, for the record; ``None`` where it asked none."""
+    if not purse.exchanges:
+        return None
+    packed = store(purse.exchanges, state.prompted)
+    return Requested(
+        round=want.round,
+        kind=want.kind,
+        who=want.who,
+        argument=want.argument,
+        requests=packed.requests,
+        prompts=packed.prompts,
+        texts=packed.texts,
+    )
 
 
 def asking(source: AnswerSource, item: Item) -> Call[SourceReply]:
