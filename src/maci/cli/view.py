@@ -21,6 +21,7 @@ from maci.controller.inputs import (
     JudgeAbstention,
     Lost,
     Opened,
+    Requested,
     Resolved,
     Retrieved,
     Scored,
@@ -124,7 +125,15 @@ class DebateView:
                 if event.by_hand:
                     self._say(f"  dials set by hand for round {event.round}", "magenta")
             case (
-                Retrieved() | Resolved() | Sent() | TurnTaken() | Scored() | JudgeAbstention() | Compared() | Surveyed()
+                Retrieved()
+                | Resolved()
+                | Sent()
+                | Requested()
+                | TurnTaken()
+                | Scored()
+                | JudgeAbstention()
+                | Compared()
+                | Surveyed()
             ):
                 pass  # turns, evidence and scores are shown with the arguments, what was looked for with the plan
             case TurnFailed() | Lost() | Exhausted() | Finished():

@@ -29,6 +29,7 @@ from maci.controller.inputs import (
     JudgeAbstention,
     Lost,
     Opened,
+    Requested,
     Resolved,
     Retrieved,
     Scored,
@@ -100,6 +101,8 @@ def expected(state: State, item: Input) -> bool:
             )
         case Sent():
             return item.round == state.round and (asking if closing else state.theta is not None)
+        case Requested():
+            return True
         case Lost():
             return bool(state.in_flight)
         case Scored() | JudgeAbstention():
@@ -143,6 +146,8 @@ def step(state: State, item: Input) -> Step:
             )
         case Sent():
             return _under_way(state, item), ()
+        case Requested():
+            return state.but(prompted=state.prompted | item.prompts.keys() | item.texts.keys()), ()
         case Lost():
             return forfeit(state), ()
         case TurnTaken():

@@ -189,6 +189,61 @@ class JudgeAbstention(RoundEvent):
     fatal: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class PromptMessage:
+    """One message of a prompt: the hashes of the texts it is made of."""
+
+    role: str
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRecord:
+    """One request to a model."""
+
+    model: str
+    """``provider/model``, as it was asked."""
+    prompt: str
+    """Hash of the prompt."""
+    at: str
+    """When it was asked, UTC."""
+    seconds: float = 0.0
+    """Until it was answered, waiting and further attempts included."""
+    served: str = ""
+    """The model's name as the server reports it."""
+    attempts: int = 0
+    """How often it was sent; 0: the reply was in the response cache, or nothing was sent."""
+    cached: bool = False
+    """The reply came from the response cache."""
+    limit: int = 0
+    """Most tokens it could generate, thinking included."""
+    tokens: int = 0
+    """Read and generated."""
+    thought: int = 0
+    """Tokens of thinking, as far as they are known."""
+    truncated: bool = False
+    """The reply ran into the limit."""
+    without: tuple[str, ...] = ()
+    """Parameters that were left out because the model or its API does not take them."""
+    error: str = ""
+    """Why there was no reply."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requested(RoundEvent):
+    """What a call asked of models, word for word; written before what came of the call. It decides nothing."""
+
+    type: Literal["requested"] = "requested"
+    kind: str
+    who: str
+    argument: str = ""
+    requests: tuple[RequestRecord, ...]
+    prompts: Mapping[str, tuple[PromptMessage, ...]] = field(default_factory=dict)
+    """Hash of a prompt → its messages; only those that no event before holds."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """Hash of a text → the text; only those that no event before holds."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared(RoundEvent):
     """What a model said of two names of outcomes that words and embeddings could not tell apart or join (D14)."""
@@ -284,6 +339,7 @@ Input = (
     Opened
     | Retrieved
     | Sent
+    | Requested
     | TurnTaken
     | TurnFailed
     | Resolved
@@ -305,7 +361,7 @@ def usage_of(item: Input) -> Usage:
             return item.turn.usage
         case TurnFailed() | Scored() | JudgeAbstention() | Compared() | Exhausted() | Acquired():
             return item.usage
-        case Opened() | Retrieved() | Sent() | Lost() | Resolved() | Intervened() | Surveyed():
+        case Opened() | Retrieved() | Sent() | Requested() | Lost() | Resolved() | Intervened() | Surveyed():
             return Usage()
         case _:
             assert_never(item)

@@ -124,6 +124,8 @@ class State:
     """The part of ``usage`` that bought nothing."""
     agreement: Mapping[str, tuple[int, float]] = field(default_factory=dict)
     """Judge → (scores it gave beside others, sum of their squared distances from the others' mean)."""
+    prompted: frozenset[str] = frozenset()
+    """Hashes of the prompts and texts that are on record."""
     in_flight: Mapping[tuple[str, str, str], Usage] = field(default_factory=dict)
     """Calls that were sent and have not come back, with the most they can cost."""
     beyond: Mapping[str, tuple[int, Bound]] = field(default_factory=dict)

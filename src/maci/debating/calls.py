@@ -22,6 +22,7 @@ from maci.debating.replies import (
     asking,
     compare,
     failure,
+    requested,
     resolve,
     retrieve,
     score,
@@ -127,6 +128,8 @@ class Calls:
         """On record as sent; made the next time round."""
         self._granted: list[_Call] = []
         """Further attempts on record as sent."""
+        self._replied: deque[Input] = deque()
+        """What came of a call whose requests have just been recorded."""
         self._broken_off = bool(state.in_flight)
         self._spent_in_vain, self._ruin = Usage(), cast(_Refusal | None, None)
         budget = state.config.budget
@@ -138,6 +141,8 @@ class Calls:
 
     async def next(self, state: State) -> Input:
         """The next input: a person's hand, local work, calls about to be sent, a reply, or the end of the budget."""
+        if self._replied:
+            return self._replied.popleft()
         if self._broken_off:
             self._broken_off = False
             self._ledger.spent = self._ledger.spent + sum(state.in_flight.values(), Usage())
@@ -152,7 +157,7 @@ class Calls:
             return survey(self._table, state)
         self._send()
         while True:
-            if (reply := self._reply()) is not None:
+            if (reply := self._reply(state)) is not None:
                 return reply
             if self._heard:
                 return self._heard.popleft()
@@ -291,18 +296,22 @@ class Calls:
             self._answer(call, True)
         self._granted = []
 
-    def _reply(self) -> Input | None:
-        """A reply that has come in, if any; what was set aside for it becomes what it cost."""
+    def _reply(self, state: State) -> Input | None:
+        """A reply that has come in, if any; what was set aside for it becomes what it cost. What it asked of models comes first."""
         for want, call in self._calls.items():
             if call.task is not None and call.task.done():
                 del self._calls[want]
                 item = call.task.result()
                 call.purse.close()
+                asked = requested(want, call.purse, state)
                 if isinstance(item, Exhausted):  # the call ran out of budget between two attempts
                     self._ruin = item.resource, item.detail
                     self._spent_in_vain = self._spent_in_vain + item.usage
-                    return self._reply()
-                return item
+                    return asked or self._reply(state)
+                if asked is None:
+                    return item
+                self._replied.append(item)
+                return asked
         return None
 
     def _ring(self, *_: object) -> None:

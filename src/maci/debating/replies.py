@@ -26,6 +26,7 @@ from maci.controller.inputs import (
     Exhausted,
     Input,
     JudgeAbstention,
+    Requested,
     Resolved,
     Retrieved,
     Scored,
@@ -42,6 +43,7 @@ from maci.evidence.source import ACQUIRED
 from maci.evidence.span import Span
 from maci.llm.budget import Call, Purse, reported
 from maci.llm.usage import Usage
+from maci.record.prompts import store
 from maci.seating.table import Table
 
 
@@ -108,6 +110,22 @@ async def compare(pair: tuple[str, str], want: Want, call: Call[Comparison], pur
 def uncompared(pair: tuple[str, str], want: Want, why: str, usage: Usage = Usage()) -> Compared:
     """Two names of which nobody could say how they stand to each other."""
     return Compared(round=want.round, first=pair[0], second=pair[1], relation=None, by=want.who, error=why, usage=usage)
+
+
+def requested(want: Want, purse: Purse, state: State) -> Requested | None:
+    """What a call asked of models, for the record; ``None`` where it asked none."""
+    if not purse.exchanges:
+        return None
+    packed = store(purse.exchanges, state.prompted)
+    return Requested(
+        round=want.round,
+        kind=want.kind,
+        who=want.who,
+        argument=want.argument,
+        requests=packed.requests,
+        prompts=packed.prompts,
+        texts=packed.texts,
+    )
 
 
 def asking(source: AnswerSource, item: Item) -> Call[SourceReply]:

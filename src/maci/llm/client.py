@@ -13,15 +13,17 @@ import logging
 from collections.abc import Awaitable, Callable
 from copy import copy
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from random import Random
 from time import monotonic
 from typing import Self
 
-from maci.errors import BadRequest, EnvironmentError_, Interrupted, ModelError
+from maci.errors import BadRequest, EnvironmentError_, Interrupted, ModelError, one_line
 from maci.llm.budget import Call, Draw, Purse
 from maci.llm.cache import ResponseCache, as_hit, canonical, request_key
 from maci.llm.catalogue import Price
+from maci.llm.exchange import Exchange
 from maci.llm.limits import LONGEST_PAUSE, Limiter, Slot
 from maci.llm.model import Provider, Reply, Request, Token
 from maci.llm.reasoning import Reasoning, more_room, room, split_thinking
@@ -155,10 +157,34 @@ class Client:
         return reply
 
     async def _answered(self, request: Request, prompt: MeasuredPrompt, key: bytes | None, purse: Purse) -> Reply:
-        """One answer. The cache is looked into before every attempt: another process may have been answered meanwhile."""
-        attempt, failed = 0, 0.0
+        """One answer, noted in the purse for the record."""
+        asked = Exchange(model=self._name, messages=request.messages, at=_now(), limit=request.max_tokens)
+        began, sent = self._clock(), [0]
+        try:
+            reply = await self._sought(request, prompt, key, purse, sent)
+        except Exception as error:
+            asked = replace(asked, error=one_line(str(error)))
+            raise
+        else:
+            usage, cached = reply.usage, not sent[0]
+            asked = replace(asked, served=reply.model, cached=cached, usage=usage, truncated=reply.truncated)
+            asked = replace(asked, without=reply.without)
+            return reply
+        finally:
+            seconds = round(self._clock() - began, 3)
+            purse.exchanges.append(replace(asked, attempts=sent[0], seconds=seconds))
+
+    async def _sought(
+        self, request: Request, prompt: MeasuredPrompt, key: bytes | None, purse: Purse, sent: list[int]
+    ) -> Reply:
+        """One answer. The cache is looked into before every attempt: another process may have been answered meanwhile.
+
+        ``sent`` counts the attempts.
+        """
+        failed = 0.0
         while True:
             if key is not None and (hit := await self._found(key, request, purse)) is not None:
+                sent[0] = 0
                 return hit
             landed = self._landed
             try:
@@ -168,15 +194,15 @@ class Client:
                 if key is not None and (key in self._flights or self._landed != landed):  # perhaps the same was asked
                     draw.release()
                     continue
-                attempt += 1
+                sent[0] += 1
                 return await self._attempt(request, prompt, bound, draw, key)
             except ModelError as error:
-                failed = self._clock() if attempt < 2 else failed
-                delay = self._delay(error, attempt, failed, request)
+                failed = self._clock() if sent[0] < 2 else failed
+                delay = self._delay(error, sent[0], failed, request)
                 if delay is None:
-                    _add(error, attempt)
+                    _add(error, sent[0])
                     raise
-                _log.debug("%s: attempt %d failed (%s), again in %.1f s", self._name, attempt, error, delay)
+                _log.debug("%s: attempt %d failed (%s), again in %.1f s", self._name, sent[0], error, delay)
             await self._sleep(delay)
 
     async def _found(self, key: bytes, request: Request, purse: Purse) -> Reply | None:
@@ -337,6 +363,10 @@ def _written(tokens: tuple[Token, ...] | None, text: str) -> tuple[Token, ...] |
         start -= 1
         size += len(tokens[start].text)
     return tokens[start:]
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def _add(error: ModelError, attempts: int) -> None:

@@ -23,6 +23,7 @@ from maci.controller.inputs import (
     JudgeAbstention,
     Lost,
     Opened,
+    Requested,
     Resolved,
     Retrieved,
     Scored,
@@ -112,7 +113,9 @@ class Story:
                 return replace(story, spans={**self.spans, **{span.id: span for span in event.spans}})
             case Intervened():
                 return story._touched(event)
-            case Opened() | Surveyed():  # the beginning, and what the plan repeats with its worth
+            case (
+                Opened() | Surveyed() | Requested()
+            ):  # the beginning, what the plan repeats with its worth, and what calls asked
                 return story
             case _:
                 assert_never(event)

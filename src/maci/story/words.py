@@ -25,6 +25,7 @@ from maci.controller.inputs import (
     JudgeAbstention,
     Lost,
     Opened,
+    Requested,
     Resolved,
     Retrieved,
     Scored,
@@ -398,6 +399,8 @@ def happened(event: Event) -> str:
             return f"{len(event.spans)} cited pieces looked up{lacking}"
         case Sent():
             return f"round {event.round}: {len(event.calls)} calls"
+        case Requested():
+            return f"round {event.round}, {event.who}: {len(event.requests)} {'request' if len(event.requests) == 1 else 'requests'}"
         case Lost():
             return "calls under way when it broke off count in full"
         case TurnTaken():

@@ -21,7 +21,7 @@ import pytest
 
 from fake_server import FakeServer, Faults
 from hash_encoder import HashEncoder
-from maci.controller.inputs import Lost, Sent, TurnFailed
+from maci.controller.inputs import Lost, Requested, Sent, TurnFailed, TurnTaken
 from maci.record.replay import replay
 from maci.record.transcript import read
 
@@ -426,6 +426,49 @@ def test_models_that_think_complete_a_debate_with_default_settings(maci, service
     assert found["stop_reason"] not in {"budget", "error"} and found["tokens"] == count.prompt + count.generated
     assert not any(isinstance(event, TurnFailed) for event in read(Path("run/transcript.jsonl")).events)
     assert maci("replay", "run").code == 0
+
+
+def test_show_calls_prints_what_was_asked_of_whom_and_how_it_went(maci) -> None:
+    short = ("--set", "stop.min_rounds=1", "--set", "stop.max_rounds=1")
+    with serving(thinks=700, refuses=["seed"]) as server:
+        assert maci(*PAIR, *short).code == 0
+        sent = [
+            [message["content"] for message in body["messages"]]
+            for _, _, body in server.seen
+            if "seed" not in body and body["model"] in {"alpha", "beta"}
+        ]
+    asked = json.loads(maci("show", "run", "--calls", "--json").out)
+    recorded = read(Path("run/transcript.jsonl"))
+    taken = [event for event in recorded.events if isinstance(event, TurnTaken)]
+    opening = [each for each in asked if each["round"] == 0]
+    assert {each["who"] for each in opening} == {"openai/alpha", "openai/beta"} and {
+        each["kind"] for each in asked
+    } == {
+        "turn",
+        "score",
+    }
+    for each in asked:
+        assert each["attempts"] == 1 and not each["cached"] and each["without"] == ["seed"] and each["tokens"] > 0
+        assert each["served"] == each["model"].partition("/")[2] and each["at"].startswith("20") and not each["error"]
+        assert each["messages"][0]["role"] == "system"
+    turns = [each for each in asked if each["kind"] == "turn"]
+    for each in turns:  # two messages of one role are one in this API
+        words = [message["content"] for message in each["messages"]]
+        assert [words[0], "\n\n".join(words[1:])] in sent
+    assert {each["prompt"] for each in turns} == {event.turn.prompt for event in taken}
+    assert sum(each["tokens"] for each in asked) == recorded.events[-1].tokens
+    cut = [each for each in asked if each["truncated"]]
+    assert all(each["limit"] == 600 for each in cut)  # only judges have less room than it thinks
+    text = maci("show", "run", "--calls", "--plain").out
+    assert "left out: seed" in text and "700 of them thinking" in text and "High fever and a rash." in text
+    once = maci("show", "run", "--calls", "--round", "0", "--plain").out
+    assert "Round 0, turn: openai/alpha" in once and "Round 1" not in once
+    assert [path.name for path in Path("run").glob("*.jsonl")] == ["transcript.jsonl"]
+    texts = [key for event in recorded.events if isinstance(event, Requested) for key in event.texts]
+    assert len(texts) == len(set(texts))  # every text once
+    assert maci(*PAIR[:-1], "again", *short).code == 0  # the server is gone: every reply is in the cache
+    again = json.loads(maci("show", "again", "--calls", "--json").out)
+    assert again and all(each["cached"] and each["attempts"] == 0 for each in again)
 
 
 def test_the_doctor_tries_each_model_of_a_panel_and_says_what_it_cost(maci) -> None:
