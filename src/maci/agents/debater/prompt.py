@@ -106,7 +106,7 @@ def _known(request: TurnRequest) -> str:
             cited = [number_of[c.span] for c in entry.argument.citations if c.span in number_of]
             lines += [piece(number, pieces[number]) for number in dict.fromkeys(cited) if number not in shown]
             shown.update(cited)
-            lines.append(_said(entry, request.seat, cited))
+            lines.append(_said(entry, cited))
         text += f"\n\n# Record of round {round}\n{_data(lines)}"
     return text + _found_out(later, request.round, pieces, number_of, shown)
 
@@ -148,9 +148,10 @@ def _outcomes(kind: str, labels: Sequence[str]) -> str:
     return order + "\n".join(f"- {label}" for label in labels)
 
 
-def _said(entry: Admitted, own: str, cited: Sequence[str]) -> str:
+def _said(entry: Admitted, cited: Sequence[str]) -> str:
+    """An argument in the record: in the same words for every agent, its own included, so that a cache serves all of them."""
     argument = entry.argument
-    who = "You" if entry.seat == own else f"Analyst {entry.seat}"
+    who = f"Analyst {entry.seat}"
     side = f" ({'against' if argument.against else 'for'} {argument.outcome})" if argument.outcome else ""
     parts = [f"{who}{side}: {argument.claim}", *argument.reasons]
     parts += [f"Against it: {point}" for point in argument.opposing]

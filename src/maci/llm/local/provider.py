@@ -21,7 +21,9 @@ from typing import Any
 from maci.errors import ConfigError, ContextOverflow, Interrupted, MissingExtra, ModelError, Unreachable
 from maci.llm.keys import Key
 from maci.llm.local.engine import Counters, Engine, Lease, Plan, lease
+from maci.llm.local.gbnf import gbnf
 from maci.llm.local.gguf import Source, source_of, training_context
+from maci.llm.local.prefix import Prefixes
 from maci.llm.local.weights import Progress
 from maci.llm.model import Provider, Reply, Request
 from maci.llm.providers import Http, OpenAI
@@ -158,7 +160,9 @@ class LocalProvider(Provider):
             await self._http.aclose()
 
     async def _let_go(self) -> None:
-        held, self._lease, self._chat = self._lease, None, None
+        held, chat, self._lease, self._chat = self._lease, self._chat, None, None
+        if chat is not None:
+            await chat.prefixes.aclose()
         if held is not None:
             await asyncio.to_thread(held.release)
 
@@ -221,15 +225,32 @@ class _Chat(OpenAI):
             model=model, http=http, base_url=f"{engine.address}/v1", key=key, provider="local", options=options
         )
         self.engine = engine
+        self.prefixes = Prefixes(self._exchange, engine.plan.parallel, engine.folder)
+
+    async def send(self, request: Request) -> Reply:
+        """One attempt, once what the prompt has in common with others' has been read."""
+        await self.prefixes.ready(self._body(request)["messages"])
+        return await super().send(request)
 
     def _body(self, request: Request) -> dict[str, Any]:
         body = super()._body(request)
-        if self.engine.guided and request.schema is not None and body.pop("response_format", None) is not None:
-            body["grammar"] = _grammar(request.schema.json)
+        if request.schema is not None and body.pop("response_format", None) is not None:
+            body["grammar"] = (_guidance if self.engine.guided else gbnf)(request.schema.json)
         return body
 
+    async def _exchange(self, path: str, body: object) -> Any:
+        """What the server answers at one of its own paths."""
+        url, peer = f"{self.engine.address}{path}", self._peer
+        if body is None:
+            status, _, answer = await self._http.get(url, self._headers(), peer)
+        else:
+            status, _, answer = await self._http.post(url, self._headers(), body, peer)
+        if status != 200:
+            raise ModelError(f"{self.name}: llama.cpp answers {path} with {status}: {str(answer)[:200]}")
+        return answer
 
-def _grammar(schema: Mapping[str, Any]) -> str:
+
+def _guidance(schema: Mapping[str, Any]) -> str:
     """A schema as a grammar for LLGuidance, without freedom where to put spaces and line breaks.
 
     What llama.cpp itself makes of ``response_format`` lets line breaks in between any two parts, which small models use at length, and
