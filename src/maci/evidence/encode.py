@@ -6,6 +6,7 @@ name                   encoder
 ``wordllama``          static token vectors, mean-pooled; part of every install
 ``minilm``             all-MiniLM-L6-v2, int8, by onnxruntime (extra ``dense``; weights on first use)
 ``minilm-last``        the same, but the vector of the last word piece instead of the mean of all
+``arctic``             snowflake-arctic-embed-s, int8, made for retrieval (extra ``dense``; weights on first use)
 ``st:MODEL``           any sentence-transformers model, if that package is installed
 ``module:attribute``   your own: a function from a list of texts to vectors, or an object with name and encode
 =====================  ======================================================================================
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +52,16 @@ class Encoder(Protocol):
         """One unit-length row per text, in order; an empty text gives a zero row."""
 
 
-SHIPPED = frozenset({"wordllama", "minilm", "minilm-last"})
+def as_query(encoder: Encoder, text: str) -> str:
+    """A text as the encoder wants it where it is what is looked for, and not what is found: some have words put before it.
+
+    >>> as_query(load_encoder("wordllama"), "High fever.")
+    'High fever.'
+    """
+    return f"{getattr(encoder, 'query_prefix', '')}{text}"
+
+
+SHIPPED = frozenset({"wordllama", "minilm", "minilm-last", "arctic"})
 """Encoders that load no code and no weights but pinned ones."""
 
 
@@ -83,11 +93,10 @@ def _load(name: str, *, offline: bool, threads: int, progress: weights.Progress 
         from maci.evidence.encoders.static import WordLlamaEncoder
 
         return WordLlamaEncoder()
-    if name in ("minilm", "minilm-last"):
-        from maci.evidence.encoders.minilm import MiniLMEncoder
+    if name in SHIPPED:
+        from maci.evidence.encoders.onnx import OnnxEncoder
 
-        pooling: Literal["mean", "last"] = "last" if name.endswith("-last") else "mean"
-        return MiniLMEncoder(offline=offline, threads=threads, progress=progress, pooling=pooling)
+        return OnnxEncoder(name, offline=offline, threads=threads, progress=progress)
     scheme, colon, rest = name.partition(":")
     if scheme == "st" and rest:
         from maci.evidence.encoders.plugin import SentenceTransformerEncoder
@@ -97,4 +106,6 @@ def _load(name: str, *, offline: bool, threads: int, progress: weights.Progress 
         from maci.evidence.encoders.plugin import load_plugin
 
         return load_plugin(scheme, rest)
-    raise ConfigError(f"encoder {name!r} is not known: use wordllama, minilm, minilm-last, st:MODEL or module:function")
+    raise ConfigError(
+        f"encoder {name!r} is not known: use wordllama, minilm, minilm-last, arctic, st:MODEL or module:function"
+    )

@@ -189,8 +189,8 @@ def test_the_changing_part_says_round_tone_gates_and_what_others_lead_with() -> 
     high = prompt_of(ask(2, anchor=Anchor((), 0.9, 0.5, 0.3), belief={"dengue": 0.6}, leading={"B": "zika"}))
     assert "cooperative" in low and "highly confrontational" in high
     assert "at least 0.50" in low and "at least 0.30" in low
-    assert "dengue 60 %, zika 40 %" in low
-    assert "Analyst B holds zika the most likely." in low
+    assert "Dengue 60 %, Zika 40 %" in low
+    assert "Analyst B holds Zika the most likely." in low
 
 
 def test_evidence_cannot_close_its_fence_and_is_announced_as_data() -> None:
@@ -212,7 +212,7 @@ def test_the_schema_names_the_outcomes_and_pieces_that_exist() -> None:
     schema = model.history[0].schema
     assert schema is not None
     fields = schema.json["properties"]["arguments"]["items"]["properties"]
-    assert fields["outcome"]["enum"] == list(LABELS)
+    assert fields["outcome"]["enum"] == ["Dengue", "Chikungunya", "Zika"]
     assert fields["citations"]["items"]["properties"]["span"]["enum"] == ["E1", "E2", "E3"]
 
 
@@ -275,11 +275,60 @@ def test_a_local_model_is_held_to_the_names_and_its_probabilities_are_read_behin
 
     model = FakeModel("local/x", replies=reply)
     said = turn(model, belief="logprobs")
-    assert model.history[-1].schema is not None and model.history[-1].schema.json["enum"] == list(LABELS)
+    assert model.history[-1].schema is not None and model.history[-1].schema.json["enum"] == [
+        "Dengue",
+        "Chikungunya",
+        "Zika",
+    ]
     assert said.belief["dengue"] / said.belief["zika"] == pytest.approx(exp(0.8))
     hosted = FakeModel("openai/x", replies=reply)
     turn(hosted, belief="logprobs")
     assert hosted.history[-1].schema is None
+
+
+def test_one_token_of_a_local_model_is_enough_where_it_names_an_outcome_and_no_two_begin_alike() -> None:
+    def reply(request: Request) -> Reply | str:
+        if request.schema and request.schema.name == "turn":
+            return answer()
+        return Reply(text="Den", logprobs=(Token("Den", -0.2, (("Den", -0.2), ("Z", -2.0), ("Ch", -5.0))),))
+
+    model = FakeModel("local/x", replies=reply)
+    said = turn(model, belief="logprobs")
+    assert [request.max_tokens for request in model.history[1:]] == [1]
+    assert said.belief["dengue"] / said.belief["zika"] == pytest.approx(exp(1.8))
+    assert said.belief["dengue"] / said.belief["chikungunya"] == pytest.approx(exp(4.8))
+
+
+def test_names_are_shown_with_a_capital_letter_and_mapped_back_to_the_outcomes() -> None:
+    argued = dict(json.loads(answer()))
+    for argument in argued["arguments"]:
+        argument["outcome"] = "Zika"
+    argued["belief"] = {"Dengue": 10, "Chikungunya": 20, "Zika": 70}
+    model = FakeModel(replies=[json.dumps(argued)])
+    said = turn(model)
+    asked = "\n".join(message.content for message in model.history[0].messages)
+    assert "- Dengue\n- Chikungunya\n- Zika" in asked
+    assert said.arguments[0].outcome == "zika"
+    assert said.belief == {"dengue": 0.1, "chikungunya": 0.2, "zika": 0.7}
+
+
+def test_sampled_names_are_mapped_back_too() -> None:
+    model = FakeModel(
+        replies=lambda r: '{"outcome": "Zika"}' if r.schema and r.schema.name == "choice" else answer()
+    )
+    assert turn(model, belief="sampled").belief == {"zika": 1.0}
+    assert model.history[-1].schema is not None
+    assert model.history[-1].schema.json["properties"]["outcome"]["enum"] == ["Dengue", "Chikungunya", "Zika"]
+
+
+def test_the_record_reads_the_same_to_everyone_in_it() -> None:
+    """So that a cache of what was read serves all agents."""
+    said = Admitted("1A1", "A", 1, Argument(claim="It fits.", outcome="zika", citations=(), reasons=("So.",)))
+    record = Anchor((said,), 0.5, 0.5, 0.3)
+    one, other = (messages(ask(2, seat=seat, anchor=record), persona="", arguments=1, verbalised=True) for seat in "AB")
+    assert one[:2] == other[:2]
+    assert "Analyst A (for Zika): It fits." in one[1].content
+    assert "You are analyst A." in one[2].content and "You are analyst B." in other[2].content
 
 
 # --- in a debate ------------------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from itertools import groupby
 
 from maci.agents.anchor import Admitted, Finding, Question, TurnRequest
 from maci.agents.contentiousness import Words, tone
+from maci.cases.outcomes import shown
 from maci.evidence.source import ACQUIRED, CASE
 from maci.evidence.span import Span
 from maci.llm.model import Message
@@ -56,6 +57,8 @@ def messages(
     request: TurnRequest, *, persona: str, arguments: int, verbalised: bool, words: Words = "stance"
 ) -> tuple[Message, ...]:
     """The whole prompt of a turn; ``words`` in which it is told how contentious to be."""
+    names = shown(request.question.labels)
+    request = _renamed(request, names)
     belief = (
         ", and state your belief: how likely each outcome is, in percent (only the proportions count)"
         if verbalised
@@ -77,7 +80,20 @@ def messages(
         )
     if request.asks:
         task += "\n" + _REQUEST.text
-    return _system(persona), Message("user", _known(request)), Message("user", task)
+    return _system(persona), Message("user", _known(request, names)), Message("user", task)
+
+
+def _renamed(request: TurnRequest, names: Mapping[str, str]) -> TurnRequest:
+    """The request with the outcomes' names as models are shown them."""
+    if all(label == name for label, name in names.items()):
+        return request
+    belief = request.belief and {names.get(label, label): p for label, p in request.belief.items()}
+    return replace(
+        request,
+        question=replace(request.question, labels=tuple(names.values())),
+        belief=belief,
+        leading={seat: names.get(label, label) for seat, label in request.leading.items()},
+    )
 
 
 @lru_cache(maxsize=64)
@@ -90,7 +106,7 @@ def choice() -> Message:
     return Message("user", _CHOOSE.text)
 
 
-def _known(request: TurnRequest) -> str:
+def _known(request: TurnRequest, names: Mapping[str, str]) -> str:
     """Case, outcomes, evidence and record: everything that is only ever added to."""
     text = _case(replace(request.question, findings=()), request.evidence[: request.retrieved])
     if not request.anchor.record and not request.question.findings:
@@ -106,7 +122,7 @@ def _known(request: TurnRequest) -> str:
             cited = [number_of[c.span] for c in entry.argument.citations if c.span in number_of]
             lines += [piece(number, pieces[number]) for number in dict.fromkeys(cited) if number not in shown]
             shown.update(cited)
-            lines.append(_said(entry, cited))
+            lines.append(_said(entry, cited, names))
         text += f"\n\n# Record of round {round}\n{_data(lines)}"
     return text + _found_out(later, request.round, pieces, number_of, shown)
 
@@ -148,11 +164,11 @@ def _outcomes(kind: str, labels: Sequence[str]) -> str:
     return order + "\n".join(f"- {label}" for label in labels)
 
 
-def _said(entry: Admitted, cited: Sequence[str]) -> str:
+def _said(entry: Admitted, cited: Sequence[str], names: Mapping[str, str]) -> str:
     """An argument in the record: in the same words for every agent, its own included, so that a cache serves all of them."""
     argument = entry.argument
-    who = f"Analyst {entry.seat}"
-    side = f" ({'against' if argument.against else 'for'} {argument.outcome})" if argument.outcome else ""
+    about = names.get(argument.outcome or "", argument.outcome)
+    who, side = f"Analyst {entry.seat}", f" ({'against' if argument.against else 'for'} {about})" if about else ""
     parts = [f"{who}{side}: {argument.claim}", *argument.reasons]
     parts += [f"Against it: {point}" for point in argument.opposing]
     return fenced(" ".join(" ".join(part.split()) for part in parts)) + f" Cites {', '.join(cited) or 'nothing'}."

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from maci.agents.argument import Argument, Request
-from maci.cases.outcomes import normal
+from maci.cases.outcomes import normal, shown
 from maci.evidence.span import Citation, Span, quote_score
 from maci.llm.model import Schema
 from maci.llm.structured import Unusable, plain_keys
@@ -99,7 +99,8 @@ class Form:
 
     def schema(self) -> Schema:
         """The JSON Schema of the answer."""
-        return _schema(self.kind, self.labels, tuple(self.pieces), self.arguments, self.verbalised, self.asks)
+        names = tuple(shown(self.labels).values())
+        return _schema(self.kind, names, tuple(self.pieces), self.arguments, self.verbalised, self.asks)
 
     def read(self, data: Any) -> Said:
         """The answer, or :class:`Unusable` with what is wrong."""
@@ -139,9 +140,13 @@ class Form:
             reasons=_filled(said.reasons),
             opposing=_filled(said.opposing),
             citations=tuple(citations.values()),
-            outcome=(said.outcome or "").strip() or None,
+            outcome=self._label((said.outcome or "").strip()) or None,
             against=said.effect == "opposes",
         )
+
+    def _label(self, name: str) -> str:
+        """The outcome that is meant, by its own name."""
+        return next((label for label in self.labels if normal(label) == normal(name)), name) if name else name
 
     def _cited(self, named: str, quote: str | None) -> str:
         """The piece a citation means: where its words stand in another piece than the one named, that one.
@@ -157,7 +162,8 @@ class Form:
 
     def _belief(self, shares: Sequence[_Share]) -> tuple[dict[str, float], str]:
         """The belief and a note. Percents are shares: what they sum to says nothing, unless it is 0."""
-        known = {normal(key): label for label, key in plain_keys(self.labels).items()}  # some APIs take only such keys
+        keys = plain_keys(shown(self.labels).values()).values()  # some APIs take only such keys
+        known = {normal(key): label for label, key in zip(self.labels, keys, strict=True)}
         known |= {normal(label): label for label in self.labels}
         belief: dict[str, float] = {}
         for share in shares:

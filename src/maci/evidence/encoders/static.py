@@ -94,6 +94,7 @@ class AdaptedEncoder:
     def __init__(self, encoder: Encoder, corpus: Sequence[str]) -> None:
         self._encoder = encoder
         self.name = f"{encoder.name}+adapted"
+        self.query_prefix = str(getattr(encoder, "query_prefix", ""))
         raw = encoder.encode(corpus)
         n = len(raw)
         mean = raw.mean(axis=0) if n else np.zeros(1, np.float32)

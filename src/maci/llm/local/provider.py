@@ -234,6 +234,8 @@ class _Chat(OpenAI):
 
     def _body(self, request: Request) -> dict[str, Any]:
         body = super()._body(request)
+        if "top_logprobs" in body:
+            body["top_logprobs"] = request.top_logprobs  # not held to OpenAI's limit
         if request.schema is not None and body.pop("response_format", None) is not None:
             body["grammar"] = (_guidance if self.engine.guided else gbnf)(request.schema.json)
         return body
