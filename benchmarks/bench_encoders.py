@@ -51,7 +51,10 @@ def patients(folder: Path) -> Set:
     with (folder / "agentclinic" / "agentclinic_medqa_extended.jsonl").open(encoding="utf-8") as lines:
         for line in lines:
             case = json.loads(line)["OSCE_Examination"]
-            told, found = case.get("Patient_Actor"), [case.get("Physical_Examination_Findings"), case.get("Test_Results")]
+            told, found = (
+                case.get("Patient_Actor"),
+                [case.get("Physical_Examination_Findings"), case.get("Test_Results")],
+            )
             if told and all(found):
                 queries.append(_prose(told))
                 passages.append(_prose(found))

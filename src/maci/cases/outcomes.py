@@ -126,8 +126,10 @@ def shown(labels: Sequence[str]) -> dict[str, str]:
     """
     names = {label: _capital(label) for label in labels}
     apart = len(set(names.values())) == len(names)
-    return names if apart and all(normal(name) == normal(label) for label, name in names.items()) else dict(
-        zip(labels, labels, strict=True)
+    return (
+        names
+        if apart and all(normal(name) == normal(label) for label, name in names.items())
+        else dict(zip(labels, labels, strict=True))
     )
 
 

@@ -313,9 +313,7 @@ def test_names_are_shown_with_a_capital_letter_and_mapped_back_to_the_outcomes()
 
 
 def test_sampled_names_are_mapped_back_too() -> None:
-    model = FakeModel(
-        replies=lambda r: '{"outcome": "Zika"}' if r.schema and r.schema.name == "choice" else answer()
-    )
+    model = FakeModel(replies=lambda r: '{"outcome": "Zika"}' if r.schema and r.schema.name == "choice" else answer())
     assert turn(model, belief="sampled").belief == {"zika": 1.0}
     assert model.history[-1].schema is not None
     assert model.history[-1].schema.json["properties"]["outcome"]["enum"] == ["Dengue", "Chikungunya", "Zika"]

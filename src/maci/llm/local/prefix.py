@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -44,7 +43,7 @@ class Prefixes:
     async def ready(self, messages: Sequence[dict[str, str]]) -> None:
         """Return once these messages may be sent; what they have in common with others' has been read then, if that was worth it."""
         text = "\n".join(f"{message['role']}\n{message['content']}" for message in messages)
-        known = max((_alike(text, other) for other in self._read), default=0)
+        known = max((len(_common((text, other))) for other in self._read), default=0)
         if self._places < 2 or len(text) - known < _WORTH:
             self._read.append(text)
             return
@@ -79,18 +78,18 @@ class Prefixes:
                     may_go.set_result(None)
 
     def _saves(self, texts: Sequence[str]) -> int:
-        """How many characters fewer are read if what the texts have in common is read once: what is in a place already counts for nothing."""
+        """How many characters fewer are read if what the texts have in common is read once; what is in a place is not read anyway."""
         if len(texts) < 2:
             return 0
-        common = os.path.commonprefix(texts)
-        there = sorted((_alike(common, other) for other in self._read), reverse=True)
+        common = _common(texts)
+        there = sorted((len(_common((common, other))) for other in self._read), reverse=True)
         there += [0] * (len(texts) - len(there))
         return sum(len(common) - known for known in there[1 : len(texts)])
 
     async def _spread(self, prompts: Sequence[object]) -> None:
         """Have the common beginning read in one place, and copied to as many others as there are further prompts."""
         rendered = [(await self._exchange("/apply-template", {"messages": prompt}))["prompt"] for prompt in prompts]
-        told = {"prompt": os.path.commonprefix(rendered), "n_predict": 0, "cache_prompt": True}
+        told = {"prompt": _common(rendered), "n_predict": 0, "cache_prompt": True}
         source = (await self._exchange("/completion", told))["id_slot"]
         places = await self._exchange("/slots", None)
         free = [place["id"] for place in places if not place["is_processing"] and place["id"] != source]
@@ -104,12 +103,17 @@ class Prefixes:
             (self._folder / name).unlink(missing_ok=True)
 
 
-def _alike(one: str, other: str) -> int:
-    """How long two texts are the same.
+def _common(texts: Sequence[str]) -> str:
+    """What all texts begin with.
 
-    >>> _alike("dengue", "dental")
-    3
+    >>> _common(["dengue", "dental", "den"])
+    'den'
     """
-    if one.startswith(other) or other.startswith(one):
-        return min(len(one), len(other))
-    return len(os.path.commonprefix((one, other)))
+    low, high = 0, min(map(len, texts))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if all(text.startswith(texts[0][:middle]) for text in texts):
+            low = middle
+        else:
+            high = middle - 1
+    return texts[0][:low]

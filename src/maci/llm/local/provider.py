@@ -59,6 +59,8 @@ _CONTEXT = 8192
 """Tokens of a sequence, where nothing else is said and the model can read as many."""
 _CACHE_MIB = 4096
 """At most; memory is taken as prompts are displaced."""
+_ROOMY = 8192
+"""MiB of free memory from which four sequences are worked on at once, and not two: each has its whole context set aside."""
 _SAMPLING = frozenset({"top_p", "top_k", "min_p", "repeat_penalty", "presence_penalty", "frequency_penalty"})
 _PATIENCE = 3600.0
 
@@ -77,8 +79,8 @@ def open_local(
     """The model whose name is ``local/`` and ``name``. Nothing is fetched or loaded yet, so the extra is not needed yet either.
 
     ``context``: tokens of each sequence (default: 8192, or what the model was trained for if that is less). ``parallel``: sequences
-    at once (default: as many as cores, between 2 and 4). ``threads``: default one for each physical core. ``extra``: sampling
-    parameters. ``offline`` (or MACI_OFFLINE=1): fetch nothing. ``progress`` is told how far a download is, from another thread.
+    at once (default: 4, or 2 where less than 8 GB of memory are free). ``threads``: default one for each physical core.
+    ``extra``: sampling parameters. ``offline`` (or MACI_OFFLINE=1): fetch nothing. ``progress`` is told, from another thread, how far a download is.
     """
     return LocalProvider(
         source_of(name),
@@ -115,8 +117,9 @@ class LocalProvider(Provider):
             raise ConfigError(
                 f"{self.name} takes no {', '.join(sorted(unknown))}: extra may have {', '.join(sorted(_SAMPLING))}"
             )
-        self.parallel = parallel or min(4, max(2, cores()))
-        """Sequences it works on at once; more calls than that wait for each other."""
+        self.parallel = parallel or (4 if _free() >= _ROOMY else 2)
+        """Sequences it works on at once, in one batch; more calls than that wait for each other. A token of a batch takes less time
+        than one written alone (benchmarks/bench_local.py --batch), and judges need not take the places of agents."""
         self._source, self._context, self._threads = source, context, threads or cores()
         self._extra, self._offline, self._progress = dict(extra or {}), offline, progress
         self.identity = {"api": "llama.cpp", "weights": source.weights, "options": self._extra}
@@ -271,9 +274,13 @@ def _guidance(schema: Mapping[str, Any]) -> str:
 
 def _cache() -> int:
     """MiB for displaced prompts: a quarter of the memory that is free, within limits."""
+    return max(256, min(_CACHE_MIB, _free() // 4))
+
+
+def _free() -> int:
+    """MiB of memory that are free; a guess where the system does not say."""
     try:
         words = Path("/proc/meminfo").read_text(encoding="ascii").split()
-        free = int(words[words.index("MemAvailable:") + 1]) // 1024
+        return int(words[words.index("MemAvailable:") + 1]) // 1024
     except (OSError, ValueError, IndexError):
-        return _CACHE_MIB // 4
-    return max(256, min(_CACHE_MIB, free // 4))
+        return _CACHE_MIB
