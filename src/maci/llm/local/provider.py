@@ -80,7 +80,8 @@ def open_local(
 
     ``context``: tokens of each sequence (default: 8192, or what the model was trained for if that is less). ``parallel``: sequences
     at once (default: 4, or 2 where less than 8 GB of memory are free). ``threads``: default one for each physical core.
-    ``extra``: sampling parameters. ``offline`` (or MACI_OFFLINE=1): fetch nothing. ``progress`` is told, from another thread, how far a download is.
+    ``extra``: sampling parameters. ``offline`` (or MACI_OFFLINE=1): fetch nothing. ``progress`` is told how far a
+    download is, from another thread.
     """
     return LocalProvider(
         source_of(name),
