@@ -179,6 +179,15 @@ def test_cores_counts_siblings_once_and_keeps_to_a_containers_share(
     assert cores(tmp_path / "none") == 6
 
 
+@pytest.mark.parametrize(("free", "places"), [(16_000, 4), (3_000, 2)])
+def test_how_many_sequences_there_are_depends_on_the_memory_unless_it_is_said(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, free: int, places: int
+) -> None:
+    monkeypatch.setattr(provider, "_free", lambda: free)
+    assert open_local(str(folder / "good.gguf")).parallel == places
+    assert open_local(str(folder / "good.gguf"), parallel=3).parallel == 3
+
+
 def test_counters_subtract_and_are_honest_about_nothing() -> None:
     assert Counters.read("").share is None
     early, late = Counters(processed=10, cached=0), Counters(processed=20, cached=30)
@@ -257,6 +266,15 @@ def test_a_schema_becomes_a_grammar_that_keeps_the_order_and_allows_no_stray_spa
         assert list(grammar["properties"]) == ["why", "belief"]
         assert grammar["x-guidance"]["whitespace_flexible"] is False
         assert (body["temperature"], body["seed"], body["top_k"]) == (0.5, 3, 5)
+
+    asyncio.run(main())
+
+
+def test_as_many_alternatives_are_asked_for_as_were_wanted(folder: Path) -> None:
+    async def main() -> None:
+        async with opened(folder / "good.gguf") as local:
+            body = told(await local.send(ask(top_logprobs=100)))["body"]
+        assert (body["logprobs"], body["top_logprobs"]) == (True, 100)
 
     asyncio.run(main())
 
