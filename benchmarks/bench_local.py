@@ -1,6 +1,6 @@
 """A debate of local models beside llama.cpp itself on the same prompts.
 
-    python benchmarks/bench_local.py [--model qwen2.5-coder-1.5b] [--rounds 1] [--repeats 3] [--judge] [--json]
+    python benchmarks/bench_local.py [--model qwen2.5-coder-1.5b] [--rounds 1] [--repeats 3] [--judge] [--set KEY=VALUE] [--json]
 
 Runs by turns, each in a new process of llama.cpp that has read nothing yet:
 
@@ -25,6 +25,7 @@ import asyncio
 import json
 import os
 import statistics
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -98,7 +99,7 @@ async def debated(options: argparse.Namespace) -> Run:
     choice = Choice(
         agents=f"{name},{name}",
         judges=judges,
-        sets=[*sets, "crit.same_family=true"],
+        sets=[*sets, "crit.same_family=true", *options.set],
         seed=options.seed,
         no_cache=True,
         offline=True,
@@ -220,6 +221,13 @@ async def measure(options: argparse.Namespace) -> dict[str, object]:
     for _ in range(options.repeats):
         ours = await debated(options)
         pairs.append((ours, await raw(options, ours)))
+        for name, run in zip(("debate", "raw"), pairs[-1], strict=True):
+            print(
+                f"{name:6} {run.tokens} tokens, {run.counters.processed} read, {run.counters.generated} written: "
+                f"{run.wall:.1f} s, {run.cpu:.1f} s of the processor",
+                file=sys.stderr,
+                flush=True,
+            )
     ours, theirs = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
 
     def total(runs: list[Run], of: Callable[[Run], float]) -> float:
@@ -259,6 +267,7 @@ def main() -> None:
     parser.add_argument("--model", default="smollm2-135m", help="what follows local/ in its name")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the debate")
     parser.add_argument("--judge", action="store_true", help="the model judges as well")
     parser.add_argument("--draws", type=int, default=0, help="forms filled in each way")
     parser.add_argument(
