@@ -11,8 +11,8 @@ from collections import Counter
 
 from maci.acquisition.features import Features, _entries, sentences
 from maci.agents.reader.library import Library
+from maci.evidence.cache import CachedEncoder
 from maci.evidence.encode import load_encoder
-from maci.evidence.encoders.cache import CachedEncoder
 from maci.evidence.lexical import terms
 from maci.evidence.span import Span
 from maci.lab.datasets import load

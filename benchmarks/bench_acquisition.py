@@ -26,22 +26,21 @@ from pathlib import Path
 import numpy as np
 
 from maci.acquisition import features
-from maci.acquisition.plan import Candidate, Kind, candidate_id
-from maci.acquisition.residual import Residual, Survey
-from maci.acquisition.sources.named import Hidden
+from maci.acquisition.plan import Kind, Proposal, Residual, Survey, proposal_id
+from maci.acquisition.sources import Hidden
 from maci.agents.reader.reader import Conduct
 from maci.calibration.temperature import fit_temperature
 from maci.cases.case import Case
 from maci.config import Config, build, unplanned
 from maci.controller.decisions import Finished, Gained, Planned, Weighed
 from maci.debating.loop import debate
+from maci.evidence.cache import CachedEncoder
 from maci.evidence.encode import load_encoder
-from maci.evidence.encoders.cache import CachedEncoder
 from maci.evidence.lexical import terms
 from maci.evidence.span import Span
-from maci.lab.datasets import Item, Task, load
+from maci.lab.datasets import Task, TaskItem, load
 from maci.paths import data_dir
-from maci.seating.readers import ReaderPanel
+from maci.seating.models import ReaderPanel
 from maci.seating.table import opening
 
 
@@ -61,8 +60,8 @@ class Drawn:
         else:
             return Survey(candidates=(), considered=0)
         lead = residual.labels[int(np.argmax(residual.p))]  # a table that is sure to be worth something
-        one = Candidate(
-            id=candidate_id(subject),
+        one = Proposal(
+            id=proposal_id(subject),
             kind=self._kind,
             text=f"Any sign of {subject}?",
             subject=subject,
@@ -128,7 +127,7 @@ class Told:
     gains: list[tuple[float, float]]
 
 
-def temperature(panel: ReaderPanel, items: Sequence[Item], seed: int, more: dict[str, str]) -> float:
+def temperature(panel: ReaderPanel, items: Sequence[TaskItem], seed: int, more: dict[str, str]) -> float:
     """T of the calibrated mixture, from development cases as they are shown."""
     config = unplanned(build("default", more))
 
@@ -157,7 +156,7 @@ def kaggle_seed(options: argparse.Namespace, seed: int) -> tuple[float, list[Tol
     t = temperature(panel, task.dev, seed, more)
     more = {"calibration.temperature": str(t), **more}
 
-    async def one(item: Item) -> Told:
+    async def one(item: TaskItem) -> Told:
         case = item.case
         source = Hidden(case.hidden, panel.table(case, seed=seed).encoder, closed=True)
         rng = np.random.default_rng([seed, int(case.id.encode().hex()[:12], 16)])

@@ -17,9 +17,9 @@ from time import perf_counter, process_time
 
 import numpy as np
 
-from maci.calibration.schedules import Report, Schedules
+from maci.calibration.schedules import DebateLessons, Schedules
 from maci.config import build
-from maci.controller.dials import ClosedRound, Dials, Measured
+from maci.controller.dials import ClosedRound, Measured, RoundDials
 from maci.controller.policies.bandit import ACTIONS, Arms, Context, Learned, Lesson, linucb, ucb
 from maci.controller.policies.base import decide
 from maci.llm.usage import Bound
@@ -59,7 +59,7 @@ def measure() -> dict[str, float]:
         pi_i=True, pi_d=True, analysis=Analysis(None, None, None, None, 0.0, 0.0, None, None),
     )  # fmt: skip
     closed = ClosedRound(
-        signals=signals, progress=Progress(0.1, 1.0, 0.5, 0.4, 0.1), dials=Dials(0.8, 0.5, 0.3), admitted=4, candidates=(),
+        signals=signals, progress=Progress(0.1, 1.0, 0.5, 0.4, 0.1), dials=RoundDials(0.8, 0.5, 0.3), admitted=4, candidates=(),
         same_top=False, cost=Bound(1000), spent=Bound(2000),
     )  # fmt: skip
     learned = Learned(task="t", debate="d", debates=500, arms=arms.records())
@@ -76,7 +76,7 @@ def measure() -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder, Schedules(Path(folder) / "s.sqlite") as known:
         for n in range(1000):
             told = tuple(lesson(rng) for _ in range(3))
-            known.enter(Report(task="t", debate=f"{n:05}", schedule="linucb", terms="w", lessons=told))
+            known.enter(DebateLessons(task="t", debate=f"{n:05}", schedule="linucb", terms="w", lessons=told))
         began = perf_counter()
         known.snapshot("t", "w")
         figures["state_of_1000_debates_ms"] = 1e3 * (perf_counter() - began)

@@ -19,18 +19,17 @@ from time import process_time
 
 import numpy as np
 
-from maci.acquisition.plan import make_plan
+from maci.acquisition.plan import Residual, make_plan
 from maci.acquisition.proposals import Surveyor
-from maci.acquisition.residual import Residual
 from maci.agents.reader.library import Library
 from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import Config, unplanned
 from maci.debating.loop import debate
+from maci.evidence.cache import CachedEncoder
 from maci.evidence.encode import load_encoder
-from maci.evidence.encoders.cache import CachedEncoder
 from maci.evidence.span import Span
-from maci.seating.readers import ReaderPanel
+from maci.seating.models import ReaderPanel
 from maci.seating.table import opening
 
 OUTCOMES, FINDINGS, EACH, LISTS = 41, 131, 8, 4

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 from statistics import median
@@ -25,12 +26,14 @@ from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import build
 from maci.controller.events import Event
-from maci.debating.open import run
-from maci.evidence.fake import HashEncoder
+from maci.debating.loop import run
 from maci.evidence.span import Citation
 from maci.llm.usage import Usage
 from maci.story import Story
 from maci.story.report.html import to_html
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from hash_encoder import HashEncoder
 
 ROUNDS, AGENTS, ARGUMENTS, SPANS, LABELS = 10, 5, 3, 40, 12
 TEXT = "the pump failed after a cold night because its seal had cracked and nobody had looked at it since spring"

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 from pathlib import Path
 
 from maci.calibration.stats import wilson
 from maci.config import load
 from maci.lab.study.report.gather import gather
 from maci.lab.study.rows import Row
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from hash_encoder import HashEncoder
 
 SIGNS = {
     "conformed": lambda h: h.conformed > 0,
@@ -39,9 +43,8 @@ def replayed(folder: Path, debates: str) -> None:
     """Every recorded turn of real debates through the fold: whose lead goes from right to wrong, and back."""
     from maci.controller.caution import Watched
     from maci.debating.loop import debate
-    from maci.evidence.fake import HashEncoder
     from maci.lab.datasets import load as load_data
-    from maci.lab.study.recorded import RecordedPanel
+    from maci.lab.study.worker import RecordedPanel
     from maci.seating.table import opening
 
     task = load_data("ford_debates", folder, options={"debates": debates})

@@ -38,9 +38,8 @@ class Clock:
 def table(case: Any, rate: float) -> Any:
     """Five agents who keep changing their minds, three judges who differ."""
     from helpers import arg, seat, turn
-    from maci.agents.agent import Agent
+    from maci.agents.agent import Agent, Judge
     from maci.agents.judges.crit import CritScore
-    from maci.agents.judges.judge import Judge
 
     clock, rng = Clock(rate), Random(0)
 
@@ -74,13 +73,13 @@ def serve(rate: float, seconds: float) -> None:
     """The server: prints its address, and ends when its input does."""
     import threading
 
+    from hash_encoder import HashEncoder
     from helpers import make_case
     from maci.controller.inputs import Intervened
-    from maci.evidence.fake import HashEncoder
     from maci.seating import seating
-    from maci.seating.seating import Choice
+    from maci.seating.seating import PanelChoice
     from maci.web.app import create_app
-    from maci.web.server import Settings
+    from maci.web.server import ServerSettings
 
     seating.load_encoder = lambda *args, **more: HashEncoder()  # type: ignore[assignment]
     seating.Tables._seat = lambda self, case, seed: table(case, rate)  # type: ignore[method-assign]
@@ -88,7 +87,7 @@ def serve(rate: float, seconds: float) -> None:
     async def main(folder: Path) -> None:
         import uvicorn
 
-        settings = Settings(runs=folder, port=0)
+        settings = ServerSettings(runs=folder, port=0)
         guard = create_app(settings)
         server = uvicorn.Server(
             uvicorn.Config(guard, port=0, log_level="warning", timeout_graceful_shutdown=1, ws="none")
@@ -98,7 +97,7 @@ def serve(rate: float, seconds: float) -> None:
             await asyncio.sleep(0.01)
         desk = guard._app.state.desk  # type: ignore[attr-defined]
         sets = ("min_rounds=500", "max_rounds=500", "dispersion.gate=off", "q_gate=false", "crit_gate=false")
-        run = await desk.start(make_case(LABELS), Choice(panel="readers", sets=sets))
+        run = await desk.start(make_case(LABELS), PanelChoice(panel="readers", sets=sets))
         port = server.servers[0].sockets[0].getsockname()[1]
         print(json.dumps({"port": port, "id": run.id, "pid": os.getpid()}), flush=True)
         loop, asked = asyncio.get_running_loop(), asyncio.Event()

@@ -18,10 +18,10 @@ import web_pictures
 from rich.console import Console
 
 from maci.cases.case import load_case
-from maci.cli.frame import Look, frame
 from maci.cli.lines import Lines
+from maci.cli.live import Look, frame
 from maci.cli.report import provenance
-from maci.cli.view import View
+from maci.cli.view import DebateView
 from maci.config import load
 from maci.debating.loop import debate
 from maci.evidence.encode import load_encoder
@@ -80,7 +80,7 @@ def terminal(browser: Any, path: Path, name: str) -> None:
     events = read(path).events
     end = next(i for i, event in enumerate(events) if event.type == "turn" and event.round == 2) + 2
     screen = Console(record=True, width=92, height=44, file=io.StringIO(), force_terminal=True)
-    view = View(lines=Lines(console=screen))
+    view = DebateView(lines=Lines(console=screen))
     for event in events[:end]:
         if (event.type not in ("opened",) and getattr(event, "round", 0) in (0, 2)) or event.type == "opened":
             view.show(event)

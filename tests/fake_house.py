@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from random import Random
-from typing import Any
+from typing import Any, Self
 
 from maci.debating.estimate import fill
 from maci.llm.catalogue import FREE, Price, family
@@ -29,6 +29,12 @@ class FakeHouse:
 
     async def aclose(self) -> None:
         self.closed = True
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
     @property
     def calls(self) -> int:

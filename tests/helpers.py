@@ -11,21 +11,20 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from maci.agents.agent import Agent
+from hash_encoder import HashEncoder
+from maci.agents.agent import Agent, Judge
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Argument, Turn
 from maci.agents.fake import FunctionJudge, ScriptedAgent
 from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
-from maci.agents.judges.judge import Judge
 from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import Config, load
 from maci.controller.decisions import Finished
-from maci.controller.dials import ClosedRound, Dials, Measured
+from maci.controller.dials import ClosedRound, Measured, RoundDials
 from maci.controller.events import FORMAT, Event, is_decision
 from maci.controller.inputs import Intervened, Opened, Seat
 from maci.debating.loop import Nowhere, Recorder, debate
-from maci.evidence.fake import HashEncoder
 from maci.evidence.source import CaseEvidence
 from maci.evidence.span import Citation
 from maci.llm.usage import Usage
@@ -321,7 +320,7 @@ class WildJudge(Judge):
 
 
 def closed_round(
-    round: int, dials: Dials, *, q, d, o, crit, crit_variance, admitted, candidates, pi_i, pi_d, same_top, gain=0.0,
+    round: int, dials: RoundDials, *, q, d, o, crit, crit_variance, admitted, candidates, pi_i, pi_d, same_top, gain=0.0,
     d_before=None, **more,
 ) -> ClosedRound:  # fmt: skip
     """A closed round as stop rules and schedules see it, written by hand."""

@@ -9,7 +9,8 @@ from typing import Any
 from maci.lab.study.report.gather import Gathered, join
 from maci.lab.study.rows import Row
 from maci.lab.study.spec import Data
-from maci.lab.study.store import Meta, Method, SqliteStore
+from maci.lab.study.store import SqliteStore
+from maci.lab.study.study import Meta, PlannedMethod
 from maci.llm.usage import Usage
 from study_helpers import make_meta
 
@@ -41,7 +42,7 @@ def answers(method: str, pattern: str, *, part: str = "test", **more: Any) -> li
 
 def study(
     rows: Sequence[Row],
-    methods: Sequence[Method | str],
+    methods: Sequence[PlannedMethod | str],
     *,
     name: str = "made",
     notes: Mapping[str, tuple[str, ...]] | None = None,
@@ -56,7 +57,7 @@ def study(
 
 def meta_of(
     rows: Sequence[Row],
-    methods: Sequence[Method | str],
+    methods: Sequence[PlannedMethod | str],
     *,
     name: str = "made",
     notes: Mapping[str, tuple[str, ...]] | None = None,
@@ -68,7 +69,7 @@ def meta_of(
     items: dict[str, dict[int, dict[str, dict[str, None]]]] = {}
     for one in (*rows, *planned):
         items.setdefault(one.data, {}).setdefault(one.seed, {}).setdefault(one.part, {})[one.item] = None
-    known = tuple(m if isinstance(m, Method) else Method(name=m, use=m, of=m) for m in methods)
+    known = tuple(m if isinstance(m, PlannedMethod) else PlannedMethod(name=m, use=m, of=m) for m in methods)
     plain = make_meta(name=name, report=dict(report or {}))
     spec = plain.spec
     if sets:

@@ -9,20 +9,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from maci.agents.agent import Agent
+    from maci.agents.agent import Agent, Judge
     from maci.agents.anchor import TurnRequest
     from maci.agents.argument import Argument, Turn
     from maci.agents.fake import FunctionAgent, FunctionJudge, ScriptedAgent
     from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
-    from maci.agents.judges.judge import Judge
     from maci.cases.case import Case, Document, load_case
     from maci.cases.outcomes import OutcomeSpace
     from maci.config import Config
     from maci.config import load as load_config
     from maci.controller.decisions import Finished
     from maci.controller.events import Event
-    from maci.debating.loop import debate
-    from maci.debating.open import run
+    from maci.debating.loop import debate, run
     from maci.errors import MaciError
     from maci.evidence.encode import Encoder, load_encoder
     from maci.evidence.source import CaseEvidence
@@ -48,7 +46,7 @@ _DOORS = {
     "Finished": "maci.controller.decisions",
     "FunctionAgent": "maci.agents.fake",
     "FunctionJudge": "maci.agents.fake",
-    "Judge": "maci.agents.judges.judge",
+    "Judge": "maci.agents.agent",
     "JudgeAbstained": "maci.agents.judges.crit",
     "MaciError": "maci.errors",
     "OutcomeSpace": "maci.cases.outcomes",
@@ -67,7 +65,7 @@ _DOORS = {
     "opening": "maci.seating.table",
     "read": "maci.record.transcript",
     "replay": "maci.record.replay",
-    "run": "maci.debating.open",
+    "run": "maci.debating.loop",
 }
 
 __all__ = [

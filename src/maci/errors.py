@@ -32,12 +32,15 @@ each class into its exit code in exactly one place, :func:`exit_code`.
 
 from __future__ import annotations
 
+import difflib
+import errno
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 
 class MaciError(Exception):
@@ -65,19 +68,19 @@ class InputError(MaciError):
 
 
 class ConfigError(InputError):
-    pass
+    """An unknown key, a value out of range, a profile for another encoder."""
 
 
 class CaseError(InputError):
-    pass
+    """A case that cannot be debated: no question, one outcome."""
 
 
 class BeliefError(InputError):
-    pass
+    """Not a distribution over the outcome space."""
 
 
 class EvidenceError(InputError):
-    pass
+    """A corpus, index or span that cannot be read."""
 
 
 class CheckFailed(MaciError):
@@ -85,11 +88,11 @@ class CheckFailed(MaciError):
 
 
 class TranscriptError(CheckFailed):
-    pass
+    """A record that was edited or reordered, or is not one of ours."""
 
 
 class ReplayMismatch(CheckFailed):
-    pass
+    """A recorded number that cannot be recomputed."""
 
 
 class EnvironmentError_(MaciError):
@@ -104,6 +107,14 @@ class MissingExtra(EnvironmentError_):
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs the package {package!r}: {install(extra)}")
         self.package, self.extra = package, extra
+
+
+def installed(module: str, extra: str, purpose: str) -> Any:
+    """A module of an optional dependency; where it is not installed the error says how to get it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingExtra((error.name or module).partition(".")[0], extra, purpose) from error
 
 
 class ModelError(EnvironmentError_):
@@ -151,15 +162,15 @@ class ContentRefused(ModelError):
 
 
 class ContextOverflow(ModelError):
-    pass
+    """The prompt is longer than the model can read."""
 
 
 class BadRequest(ModelError):
-    pass
+    """The provider refuses the request's form: a parameter it does not know."""
 
 
 class BadReply(ModelError):
-    pass
+    """An answer that cannot be used, even after one repair."""
 
 
 class BudgetError(MaciError):
@@ -208,6 +219,39 @@ def _requirements(extra: str) -> list[str]:
     return list(found)
 
 
+def near(name: str, known: Iterable[str], otherwise: str = "", most: int = 1) -> str:
+    """What to say of a name that nobody knows: those it comes near to, or ``otherwise``.
+
+    >>> near("rouns", ["rounds", "seed"]), near("x", ["rounds"], "`maci config` lists them")
+    ('did you mean rounds?', '`maci config` lists them')
+    """
+    found = difflib.get_close_matches(name, list(known), n=most)
+    return f"did you mean {', '.join(found)}?" if found else otherwise
+
+
+def explain(
+    complaints: Iterable[Mapping[str, Any]],
+    known: Callable[[list[str]], Iterable[str]],
+    remedy: Callable[[list[str], Mapping[str, Any]], str] = lambda *_: "",
+    forms: Container[object] = (),
+) -> str:
+    """What is wrong with data that somebody wrote, from pydantic's ``errors()``: the complaint that got furthest, with a remedy.
+
+    ``known``: keys that may stand at a place. ``remedy``: what to do there, or nothing. ``forms``: names of types, which are no places.
+    """
+    first = max(complaints, key=lambda one: (len(one["loc"]), one["type"] == "extra_forbidden"))
+    path = [str(part) for part in first["loc"] if part not in forms and not str(part).startswith("function-")]
+    key = ".".join(path)
+    if first["type"] == "extra_forbidden":
+        keys = list(known(path))
+        return f"unknown key {key!r}: {near(path[-1], keys, 'the keys here are ' + ', '.join(keys))}"
+    message = first["msg"].removeprefix("Value error, ")
+    said = remedy(path, first) or f"{message[0].lower()}{message[1:]}"
+    if first["type"] in ("missing", "value_error"):
+        return f"{key} is missing: {said}" if first["type"] == "missing" else f"{key} {said}"
+    return f"{key} is {first['input']!r:.60}: {said}"
+
+
 def exit_code(error: BaseException) -> int:
     """The process exit code for an error.
 
@@ -217,6 +261,18 @@ def exit_code(error: BaseException) -> int:
     if isinstance(error, MaciError):
         return error.exit
     return 130 if isinstance(error, KeyboardInterrupt) else 1
+
+
+_LOST = {errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
+
+
+def is_output_lost(error: OSError) -> bool:
+    """Whether standard output takes nothing any more; an error that names a file is about that file.
+
+    >>> is_output_lost(BrokenPipeError()), is_output_lost(OSError(errno.ENOSPC, "full")), is_output_lost(FileNotFoundError())
+    (True, True, False)
+    """
+    return isinstance(error, BrokenPipeError) or (error.filename is None and error.errno in _LOST)
 
 
 def is_fatal(error: BaseException) -> bool:

@@ -1,4 +1,4 @@
-"""Where MACI's files are: the one place that knows folders and the names of files in them.
+"""Where MACI's files are: the one place that knows folders and the names of files in them, and that says why one cannot be written.
 
 | variable | names | otherwise |
 |---|---|---|
@@ -19,10 +19,11 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
-from maci.errors import ConfigError, InputError
+from maci.errors import ConfigError, EnvironmentError_, InputError
 
 RUNS = Path("maci-runs")
 """Where debates are recorded unless ``--out`` says otherwise."""
@@ -130,3 +131,39 @@ def _home(kind: str, environ: Mapping[str, str] = os.environ) -> Path:
     if sys.platform == "darwin":
         return Path.home() / mac / "maci"
     return Path(environ.get(variable) or Path.home() / below) / "maci"
+
+
+def check_folder(folder: Path, option: str = "--out") -> None:
+    """Raise where a folder is not there and cannot be made, or cannot be written to. Makes nothing."""
+    above = (folder, *folder.parents)  # Path.exists raises where a folder may not be entered
+    there = next((each for each in above if os.path.exists(each)), Path())  # noqa: PTH110
+    if not there.is_dir():
+        raise InputError(f"{option} {folder}: {there} is a file, not a folder; give another {option}")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise EnvironmentError_(f"{option} {folder}: {there} cannot be written to; give another {option}")
+
+
+def check_file(file: Path) -> None:
+    """The same for a file in a folder, which may be there and is then written over."""
+    check_folder(file.parent)
+    if file.is_dir():
+        raise InputError(f"--out {file} is a folder; name a file")
+    if file.exists() and not os.access(file, os.W_OK):
+        raise EnvironmentError_(f"--out {file} cannot be written over; give another --out")
+
+
+@contextmanager
+def writing(path: Path, advice: str = "name another with --out") -> Iterator[None]:
+    """An error of the operating system within names the file or folder, the reason and what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise EnvironmentError_(f"cannot write {path}: {error.strerror or error}; {advice}") from error
+
+
+def save(path: Path, text: str, advice: str = "name another with --out") -> Path:
+    """Write a text as it is; the folder of the file is made if need be."""
+    with writing(path, advice):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="")
+    return path

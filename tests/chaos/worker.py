@@ -27,13 +27,13 @@ from typing import Any
 
 from chaos.plan import PRICE, Plan, Seated, plan, worker_of
 from chaos.server import HEADER
+from hash_encoder import HashEncoder
 from maci.agents.debater import Debater
 from maci.agents.judges.llm import LlmJudge
 from maci.controller.decisions import Finished
 from maci.controller.events import Event
 from maci.debating.loop import debate
 from maci.errors import TranscriptError
-from maci.evidence.fake import HashEncoder
 from maci.evidence.source import CaseEvidence
 from maci.llm.budget import Ledger
 from maci.llm.cache import ResponseCache, canonical, request_key

@@ -8,20 +8,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hash_encoder import HashEncoder
 from helpers import arg
-from maci.agents.agent import Agent
+from maci.agents.agent import Agent, Judge
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Turn
 from maci.agents.fake import FunctionAgent, FunctionJudge, ScriptedAgent, request_stub
 from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
-from maci.agents.judges.judge import Judge
 from maci.agents.judges.reader import reader_judges
 from maci.agents.reader.families import FAMILIES
 from maci.agents.reader.library import Library
 from maci.agents.reader.reader import Reader
 from maci.cases.case import load_case
 from maci.errors import InputError
-from maci.evidence.fake import HashEncoder
 from maci.evidence.span import Span
 from maci.llm.budget import Ledger
 from maci.llm.usage import Bound, Usage

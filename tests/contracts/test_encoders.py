@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hash_encoder import HashEncoder
 from maci.evidence.encode import Encoder, load_encoder
-from maci.evidence.fake import HashEncoder
 
 TEXTS = ["High fever and rash.", "", "Joint pain for months", "  ", "流感", "High fever and rash."]
 

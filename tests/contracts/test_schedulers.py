@@ -7,15 +7,15 @@ import itertools
 import pytest
 
 from helpers import closed_round, settings
-from maci.controller.dials import Dials
+from maci.controller.dials import RoundDials
 from maci.controller.policies.base import scheduler
 from maci.moderator.gate import Candidate
 
 SCHEDULES = ["plateau", "ladder", "fixed", "ucb", "linucb"]
 
 
-def rounds(first: float, plan, flags: list[tuple[bool, bool]]) -> list[Dials]:
-    dials, history, seen = Dials(first, 0.5, 0.3), [], [Dials(first, 0.5, 0.3)]
+def rounds(first: float, plan, flags: list[tuple[bool, bool]]) -> list[RoundDials]:
+    dials, history, seen = RoundDials(first, 0.5, 0.3), [], [RoundDials(first, 0.5, 0.3)]
     for t, (pi_i, pi_d) in enumerate(flags, 1):
         history.append(
             closed_round(

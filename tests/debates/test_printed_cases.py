@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
+from hash_encoder import HashEncoder
 from maci.cases.case import load_case
 from maci.config import build
 from maci.controller.decisions import Finished
 from maci.controller.dials import Measured
 from maci.debating.loop import debate
-from maci.evidence.fake import HashEncoder
 from maci.seating.table import opening
 from maci.seating.tables import Tables
 

@@ -3,9 +3,8 @@
 import pytest
 
 from helpers import closed_round
-from maci.config import Config, Plateau, build
-from maci.config import Dials as DialsConfig
-from maci.controller.dials import Dials, first_cl, first_tau_q
+from maci.config import Config, Dials, Plateau, build
+from maci.controller.dials import RoundDials, first_cl, first_tau_q
 from maci.controller.policies.base import scheduler
 from maci.moderator.gate import Candidate
 from maci.moderator.plateau import Progress, flags, ratios
@@ -80,7 +79,7 @@ def test_an_undefined_d_never_counts_as_stalled():
 def summary(cl=0.9, tau_q=0.5, tau_crit=0.3, pi_i=True, pi_d=True, admitted=2, q=0.9, crit=0.9, round=2):
     candidates = (Candidate("1A1", "a", q, crit), Candidate("1B1", "b", q, crit))
     return closed_round(
-        round=round, dials=Dials(cl, tau_q, tau_crit), q=q, d=0.5, o=1.0, crit=crit, crit_variance=0.0,
+        round=round, dials=RoundDials(cl, tau_q, tau_crit), q=q, d=0.5, o=1.0, crit=crit, crit_variance=0.0,
         admitted=admitted, candidates=candidates, pi_i=pi_i, pi_d=pi_d, same_top=True,
     )  # fmt: skip
 
@@ -96,7 +95,7 @@ def test_dials_move_by_their_steps(pi_i, pi_d, cl, tau):
 
 def test_cl_and_gates_keep_their_bounds():
     dials = scheduler(Config()).next([summary(cl=0.2, tau_q=0.75, tau_crit=0.8)])
-    assert dials == Dials(0.1, 0.8, 0.8)
+    assert dials == RoundDials(0.1, 0.8, 0.8)
 
 
 def test_gates_hold_when_recent_candidates_would_not_pass():
@@ -136,7 +135,7 @@ def test_ladder_takes_one_step_a_round_and_fixed_none():
     ("q", "d", "cl"), [(0.7, 0.3, 0.7), (0.5, 0.5, 0.9), (0.6, 0.4, 0.8), (0.9, 0.9, 0.8), (0.1, 0.1, 0.8)]
 )
 def test_initial_contentiousness(q, d, cl):
-    assert first_cl(q, d, DialsConfig()) == cl
+    assert first_cl(q, d, Dials()) == cl
 
 
 def test_the_first_gate_is_fitted_only_without_a_calibration():

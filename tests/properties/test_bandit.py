@@ -13,7 +13,7 @@ from helpers import closed_round, judge, of, open_debate, script, seat, turn
 from helpers import settings as configure
 from maci.calibration.schedules import summed
 from maci.controller.decisions import Dialled, Finished
-from maci.controller.dials import ClosedRound, Dials
+from maci.controller.dials import ClosedRound, RoundDials
 from maci.controller.events import dump, parse
 from maci.controller.policies.bandit import (
     ACTIONS,
@@ -96,7 +96,7 @@ def test_what_is_recorded_is_what_was_learned(learned) -> None:
     assert not np.isnan(ucb(arms.reward, arms.pulls, arms.t)).any()
 
 
-def closed(draw: st.DrawFn, t: int, dials: Dials, choice: Choice | None, spent: int) -> ClosedRound:
+def closed(draw: st.DrawFn, t: int, dials: RoundDials, choice: Choice | None, spent: int) -> ClosedRound:
     cost = draw(st.integers(0, 3000))
     score = draw(shares)
     return closed_round(
@@ -112,7 +112,7 @@ def closed(draw: st.DrawFn, t: int, dials: Dials, choice: Choice | None, spent: 
 def test_no_infeasible_action_is_taken_and_dials_stay_in_range(data, learned, kind, profile) -> None:
     config = configure(f"schedule={kind}", "budget.tokens=15000", profile=profile)
     plan = Learning(config, learned)
-    dials = Dials(plan.first(None, None), 0.4, 0.3)
+    dials = RoundDials(plan.first(None, None), 0.4, 0.3)
     history: list[ClosedRound] = []
     choice: Choice | None = None
     for t in range(1, 8):

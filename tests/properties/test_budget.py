@@ -71,7 +71,8 @@ class Moody:
             return self._random.choice(LABELS)
         if request.schema.name == "grades":
             grade = self._random.randrange(101)
-            return json.dumps({"evidence": grade, "logic": 60, "relevance": 70, "links": [50], "justification": "E1"})
+            said = {"pieces": ["supports"], "links": [50], "justification": "E1"}
+            return json.dumps({**said, "evidence": grade, "logic": 60, "relevance": 70})
         p = self._random.randrange(101)
         argument = {"claim": "So.", "outcome": "dengue", "citations": [{"span": "E1"}], "reasons": ["It is."]}
         belief = [{"outcome": "dengue", "percent": p}, {"outcome": "zika", "percent": 100 - p}]

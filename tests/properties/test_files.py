@@ -20,7 +20,7 @@ from maci.errors import MaciError
 from maci.evidence.corpus import Corpus
 from maci.files.parse import parse
 from maci.lab.datasets.own import _rows
-from maci.lab.study.parsing import load_spec
+from maci.lab.study.spec import load_spec
 from maci.llm.local.gguf import training_context
 from maci.record.transcript import read
 from maci.seating.file import load_panels

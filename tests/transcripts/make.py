@@ -8,7 +8,7 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
-from maci.acquisition.sources.external import Called
+from maci.acquisition.sources import Called
 from maci.acquisition.utilities import Stakes
 from maci.cases.case import load_case
 from maci.config import load

@@ -52,6 +52,22 @@ def test_an_unknown_key_is_refused_with_the_nearest_ones(given: str, says: str) 
     assert says in refused(given)
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[stop]\nmax_rounds = true\n", "stop.max_rounds = True is not valid"),
+        ("[gate]\ntau_q = false\n", "gate.tau_q = False is not valid"),
+        ("[budget]\nusd = true\n", "budget.usd = True is not valid"),
+        ("[calibration]\nagents = {a = true}\n", "calibration.agents"),
+    ],
+)
+def test_true_and_false_are_no_numbers(tmp_path: Path, text: str, says: str) -> None:
+    file = tmp_path / "my.toml"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=says):
+        load(file=file, environ={})
+
+
 def test_an_unknown_profile_is_refused_with_the_known_ones() -> None:
     assert refused(profile="papper") == "unknown profile 'papper': choose one of default, paper"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from maci import errors
-from maci.errors import MissingExtra, install
+from maci.errors import MissingExtra, explain, install, installed
 
 ROOT = Path(errors.__file__).resolve().parents[2]
 
@@ -57,3 +57,20 @@ def test_no_page_and_no_message_installs_maci_by_its_name():
     pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*.md"), *ROOT.glob("src/maci/**/*.py")]
     wrong = [str(p.relative_to(ROOT)) for p in pages if "pip install 'maci" in p.read_text(encoding="utf-8")]
     assert not wrong
+
+
+def test_a_module_that_is_not_installed_names_its_package_and_extra():
+    assert installed("json.decoder", "eval", "reading").JSONDecoder
+    with pytest.raises(MissingExtra, match=r"reading needs the package 'no_such_package': .*eval") as caught:
+        installed("no_such_package.inner", "eval", "reading")
+    assert (caught.value.package, caught.value.extra) == ("no_such_package", "eval")
+
+
+def test_of_several_complaints_the_one_that_got_furthest_is_explained():
+    complaints = [
+        {"loc": ("a",), "type": "int_type", "msg": "Input should be a valid integer", "input": "x"},
+        {"loc": ("a", "function-wrap", 0, "nam"), "type": "extra_forbidden", "msg": "", "input": 1},
+    ]
+    assert explain(complaints, lambda path: ["name", "seed"]) == "unknown key 'a.0.nam': did you mean name?"
+    assert explain(complaints[:1], lambda path: []) == "a is 'x': input should be a valid integer"
+    assert explain(complaints[:1], lambda path: [], lambda path, one: "write 3") == "a is 'x': write 3"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from maci import paths
-from maci.errors import ConfigError, InputError
+from maci.errors import ConfigError, EnvironmentError_, InputError
 
 SRC = Path(paths.__file__).parent
 
@@ -67,3 +67,18 @@ def test_only_paths_knows_folders_and_every_variable_it_reads_is_in_its_table() 
     head, body = text.split('"""', 2)[1:]
     read = set(re.findall(r'"((?:MACI|XDG)_[A-Z_]+|(?:LOCAL)?APPDATA)"', body))
     assert read and all(f"``{variable}``" in head for variable in read)
+
+
+def test_what_cannot_be_written_names_the_file_the_reason_and_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(EnvironmentError_, match=r"cannot write .*below: .+; name another with --export"):
+        paths.save(tmp_path / "file" / "below", "text", "name another with --export")
+    assert paths.save(tmp_path / "new" / "page.md", "a\nb\n").read_bytes() == b"a\nb\n"
+
+
+def test_a_folder_is_checked_and_not_made(tmp_path: Path) -> None:
+    paths.check_folder(tmp_path / "new" / "below")
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"--dir .*file/below: .*file is a file, not a folder; give another --dir"):
+        paths.check_folder(tmp_path / "file" / "below", "--dir")

@@ -1,18 +1,21 @@
-"""Reading answers: what was said, and whether it can be taken for an answer at all. An answer is data, never an instruction."""
+"""Who can be asked what a plan asks (:class:`AnswerSource`), and how answers are read: what was said, and whether it can be taken for
+an answer at all. An answer is data, never an instruction.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from maci.acquisition.dedupe import same_subject
 from maci.acquisition.plan import NONE_OF_THESE, Item
-from maci.acquisition.sources.source import Reply
 from maci.evidence.encode import Encoder
 from maci.evidence.lexical import terms
+from maci.evidence.span import Span
+from maci.llm.usage import Bound, Usage
 
 LONGEST = 4000
 """Characters of an answer that are kept."""
@@ -36,7 +39,58 @@ _ALIEN = 0.1
 """Cosine with the question below which it is, where they share no word."""
 
 
-def read_answer(text: str) -> Reply:
+ALIKE = 0.85
+"""Cosine from which two subjects are one."""
+_SIDES = (
+    {"left", "right"}, {"high", "low"}, {"upper", "lower"}, {"acute", "chronic"}, {"hot", "cold"}, {"gain", "loss"},
+    {"more", "less"}, {"increased", "decreased"}, {"raised", "lowered"}, {"wet", "dry"}, {"positive", "negative"},
+)  # fmt: skip
+_NUMBER = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceReply:
+    """What a source says. ``text`` and ``spans`` are data: whatever they ask for is not done."""
+
+    verdict: Literal["present", "absent", "told", "unknown", "off_question", "stopped"]
+    """Found, not there, told in words, not known, an answer to something else; or no more questions, please."""
+    text: str = ""
+    spans: tuple[Span, ...] = ()
+    """Evidence that came with it; without any, the answer itself becomes a span."""
+    cost: float | None = None
+    """What it did cost, in the plan's units; else what was planned."""
+    usage: Usage = field(default_factory=Usage)
+    """Tokens and dollars, where a model was asked: they count against the debate's budget."""
+    remarks: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class AnswerSource(Protocol):
+    """Somebody who can be asked. Derive from it: what is not said has the values given here."""
+
+    name: str
+    """As `--source` names it; goes on record."""
+    kinds: tuple[str, ...] = ()
+    """Kinds of items it can answer; all where empty."""
+    person: bool = False
+    """A person answers, so no time of the budget passes meanwhile."""
+    sure: bool = False
+    """Whatever it is asked it answers, be it that something is not there."""
+
+    def menu(self) -> tuple[str, ...]:
+        """Names of what can be asked for, where it has a list. Names only: what stands under them is what is asked for."""
+        return ()
+
+    def ceiling(self, item: Item) -> int | Bound:
+        """The most an answer can cost, in tokens or in both; it is set aside before the source is asked."""
+        return 0
+
+    async def answer(self, item: Item) -> SourceReply:
+        """Answer one item."""
+        ...
+
+
+def read_answer(text: str) -> SourceReply:
     """What a sentence in reply to a yes-or-no question comes to.
 
     >>> [read_answer(said).verdict for said in ("Yes.", "no", "unknown", "", "stop", "38.9 °C since Monday")]
@@ -46,14 +100,14 @@ def read_answer(text: str) -> Reply:
     """
     said = " ".join(text.split())
     if said.casefold() in {"stop", "quit", "enough", "done"}:
-        return Reply(verdict="stopped", text=said)
+        return SourceReply(verdict="stopped", text=said)
     if not said or _UNKNOWN.fullmatch(said):
-        return Reply(verdict="unknown", text=said)
+        return SourceReply(verdict="unknown", text=said)
     if _YES.fullmatch(said):
-        return Reply(verdict="present", text=said)
+        return SourceReply(verdict="present", text=said)
     if _NO.fullmatch(said):
-        return Reply(verdict="absent", text=said)
-    return Reply(verdict="told", text=said)
+        return SourceReply(verdict="absent", text=said)
+    return SourceReply(verdict="told", text=said)
 
 
 def is_order(text: str) -> bool:
@@ -72,7 +126,7 @@ def asks_which(item: Item) -> tuple[str, ...]:
     return () if item.kind == "retrieval" or plain or len(found) < 2 else found
 
 
-def checked(item: Item, reply: Reply, encoder: Encoder, earlier: Iterable[tuple[str, str]] = ()) -> Reply:
+def checked(item: Item, reply: SourceReply, encoder: Encoder, earlier: Iterable[tuple[str, str]] = ()) -> SourceReply:
     """A reply with what is wrong with it; one about something else is not used. ``earlier``: (subject, verdict) so far."""
     remarks = list(reply.remarks)
     text = reply.text
@@ -90,7 +144,9 @@ def checked(item: Item, reply: Reply, encoder: Encoder, earlier: Iterable[tuple[
         remarks.append("the answer is about something else and is not used")
     opposite = {"present": "absent", "absent": "present"}.get(verdict)
     for subject, said in earlier:
-        if said == opposite and _same(item.subject, subject, encoder):
+        if said == opposite and same_subject(
+            item.subject, subject, float(np.dot(*encoder.encode([item.subject, subject])))
+        ):
             remarks.append(f"this contradicts an earlier answer (“{subject}”: {said}); both are kept")
     return replace(reply, verdict=verdict, text=text, remarks=tuple(remarks))
 
@@ -99,10 +155,22 @@ def _about_something_else(item: Item, text: str, encoder: Encoder) -> bool:
     said, asked = set(terms(text)), set(terms(f"{item.subject} {item.text}"))
     if len(said) < _ENOUGH or said & asked:
         return False
-    a, b = encoder.encode([text, item.text])
-    return float(np.dot(a, b)) < _ALIEN
+    return float(np.dot(*encoder.encode([text, item.text]))) < _ALIEN
 
 
-def _same(a: str, b: str, encoder: Encoder) -> bool:
-    left, right = encoder.encode([a, b])
-    return same_subject(a, b, float(np.dot(left, right)))
+def same_subject(a: str, b: str, cosine: float | None = None) -> bool:
+    """Whether two findings are one.
+
+    >>> same_subject("rash of the skin", "Skin rash"), same_subject("pain in the left arm", "pain in the right arm", 0.99)
+    (True, False)
+    """
+    if set(terms(a)) == set(terms(b)):
+        return True
+    return cosine is not None and cosine >= ALIKE and not apart(a, b)
+
+
+def apart(a: str, b: str) -> bool:
+    """Whether a word or a number makes a difference, however near two subjects are."""
+    ours, theirs = set(a.casefold().split()), set(b.casefold().split())
+    sides = any((ours & side) != (theirs & side) and (ours & side) and (theirs & side) for side in _SIDES)
+    return sides or _NUMBER.findall(a) != _NUMBER.findall(b)

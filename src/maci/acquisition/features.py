@@ -46,8 +46,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci.acquisition.gain import gain
-from maci.acquisition.plan import Candidate, Kind, candidate_id, table_of
-from maci.acquisition.residual import Residual
+from maci.acquisition.plan import Kind, Proposal, Residual, proposal_id, table_of
 from maci.agents.reader.library import Library, rate
 from maci.cases.outcomes import normal
 from maci.evidence.knowledge import wordings
@@ -257,7 +256,7 @@ def _not_names(
 
 _MOST = 24
 """Sections that go on record at once."""
-_LISTED = 1e-3
+LISTED = 1e-3
 """Outcomes below this probability share the row ``otherwise``."""
 _STRETCH = 0.45
 """λ."""
@@ -287,29 +286,27 @@ def spoken_of(name: str, library: Library) -> Vector:
         return np.asarray(np.where(sizes > 0, sums / np.maximum(sizes, 1.0), here.mean()), dtype=np.float64)
 
 
-def offered(menu: Iterable[str], residual: Residual, library: Library | None) -> tuple[Candidate, ...]:
+def offered(menu: Iterable[str], residual: Residual, library: Library | None) -> tuple[Proposal, ...]:
     """A candidate for each section that was not asked for yet, the most telling first."""
     p = np.array(residual.p)
     found = [_section(name, residual, library) for name in dict.fromkeys(menu) if name not in residual.asked]
     return tuple(sorted(found, key=lambda c: (-gain(p, table_of(c, residual.labels)), c.id)))[:_MOST]
 
 
-def _section(name: str, residual: Residual, library: Library | None) -> Candidate:
+def _section(name: str, residual: Residual, library: Library | None) -> Proposal:
     speaks = np.full(len(residual.labels), 0.5)
     if library is not None:
-        place = {label: i for i, label in enumerate(library.outcomes)}
-        told = spoken_of(name, library)
-        inside = [i for i, label in enumerate(residual.labels) if label in place]
-        own = told[[place[residual.labels[i]] for i in inside]]
+        inside = [i for i, label in enumerate(residual.labels) if label in library.place]
+        own = spoken_of(name, library)[[library.place[residual.labels[i]] for i in inside]]
         weights = np.array(residual.p)[inside]
         middle = float(own @ weights / weights.sum()) if weights.sum() > 0 else 0.0
         speaks[inside] += _STRETCH * (own - middle)
     kind = _kind(name)
     speaks[int(np.argmax(residual.p))] += _DECIDES if kind == "test" else _LITTLE
     speaks = np.clip(speaks, 0.02, 0.98)
-    listed = {label: i for i, label in enumerate(residual.labels) if residual.p[i] >= _LISTED}
-    return Candidate(
-        id=candidate_id(name, "menu"),
+    listed = {label: i for i, label in enumerate(residual.labels) if residual.p[i] >= LISTED}
+    return Proposal(
+        id=proposal_id(name, "menu"),
         kind=kind,
         text=f"{name}: what does it show?",
         subject=name,

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
-from typing import NamedTuple
 
 import numpy as np
 
@@ -94,16 +93,8 @@ def value(p: Vector, table: Vector, utility: Vector) -> float:
     return worth if worth > _NOISE else 0.0
 
 
-def joint_gain(p: Vector, tables: Sequence[Vector]) -> float:
-    """G of all answers together, independent given the outcome."""
-    joint = p[:, None]
-    for table in tables:
-        joint = _with(joint, _checked(p, table))
-    return _information(joint)
-
-
 def added_gains(p: Vector, tables: Sequence[Vector]) -> list[float]:
-    """Bits that each answer brings beyond those before it; of as many as can be looked at jointly."""
+    """Bits that each answer brings beyond those before it, independent given the outcome; of as many as can be looked at jointly."""
     joint, total, added = p[:, None], 0.0, list[float]()
     for table in tables:
         if joint.shape[1] * table.shape[1] > _MOST:
@@ -115,40 +106,25 @@ def added_gains(p: Vector, tables: Sequence[Vector]) -> list[float]:
     return added
 
 
-class Chosen(NamedTuple):
-    """One choice of a batch."""
-
-    which: int
-    added: float
-    """Bits it adds to those chosen before it."""
-    joint: float
-    """Bits of all so far."""
-
-
 _MOST = 4096
 """Combinations of answers beyond which a batch is not looked at jointly any more."""
 
 
 def choose(
-    p: Vector,
-    tables: Sequence[Vector],
-    costs: Sequence[float],
-    size: int,
-    *,
-    least: float = 0.0,
-    budget: float | None = None,
-) -> list[Chosen]:
+    p: Vector, tables: Sequence[Vector], costs: Sequence[float], size: int, *, least: float = 0.0
+) -> list[tuple[int, float]]:
     """A batch chosen jointly: each time what adds most bits per cost to those chosen, as long as it adds more than ``least``.
 
+    Of each its place among the tables, and the bits it adds to those chosen before it.
     Lazy (Minoux 1978): an addition never becomes worth more, so only candidates that might still be the best are looked at again.
     """
-    joint, total, left = p[:, None], 0.0, budget
+    joint, total = p[:, None], 0.0
     heap = [(-gain(p, table) / cost, i) for i, (table, cost) in enumerate(zip(tables, costs, strict=True))]
     heapify(heap)
-    chosen: list[Chosen] = []
+    chosen: list[tuple[int, float]] = []
     while heap and len(chosen) < size:
         _, i = heappop(heap)
-        if (left is not None and costs[i] > left) or joint.shape[1] * tables[i].shape[1] > _MOST:
+        if joint.shape[1] * tables[i].shape[1] > _MOST:
             continue
         added = max(0.0, _information(_with(joint, tables[i])) - total)
         if heap and -added / costs[i] > heap[0][0] + _NOISE:
@@ -157,8 +133,7 @@ def choose(
         if added <= max(least, _NOISE):
             continue
         joint, total = _with(joint, tables[i]), total + added
-        left = None if left is None else left - costs[i]
-        chosen.append(Chosen(i, added, total))
+        chosen.append((i, added))
     return chosen
 
 

@@ -1,7 +1,9 @@
 """A plan: what to find out next, ranked by what it is worth under the calibrated mixture. Pure: values in, values out.
 
-A :class:`Candidate` says how likely each answer is under each outcome; the plan adds what follows from p: bits, bits per cost, what
+A :class:`Proposal` says how likely each answer is under each outcome; the plan adds what follows from p: bits, bits per cost, what
 each answer would do to the decision. Items are chosen jointly, so two that would say the same are not both on the list.
+
+Proposals come from a :class:`Survey` of what the debate leaves open, the :class:`Residual`.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ import numpy as np
 
 from maci.acquisition.gain import added_gains, choose, gain, posterior, value, with_silence
 from maci.acquisition.utilities import Utilities, favoured
+from maci.agents.argument import Inquiry
 from maci.cases.outcomes import normal
+from maci.config.sections import Plan
 from maci.moderator.belief import Vector, entropy
 
 Kind = Literal["question", "test", "history", "monitoring", "retrieval"]
@@ -25,12 +29,14 @@ NONE_OF_THESE = "none of these"
 """The answer of a test that shows nothing it was expected to."""
 _SHOWN = 0.02
 """An outcome below this probability is not named as one that an item separates."""
+_ASSUMED = 0.5
+"""Times which a gain counts in the ranking that rests on a guessed table."""
 _PART = 0.1
 """Share of an item's gain from which an outcome counts as separated by it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Proposal:
     """Something that could be found out, and how likely each answer is under each outcome."""
 
     id: str
@@ -59,6 +65,42 @@ class Candidate:
     query: str = ""
     """Retrieval: the text to search for."""
     filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A request of an agent, and the turn it stood in."""
+
+    turn: str
+    """Round and seat, as in 2A."""
+    request: Inquiry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Residual:
+    """What is still open, as a survey is told."""
+
+    question: str
+    text: str
+    """The case with everything found out so far."""
+    labels: tuple[str, ...]
+    p: tuple[float, ...]
+    leads: tuple[str, ...] = ()
+    """Leading outcomes of the agents."""
+    requests: tuple[Asked, ...] = ()
+    asked: tuple[str, ...] = ()
+    """Subjects that were asked about already, whatever came of it."""
+    menu: tuple[str, ...] = ()
+    """What the source says it has, by name, where it says so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """Candidates, the most informative first."""
+
+    candidates: tuple[Proposal, ...]
+    considered: int
+    """Phrases, symptoms, tests and requests looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +162,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class AcquisitionPlan:
     """What to find out next; without items, ``note`` says why."""
 
     items: tuple[Item, ...]
@@ -133,21 +175,7 @@ class Plan:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """What belongs on a plan."""
-
-    size: int = 6
-    least: float = 0.01
-    """Bits an item must add."""
-    price: float = 0.005
-    """Bits that a unit of cost must bring."""
-    costs: Mapping[str, float] = field(default_factory=dict)
-    assumed: float = 0.5
-    """Times which a gain counts in the ranking that rests on a guessed table."""
-
-
-def candidate_id(subject: str, kind: str = "") -> str:
+def proposal_id(subject: str, kind: str = "") -> str:
     """An id that depends on what is asked alone."""
     return "q-" + hashlib.sha256(f"{kind}/{normal(subject)}".encode()).hexdigest()[:8]
 
@@ -155,26 +183,26 @@ def candidate_id(subject: str, kind: str = "") -> str:
 def make_plan(
     labels: Sequence[str],
     p: Vector,
-    candidates: Sequence[Candidate],
-    rules: Rules | None = None,
+    candidates: Sequence[Proposal],
+    rules: Plan | None = None,
     *,
     backing: Mapping[str, frozenset[str]] | None = None,
     utilities: Utilities | None = None,
     chances: Mapping[str, float] | None = None,
-) -> Plan:
+) -> AcquisitionPlan:
     """The plan for a belief over labels.
 
     ``backing``: admitted argument → its turn, as in 2A, and the spans it cites. ``chances``: candidate → π, where somebody is asked.
     """
-    rules, h = rules or Rules(), entropy(p)
+    rules, h = rules or Plan(), entropy(p)
     if note := _settled(labels, p, h, 0.0 if utilities is not None else rules.least):
-        return Plan(items=(), entropy=h, joint_gain=0.0, considered=len(candidates), note=note)
+        return AcquisitionPlan(items=(), entropy=h, joint_gain=0.0, considered=len(candidates), note=note)
     weighed = [_weighed(c, labels, rules, chances) for c in candidates]
     chosen = _by_value(p, weighed, utilities, rules.size) if utilities is not None else _by_bits(p, weighed, rules)
     items = tuple(_item(labels, p, of, added, backing or {}, utilities) for of, added in chosen)
     note = "" if items else _nothing(candidates, p, rules, utilities)
     bits = sum(item.added_gain for item in items)
-    return Plan(items=items, entropy=h, joint_gain=bits, considered=len(candidates), note=note)
+    return AcquisitionPlan(items=items, entropy=h, joint_gain=bits, considered=len(candidates), note=note)
 
 
 def _settled(labels: Sequence[str], p: Vector, h: float, least: float) -> str:
@@ -186,7 +214,7 @@ def _settled(labels: Sequence[str], p: Vector, h: float, least: float) -> str:
     return ""
 
 
-def _nothing(candidates: Sequence[Candidate], p: Vector, rules: Rules, utilities: Utilities | None) -> str:
+def _nothing(candidates: Sequence[Proposal], p: Vector, rules: Plan, utilities: Utilities | None) -> str:
     if not candidates:
         return "nothing worth asking: nobody proposed anything, and no labelled text tells the leading outcomes apart"
     if utilities is not None:
@@ -199,7 +227,7 @@ def _nothing(candidates: Sequence[Candidate], p: Vector, rules: Rules, utilities
 class _Weighed:
     """A candidate with its figures."""
 
-    candidate: Candidate
+    candidate: Proposal
     table: Vector
     """P(answer | outcome), given that there is one."""
     silent: Vector
@@ -210,20 +238,20 @@ class _Weighed:
     chance: float | None
 
 
-def _weighed(
-    candidate: Candidate, labels: Sequence[str], rules: Rules, chances: Mapping[str, float] | None
-) -> _Weighed:
-    table, cost = table_of(candidate, labels), _cost(candidate, rules)
+def _weighed(candidate: Proposal, labels: Sequence[str], rules: Plan, chances: Mapping[str, float] | None) -> _Weighed:
+    table = table_of(candidate, labels)
+    cost = rules.costs.get(candidate.kind, COSTS[candidate.kind])
+    if candidate.cost is not None and candidate.cost > 0:
+        cost = candidate.cost
     chance = (chances or {}).get(candidate.id)
     silent = table if chance is None else with_silence(table, chance)
-    return _Weighed(candidate, table, silent, cost, cost / (rules.assumed if candidate.assumed else 1.0), chance)
+    return _Weighed(candidate, table, silent, cost, cost / (_ASSUMED if candidate.assumed else 1.0), chance)
 
 
-def _by_bits(p: Vector, weighed: Sequence[_Weighed], rules: Rules) -> list[tuple[_Weighed, float]]:
+def _by_bits(p: Vector, weighed: Sequence[_Weighed], rules: Plan) -> list[tuple[_Weighed, float]]:
     """Chosen jointly by bits per cost."""
     chosen = choose(p, [w.silent for w in weighed], [w.dear for w in weighed], rules.size, least=rules.least)
-    picked = [(weighed[pick.which], pick.added) for pick in chosen]
-    return [(of, added) for of, added in picked if added >= rules.price * of.cost]
+    return [(weighed[i], added) for i, added in chosen if added >= rules.price * weighed[i].cost]
 
 
 def _by_value(p: Vector, weighed: Sequence[_Weighed], utilities: Utilities, size: int) -> list[tuple[_Weighed, float]]:
@@ -235,16 +263,10 @@ def _by_value(p: Vector, weighed: Sequence[_Weighed], utilities: Utilities, size
     return list(zip(picked, added_gains(p, [of.silent for of in picked]), strict=False))
 
 
-def table_of(candidate: Candidate, labels: Sequence[str]) -> Vector:
+def table_of(candidate: Proposal, labels: Sequence[str]) -> Vector:
     """P(answer | outcome), a row for each label."""
     rows = np.array([candidate.table.get(label, candidate.otherwise) for label in labels], dtype=np.float64)
     return np.asarray(rows / rows.sum(axis=1, keepdims=True), dtype=np.float64)
-
-
-def _cost(candidate: Candidate, rules: Rules) -> float:
-    if candidate.cost is not None and candidate.cost > 0:
-        return candidate.cost
-    return rules.costs.get(candidate.kind, COSTS[candidate.kind])
 
 
 def _item(
@@ -295,13 +317,13 @@ def _separated(labels: Sequence[str], p: Vector, table: Vector) -> tuple[str, ..
     return tuple(labels[i] for i in sorted(told, key=lambda i: (-p[i], i)))
 
 
-def _expected(candidate: Candidate, label: str, row: Vector) -> str:
+def _expected(candidate: Proposal, label: str, row: Vector) -> str:
     best = int(row.argmax())
     said = candidate.expected.get(label) or candidate.answers[best]
     return f"{said} ({row[best]:.2f})"
 
 
-def _shifts(labels: Sequence[str], p: Vector, candidate: Candidate, table: Vector) -> tuple[Shift, ...]:
+def _shifts(labels: Sequence[str], p: Vector, candidate: Proposal, table: Vector) -> tuple[Shift, ...]:
     now, found = int(p.argmax()), []
     for a, answer in enumerate(candidate.answers):
         chance, after = posterior(p, table, a)

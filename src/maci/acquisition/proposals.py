@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from maci.acquisition.answers import is_order
-from maci.acquisition.dedupe import distinct
-from maci.acquisition.features import Features, Mentioned, offered
+from maci.acquisition.answers import ALIKE, apart, is_order
+from maci.acquisition.features import LISTED, Features, Mentioned, offered
 from maci.acquisition.gain import gain, gains
-from maci.acquisition.plan import COSTS, NONE_OF_THESE, Candidate, Kind, candidate_id, table_of
-from maci.acquisition.residual import Residual, Survey
+from maci.acquisition.plan import COSTS, NONE_OF_THESE, Kind, Proposal, Residual, Survey, proposal_id, table_of
 from maci.agents.reader.library import Library
 from maci.cases.outcomes import normal
 from maci.evidence.encode import Encoder
@@ -24,8 +23,6 @@ from maci.evidence.lexical import terms
 
 _MOST = 24
 """Candidates that go on record."""
-_LISTED = 1e-3
-"""Outcomes below this probability share the row ``otherwise``."""
 _TELLING, _GUESS = 0.75, 0.5
 """What is assumed of an answer nobody has counted: it fits the outcome it is expected under this often; elsewhere it is open."""
 _UNLISTED = 0.05
@@ -68,22 +65,24 @@ class Surveyor:
     def survey(self, residual: Residual) -> Survey:
         """Everything proposed, each meaning once, the most informative first."""
         sections = offered(residual.menu, residual, self._library)
-        found: list[Candidate] = []
+        found: list[Proposal] = []
         considered = len(residual.requests)
         if self.features is not None:
             considered += len(self.features.all)
             found += counted(self.features, residual)
         if self._known:
-            listed = known(residual, self._aliases)
+            found += (listed := known(residual, self._aliases))
             considered += len(listed)
-            found += listed
         found += requested(residual)
         lookups = unresolved(residual)
         found += lookups
         p = np.array(residual.p)
         asked = [set(terms(subject)) for subject in residual.asked]
-        found = [c for c in found if c.kind == "retrieval" or set(terms(c.subject)) not in asked]
-        found = [c for c in found if not (c.kind == "retrieval" and c.subject in residual.asked)]
+        found = [
+            c
+            for c in found
+            if (c.subject not in residual.asked if c.kind == "retrieval" else set(terms(c.subject)) not in asked)
+        ]
         worth = {c.id: gain(p, table_of(c, residual.labels)) / (c.cost or COSTS[c.kind]) for c in found}
         ranked = sorted(found, key=lambda c: (-worth[c.id], c.id))
         pool = [c for c in ranked if worth[c.id] > 0][: 2 * _MOST]
@@ -93,12 +92,52 @@ class Surveyor:
         chosen = (*sections, *(c for c in chosen if c.subject not in residual.menu))
         return Survey(candidates=tuple(map(self._grounded, chosen)), considered=considered + len(sections))
 
-    def _grounded(self, candidate: Candidate) -> Candidate:
+    def _grounded(self, candidate: Proposal) -> Proposal:
         """With the spans that speak of it, where the proposal came without."""
         if self._library is None or candidate.evidence or candidate.kind == "retrieval":
             return candidate
         rows = np.flatnonzero(self._library.mentions(candidate.subject))[:3]
         return replace(candidate, evidence=tuple(self._library.spans[row].id for row in rows.tolist()))
+
+
+def distinct(candidates: Sequence[Proposal], encoder: Encoder | None) -> tuple[Proposal, ...]:
+    """Candidates in their order, each meaning once; of two, the one whose table was counted stays, and it keeps who asked for both.
+
+    Equal terms in any order are the same; else the encoder decides, never across words that make a difference.
+    """
+    order = sorted(range(len(candidates)), key=lambda i: (candidates[i].assumed, i))
+    named = [frozenset(terms(c.subject)) for c in candidates]
+    near = _near(candidates, encoder)
+    kept: list[int] = []
+    joined: dict[int, Proposal] = {}
+
+    def same(i: int, k: int) -> bool:
+        if (candidates[i].kind == "retrieval") != (candidates[k].kind == "retrieval"):
+            return False
+        return named[i] == named[k] or (bool(near[i, k]) and not apart(candidates[i].subject, candidates[k].subject))
+
+    for i in order:
+        other = next((k for k in kept if same(i, k)), None)
+        if other is None:
+            kept.append(i)
+            joined[i] = candidates[i]
+        else:
+            one, more = joined[other], candidates[i]
+            joined[other] = replace(
+                one,
+                origin=tuple(dict.fromkeys((*one.origin, *more.origin))),
+                requests=tuple(dict.fromkeys((*one.requests, *more.requests))),
+                evidence=tuple(dict.fromkeys((*one.evidence, *more.evidence)))[:6],
+            )
+    return tuple(joined[i] for i in sorted(kept))
+
+
+def _near(candidates: Sequence[Proposal], encoder: Encoder | None) -> NDArray[np.bool_]:
+    """Which pairs the encoder takes for one; none without an encoder."""
+    if encoder is None or not candidates:
+        return np.zeros((len(candidates), len(candidates)), dtype=bool)
+    vectors = encoder.encode([c.subject for c in candidates])
+    return np.asarray(vectors @ vectors.T >= ALIKE, dtype=bool)
 
 
 def kind_of(text: str) -> Kind:
@@ -114,7 +153,7 @@ def kind_of(text: str) -> Kind:
     return "history" if _HISTORY.search(text) else "question"
 
 
-def counted(features: Features, residual: Residual) -> list[Candidate]:
+def counted(features: Features, residual: Residual) -> list[Proposal]:
     """Phrases of the corpus that tell the leading outcomes apart."""
     place = {label: i for i, label in enumerate(features.outcomes)}
     p = np.array(residual.p)
@@ -128,11 +167,11 @@ def counted(features: Features, residual: Residual) -> list[Candidate]:
         if bits[f] <= 0:
             break
         feature = features.all[f]
-        listed = {residual.labels[i]: (float(rows[f, i]), 1 - float(rows[f, i])) for i in inside if p[i] >= _LISTED}
+        listed = {residual.labels[i]: (float(rows[f, i]), 1 - float(rows[f, i])) for i in inside if p[i] >= LISTED}
         base = float(features.base[f])
         found.append(
-            Candidate(
-                id=candidate_id(feature.words),
+            Proposal(
+                id=proposal_id(feature.words),
                 kind=kind_of(feature.words),
                 text=f"Any sign of {feature.words}?",
                 subject=feature.words,
@@ -145,7 +184,7 @@ def counted(features: Features, residual: Residual) -> list[Candidate]:
     return found
 
 
-def known(residual: Residual, aliases: Mapping[str, str]) -> list[Candidate]:
+def known(residual: Residual, aliases: Mapping[str, str]) -> list[Proposal]:
     """Symptoms, tests and questions of the built-in knowledge about outcomes that are still possible."""
     p = dict(zip(residual.labels, residual.p, strict=True))
     by_name = {normal(name): c for c in conditions() for name in (c.name, *c.aliases)}
@@ -153,7 +192,7 @@ def known(residual: Residual, aliases: Mapping[str, str]) -> list[Candidate]:
     about: dict[str, Condition] = {}
     for name, condition in by_name.items():
         label = next((label for label in residual.labels if normal(label) == name), to_label.get(name))
-        if label is not None and p.get(label, 0.0) >= _LISTED:
+        if label is not None and p.get(label, 0.0) >= LISTED:
             about.setdefault(label, condition)
     case = Mentioned(residual.text)
     rates: dict[str, dict[str, float]] = defaultdict(dict)
@@ -161,21 +200,18 @@ def known(residual: Residual, aliases: Mapping[str, str]) -> list[Candidate]:
         for symptom, share in condition.symptoms.items():
             rates[symptom][label] = share
     found = [_symptom(symptom, listed, about) for symptom, listed in rates.items() if not case.says(symptom)]
-    tests: dict[str, dict[str, str]] = defaultdict(dict)
-    kinds: dict[str, Kind] = {}
+    tests: dict[tuple[str, Kind], dict[str, str]] = defaultdict(dict)
     for label, condition in about.items():
         for test in condition.tests:
-            if test.kind == "history" and case.says(test.ask):
-                continue
-            tests[test.ask][label] = test.expect
-            kinds[test.ask] = "history" if test.kind == "history" else "test"
-    return found + [_test(ask, expects, about, kinds[ask]) for ask, expects in tests.items()]
+            if test.kind == "test" or not case.says(test.ask):
+                tests[test.ask, test.kind][label] = test.expect
+    return found + [_test(ask, expects, about, kind) for (ask, kind), expects in tests.items()]
 
 
-def _symptom(symptom: str, listed: Mapping[str, float], about: Iterable[str]) -> Candidate:
+def _symptom(symptom: str, listed: Mapping[str, float], about: Iterable[str]) -> Proposal:
     rows = {label: listed.get(label, _UNLISTED) for label in about}
-    return Candidate(
-        id=candidate_id(symptom),
+    return Proposal(
+        id=proposal_id(symptom),
         kind=kind_of(symptom),
         text=f"Any sign of {symptom}?",
         subject=symptom,
@@ -186,7 +222,7 @@ def _symptom(symptom: str, listed: Mapping[str, float], about: Iterable[str]) ->
     )
 
 
-def _test(ask: str, expects: Mapping[str, str], about: Iterable[str], kind: Kind) -> Candidate:
+def _test(ask: str, expects: Mapping[str, str], about: Iterable[str], kind: Kind) -> Proposal:
     """A test with what it shows under each outcome; those that expect the same share an answer."""
     answers = tuple(dict.fromkeys(expects.values()))
     n = len(answers)
@@ -196,8 +232,8 @@ def _test(ask: str, expects: Mapping[str, str], about: Iterable[str], kind: Kind
         row[answers.index(expects[label]) if label in expects else n] = _TELLING
         table[label] = tuple(x / sum(row) for x in row)
     none = tuple([(1 - _TELLING) / n] * n + [_TELLING])
-    return Candidate(
-        id=candidate_id(ask, kind),
+    return Proposal(
+        id=proposal_id(ask, kind),
         kind=kind,
         text=ask if ask.endswith("?") else f"{ask}: what does it show?",
         subject=ask.rstrip("?"),
@@ -210,7 +246,7 @@ def _test(ask: str, expects: Mapping[str, str], about: Iterable[str], kind: Kind
     )
 
 
-def requested(residual: Residual) -> list[Candidate]:
+def requested(residual: Residual) -> list[Proposal]:
     """What agents asked for; how telling the answer is has to be assumed."""
     found = []
     for asked in residual.requests:
@@ -218,11 +254,12 @@ def requested(residual: Residual) -> list[Candidate]:
         yes = [label for label in request.expected if label in residual.labels]
         if not yes or not terms(request.text):
             continue
-        table = {label: _row(request.expected[label]) for label in yes}
+        fits = (_TELLING, 1 - _TELLING)
+        table = {label: fits if request.expected[label] else fits[::-1] for label in yes}
         kind = request.kind or kind_of(request.text)
         found.append(
-            Candidate(
-                id=candidate_id(request.text, "asked"),
+            Proposal(
+                id=proposal_id(request.text, "asked"),
                 kind=kind,
                 text=request.text,
                 subject=request.text.rstrip("? "),
@@ -238,11 +275,7 @@ def requested(residual: Residual) -> list[Candidate]:
     return found
 
 
-def _row(expected: bool) -> tuple[float, float]:
-    return (_TELLING, 1 - _TELLING) if expected else (1 - _TELLING, _TELLING)
-
-
-def unresolved(residual: Residual) -> list[Candidate]:
+def unresolved(residual: Residual) -> list[Proposal]:
     """What to look up: what tells the two sides of a disagreement apart, or else the two leading outcomes."""
     order = sorted(range(len(residual.labels)), key=lambda i: (-residual.p[i], i))
     leads = [label for label in dict.fromkeys(residual.leads) if label in residual.labels]
@@ -253,12 +286,12 @@ def unresolved(residual: Residual) -> list[Candidate]:
     return [_lookup(a, b, residual, origin) for a, b in pairs[:3]]
 
 
-def _lookup(a: str, b: str, residual: Residual, origin: str) -> Candidate:
+def _lookup(a: str, b: str, residual: Residual, origin: str) -> Proposal:
     rest, neither = (1 - _TELLING) / 2, 2 * (1 - _TELLING)
     sides = (f"fits {a} better", f"fits {b} better", "does not tell")
     words = " ".join(" ".join(residual.text.split())[:240].split())
-    return Candidate(
-        id=candidate_id(f"{a}/{b}", "retrieval"),
+    return Proposal(
+        id=proposal_id(f"{a}/{b}", "retrieval"),
         kind="retrieval",
         text=f"What tells {a} from {b} in a case like this?",
         subject=f"{a} or {b}",

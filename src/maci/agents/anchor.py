@@ -1,7 +1,7 @@
 """The anchor A⁽ᵗ⁾ and what else an agent is given in a round.
 
-Nothing else reaches an agent: not the others' names or models, not their beliefs beyond the leading outcome, not the
-arguments that were rejected, not the gold answer.
+Nothing else reaches an agent: not the others' names or models, not their beliefs beyond the three leading outcomes, not the
+arguments of others that were rejected, not the gold answer.
 """
 
 from __future__ import annotations
@@ -15,13 +15,17 @@ from maci.evidence.span import Span
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """An argument that earned its place in the record ψ."""
+    """An argument in the record ψ: one that passed the gate, or one of the openings, which nobody judges."""
 
     id: str
+    """Round, seat and number, as in 2B1; others answer it by this id."""
     seat: str
     """Who made it, under a neutral name."""
     round: int
+    """0: an opening."""
     argument: Argument
+    fact: bool = False
+    """It rests on the case alone, where there is other evidence (D15)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +33,32 @@ class Anchor:
     """A⁽ᵗ⁾ = (ψ⁽ᵗ⁾, CL⁽ᵗ⁾, τ_Q⁽ᵗ⁾, τ_CRIT⁽ᵗ⁾)."""
 
     record: tuple[Admitted, ...]
+    """The openings, then what was admitted, round by round."""
     cl: float
-    tau_q: float
-    tau_crit: float
+    tau_q: float | None
+    """``None``: this gate is off."""
+    tau_crit: float | None
+    """``None``: this gate is off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opponent:
+    """What an agent is told of another one."""
+
+    leading: tuple[tuple[str, float], ...]
+    """Its three leading outcomes with their probabilities, the likeliest first, as of the round before."""
+    strongest: tuple[str, ...] = ()
+    """Ids of its best arguments in the record, best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """An argument of the agent's own that was not admitted in the round before."""
+
+    id: str
+    claim: str
+    why: str
+    """In words that tell its author what to do better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +110,27 @@ class TurnRequest:
     """How many of them, from the front, were there from the start."""
     belief: Mapping[str, float] | None
     """The agent's own belief of the round before."""
-    leading: Mapping[str, str]
-    """Neutral name → leading outcome of every other agent, as of the round before."""
+    others: Mapping[str, Opponent]
+    """Neutral name → what is known of every other agent that has a belief."""
+    rejected: tuple[Rejected, ...] = ()
+    """The agent's own arguments that were not admitted in the round before; nobody else is told."""
     heard: tuple[tuple[str, tuple[Argument, ...]], ...] = ()
     """In sequential order: what others have argued in this round already, not yet judged."""
     asks: bool = False
     """Whether somebody will read what the agent would like to know."""
     seed: int = 0
+
+    @property
+    def leading(self) -> dict[str, str]:
+        """Neutral name → leading outcome of every other agent, as of the round before."""
+        return {seat: other.leading[0][0] for seat, other in self.others.items()}
+
+    def argued_for(self, outcome: str) -> tuple[str, ...]:
+        """The id of the last argument in the record by which another agent speaks for an outcome; none where nobody did."""
+        for entry in reversed(self.anchor.record):
+            if entry.seat != self.seat and entry.argument.outcome == outcome and not entry.argument.against:
+                return (entry.id,)
+        return ()
 
 
 def seat_letter(index: int) -> str:

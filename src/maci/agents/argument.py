@@ -22,10 +22,12 @@ class Argument:
     """The outcome the claim speaks for (or against), where it is about one."""
     against: bool = False
     """The claim speaks against ``outcome``."""
+    answers: tuple[str, ...] = field(default=(), compare=False)
+    """Ids of earlier arguments it responds to. The same argument in answer to another is still the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Inquiry:
     """Something an agent would like to know: a question with a yes or a no, and which outcomes expect which."""
 
     text: str
@@ -47,7 +49,7 @@ class Turn:
     """The model's reply, word for word."""
     prompt: str | None = None
     """Hash of the prompt that led to it."""
-    requests: tuple[Request, ...] = ()
+    requests: tuple[Inquiry, ...] = ()
     """What it would like to know next."""
     note: str = ""
     """What was done to read it, where something was: percents that did not make 100."""

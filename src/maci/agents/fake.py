@@ -10,13 +10,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from maci.agents.agent import Agent
-from maci.agents.anchor import Anchor, Question, TurnRequest
+from maci.agents.agent import Agent, Judge
+from maci.agents.anchor import Anchor, Opponent, Question, TurnRequest
 from maci.agents.argument import Turn
 from maci.agents.judges.crit import CritScore, ScoreRequest
-from maci.agents.judges.judge import Judge
 from maci.llm.usage import Usage
 
 
@@ -57,8 +56,8 @@ class ScriptedAgent(FunctionAgent):
         super().__init__(name, play, family=family, ceiling=ceiling)
 
 
-def request_stub(round: int = 0, **changes: object) -> TurnRequest:
-    """A minimal request, to try an agent by hand."""
+def request_stub(round: int = 0, *, leading: Mapping[str, str] | None = None, **changes: object) -> TurnRequest:
+    """A minimal request, to try an agent by hand; ``leading`` says what the others hold certain."""
     fields: dict[str, object] = {
         "round": round,
         "seat": "A",
@@ -66,7 +65,7 @@ def request_stub(round: int = 0, **changes: object) -> TurnRequest:
         "anchor": Anchor((), 0.9, 0.5, 0.3),
         "evidence": (),
         "belief": None,
-        "leading": {},
+        "others": {seat: Opponent(((outcome, 1.0),)) for seat, outcome in (leading or {}).items()},
     }
     return TurnRequest(**{**fields, **changes})  # type: ignore[arg-type]
 

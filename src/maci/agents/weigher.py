@@ -15,9 +15,8 @@ mark that this would take, small models follow the source far less (docs/decisio
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -26,10 +25,10 @@ from maci.agents.agent import Agent
 from maci.agents.anchor import Question, TurnRequest
 from maci.agents.argument import Argument, Turn
 from maci.agents.contentiousness import stance
-from maci.agents.debater.elicit import measured
-from maci.agents.debater.prompt import fenced
+from maci.agents.debater.elicit import measured, together
+from maci.agents.debater.prompt import fenced, single_line
 from maci.cases.outcomes import shown
-from maci.errors import BadReply, BudgetError, ModelError
+from maci.errors import BadReply
 from maci.evidence.encode import Encoder, as_query
 from maci.evidence.source import CASE
 from maci.evidence.span import Citation, Span, sentences
@@ -37,7 +36,7 @@ from maci.llm.budget import Call, Purse
 from maci.llm.model import Message, Model, Request
 from maci.llm.prompts import fingerprint, load
 from maci.llm.usage import Bound
-from maci.moderator.belief import Vector
+from maci.moderator.belief import Vector, softmax
 
 _WEIGH = load("maci.agents", "weigh")
 _SENTENCES = 2
@@ -106,16 +105,12 @@ class Weigher(Agent):
                 f"{self.name} reads which outcome a piece speaks for, and this case names none: list outcomes"
             )
         without = await calls[""].make(purse)
-        found = await asyncio.gather(*(calls[text].make(purse) for _, text in excerpts), return_exceptions=True)
-        read = list[_Read]()
-        failed: BaseException | None = None
-        for (span, excerpt), p in zip(excerpts, found, strict=True):
-            if isinstance(p, BaseException):
-                if not isinstance(p, BudgetError | ModelError):
-                    raise p
-                failed = p if failed is None or isinstance(p, BudgetError) else failed
-            else:
-                read.append(_Read(span, excerpt, p, np.log(p) - np.log(without)))
+        found, failed = await together(calls[text].make(purse) for _, text in excerpts)
+        read = [
+            _Read(span, excerpt, p, np.log(p) - np.log(without))
+            for (span, excerpt), p in zip(excerpts, found, strict=True)
+            if p is not None
+        ]
         if failed is not None and 2 * len(read) < len(excerpts):
             raise failed
         belief = _weighed(read, len(labels))
@@ -142,7 +137,7 @@ class Weigher(Agent):
 
     def _reading(self, question: Question, text: str) -> Call[Vector]:
         """What the model holds of the outcomes with this before it; what was read already costs nothing."""
-        key = _bare(question), text
+        key = replace(question, findings=()), text  # what was found out since comes as pieces
         reading = None
         if key not in self._known:
             reading = measured(self._model, self._request(question, text), question.labels, held=False)
@@ -160,14 +155,9 @@ class Weigher(Agent):
             source=fenced(text) or "(none)",
             question=fenced(question.question),
             context=f"\n<data>\n{fenced(question.context)}\n</data>\n" if question.context else "",
-            outcomes=", ".join(shown(question.labels).values()),
+            outcomes=", ".join(map(single_line, shown(question.labels).values())),
         )
         return Request(messages=(Message("user", asked),), max_tokens=_NAME, temperature=0.0, top_logprobs=20)
-
-
-def _bare(question: Question) -> Question:
-    """The question without what was found out since: that comes as pieces."""
-    return Question(question.question, question.context, question.kind, question.labels)
 
 
 def _weighed(read: Sequence[_Read], outcomes: int) -> Vector:
@@ -175,9 +165,7 @@ def _weighed(read: Sequence[_Read], outcomes: int) -> Vector:
     moved = np.zeros(outcomes)
     if read:
         moved = np.sum([one.weight for one in read], axis=0) / np.sqrt(len(read))
-    raised = np.exp(moved - moved.max())
-    p: Vector = raised / raised.sum()
-    return p
+    return softmax(moved)
 
 
 def _arguments(request: TurnRequest, belief: Vector, without: Vector, read: Sequence[_Read]) -> list[Argument]:
@@ -192,9 +180,10 @@ def _arguments(request: TurnRequest, belief: Vector, without: Vector, read: Sequ
         other = labels[rival]
         if cl >= _CONFRONT:
             claim, pieces = words.counter.format(mine=mine, other=other), _best(read, rival, -1.0)
-            said.append(_argument(claim, rival, labels, without, pieces, against=True))
+            about = _argument(claim, rival, labels, without, pieces, against=True)
         else:
-            said.append(_argument(words.concede.format(other=other), rival, labels, without, _best(read, rival, 1.0)))
+            about = _argument(words.concede.format(other=other), rival, labels, without, _best(read, rival, 1.0))
+        said.append(about and replace(about, answers=request.argued_for(other)))
     return [argument for argument in said if argument is not None]
 
 

@@ -145,7 +145,7 @@ def fit_bias(beliefs: Sequence[Vector], gold: Sequence[int]) -> Vector:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
+class TaskCalibration:
     """Settings learnt from a development split, and how good they are."""
 
     settings: Mapping[str, Any]
@@ -175,7 +175,7 @@ def _plateau_scale(outcomes: Sequence[Outcome]) -> float:
             other = plateau.model_copy(
                 update={"epsilon_i": scale * plateau.epsilon_i, "epsilon_d": scale * plateau.epsilon_d}
             )
-            state = replay_with(outcome.events, config.model_copy(update={"plateau": other})).state
+            state = replay_with(outcome.events, config.model_copy(update={"plateau": other}))
             right += state.mixture is not None and int(state.mixture.argmax()) == outcome.gold
             rounds += len(state.history)
         return right / len(outcomes), -rounds / len(outcomes)
@@ -183,7 +183,7 @@ def _plateau_scale(outcomes: Sequence[Outcome]) -> float:
     return max(SCALES, key=merit)
 
 
-def calibrate(outcomes: Sequence[Outcome]) -> Calibration:
+def calibrate(outcomes: Sequence[Outcome]) -> TaskCalibration:
     """Learn from finished debates.
 
     Gates start at the 10th percentile of what arguments reach, never above the defaults. The plateau thresholds are those of
@@ -229,7 +229,7 @@ def calibrate(outcomes: Sequence[Outcome]) -> Calibration:
         "regime.c_max": float(np.percentile(costs, 95)),
     }
     escalation = learn_triage([seen for o in outcomes if (seen := trial(o.story, o.labels[o.gold])) is not None])
-    return Calibration(
+    return TaskCalibration(
         settings={
             **{key: round(value, 6) if isinstance(value, float) else value for key, value in settings.items()},
             **escalation.settings,
@@ -247,15 +247,17 @@ def nonconformity_of(story: Story, score: Score) -> float | None:
     result = story.result
     if result is None or result.answer is None:
         return None
-    labels = list(result.distribution)
-    gold = story.opened.case.gold_among(labels)
-    if gold not in labels:
+    return nonconformity_at(result.distribution, story.opened.case.gold_among(list(result.distribution)), score)
+
+
+def nonconformity_at(p: Mapping[str, float], gold: str | None, score: Score) -> float:
+    """Nonconformity of the true outcome; infinite where it was not named."""
+    if gold is None or gold not in p:
         return math.inf
-    p = np.array(list(result.distribution.values()))
-    return float(nonconformity(p, score)[labels.index(gold)])
+    return float(nonconformity(np.array(list(p.values()), dtype=float), score)[list(p).index(gold)])
 
 
-def conformalise(found: Calibration, fitted: Sequence[Outcome], held: Sequence[Story]) -> Calibration:
+def conformalise(found: TaskCalibration, fitted: Sequence[Outcome], held: Sequence[Story]) -> TaskCalibration:
     """The calibration with thresholds of prediction sets, from debates (``held``) of other cases under what was learnt.
 
     The score is the one whose sets are smaller on the cases fitted on. A coverage for which there are too few cases, or too many
@@ -275,7 +277,7 @@ def conformalise(found: Calibration, fitted: Sequence[Outcome], held: Sequence[S
     return replace(found, settings=settings, held=len(scores))
 
 
-def to_toml(found: Calibration, made: str) -> str:
+def to_toml(found: TaskCalibration, made: str) -> str:
     """The calibration as a config file."""
     lines = [
         f"# Calibration from {found.n} cases ({made}). Use it with --config; it is refused for another panel or encoder.",

@@ -101,7 +101,7 @@ class Forecast:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class ScheduleValue:
     """A candidate."""
 
     name: str
@@ -124,7 +124,7 @@ class Evaluation:
     c_max: float
     logger: Forecast
     """What was earned on record."""
-    candidates: tuple[Verdict, ...]
+    candidates: tuple[ScheduleValue, ...]
 
 
 def evaluate(rows: Sequence[Logged], config: Config, known: Arms | None = None, *, seed: int = 0) -> Evaluation:
@@ -148,7 +148,7 @@ def evaluate(rows: Sequence[Logged], config: Config, known: Arms | None = None, 
         chosen = _walk(name, usable, y, config, known or Arms.fresh())
         match = np.array([k == row.action for k, row in zip(chosen, usable, strict=True)], dtype=bool)
         verdicts.append(
-            Verdict(
+            ScheduleValue(
                 name=name,
                 replay=_matched(usable, y, match, rng),
                 direct=_direct(usable, forecast, chosen, counts.tolist(), rng),

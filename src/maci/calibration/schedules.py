@@ -9,23 +9,23 @@ write-ahead log, and each debate is one transaction.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from math import inf
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal
 from uuid import uuid4
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from maci.config import LEARNED, Config
 from maci.controller.events import Event
 from maci.controller.inputs import Opened
 from maci.controller.policies.bandit import ACTIONS, Arms, Context, Learned, Lesson
 from maci.controller.policies.base import arms_of, lessons
-from maci.errors import EnvironmentError_, InputError
-from maci.files.sqlite import LOCKED, Trouble, log_ahead, make_tables, trouble
+from maci.errors import InputError
+from maci.files.sqlite import SqliteFile
 from maci.paths import schedules_file
 from maci.record.replay import replay
 
@@ -49,19 +49,36 @@ def task_name(opened: Opened) -> str:
     return f"{panel}/{opened.case.outcomes.kind}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+def _sound(lesson: Lesson) -> Lesson:
+    reward, growth = lesson.reward or 0.0, lesson.growth or 0.0
+    if not (0 <= lesson.action < len(ACTIONS) and 0 <= reward <= 1 and 0 <= lesson.cost < inf and 0 <= growth < inf):
+        raise ValueError("a lesson has figures that cannot be")
+    return lesson
+
+
+class _Page(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class DebateLessons(_Page):
     """The lessons of one debate."""
 
-    task: str
-    debate: str
+    task: str = Field(min_length=1)
+    debate: str = Field(min_length=1)
     """Under which they are entered, once."""
     schedule: str
     terms: str
-    lessons: tuple[Lesson, ...]
+    lessons: tuple[Annotated[Lesson, AfterValidator(_sound)], ...]
 
 
-def report(events: Sequence[Event]) -> Report:
+class _Export(_Page):
+    kind: Literal["maci schedules"] = "maci schedules"
+    format: Literal[1] = 1
+    actions: tuple[tuple[float, float], ...] = tuple((a.alpha, a.gamma) for a in ACTIONS)
+    debates: tuple[DebateLessons, ...]
+
+
+def report(events: Sequence[Event]) -> DebateLessons:
     """The lessons of a debate, from its record; every number of the record is computed again on the way."""
     state = replay(events).state
     opened = state.opened
@@ -74,7 +91,7 @@ def report(events: Sequence[Event]) -> Report:
         raise InputError(
             "this debate was not opened for a task (`maci debate` does it), so it has no name to enter it under"
         )
-    return Report(
+    return DebateLessons(
         task=opened.learned.task,
         debate=opened.learned.debate,
         schedule=opened.config.dials.schedule,
@@ -106,29 +123,21 @@ class TaskState:
 
 
 def summed(lessons: Sequence[Lesson]) -> Arms:
-    """The state that lessons add up to.
+    """The state that lessons add up to: all at once, since a task may have very many.
 
     >>> int(summed([]).pulls.sum())
     0
     """
-    return _add_up(
-        [(one.action, one.reward, one.cost, one.growth) for one in lessons], [one.context for one in lessons]
-    )
-
-
-def _add_up(rows: Sequence[_Row], contexts: Sequence[Context]) -> Arms:
-    """The sums over lessons: all at once, since a task may have very many."""
     arms = Arms.fresh()
-    if not rows:
+    if not lessons:
         return arms
-    known = np.array(
-        [(c.d, c.d_change, c.q, c.q_change, c.gain, c.gain_change) for c in contexts], float
-    )  # None is nan
+    seen = [one.context for one in lessons]
+    known = np.array([(c.d, c.d_change, c.q, c.q_change, c.gain, c.gain_change) for c in seen], float)  # None is nan
     hidden = np.isnan(known)
-    ones, left = np.ones((len(rows), 1)), np.array([[c.budget] for c in contexts])
+    ones, left = np.ones((len(lessons), 1)), np.array([[c.budget] for c in seen])
     x = np.hstack([ones, np.where(hidden, 0.0, known), left, hidden])
-    action = np.array([row[0] for row in rows])
-    reward, cost, growth = (np.array([row[i] for row in rows], float) for i in (1, 2, 3))
+    action = np.array([one.action for one in lessons])
+    reward, cost, growth = np.array([(one.reward, one.cost, one.growth) for one in lessons], float).T
     for k in set(action.tolist()):
         own, told = action == k, (action == k) & ~np.isnan(reward)
         arms.costs[k], arms.cost[k], arms.dearest[k] = own.sum(), cost[own].sum(), cost[own].max()
@@ -138,73 +147,20 @@ def _add_up(rows: Sequence[_Row], contexts: Sequence[Context]) -> Arms:
     return arms
 
 
-_Row = tuple[int, float | None, float, float | None]
-"""Action, reward, cost, growth."""
-
-
-class _Page(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class _LessonPage(_Page):
-    action: int = Field(ge=0, lt=len(ACTIONS))
-    context: Context
-    reward: float | None = Field(ge=0, le=1)
-    cost: float = Field(ge=0)
-    growth: float | None = Field(ge=0)
-
-
-class _DebatePage(_Page):
-    task: str = Field(min_length=1)
-    debate: str = Field(min_length=1)
-    schedule: str
-    terms: str
-    lessons: tuple[_LessonPage, ...]
-
-
-class _Export(_Page):
-    kind: Literal["maci schedules"] = "maci schedules"
-    format: Literal[1] = 1
-    actions: tuple[tuple[float, float], ...]
-    debates: tuple[_DebatePage, ...]
-
-
-class Schedules:
+class Schedules(SqliteFile):
     """The file of states."""
 
     def __init__(self, path: Path | None = None) -> None:
-        self.path = path or schedules_file()
-        self._db: sqlite3.Connection | None = None
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(self.path, timeout=LOCKED, isolation_level=None)
-            (found,) = self._db.execute("PRAGMA user_version").fetchone()
-            if found > _FORMAT:
-                raise EnvironmentError_(
-                    f"{self.path} was written by a newer MACI (format {found}, this one reads {_FORMAT}): upgrade, or "
-                    "point MACI_STATE at another folder"
-                )
-            log_ahead(self._db)
-            if found == 0:
-                make_tables(self._db, _TABLES, _FORMAT)
-        except (sqlite3.Error, OSError) as error:
-            self.close()
-            raise self._broken(error) from error
-        except EnvironmentError_:
-            self.close()
-            raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the file."""
-        if self._db is not None:
-            self._db.close()
-            self._db = None
+        where = path or schedules_file()
+        super().__init__(
+            where,
+            _TABLES,
+            _FORMAT,
+            name=f"what schedules learned, {where},",
+            elsewhere="point MACI_STATE at another folder",
+            steps={"damaged": "it is damaged: move it away (`maci scheduler learn` reads transcripts in again)"},
+            synchronous="FULL",
+        )
 
     # --- for debates ------------------------------------------------------------------------------------------------------------
 
@@ -218,7 +174,7 @@ class Schedules:
             arms=state.arms.records(contexts=contexts),
         )
 
-    def enter(self, report: Report) -> bool:
+    def enter(self, report: DebateLessons) -> bool:
         """Keep what a debate taught; false where it was entered before."""
         return self._enter([report]) == 1
 
@@ -227,43 +183,40 @@ class Schedules:
     def state(self, task: str, terms: str, *, without: Iterable[str] = ()) -> TaskState:
         """A task's state under one kind of reward, as if some debates had never been."""
         left_out = set(without)
-        rows = self._do(
-            "SELECT l.debate, context, action, reward, cost, growth FROM lessons l JOIN debates d USING (task, debate) "
+        rows = self.do(
+            "SELECT l.debate, action, context, reward, cost, growth FROM lessons l JOIN debates d USING (task, debate) "
             "WHERE task = ? AND terms = ? ORDER BY l.debate, n",
             (task, terms),
         )
-        debates = self._do("SELECT debate FROM debates WHERE task = ? AND terms = ?", (task, terms))
-        rows = [row for row in rows if row[0] not in left_out]
-        contexts = [Context(**seen) for seen in json.loads(f"[{','.join(row[1] for row in rows)}]")]
+        debates = self.do("SELECT debate FROM debates WHERE task = ? AND terms = ?", (task, terms))
+        arms = summed(_lessons([row[1:] for row in rows if row[0] not in left_out]))
         count = sum(debate not in left_out for (debate,) in debates)
-        return TaskState(task=task, terms=terms, debates=count, arms=_add_up([row[2:] for row in rows], contexts))
+        return TaskState(task=task, terms=terms, debates=count, arms=arms)
 
     def tasks(self) -> list[tuple[str, str, int]]:
         """Every task with its kinds of rewards and how many debates each rests on."""
-        return self._do("SELECT task, terms, count(*) FROM debates GROUP BY task, terms ORDER BY task, terms")
+        return self.do("SELECT task, terms, count(*) FROM debates GROUP BY task, terms ORDER BY task, terms")
 
     def reset(self, task: str) -> int:
         """Forget a task; how many debates were forgotten."""
-        with self._transaction():
-            self._do("DELETE FROM lessons WHERE task = ?", (task,))
-            return len(self._do("DELETE FROM debates WHERE task = ? RETURNING 1", (task,)))
+        with self.transaction():
+            self.do("DELETE FROM lessons WHERE task = ?", (task,))
+            return len(self.do("DELETE FROM debates WHERE task = ? RETURNING 1", (task,)))
 
     def export(self, task: str | None = None) -> str:
         """Everything, or a task's part, as JSON that :meth:`bring` reads."""
         pages = []
-        for name, debate, terms, schedule in self._do(
+        for name, debate, terms, schedule in self.do(
             "SELECT task, debate, terms, schedule FROM debates WHERE ?1 IS NULL OR task = ?1 ORDER BY task, debate",
             (task,),
         ):
-            rows = self._do(
+            rows = self.do(
                 "SELECT action, context, reward, cost, growth FROM lessons WHERE task = ? AND debate = ? ORDER BY n",
                 (name, debate),
             )
-            lessons = tuple(_LessonPage(**asdict(_lesson(*row))) for row in rows)
-            pages.append(_DebatePage(task=name, debate=debate, terms=terms, schedule=schedule, lessons=lessons))
-        return _Export(actions=tuple((a.alpha, a.gamma) for a in ACTIONS), debates=tuple(pages)).model_dump_json(
-            indent=1
-        )
+            own = {"task": name, "debate": debate, "terms": terms, "schedule": schedule}
+            pages.append(DebateLessons(**own, lessons=tuple(_lessons(rows))))
+        return _Export(debates=tuple(pages)).model_dump_json(indent=1)
 
     def bring(self, text: str, where: str) -> tuple[int, int]:
         """Take in what :meth:`export` wrote; (debates that are new, debates that were known)."""
@@ -275,78 +228,32 @@ class Schedules:
             raise InputError(
                 f"{where} is no export of `maci scheduler export`: {place}: {first['msg'].lower()}"
             ) from error
-        if pages.actions != tuple((a.alpha, a.gamma) for a in ACTIONS):
+        if pages.actions != _Export(debates=()).actions:
             raise InputError(f"{where} is about other actions than this MACI's: it cannot be taken in")
-        reports = [
-            Report(
-                task=page.task,
-                debate=page.debate,
-                schedule=page.schedule,
-                terms=page.terms,
-                lessons=tuple(
-                    Lesson(action=p.action, context=p.context, reward=p.reward, cost=p.cost, growth=p.growth)
-                    for p in page.lessons
-                ),
-            )
-            for page in pages.debates
-        ]
-        new = self._enter(reports)
-        return new, len(reports) - new
+        new = self._enter(pages.debates)
+        return new, len(pages.debates) - new
 
     # --- the file -----------------------------------------------------------------------------------------------------------------
 
-    def _enter(self, reports: Sequence[Report]) -> int:
+    def _enter(self, reports: Sequence[DebateLessons]) -> int:
         new = 0
-        with self._transaction():
+        with self.transaction():
             for one in reports:
                 values = (one.task, one.debate, one.terms, one.schedule)
-                if not self._do("INSERT OR IGNORE INTO debates VALUES (?,?,?,?) RETURNING 1", values):
+                if not self.do("INSERT OR IGNORE INTO debates VALUES (?,?,?,?) RETURNING 1", values):
                     continue
                 new += 1
                 for n, lesson in enumerate(one.lessons):
                     context = json.dumps(asdict(lesson.context))
                     row = (one.task, one.debate, n, lesson.action, context, lesson.reward, lesson.cost, lesson.growth)
-                    self._do("INSERT INTO lessons VALUES (?,?,?,?,?,?,?,?)", row)
+                    self.do("INSERT INTO lessons VALUES (?,?,?,?,?,?,?,?)", row)
         return new
 
-    def _transaction(self) -> _Transaction:
-        return _Transaction(self)
 
-    def _do(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        if self._db is None:
-            raise EnvironmentError_(f"{self.path} is closed: open it again to go on")
-        try:
-            return self._db.execute(statement, values).fetchall()
-        except sqlite3.Error as error:
-            raise self._broken(error) from error
-
-    def _broken(self, error: Exception) -> EnvironmentError_:
-        steps: dict[Trouble, str] = {
-            "unwritable": "make its folder writable, or point MACI_STATE at another one",
-            "full": "free some space there, or point MACI_STATE at another folder",
-            "locked": "another process holds it; try again",
-            "damaged": "it is damaged: move it away (`maci scheduler learn` reads transcripts in again)",
-        }
-        return EnvironmentError_(
-            f"what schedules learned, {self.path}, cannot be used ({error}): {steps[trouble(error)]}"
-        )
-
-
-class _Transaction:
-    """All of it, or nothing."""
-
-    def __init__(self, store: Schedules) -> None:
-        self._store = store
-
-    def __enter__(self) -> None:
-        self._store._do("BEGIN IMMEDIATE")
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            self._store._do("COMMIT")
-        elif self._store._db is not None and self._store._db.in_transaction:  # SQLite ends some by itself
-            self._store._do("ROLLBACK")
-
-
-def _lesson(action: int, context: str, reward: float | None, cost: float, growth: float | None) -> Lesson:
-    return Lesson(action=action, context=Context(**json.loads(context)), reward=reward, cost=cost, growth=growth)
+def _lessons(rows: Sequence[tuple[Any, ...]]) -> list[Lesson]:
+    """Of rows of action, context, reward, cost and growth; contexts are read at once."""
+    contexts = json.loads(f"[{','.join(row[1] for row in rows)}]")
+    return [
+        Lesson(action=action, context=Context(**seen), reward=reward, cost=cost, growth=growth)
+        for (action, _, reward, cost, growth), seen in zip(rows, contexts, strict=True)
+    ]

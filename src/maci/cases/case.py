@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,10 +12,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from maci.cases.outcomes import OutcomeSpace, canonical, normal
-from maci.errors import BeliefError, CaseError, InputError
+from maci.errors import BeliefError, CaseError, InputError, explain, near
 from maci.files.bounds import Beyond, check_data
-from maci.files.data import load
-from maci.files.parse import parse, read, read_bytes, read_lines
+from maci.files.parse import load, parse, read, read_bytes, read_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +36,8 @@ class Case:
     question: str
     outcomes: OutcomeSpace
     context: str = ""
+    context_is: Literal["case", "evidence"] = "case"
+    """``evidence`` where the context is itself the text to be judged, such as an article, a contract or a log (D15)."""
     evidence: tuple[Document, ...] = ()
     gold: str | None = None
     """The true outcome, where known; agents and judges never see it."""
@@ -70,10 +71,6 @@ class Case:
     def query(self) -> str:
         """The text that retrieval and θ are built on (D1)."""
         return f"{self.context}\n{self.question}".strip() if self.context else self.question
-
-
-def _text_list(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
 
 
 def label_text(value: Any) -> Any:
@@ -116,8 +113,7 @@ def _findings(value: Any) -> Any:
     """YAML reads ``rash: no`` as false and ``pulse: 110`` as a number; both are what was found."""
     if not isinstance(value, Mapping):
         return value
-    said = {name: {True: "yes", False: "no"}[v] if isinstance(v, bool) else v for name, v in value.items()}
-    return {name: str(v) if isinstance(v, int | float) else v for name, v in said.items()}
+    return {name: label_text(found) for name, found in value.items()}
 
 
 class CaseFile(BaseModel):
@@ -127,9 +123,13 @@ class CaseFile(BaseModel):
 
     question: str
     context: str = ""
+    context_is: Literal["case", "evidence"] = "case"
+    """`evidence` where the context is itself the text to be judged (an article, a contract, a log); else it describes the case."""
     outcomes: Annotated[Literal["open"] | list[str] | _Outcomes, BeforeValidator(_labels)] = "open"
     """A list of labels, `open`, or a table with kind, labels, positions, aliases, declared, metric."""
-    evidence: Annotated[list[str | _EvidenceItem], BeforeValidator(_text_list)] = []
+    evidence: Annotated[
+        list[str | _EvidenceItem], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
+    ] = []
     gold: _Label | None = None
     hidden: Annotated[dict[str, str], BeforeValidator(_findings)] = {}
     id: str = ""
@@ -162,6 +162,7 @@ class CaseFile(BaseModel):
         return Case(
             question=self.question,
             context=self.context,
+            context_is=self.context_is,
             outcomes=space,
             evidence=documents,
             gold=self.gold,
@@ -182,7 +183,7 @@ def parse_case(data: Any, where: str) -> Case:
     try:
         return CaseFile.model_validate(data).case()
     except ValidationError as error:
-        raise CaseError(f"{where}: {_explain(error)}") from error
+        raise CaseError(f"{where}: {explain(error.errors(), _known, _remedy, _FORM_NAMES)}") from error
     except CaseError as error:
         raise CaseError(f"{where}: {error}") from error
 
@@ -194,20 +195,15 @@ _FORMS = {
 _FORM_NAMES = {"literal['open']", "list[str]", "str", "_Outcomes", "_EvidenceItem"}
 
 
-def _explain(error: ValidationError) -> str:
-    """What is wrong with a case file: of the complaints about a value with several forms, the one that got furthest."""
-    first = max(error.errors(), key=lambda e: len(e["loc"]))
-    path = [str(part) for part in first["loc"] if part not in _FORM_NAMES]
-    key, given = ".".join(path) or "case", f"{first['input']!r:.60}"
-    if first["type"] == "extra_forbidden":
-        inner = {**_Outcomes.model_fields, **_EvidenceItem.model_fields}
-        near = difflib.get_close_matches(path[-1], CaseFile.model_fields if len(path) == 1 else inner, n=1)
-        return f"unknown key {key!r}" + (f"; did you mean {near[0]!r}?" if near else "")
-    if first["type"] == "missing":
-        return f"{key} is missing: add `{path[-1]}: …`"
-    if first["loc"] and first["loc"][-1] in _FORM_NAMES and path[0] in _FORMS:
-        return f"{key} is {given}: it must be {_FORMS[path[0]]}"
-    return f"{key} is {given}: {first['msg'].lower()}"
+def _known(path: list[str]) -> Iterable[str]:
+    return CaseFile.model_fields if len(path) == 1 else {**_Outcomes.model_fields, **_EvidenceItem.model_fields}
+
+
+def _remedy(path: list[str], complaint: Mapping[str, Any]) -> str:
+    if complaint["type"] == "missing":
+        return f"add `{path[-1]}: …`"
+    of_form = bool(complaint["loc"]) and complaint["loc"][-1] in _FORM_NAMES
+    return f"it must be {_FORMS[path[0]]}" if of_form and path[0] in _FORMS else ""
 
 
 def builtin_cases() -> Mapping[str, Case]:
@@ -222,10 +218,7 @@ def builtin_cases() -> Mapping[str, Case]:
 
 def is_file(name: str) -> bool:
     """Whether a name the user gave is that of a file; one too long for the system is not."""
-    try:
-        return Path(name).is_file()
-    except OSError:
-        return False
+    return os.path.isfile(name)  # noqa: PTH113 (Path.is_file raises)
 
 
 def _of_any_kind(data: bytes, where: str) -> Any:
@@ -236,11 +229,14 @@ def _of_any_kind(data: bytes, where: str) -> Any:
         return parse(data, "YAML", where)
 
 
+_SUFFIXES = (".yaml", ".yml", ".toml", ".json")
+
+
 def _beside(name: str) -> list[str]:
     """Case files in the folder a name points into, as they would have to be written."""
     folder = Path(name).parent
     try:
-        files = [file.name for file in folder.iterdir() if file.suffix.lower() in (".yaml", ".yml", ".toml", ".json")]
+        files = [file.name for file in folder.iterdir() if file.is_file() and file.suffix.lower() in _SUFFIXES]
     except (OSError, ValueError):
         return []
     return [str(folder / file) if folder != Path() else file for file in files]
@@ -256,8 +252,7 @@ def load_case(name: str) -> Case:
     cases = builtin_cases()
     if name in cases:
         return cases[name]
-    near = difflib.get_close_matches(name, [*cases, *_beside(name)], n=3)
-    hint = f"did you mean {', '.join(near)}?" if near else "`maci cases` lists the built-in ones"
+    hint = near(name, [*cases, *_beside(name)], "`maci cases` lists the built-in ones", 3)
     raise CaseError(f"no case file and no built-in case named {name!r}: {hint}")
 
 

@@ -13,6 +13,7 @@ import unicodedata
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -112,7 +113,6 @@ class OutcomeSpace:
         return max(seen, self.declared)
 
 
-@lru_cache(maxsize=4096)
 def shown(labels: Sequence[str]) -> dict[str, str]:
     """Label → the name under which language models are shown it: each begins with a capital letter, or all stay as they are.
 
@@ -139,6 +139,7 @@ def _capital(label: str) -> str:
     return label[:first] + label[first : first + 1].upper() + label[first + 1 :]
 
 
+@lru_cache(maxsize=4096)
 def normal(label: str) -> str:
     """A label without case, accents, punctuation and extra blanks.
 
@@ -194,21 +195,20 @@ def match_label(name: str, known: Iterable[str], vectors: Vectors, threshold: fl
     """
     known = list(known)
     wanted = normal(name)
-    for label in known:
-        if normal(label) == wanted:
-            return label
-    for label in known:
-        if _spelling(normal(label), wanted) and _discriminating(normal(label)) == _discriminating(wanted):
-            return label
+    told_apart = _discriminating(wanted)
+    same = (label for label in known if normal(label) == wanted)
+    misspelt = (x for x in known if _spelling(normal(x), wanted) and _discriminating(normal(x)) == told_apart)
+    if (found := next(chain(same, misspelt), None)) is not None:
+        return found
     if name not in vectors:
         return None
-    best, best_cos = None, threshold
-    for label in known:
-        if label in vectors and normal(label) != OTHER and _discriminating(normal(label)) == _discriminating(wanted):
-            cos = float(vectors[name] @ vectors[label])
-            if cos >= best_cos:
-                best, best_cos = label, cos
-    return best
+    alike = {
+        label: float(vectors[name] @ vectors[label])
+        for label in reversed(known)
+        if label in vectors and normal(label) != OTHER and _discriminating(normal(label)) == told_apart
+    }
+    best = max(alike, key=lambda label: alike[label], default=None)
+    return best if best is not None and alike[best] >= threshold else None
 
 
 def unnamed(

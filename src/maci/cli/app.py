@@ -12,13 +12,13 @@ import io
 import os
 import sys
 from importlib import import_module
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any, NoReturn, TextIO
 
 import typer
 from typer.core import TyperGroup
 
 from maci import __version__
-from maci.errors import InputError, MaciError, exit_code
+from maci.errors import EnvironmentError_, InputError, MaciError, exit_code, is_output_lost
 
 COMMANDS = {
     "debate": "Debate one case.",
@@ -77,6 +77,7 @@ app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -97,16 +98,23 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):  # a terminal that cannot show τ gets a stand-in, not a traceback
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    if sys.stdout is None:  # closed by whoever started us (`>&-`); the next file opened would take its place
+        _give_up(
+            "standard output is closed: nothing can be printed; leave it open, or send it to a file",
+            EnvironmentError_.exit,
+        )
     try:
         app()
     except MaciError as error:
-        _complain(f"maci: {error}")
-        sys.exit(exit_code(error))
+        _give_up(str(error), exit_code(error))
     except OSError as error:
-        if error.errno != errno.ENAMETOOLONG:
+        if error.errno == errno.ENAMETOOLONG:
+            name = str(error.filename)[:60]
+            _give_up(f"{name}… is longer than the name of a file can be: correct it", InputError.exit)
+        if not is_output_lost(error):
             raise
-        _complain(f"maci: {str(error.filename)[:60]}… is longer than the name of a file can be: correct it")
-        sys.exit(InputError.exit)
+        why = f"standard output cannot be written to: {error.strerror}"
+        _give_up(f"{why}; free some space there, or send it elsewhere", EnvironmentError_.exit)
     except KeyboardInterrupt:
         _complain("interrupted")
         sys.exit(130)
@@ -117,11 +125,21 @@ def main() -> None:
         sys.exit(0)
 
 
+def _give_up(why: str, code: int) -> NoReturn:
+    _complain(f"maci: {why}")
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:  # said already: what cannot be written is not tried again at exit
+        _silence(sys.stdout)
+    sys.exit(code)
+
+
 def _complain(text: str) -> None:
     """Say it where somebody may still read it; the exit code says it in any case."""
     try:
         typer.echo(text, err=True)
-    except BrokenPipeError:
+    except OSError:
         _silence(sys.stderr)
 
 

@@ -58,8 +58,8 @@ def ask(
     (--worth). What was asked is never asked again. `maci calibrate` learns the gains from cases of your kind.
     """
     from maci.cli.seating import chosen
-    from maci.cli.session import Session
+    from maci.cli.session import DebateSession
 
     given = {**budget.given, "triage.worth": worth, "answer.risk": risk}
     choice = chosen(panel, settings, replies, given, seed=seed, quiet=output.silent, corpus=corpus)
-    Session(case=case, choice=choice, options=run, output=output, ask=True, explain=explain).hold()
+    DebateSession(case=case, choice=choice, options=run, output=output, ask=True, explain=explain).hold()

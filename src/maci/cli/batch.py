@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import json as jsonlib
+import asyncio
+import csv
+import io
+import json
+import os
 import shlex
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass
+from contextlib import aclosing, nullcontext
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from maci.cases.case import read_cases
 from maci.cli.options import (  # fmt: skip
     BudgetOptions,
     Corpus,
@@ -23,13 +28,24 @@ from maci.cli.options import (  # fmt: skip
     SettingsOptions,
     grouped,
 )
+from maci.cli.output import emit, interruptible
+from maci.cli.progress import ProgressBars
+from maci.cli.seating import ASKING, begin, chosen, keep
+from maci.debating.batch import Batch, Done, entries
 from maci.errors import BudgetError, EnvironmentError_, InputError
-from maci.paths import run_dir
+from maci.llm.models import House
+from maci.llm.usage import dollars
+from maci.paths import check_folder, run_dir, writing
+from maci.record.owner import owning
+from maci.seating.seating import Seating, unpriced
+from maci.story import Story
+from maci.story.result import result_of
+from maci.story.words import plural
 
-if TYPE_CHECKING:
-    from maci.cli.progress import Progress
-    from maci.debating.batch import Batch, Done
-    from maci.llm.models import House
+_COLUMNS = (
+    "number", "case", "status", "answer", "p", "abstained", "prediction_set", "gold", "correct", "stage", "stop_reason", "rounds",
+    "tokens", "usd", "folder", "warnings", "error",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,17 +94,6 @@ def batch(
 
     The same command with the same --out goes on where a run broke off: finished cases are kept, open ones go on from their record.
     """
-    import asyncio
-
-    from maci.cases.case import read_cases
-    from maci.cli.batch_results import row, write
-    from maci.cli.files import check_folder
-    from maci.cli.progress import Progress
-    from maci.cli.seating import ASKING, begin, chosen, keep
-    from maci.debating.batch import Batch, Done, entries
-    from maci.record.owner import owning
-    from maci.seating.seating import Seating
-
     given = {**(ASKING if ask else {}), "answer.risk": risk}
     choice = chosen(panel, settings, replies, given, seed=seed, quiet=output.silent, corpus=corpus)
     read = list(read_cases(cases))
@@ -98,51 +103,38 @@ def batch(
     check_folder(out)
     todo = entries(read, out)
     told: dict[int, Done] = {}
+    rows: list[dict[str, Any]] = []
     seating = Seating(choice)
     run = Batch(
         todo, lambda case: begin(seating.seat(case), None), tokens=budget.budget_tokens, usd=budget.budget_usd,
         jobs=jobs, retry_failed=retry_failed, keep=keep,
     )  # fmt: skip
-    broken = ""
-    view = Progress(plain=output.plain, silent=output.silent)
-    with owning(out):
-        try:
-            asyncio.run(_play(run, seating.house, told, view, json=output.json))
-        except KeyboardInterrupt:
-            broken = "interrupted"
-        except BrokenPipeError:
-            broken = "nobody reads the output any more"
-        finally:
-            view.close()
-        rows = [row(told.get(entry.number) or Done(entry=entry, status="waiting")) for entry in todo]
-        write(out, rows)
     again = f"Go on with the same command with --out {shlex.quote(str(out))}"
-    if broken == "interrupted":
-        typer.echo(f"\ninterrupted; nothing that was recorded is lost. {again}", err=True)
-        raise typer.Exit(130)
-    if broken:
-        raise EnvironmentError_(f"{broken}; what is done is in {out / 'results.json'}. {again}")
+    kept = f"nothing that was recorded is lost, what is done is in {out / 'results.json'}. {again}"
+    with interruptible(kept), owning(out):
+        try:
+            with ProgressBars(plain=output.plain, silent=output.silent) as view:
+                asyncio.run(_play(run, seating.house, told, view, json=output.json))
+        finally:
+            rows += [row(told.get(entry.number) or Done(entry=entry, status="waiting")) for entry in todo]
+            write(out, rows)
     if not output.json:
         _summarise(rows, run, out, asked=seating.config.triage.enabled)
     _conclude(rows, out)
 
 
-async def _play(run: Batch, house: House | None, told: dict[int, Done], view: Progress, *, json: bool) -> None:
+async def _play(run: Batch, house: House | None, told: dict[int, Done], view: ProgressBars, *, json: bool) -> None:
     printed = 0
-    try:
-        async with aclosing(run.run()) as results:  # type: ignore[type-var]
-            async for done in results:
-                told[done.entry.number] = done
-                _count(view, told, run)
-                while json and printed < len(run.entries) and (following := told.get(run.entries[printed].number)):
-                    typer.echo(jsonlib.dumps(_full(following), ensure_ascii=False))
-                    printed += 1
-    finally:
-        if house is not None:
-            await house.aclose()
+    async with house or nullcontext(), aclosing(run.run()) as results:  # type: ignore[type-var]
+        async for done in results:
+            told[done.entry.number] = done
+            _count(view, told, run)
+            while json and printed < len(run.entries) and (following := told.get(run.entries[printed].number)):
+                emit(_full(following))
+                printed += 1
 
 
-def _count(view: Progress, told: Mapping[int, Done], run: Batch) -> None:
+def _count(view: ProgressBars, told: Mapping[int, Done], run: Batch) -> None:
     """Another case."""
     failed, kept = sum(done.status == "failed" for done in told.values()), sum(done.kept for done in told.values())
     words = _spent(run) + (f", {failed} failed" if failed else "")
@@ -151,11 +143,6 @@ def _count(view: Progress, told: Mapping[int, Done], run: Batch) -> None:
 
 def _full(done: Done) -> dict[str, Any]:
     """One line of ``--json``: the result's keys, beside which case it is of and what became of it."""
-    from maci.cli.batch_results import path_of
-    from maci.seating.seating import unpriced
-    from maci.story import Story
-    from maci.story.result import result_of
-
     head: dict[str, Any] = {"number": done.entry.number, "case": done.entry.name, "status": done.status}
     if done.error:
         head["error"] = done.error
@@ -168,8 +155,6 @@ def _full(done: Done) -> dict[str, Any]:
 
 def _summarise(rows: Sequence[Mapping[str, Any]], run: Batch, out: Path, *, asked: bool) -> None:
     """Say how it went."""
-    from maci.cli.batch_results import in_words
-
     typer.echo(f"{in_words(rows)}; {_spent(run)}.")
     if asked:
         stages = [row["stage"] for row in rows if row["status"] == "done"]
@@ -178,16 +163,12 @@ def _summarise(rows: Sequence[Mapping[str, Any]], run: Batch, out: Path, *, aske
 
 
 def _spent(run: Batch) -> str:
-    from maci.llm.usage import dollars
-    from maci.story.words import plural
 
     return plural(run.spent.tokens, "token") + (f", {dollars(run.spent.usd)}" if run.spent.usd else "")
 
 
 def _conclude(rows: Sequence[Mapping[str, Any]], out: Path) -> None:
     """Exit as it went."""
-    from maci.story.words import plural
-
     failed, budget, waiting = ([row for row in rows if row["status"] == s] for s in ("failed", "budget", "waiting"))
     for each in failed[:20]:
         typer.echo(f"failed: {each['case']}: {each['error']}", err=True)
@@ -203,3 +184,91 @@ def _conclude(rows: Sequence[Mapping[str, Any]], out: Path) -> None:
             f"the budget ended before {plural(len(budget) + len(waiting), 'case')} had an answer: raise --budget-tokens or "
             f"--budget-usd; with --out {shlex.quote(str(out))} --retry-failed what is answered is kept"
         )
+
+
+def path_of(done: Done) -> Path:
+    """Where a case is recorded, or would be."""
+    return done.entry.folder / "transcript.jsonl" if done.path is None else done.path
+
+
+def row(done: Done) -> dict[str, Any]:
+    """One case of results.json; where `abstained` says why no answer is given, `answer` and `correct` are of the best guess."""
+    result, case = done.result, done.entry.case
+    answer = None if result is None else result.answer
+    held = None if result is None else result.prediction_set
+    return {
+        "number": done.entry.number,
+        "case": done.entry.name,
+        "status": done.status,
+        "answer": answer,
+        "p": None if result is None or answer is None else result.distribution[answer],
+        "abstained": None if result is None else result.abstained,
+        "prediction_set": None if held is None else asdict(held),
+        "gold": case.gold,
+        "correct": None
+        if case.gold is None or result is None or answer is None
+        else answer == case.gold_among(result.raw),
+        "stage": Story.of(done.events).stage if result is not None else None,
+        "stop_reason": None if result is None else result.stop_reason,
+        "rounds": None if result is None else result.rounds,
+        "tokens": None if result is None else result.tokens,
+        "usd": None if result is None else result.usd,
+        "folder": path_of(done).parent.name,
+        "warnings": [] if result is None else list(result.warnings),
+        "error": done.error,
+    }
+
+
+def write(out: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """results.json and results.csv, each whole or as it was before."""
+    page = io.StringIO()
+    table = csv.DictWriter(page, _COLUMNS)
+    table.writeheader()
+    table.writerows(map(_flat, rows))
+    summary = {
+        status: sum(row["status"] == status for row in rows) for status in ("done", "failed", "budget", "waiting")
+    }
+    summary["withheld"] = sum(_withheld(row) for row in rows)
+    texts = {
+        "results.csv": page.getvalue(),
+        "results.json": json.dumps({**summary, "results": list(rows)}, ensure_ascii=False, indent=1) + "\n",
+    }
+    with writing(out, "the transcripts are kept"):
+        out.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            part = out / f".{name}.{os.getpid()}"
+            try:
+                part.write_text(text, encoding="utf-8")
+                part.replace(out / name)
+            finally:
+                part.unlink(missing_ok=True)
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The same for a cell of a table each: outcomes and warnings as JSON lists."""
+    held = row["prediction_set"]
+    outcomes = None if held is None else json.dumps(held["outcomes"], ensure_ascii=False)
+    warnings = json.dumps(row["warnings"], ensure_ascii=False) if row["warnings"] else None
+    return {**row, "prediction_set": outcomes, "warnings": warnings}
+
+
+def in_words(rows: Sequence[Mapping[str, Any]]) -> str:
+    """How many cases have an answer, how many of those are right, and how many answers were withheld."""
+    done = [row for row in rows if row["status"] == "done"]
+    given, withheld = [row for row in done if not _withheld(row)], [row for row in done if _withheld(row)]
+    said = f"{plural(len(given), 'answer')} to {plural(len(rows), 'case')}"
+    if known := _known(given):
+        said += f", {sum(known)} of {len(known)} with a known answer right"
+    if withheld:
+        known = _known(withheld)
+        guesses = f" (of their best guesses {sum(known)} of {len(known)} would be right)" if known else ""
+        said += f", {len(withheld)} withheld at this risk level{guesses}"
+    return said
+
+
+def _withheld(row: Mapping[str, Any]) -> bool:
+    return row["status"] == "done" and row["abstained"] is not None
+
+
+def _known(rows: Sequence[Mapping[str, Any]]) -> list[bool]:
+    return [row["correct"] for row in rows if row["correct"] is not None]

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import json as jsonlib
 import math
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import numpy as np
 import typer
 
-from maci.cli.files import check_file, writing
+from maci.calibration import profile
+from maci.calibration.profile import ENOUGH, Outcome, TaskCalibration, conformalise, to_toml
+from maci.cases.case import Case, read_cases
 from maci.cli.options import Corpus, Json, PanelOptions, Quiet, ReplyOptions, Seed, Sets, SettingsOptions  # fmt: skip
-from maci.errors import EnvironmentError_, EvidenceError, InputError
-
-if TYPE_CHECKING:
-    from maci.calibration.profile import Calibration, Outcome
-    from maci.cases.case import Case
-    from maci.cli.progress import Progress
-    from maci.config import Config
-    from maci.controller.events import Event
-    from maci.seating.seating import Seating
+from maci.cli.output import interruptible, publish
+from maci.cli.progress import ProgressBars
+from maci.cli.seating import chosen
+from maci.config import Config, build, parameters
+from maci.controller.events import Event
+from maci.debating.loop import debate
+from maci.errors import EvidenceError, InputError
+from maci.paths import check_file, save
+from maci.seating.seating import Seating
+from maci.story import Story
 
 _UNPLANNED = {"plan.enabled": False, "plan.acquire": 0}
 """Only the answers are looked at."""
@@ -45,55 +47,37 @@ def calibrate(
     quiet: Quiet = False,
 ) -> None:
     """Learn thresholds, the temperature of reported probabilities, and prediction sets from cases with known answers."""
-    from maci.calibration.profile import to_toml
-    from maci.cli.progress import Progress
-    from maci.cli.seating import chosen
-    from maci.seating.seating import Seating
-
     known = _known(cases)
     check_file(out)
     settings, silent = SettingsOptions(sets=sets), json or quiet
     choice = chosen(PanelOptions(), settings, ReplyOptions(), _UNPLANNED, seed=seed, quiet=silent, corpus=corpus)
     teaching, held = _split(known, held_out, seed)
-    try:
-        with Progress(silent=silent) as progress:
-            learnt, failed = _learn(teaching, held, Seating(choice), progress)
-    except KeyboardInterrupt:
-        typer.echo(f"\ninterrupted; nothing was kept, and {out} is as it was: the same command starts anew", err=True)
-        raise typer.Exit(130) from None
-    except BrokenPipeError as error:
-        raise EnvironmentError_(
-            "nobody reads the output any more; nothing was kept: the same command starts anew"
-        ) from error
-    with writing(out, ""):
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(to_toml(learnt, cases.name), encoding="utf-8")
-    if json:
-        _print_json(learnt, failed, out)
-        return
-    if failed:
-        typer.echo(
-            f"{len(failed)} cases without an answer were left out: {', '.join(name for name, _ in failed[:5])}",
-            err=True,
-        )
-    if not quiet:
-        typer.echo(
-            f"{out}: from {learnt.n} cases, accuracy {learnt.accuracy:.3f}, T = {learnt.settings['calibration.temperature']:.3f}, "
-            f"calibration error {learnt.ece_before:.3f} → {learnt.ece_after:.3f} (in-sample)"
-        )
-        typer.echo(_sets(learnt, len(known), held_out))
-        typer.echo(f"Use it with: maci debate CASE --config {out}")
+    with (
+        interruptible(f"nothing was kept, and {out} is as it was: the same command starts anew"),
+        ProgressBars(silent=silent) as progress,
+    ):
+        learnt, failed = _learn(teaching, held, Seating(choice), progress)
+    save(out, to_toml(learnt, cases.name))
+    if failed and not json:
+        names = ", ".join(name for name, _ in failed[:5])
+        typer.echo(f"{len(failed)} cases without an answer were left out: {names}", err=True)
+    record = {
+        "n": learnt.n, "held_out": learnt.held, "failed": [name for name, _ in failed], "accuracy": learnt.accuracy,
+        "ece_before": learnt.ece_before, "ece_after": learnt.ece_after, "settings": dict(learnt.settings), "out": str(out),
+    }  # fmt: skip
+    lines = [
+        f"{out}: from {learnt.n} cases, accuracy {learnt.accuracy:.3f}, T = {learnt.settings['calibration.temperature']:.3f}, "
+        f"calibration error {learnt.ece_before:.3f} → {learnt.ece_after:.3f} (in-sample)",
+        _sets(learnt, len(known), held_out),
+        f"Use it with: maci debate CASE --config {out}",
+    ]
+    publish(record, [] if quiet else lines, json=json)
 
 
 def _learn(
-    teaching: list[Case], held: list[Case], seating: Seating, progress: Progress
-) -> tuple[Calibration, list[tuple[str, str]]]:
+    teaching: list[Case], held: list[Case], seating: Seating, progress: ProgressBars
+) -> tuple[TaskCalibration, list[tuple[str, str]]]:
     """What the cases teach, and those without an answer, each with the reason; those held out are debated under what was learnt."""
-    from maci.calibration.profile import ENOUGH, calibrate, conformalise, observe
-    from maci.config import build, parameters
-    from maci.debating.loop import debate
-    from maci.story import Story
-
     found: list[Outcome] = []
     failed: list[tuple[str, str]] = []
 
@@ -105,7 +89,7 @@ def _learn(
         for case in progress.each(some, "development cases debated"):
             why = "no answer, or nobody named the `gold`"
             try:
-                outcome = observe(asyncio.run(play(case, seating.config)))
+                outcome = profile.observe(asyncio.run(play(case, seating.config)))
             except EvidenceError as error:  # nothing to read about its outcomes: as in a batch, its own affair
                 outcome, why = None, str(error)
             if outcome is None:
@@ -123,7 +107,7 @@ def _learn(
             f"calibration needs at least {ENOUGH} debates that come to an answer, and {len(found)} of {known} did: mend or "
             f"add cases. The first that did not: {': '.join(failed[0])}"
         )
-    learnt = calibrate(found)
+    learnt = profile.calibrate(found)
     if held:
         own = {row.key: row.value for row in parameters(seating.config) if row.value != row.default}
         applied = build(seating.config.profile, {**learnt.settings, **own})
@@ -137,9 +121,6 @@ def _learn(
 
 def _known(cases: Path) -> list[Case]:
     """The cases with a known answer; too few are refused before anything is debated."""
-    from maci.calibration.profile import ENOUGH
-    from maci.cases.case import read_cases
-
     read = list(read_cases(cases))
     if not read:
         raise InputError(f"{cases} has no cases: write one JSON object a line, with `question`, `outcomes` and `gold`")
@@ -152,20 +133,8 @@ def _known(cases: Path) -> list[Case]:
     return known
 
 
-def _print_json(learnt: Calibration, failed: Sequence[tuple[str, str]], out: Path) -> None:
-    found = {
-        "n": learnt.n, "held_out": learnt.held, "failed": [name for name, _ in failed], "accuracy": learnt.accuracy,
-        "ece_before": learnt.ece_before, "ece_after": learnt.ece_after, "settings": dict(learnt.settings), "out": str(out),
-    }  # fmt: skip
-    typer.echo(jsonlib.dumps(found))
-
-
 def _split(known: list[Case], share: float, seed: int) -> tuple[list[Case], list[Case]]:
     """Cases to learn from, and cases held out, drawn by the seed; too few are all learnt from."""
-    import numpy as np
-
-    from maci.calibration.profile import ENOUGH
-
     aside = round(share * len(known))
     if aside < 1 or len(known) - aside < ENOUGH:
         return known, []
@@ -173,10 +142,8 @@ def _split(known: list[Case], share: float, seed: int) -> tuple[list[Case], list
     return [known[i] for i in sorted(order[aside:])], [known[i] for i in sorted(order[:aside])]
 
 
-def _sets(learnt: Calibration, known: int, share: float) -> str:
+def _sets(learnt: TaskCalibration, known: int, share: float) -> str:
     """What is promised of prediction sets, in words."""
-    from maci.calibration.profile import ENOUGH
-
     if not share:
         return "No prediction sets: nothing was held out"
     if not learnt.held:

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import json as jsonlib
-
-import typer
+from rich.console import Console
+from rich.table import Table
 
 from maci.cli.options import Json, Plain, SettingsOptions, grouped
+from maci.cli.output import publish
+from maci.config import Parameter, load, parameters
 
 
 @grouped
 def config(*, settings: SettingsOptions, json: Json = False, plain: Plain = False) -> None:
     """Show every setting: its value, symbol, range and meaning."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from maci.config import load, parameters
-
     rows = parameters(load(settings.profile, file=settings.config, sets=settings.sets or ()))
-    if json:
-        typer.echo(jsonlib.dumps([row.model_dump() for row in rows], ensure_ascii=False))
-        return
-    if plain:
-        for row in rows:
-            changed = "" if row.value == row.default else f" (default {row.default})"
-            typer.echo(f"{row.key} = {row.value}{changed}; {row.symbol}; {row.valid}; {row.meaning}")
+    if json or plain:
+        publish([row.model_dump() for row in rows], map(_line, rows), json=json)
         return
     table = Table(box=None, pad_edge=False)
     for column in ("setting", "value", "symbol", "valid", "meaning"):
@@ -36,3 +27,8 @@ def config(*, settings: SettingsOptions, json: Json = False, plain: Plain = Fals
     console.print(table)
     if any(row.value != row.default for row in rows):
         console.print("* differs from the default")
+
+
+def _line(row: Parameter) -> str:
+    changed = "" if row.value == row.default else f" (default {row.default})"
+    return f"{row.key} = {row.value}{changed}; {row.symbol}; {row.valid}; {row.meaning}"

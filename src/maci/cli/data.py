@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json as jsonlib
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from maci.cli.options import DataDir, Json, Plain
+from maci.cli.output import columns, publish
 from maci.errors import CheckFailed, InputError
 from maci.paths import data_dir
 
 if TYPE_CHECKING:
-    from maci.lab.datasets import DataSet, Item
+    from maci.lab.datasets import DataSet, TaskItem
     from maci.lab.datasets.dataset import FileState
 
 _SHORT, _LONG = 200, 600
@@ -33,30 +34,31 @@ def listing(context: typer.Context, data: DataDir = None, json: Json = False, pl
     from maci.lab.datasets import SETS
 
     folder = _folder(data)
-    rows = [(entry, entry.rows(folder) if folder else None) for entry in SETS.values()]
-    if json:
-        found = [
-            {
-                "name": entry.name,
-                "about": entry.about,
-                "for": entry.purpose,
-                "licence": entry.licence,
-                "here": count is not None,
-                "rows": count,
-            }
-            for entry, count in rows
-        ]
-        typer.echo(jsonlib.dumps(found, ensure_ascii=False))
-        return
-    width = max(map(len, SETS))
-    for entry, count in rows:
-        here = "not here" if count is None else f"{count:,} rows"
-        typer.echo(f"{entry.name:<{width}}  {here:>11}  {entry.about}")
-        typer.echo(f"{'':<{width}}  {'':>11}  for {entry.purpose}; licence: {entry.licence}")
+    counts = {entry.name: entry.rows(folder) if folder else None for entry in SETS.values()}
+    found = [
+        {
+            "name": entry.name,
+            "about": entry.about,
+            "for": entry.purpose,
+            "licence": entry.licence,
+            "here": counts[entry.name] is not None,
+            "rows": counts[entry.name],
+        }
+        for entry in SETS.values()
+    ]
+    publish(found, _listed(found, folder, plain), json=json)
+
+
+def _listed(found: Iterable[Mapping[str, Any]], folder: Path | None, plain: bool) -> Iterator[str]:
+    rows = []
+    for entry in found:
+        here = "not here" if entry["rows"] is None else f"{entry['rows']:,} rows"
+        rows += [(entry["name"], here, entry["about"]), ("", "", f"for {entry['for']}; licence: {entry['licence']}")]
+    yield from columns(rows, right=[1])
     if not plain:
         where = f"Looked in {folder}." if folder else "Name their folder with --data DIR or MACI_DATA."
-        typer.echo(f"\n{where} Traps, options, where to get one: maci data show NAME")
-        typer.echo("A file of your own (.csv, .tsv, .jsonl, .parquet) can stand wherever a data set can: docs/data.md")
+        yield f"\n{where} Traps, options, where to get one: maci data show NAME"
+        yield "A file of your own (.csv, .tsv, .jsonl, .parquet) can stand wherever a data set can: docs/data.md"
 
 
 @data.command("show")
@@ -74,39 +76,37 @@ def showing(
     folder = _folder(data or context.obj)
     states = entry.state(folder) if folder else ()
     example = _example(entry, folder, states) if folder else None
-    if json:
-        typer.echo(jsonlib.dumps(_description(entry, states, example), ensure_ascii=False))
-        return
-    typer.echo(f"{entry.name}: {entry.about}")
-    _field("for", entry.purpose)
-    _field("licence", entry.licence)
-    _field("from", entry.source)
-    if entry.citation:
-        _field("cite", entry.citation)
+    described = _description(entry, states, example)
+    publish(described, _described(described, entry, folder, plain), json=json)
+
+
+def _described(found: Mapping[str, Any], entry: DataSet, folder: Path | None, plain: bool) -> Iterator[str]:
+    yield f"{entry.name}: {entry.about}"
+    for name in ("for", "licence", "from", "citation"):
+        if found[name]:
+            yield _field("cite" if name == "citation" else name, found[name])
     if entry.partial:
-        _field(
+        yield _field(
             "note", "a part is kept apart for independent checks: the whole files have more rows and other checksums"
         )
-    typer.echo("\nTraps, which every report states")
-    for note in entry.notes:
-        _field("", note)
-    typer.echo("\nOptions" if entry.options else "\nNo options")
-    for option, what in entry.options.items():
-        default = entry.defaults[option]
+    yield "\nTraps, which every report states"
+    yield from (_field("", note) for note in entry.notes)
+    yield "\nOptions" if entry.options else "\nNo options"
+    for option, what in found["options"].items():
+        default = what["default"]
         value = str(default).lower() if isinstance(default, bool) else default
-        _field(f"{option}={value}", f"{what.about} ({entry.valid(option)})")
-    typer.echo(f"\nFiles{f' in {folder}' if folder else ', below the folder that --data or MACI_DATA names'}")
-    known = {state.file.path: state for state in states}
-    for file in entry.files:
-        needed = f", only with {file.needed_for}" if file.needed_for else ""
-        typer.echo(f"  {file.path}  {file.bytes:,} bytes{needed}  {_state(known.get(file.path))}")
-        typer.echo(f"    sha256 {file.sha256}")
-    if example is not None:
-        typer.echo("\nA development item, as the defaults make it")
-        for key, value in example.items():
-            _field(key, value if isinstance(value, str) else jsonlib.dumps(value, ensure_ascii=False))
+        yield _field(f"{option}={value}", f"{what['about']} ({what['valid']})")
+    yield f"\nFiles{f' in {folder}' if folder else ', below the folder that --data or MACI_DATA names'}"
+    for file in found["files"]:
+        needed = f", only with {file['needed_for']}" if file["needed_for"] else ""
+        yield f"  {file['path']}  {file['bytes']:,} bytes{needed}  {file['state']}"
+        yield f"    sha256 {file['sha256']}"
+    if found["example"] is not None:
+        yield "\nA development item, as the defaults make it"
+        for key, value in found["example"].items():
+            yield _field(key, value if isinstance(value, str) else jsonlib.dumps(value, ensure_ascii=False))
     elif not plain:
-        typer.echo(f"\nNot here: get the files from {entry.source}, and name the folder above them with --data DIR")
+        yield f"\nNot here: get the files from {entry.source}, and name the folder above them with --data DIR"
 
 
 @data.command("verify")
@@ -125,11 +125,11 @@ def verifying(
     if name and not any(state.here for state in states[name]):
         raise InputError(f"{name} is not in {folder}: `maci data show {name}` says where to get it")
     files = {state.file.path: state for found in states.values() for state in found}
-    if json:
-        typer.echo(jsonlib.dumps([_file(state) for state in files.values()]))
-    else:
-        for path, state in files.items():
-            typer.echo(f"{_state(state):<14}  {path}")
+    found = [
+        {"path": path, "state": _state(state), "sha256": state.file.sha256, "found": state.sha256}
+        for path, state in files.items()
+    ]
+    publish(found, (f"{row['state']:<14}  {row['path']}" for row in found), json=json)
     if wrong := [path for path, state in files.items() if state.here and not state.as_described]:
         parts = [entry.name for entry in entries if entry.partial and {f.path for f in entry.files} & set(wrong)]
         whole = f"; of {', '.join(parts)} our figures use a part, so a whole file differs rightly" if parts else ""
@@ -149,20 +149,15 @@ def _folder(given: Path | None) -> Path | None:
         return None
 
 
-def _field(name: str, text: str) -> None:
+def _field(name: str, text: str) -> str:
     head = f"  {name}: " if name else "  - "
-    typer.echo(textwrap.fill(" ".join(text.split()), 110, initial_indent=head, subsequent_indent="    "))
+    return textwrap.fill(" ".join(text.split()), 110, initial_indent=head, subsequent_indent="    ")
 
 
 def _state(state: FileState | None) -> str:
     if state is None or not state.here:
         return "not here"
     return "as described" if state.as_described else "DIFFERS"
-
-
-def _file(state: FileState) -> dict[str, Any]:
-    file = state.file
-    return {"path": file.path, "state": _state(state), "sha256": file.sha256, "found": state.sha256}
 
 
 def _description(entry: DataSet, states: Iterable[FileState], example: dict[str, Any] | None) -> dict[str, Any]:
@@ -208,7 +203,7 @@ def _example(entry: DataSet, folder: Path, states: Iterable[FileState]) -> dict[
     }
 
 
-def _shape(item: Item, most: int) -> dict[str, Any]:
+def _shape(item: TaskItem, most: int) -> dict[str, Any]:
     case = item.case
     labels = case.outcomes.labels
     found: dict[str, Any] = {
@@ -218,14 +213,13 @@ def _shape(item: Item, most: int) -> dict[str, Any]:
         "outcomes": f"{case.outcomes.kind}, {len(labels)} known: {', '.join(labels[:6])}{' …' if len(labels) > 6 else ''}",
         "gold": case.gold,
     }
-    if case.evidence:
-        found["evidence"] = f"{len(case.evidence)} documents come with the case"
-    if case.hidden:
-        found["hidden"] = list(case.hidden)
-    if item.group:
-        found["group"] = item.group
-    if item.raters:
-        found["raters"] = dict(item.raters)
+    more = {
+        "evidence": f"{len(case.evidence)} documents come with the case" if case.evidence else "",
+        "hidden": list(case.hidden),
+        "group": item.group,
+        "raters": dict(item.raters),
+    }
+    found |= {name: value for name, value in more.items() if value}
     if item.recorded:
         found["recorded"] = {model: turn.answer for model, turn in item.recorded.openings.items()}
         found["turns"] = len(item.recorded.turns)

@@ -60,7 +60,7 @@ def debate(
 ) -> None:
     """Debate one case."""
     from maci.cli.seating import chosen
-    from maci.cli.session import Session
+    from maci.cli.session import DebateSession
 
     given = {**budget.given, "answer.risk": risk, "plan.acquire": acquire}
     choice = chosen(
@@ -74,4 +74,4 @@ def debate(
         source=source,
         utilities=utilities,
     )
-    Session(case=case, choice=choice, options=run, output=output, task=task).hold()
+    DebateSession(case=case, choice=choice, options=run, output=output, task=task).hold()

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json as jsonlib
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from textwrap import fill
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from maci.cli.options import Json, PanelOptions, Plain, grouped
-
-if TYPE_CHECKING:
-    from maci.llm.usage import Usage
-    from maci.seating.checks import Finding
+from maci.cli.output import publish
+from maci.llm.usage import Usage, dollars
+from maci.seating.checks import CheckResult, machine, models
+from maci.story.words import plural
 
 _COLOURS = {"ok": typer.colors.GREEN, "warning": typer.colors.YELLOW, "problem": typer.colors.RED}
 
@@ -35,13 +36,6 @@ def doctor(
     Every model named is asked twice, for a few tokens; without --panel, --agents or --judges, every service that has
     a key is asked what it serves, which costs nothing, and every local model that is here is tried.
     """
-    import asyncio
-
-    from rich.console import Console
-
-    from maci.llm.usage import Usage
-    from maci.seating.checks import machine, models
-
     findings = list(machine())
     screen = Console(stderr=True)
     shown = screen.is_terminal and not json and not plain
@@ -49,22 +43,14 @@ def doctor(
         findings += asyncio.run(models(panel.panel, panel.agents, panel.judges, offline=offline, seconds=timeout))
     fine = all(finding.state != "problem" for finding in findings)
     spent = sum((finding.usage for finding in findings), Usage())
-    if json:
-        rows = [{"subject": f.subject, "state": f.state, "says": f.says} for f in findings]
-        typer.echo(
-            jsonlib.dumps({"ok": fine, "checks": rows, "tokens": spent.tokens, "usd": spent.usd}, ensure_ascii=False)
-        )
-    else:
-        _print(findings, spent, plain)
+    rows = [{"subject": f.subject, "state": f.state, "says": f.says} for f in findings]
+    found = {"ok": fine, "checks": rows, "tokens": spent.tokens, "usd": spent.usd}
+    publish(found, _lines(findings, spent, plain), json=json)
     if not fine:
         raise typer.Exit(3)
 
 
-def _print(findings: Sequence[Finding], spent: Usage, plain: bool) -> None:
-    from rich.console import Console
-
-    from maci.llm.usage import dollars
-
+def _lines(findings: Sequence[CheckResult], spent: Usage, plain: bool) -> Iterator[str]:
     width = max(len(finding.subject) for finding in findings)
     console = Console()
     for finding in findings:
@@ -74,8 +60,8 @@ def _print(findings: Sequence[Finding], spent: Usage, plain: bool) -> None:
             mark = typer.style(mark, fg=_COLOURS[finding.state])
             text = fill(text, max(60, console.width - 9), subsequent_indent=margin[9:], break_on_hyphens=False)
             text = text.replace("\n", "\n" + " " * 9)
-        typer.echo(f"{mark} {text}")
+        yield f"{mark} {text}"
     if spent.tokens:
-        typer.echo(f"The checks cost {spent.tokens} tokens" + (f", {dollars(spent.usd)}" if spent.usd else "") + ".")
+        yield f"The checks cost {spent.tokens} tokens" + (f", {dollars(spent.usd)}" if spent.usd else "") + "."
     problems = sum(finding.state == "problem" for finding in findings)
-    typer.echo(f"{problems} problem{'' if problems == 1 else 's'}" if problems else "All that was asked for works.")
+    yield plural(problems, "problem") if problems else "All that was asked for works."

@@ -12,10 +12,12 @@ from pathlib import Path
 from textwrap import shorten
 
 from maci.cli.lines import Lines
+from maci.cli.plan import short
 from maci.controller.decisions import Finished
 from maci.controller.triage import Check, Prospect, Triaged
+from maci.story.result import plan_of
 from maci.story.story import Story
-from maci.story.words import cost, given, leads, minority, plural, shown, triage_words
+from maci.story.words import cost, given, leads, minority, plural, shown, triage_words, unlike
 
 _MISSING = re.compile(
     r"(?P<what>round \d+: (\d+ of \d+ scores are missing(?=: \S+ on)|(?P<who>.+?) abstained)): (\S+ on \S+: )?(?P<why>.*)",
@@ -117,9 +119,6 @@ def print_result(
     for warning in result.warnings:
         say(f"Note: {remarks.once(warning)}", "yellow")
     if story.plan is not None:
-        from maci.cli.plan import short
-        from maci.record.plan import plan_of
-
         for line in short(plan_of(story.plan)):
             say(line)
     say(f"Transcript: {transcript}")
@@ -134,7 +133,8 @@ def print_result(
             say(f"Known answer: {gold}" + ("" if gold == result.answer else ", so this is wrong"))
     spent = cost(result, priced=priced, kept=story.replies)
     detail = f"; {result.detail}" if why else ""
-    say(f"Stopped after {plural(result.rounds, 'round')}, {spent}: {result.stop_reason}{detail}")
+    apart = ", no agreement" if unlike(result.stop_reason, result.agreed) and not why else ""
+    say(f"Stopped after {plural(result.rounds, 'round')}, {spent}: {result.stop_reason}{apart}{detail}")
 
 
 def quoted(story: Story, span_id: str, *, full: bool) -> str:
@@ -149,7 +149,7 @@ def quoted(story: Story, span_id: str, *, full: bool) -> str:
 def _outcomes(lines: Lines, p: Mapping[str, float], scale: tuple[str, ...]) -> None:
     """The distribution, a line for each outcome; on a scale in its order, with the one that leads marked."""
     named = [(f"{label}  (leads)" if scale and leads(label, p) else label, q) for label, q in shown(p, 5, scale)]
-    room = lines.width - max(len(name) for name, _ in named) - _BESIDE if lines.folded else _BAR
+    room = lines.out.width - max(len(name) for name, _ in named) - _BESIDE if lines.folded else _BAR
     cells = max(_SHORTEST_BAR, min(_BAR, room))
     for name, q in named:
         lines.say(f"  {lines.bar(q, cells)}{q:5.2f}  {name}")

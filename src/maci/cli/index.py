@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import json as jsonlib
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from maci.cli.options import OutputOptions, grouped
+from maci.cli.output import publish
+from maci.cli.progress import ProgressBars
+from maci.evidence.corpus import Corpus, update_index
+from maci.evidence.encode import load_encoder
+from maci.evidence.retrieve import Retriever
 
 
 @grouped
@@ -24,27 +28,19 @@ def index(
     output: OutputOptions,
 ) -> None:
     """Turn documents into an evidence index for --corpus."""
-    from maci.cli.progress import Progress
-    from maci.evidence.corpus import Corpus, update_index
-    from maci.evidence.encode import load_encoder
-    from maci.evidence.retrieve import Retriever
-
-    with Progress(plain=output.plain, silent=output.silent) as progress:
+    with ProgressBars(plain=output.plain, silent=output.silent) as progress:
         report = update_index(
             paths, out, progress=lambda source, done, total: progress.at("files read", done, total, line="")
         )
         retriever = Retriever.for_corpus(Corpus.open(out), load_encoder(encoder))
         retriever.warm(lambda done, total: progress.at("spans embedded", done, total, line=""))
-    if output.json:
-        skipped = [{"path": str(item.path), "reason": item.reason} for item in report.skipped]
-        counts = {name: getattr(report, name) for name in ("added", "changed", "unchanged", "removed", "spans")}
-        typer.echo(jsonlib.dumps({**counts, "skipped": skipped, "index": str(out)}, ensure_ascii=False))
-        return
-    for item in report.skipped:
-        typer.echo(f"{item.path}: {item.reason}", err=True)
-    if not output.quiet:
-        typer.echo(
-            f"{out}: {report.spans} spans; files: {report.added} new, {report.changed} changed, {report.unchanged} unchanged, "
-            f"{report.removed} removed; {len(report.skipped)} notes on what was left out"
-        )
-        typer.echo(f"Use it with: maci debate CASE --corpus {out}")
+    skipped = [{"path": str(item.path), "reason": item.reason} for item in report.skipped]
+    counts = {name: getattr(report, name) for name in ("added", "changed", "unchanged", "removed", "spans")}
+    for item in [] if output.json else skipped:
+        typer.echo(f"{item['path']}: {item['reason']}", err=True)
+    lines = [
+        f"{out}: {report.spans} spans; files: {report.added} new, {report.changed} changed, {report.unchanged} unchanged, "
+        f"{report.removed} removed; {len(skipped)} notes on what was left out",
+        f"Use it with: maci debate CASE --corpus {out}",
+    ]
+    publish({**counts, "skipped": skipped, "index": str(out)}, [] if output.quiet else lines, json=output.json)

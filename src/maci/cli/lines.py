@@ -31,41 +31,27 @@ class Lines:
     def __init__(
         self, *, plain: bool = False, silent: bool = False, live: bool = False, console: Console | None = None
     ) -> None:
-        self._out = console or Out(no_color=plain or None, highlight=False, quiet=silent, soft_wrap=True)
+        self.out = console or Out(no_color=plain or None, highlight=False, quiet=silent, soft_wrap=True)
         self._plain = plain
-        self.folded = self._out.is_terminal and not plain
-        can = self.folded and not silent and not self._out.is_dumb_terminal
-        self.area = LiveArea(self._out) if live and can else None
-
-    @property
-    def width(self) -> int:
-        """Of the terminal, in cells."""
-        return self._out.width
-
-    @property
-    def silent(self) -> bool:
-        """Whether nothing is printed."""
-        return self._out.quiet
-
-    def speak(self) -> None:
-        """Print from now on, whatever was left out before."""
-        self._out.quiet = False
+        self.folded = self.out.is_terminal and not plain
+        can = self.folded and not silent and not self.out.is_dumb_terminal
+        self.area = LiveArea(self.out) if live and can else None
 
     def say(self, text: str = "", style: str = "") -> None:
         """Print one item."""
         shown = clean(" ".join(text.splitlines()))
-        if self.folded and len(shown) > self.width:
+        if self.folded and len(shown) > self.out.width:
             margin = " " * (len(shown) - len(shown.lstrip()))
             shown = fill(
                 shown.strip(),
-                self.width,
+                self.out.width,
                 initial_indent=margin,
                 subsequent_indent=margin + "  ",
                 break_long_words=False,
             )
         said = Text(shown, style="" if self._plain else style)
         if self.area is None:
-            self._out.print(said)
+            self.out.print(said)
         else:
             self.area.say(said)
 

@@ -2,45 +2,41 @@
 
 from __future__ import annotations
 
-import json as jsonlib
-from typing import TYPE_CHECKING, Any
-
-import typer
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from maci.cli.options import Json, Plain
-
-if TYPE_CHECKING:
-    from maci.seating.file import Found
+from maci.cli.output import publish
+from maci.seating.file import Found, find
+from maci.seating.spec import READER_AGENTS, READER_JUDGES, JudgeSpec, is_reader
 
 
 def panels(json: Json = False, plain: Plain = False) -> None:
     """List the panels: built-in ones and those of your panels files."""
-    from maci.seating.file import find
-
     found = find()
     rows = _rows(found)
-    if json:
-        models = [
-            {"name": name, **model.model_dump(mode="json", exclude_unset=True), "source": str(path)}
-            for name, (model, path) in found.models.items()
-        ]
-        typer.echo(jsonlib.dumps({"panels": rows, "models": models}, ensure_ascii=False))
-        return
+    models = [
+        {"name": name, **model.model_dump(mode="json", exclude_unset=True), "source": str(path)}
+        for name, (model, path) in found.models.items()
+    ]
+    publish({"panels": rows, "models": models}, _lines(rows, found, plain), json=json)
+
+
+def _lines(rows: Sequence[dict[str, Any]], found: Found, plain: bool) -> Iterator[str]:
     for row in rows:
-        typer.echo(f"{row['name']}  [{row['source']}]{'  ' if row['about'] else ''}{row['about']}")
+        yield f"{row['name']}  [{row['source']}]{'  ' if row['about'] else ''}{row['about']}"
         if row["agents"]:
             judges = row["judges"]
             said = "reader judges by default" if judges is None else ", ".join(judges) or "none (CRIT-free)"
-            typer.echo(f"    agents {', '.join(row['agents'])}\n    judges {said}")
+            yield f"    agents {', '.join(row['agents'])}\n    judges {said}"
     for name, (model, path) in found.models.items():
-        typer.echo(f"model {name}  [{path}]" + (f"  at {model.base_url}" if model.base_url else ""))
+        yield f"model {name}  [{path}]" + (f"  at {model.base_url}" if model.base_url else "")
     if not plain:
-        typer.echo("\nDebate with one: maci debate CASE --panel NAME    Check it: maci doctor --panel NAME")
+        yield "\nDebate with one: maci debate CASE --panel NAME    Check it: maci doctor --panel NAME"
 
 
 def _rows(found: Found) -> list[dict[str, Any]]:
     """Every panel; judges of ``None`` were not named, so the reader judges where there is evidence for them."""
-    from maci.seating.spec import READER_AGENTS, READER_JUDGES, JudgeSpec, is_reader
 
     def seat(seat: JudgeSpec) -> str:
         return seat.model if is_reader(seat.model) or not seat.name else f"{seat.name} ({seat.model})"

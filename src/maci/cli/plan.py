@@ -7,16 +7,23 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from maci.acquisition.plan import AcquisitionPlan, Item
+from maci.acquisition.utilities import favoured, load_stakes
 from maci.cli.options import OutputOptions, TranscriptPath, grouped
+from maci.cli.output import publish
 from maci.cli.show import locate
+from maci.controller.reading import calibrated
 from maci.errors import InputError
-
-if TYPE_CHECKING:
-    from maci.acquisition.plan import Item, Plan
+from maci.paths import save
+from maci.record.transcript import read
+from maci.render.markup import percent
+from maci.story.result import PlanPage, QueryPage
+from maci.story.whatif import replan, utilities_for
+from maci.story.words import favoured_words, shift_words
 
 _ORIGINS = {
     "corpus": "labelled texts",
@@ -49,12 +56,6 @@ def plan(
     output: OutputOptions,
 ) -> None:
     """What to find out next: questions, tests and queries, by what each is expected to bring."""
-    from maci.acquisition.utilities import favoured, load_stakes
-    from maci.controller.reading import calibrated
-    from maci.record.plan import PlanPage, QueryPage, replan, utilities_for
-    from maci.record.transcript import read
-    from maci.story.words import favoured_words
-
     path = locate(transcript)
     recording = read(path)
     if bits and utilities is not None:
@@ -65,22 +66,17 @@ def plan(
     best = None if worth is None else favoured(calibrated(state), worth)
     if export is not None:
         pages = [page.model_dump() for page in QueryPage.of(found.items)]
-        export.write_text(jsonlib.dumps(pages, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    finished = state.finished
-    if output.json:
-        reason = finished.stop_reason if finished is not None else ""
-        typer.echo(PlanPage.of(found, best, stop_reason=reason, transcript=str(path)).model_dump_json())
-        return
+        save(export, jsonlib.dumps(pages, indent=2, ensure_ascii=False) + "\n", "name another with --export")
+    reason = "" if state.finished is None else state.finished.stop_reason
+    page = PlanPage.of(found, best, stop_reason=reason, transcript=str(path))
     width = min(100, shutil.get_terminal_size((80, 24)).columns)
-    for line in lines(found, width=width, full=not output.quiet):
-        typer.echo(line)
-    if best is not None:
-        typer.echo(favoured_words(best))
-    if export is not None:
-        typer.echo(f"{len(found.items)} queries written to {export}")
+    shown = list(lines(found, width=width, full=not output.quiet))
+    shown += [] if best is None else [favoured_words(best)]
+    shown += [] if export is None else [f"{len(found.items)} queries written to {export}"]
+    publish(page.model_dump(mode="json"), shown, json=output.json)
 
 
-def short(plan: Plan) -> Iterator[str]:
+def short(plan: AcquisitionPlan) -> Iterator[str]:
     """The best three of a plan, a line each."""
     if not plan.items:
         yield f"To find out next: {plan.note or 'nothing'}"
@@ -95,15 +91,14 @@ def short(plan: Plan) -> Iterator[str]:
         yield f"  {plan.note}"
 
 
-def lines(plan: Plan, *, width: int = 80, full: bool = True) -> Iterator[str]:
+def lines(plan: AcquisitionPlan, *, width: int = 80, full: bool = True) -> Iterator[str]:
     """A plan as text."""
     if not plan.items:
         yield f"{plan.note or 'nothing worth asking'} ({plan.considered} possibilities considered)"
         return
     valued = plan.items[0].value is not None
     yield f"{plan.entropy:.2f} bits of doubt are left; these together are expected to bring {plan.joint_gain:.2f}"
-    head = f"{'':2} {'bits':>5} {'added':>5} {'cost':>5} {'/cost':>5}" + (f" {'value':>7}" if valued else "") + "  ask"
-    yield head
+    yield f"{'':2} {'bits':>5} {'added':>5} {'cost':>5} {'/cost':>5}" + (f" {'value':>7}" if valued else "") + "  ask"
     for number, item in enumerate(plan.items, 1):
         figures = f"{number:2} {item.expected_information_gain:5.2f} {item.added_gain:5.2f} {item.cost:5g} {item.gain_per_cost:5.2f}"
         figures += f" {item.value:7.3g}" if item.value is not None else ""
@@ -119,16 +114,12 @@ def lines(plan: Plan, *, width: int = 80, full: bool = True) -> Iterator[str]:
 
 
 def _details(item: Item, width: int) -> Iterator[str]:
-    from maci.render.markup import percent
-    from maci.story.words import shift_words
-
     mark = "~" if item.assumed else ""
     told = [f"{mark}{item.kind}; tells apart: " + "; ".join(f"{y}: {a}" for y, a in item.expected.items())]
     told += [f"if {shift_words(shift)}" for shift in item.shifts[:4]]
     if item.answered is not None and item.answered < 1:
         told.append(f"an answer is {percent(item.answered)} likely, which the figures count")
-    source = " and ".join(_ORIGINS.get(origin, origin) for origin in item.origin)
-    why = f"from {source}"
+    why = "from " + " and ".join(_ORIGINS.get(origin, origin) for origin in item.origin)
     if item.asked_for_by:
         why += f"; arguments {', '.join(item.asked_for_by[:6])}"
     if item.evidence:

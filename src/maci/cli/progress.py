@@ -31,7 +31,7 @@ EVERY = 30.0
 """Seconds between two lines where there is no terminal; every tenth of the work makes one too."""
 
 
-class Progress:
+class ProgressBars:
     """Told how far each piece of work is; ``more`` is drawn below the bars."""
 
     def __init__(

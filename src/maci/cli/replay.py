@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json as jsonlib
 from typing import TYPE_CHECKING
 
-import typer
-
 from maci.cli.options import Json, Quiet, SettingsOptions, TranscriptPath, grouped
+from maci.cli.output import publish
 from maci.cli.show import locate
 from maci.errors import TranscriptError
 
@@ -34,41 +32,30 @@ def replay(*, transcript: TranscriptPath, settings: SettingsOptions, json: Json 
             f"{path} is not complete: after {len(recording.events)} events {done.where()}{torn}. All {done.compared} decisions up "
             f"to there are right; continue it with: maci debate --resume --out {path.parent}"
         )
-    assert done.state.finished is not None
-    if json:
-        typer.echo(jsonlib.dumps({"ok": True, "events": len(recording.events), "decisions": done.compared}))
-    elif not quiet:
-        result = done.state.finished
-        typer.echo(
-            f"{path}: chain of {len(recording.events)} events intact, {done.compared} decisions recomputed, all equal"
-        )
-        typer.echo(f"{result.answer or 'no answer'} after {plural(result.rounds, 'round')} ({result.stop_reason})")
+    result, events = done.state.finished, len(recording.events)
+    assert result is not None
+    lines = [
+        f"{path}: chain of {events} events intact, {done.compared} decisions recomputed, all equal",
+        f"{result.answer or 'no answer'} after {plural(result.rounds, 'round')} ({result.stop_reason})",
+    ]
+    publish({"ok": True, "events": events, "decisions": done.compared}, [] if quiet else lines, json=json)
 
 
 def _other(recording: Recording, settings: SettingsOptions, *, json: bool) -> None:
-    from maci.record.whatif import CAUTION, other_rules, otherwise
+    from maci.story.whatif import CAUTION, other_rules, otherwise
     from maci.story.words import plural
 
     rules = other_rules(recording.opened.config, settings.profile, file=settings.config, sets=settings.sets or ())
     found = otherwise(recording.events, rules)
-    both = (found.recorded, found.other)
-    if json:
-        keys = ("rules", "stop_reason", "rounds", "answer", "p")
-        rows = [{key: getattr(row, key) for key in keys} for row in both]
-        typer.echo(
-            jsonlib.dumps(
-                {"off_policy": True, "decided": found.decided, "rules": rows, "remark": found.remark},
-                ensure_ascii=False,
-            )
-        )
-        return
-    for row in both:
-        typer.echo(
-            f"{row.rules:<9} {row.stop_reason or row.lacking:<36} after {plural(row.rounds, 'round')}   {row.answer or 'no answer'} "
-            + (f"p = {row.p:.3f}" if row.p is not None else "")
-        )
+    keys, both = ("rules", "stop_reason", "rounds", "answer", "p"), (found.recorded, found.other)
+    rows = [{key: getattr(row, key) for key in keys} for row in both]
+    lines = [
+        f"{row.rules:<9} {row.stop_reason or row.lacking:<36} after {plural(row.rounds, 'round')}   {row.answer or 'no answer'} "
+        + (f"p = {row.p:.3f}" if row.p is not None else "")
+        for row in both
+    ]
     if found.ignored:
-        typer.echo(f"Cannot be judged from a record, and was ignored: {', '.join(found.ignored)}")
-    if found.remark:
-        typer.echo(found.remark)
-    typer.echo(CAUTION)
+        lines.append(f"Cannot be judged from a record, and was ignored: {', '.join(found.ignored)}")
+    lines += [found.remark] if found.remark else []
+    page = {"off_policy": True, "decided": found.decided, "rules": rows, "remark": found.remark}
+    publish(page, [*lines, CAUTION], json=json)

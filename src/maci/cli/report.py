@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import json as jsonlib
+import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from urllib.parse import quote
 
 import typer
 
-from maci.cli.files import save
 from maci.cli.options import Json, Quiet
+from maci.cli.output import emit
 from maci.cli.show import locate
 from maci.errors import InputError, MaciError, TranscriptError
-from maci.paths import slug
-
-if TYPE_CHECKING:
-    from maci.record.transcript import Recording
-    from maci.story import Story
-    from maci.story.report.sources import Provenance
+from maci.paths import save, slug
+from maci.record.transcript import Recording, read
+from maci.seating.seating import unpriced
+from maci.story import Story
+from maci.story.report.html import Entry, index_html, index_markdown, to_html
+from maci.story.report.markdown import to_markdown
+from maci.story.report.sources import Provenance
 
 FORMATS = ("html", "md")
 
@@ -53,7 +54,7 @@ def report(
         written, failed = [_one(locate(path), out, format)], {}
     shown = [file for file in written if file is not None]
     if json:
-        typer.echo(jsonlib.dumps({"written": [str(f) for f in shown], "failed": failed}, ensure_ascii=False))
+        emit({"written": [str(f) for f in shown], "failed": failed})
     elif not quiet:
         for file in shown[:1]:
             more = f" and {len(shown) - 1} more" if len(shown) > 1 else ""
@@ -61,8 +62,6 @@ def report(
         for name, why in failed.items():
             typer.echo(f"{name}: {why}", err=True)
     if open and shown:
-        import webbrowser
-
         webbrowser.open(shown[0].resolve().as_uri())
     if failed:
         raise TranscriptError(f"{len(failed)} of {len(several)} transcripts cannot be read; the index names them")
@@ -70,18 +69,10 @@ def report(
 
 def provenance(recording: Recording, path: Path) -> Provenance:
     """What stands behind the report of a record: the record is computed again."""
-    from maci.seating.seating import unpriced
-    from maci.story.report.sources import Provenance
-
     return Provenance.of(recording, path, priced=not unpriced(recording.opened))
 
 
 def _render(path: Path, format: str) -> tuple[Story, str]:
-    from maci.record.transcript import read
-    from maci.story import Story
-    from maci.story.report.html import to_html
-    from maci.story.report.markdown import to_markdown
-
     recording = read(path)
     story = Story.of(recording.events)
     made = to_html if format == "html" else to_markdown
@@ -100,8 +91,6 @@ def _several(
     folder: Path, paths: list[Path], out: Path | None, format: str
 ) -> tuple[list[Path | None], dict[str, str]]:
     """The index first; reports beside their transcripts, or beside the index where ``out`` names it."""
-    from maci.story.report.html import Entry, index_html, index_markdown
-
     entries, failed, written = [], dict[str, str](), list[Path | None]()
     index = out or folder / f"index.{format}"
     for number, path in enumerate(paths, 1):

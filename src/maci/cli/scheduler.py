@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import json as jsonlib
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from maci.calibration.schedule_value import Evaluation, Forecast, Logged, evaluate, logged
+from maci.calibration.schedules import Schedules, TaskState, report, terms
 from maci.cli.options import Json, Seed, Sets
+from maci.cli.output import publish
 from maci.cli.show import locate
+from maci.config import load
+from maci.controller.policies.bandit import ACTIONS, bonus, ucb
 from maci.errors import InputError, MaciError
-
-if TYPE_CHECKING:
-    from maci.calibration.schedule_value import Evaluation, Forecast, Logged
-    from maci.calibration.schedules import Schedules, TaskState
-    from maci.record.transcript import Recording
+from maci.paths import save
+from maci.record.transcript import Recording, read
 
 scheduler = typer.Typer(no_args_is_help=True)
 StateFile = Annotated[
@@ -34,18 +35,14 @@ Transcripts = Annotated[
 @scheduler.command("show", short_help="How often each action was tried, what it earned and cost.")
 def showing(task: Task = None, store: StateFile = None, json: Json = False) -> None:
     """The arms of every task: how often each action was tried, what it earned and cost."""
-    with _learned(store) as known:
+    with Schedules(store) as known:
         _check(task, known)
         tasks = [(name, kind) for name, kind, _ in known.tasks() if task in (None, name)]
         states = [known.state(name, kind) for name, kind in tasks]
         where = known.path
-    if json:
-        typer.echo(jsonlib.dumps([_plain(state) for state in states], ensure_ascii=False))
-        return
-    if not states:
-        typer.echo(f"Nothing was learned yet ({where}). A debate with --set schedule=ucb or linucb begins it.")
-    for i, state in enumerate(states):
-        typer.echo("\n" * bool(i) + _table(state))
+    found = [{"task": s.task, "rewards": s.terms, "debates": s.debates, "arms": _rows(s)} for s in states]
+    nothing = f"Nothing was learned yet ({where}). A debate with --set schedule=ucb or linucb begins it."
+    publish(found, ["\n\n".join(map(_table, states)) or nothing], json=json)
 
 
 @scheduler.command("reset")
@@ -53,7 +50,7 @@ def resetting(
     task: Annotated[str, typer.Argument(help="The task to forget.", metavar="TASK")], store: StateFile = None
 ) -> None:
     """Forget what was learned about a task."""
-    with _learned(store) as known:
+    with Schedules(store) as known:
         _check(task, known)
         gone = known.reset(task)
     typer.echo(
@@ -68,16 +65,13 @@ def exporting(
     store: StateFile = None,
 ) -> None:
     """Write what was learned as JSON, for another machine."""
-    with _learned(store) as known:
+    with Schedules(store) as known:
         _check(task, known)
         text = known.export(task)
     if to is None:
         typer.echo(text)
         return
-    try:
-        to.write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write {to}: {error.strerror}") from error
+    save(to, text + "\n", "name another with --to")
     typer.echo(f"{to} written; take it in elsewhere with: maci scheduler import {to.name}")
 
 
@@ -90,7 +84,7 @@ def bringing(
         text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {file}: {error}") from error
-    with _learned(store) as known:
+    with Schedules(store) as known:
         new, old = known.bring(text, str(file))
     typer.echo(f"{new} debates taken in, {old} were known already")
 
@@ -98,10 +92,8 @@ def bringing(
 @scheduler.command("learn", short_help="Enter debates on record; known ones count once.")
 def learning(transcripts: Transcripts, store: StateFile = None) -> None:
     """Enter debates on record whose schedule learns; debates that are known already count once."""
-    from maci.calibration.schedules import report
-
     new = 0
-    with _learned(store) as known:
+    with Schedules(store) as known:
         for path, recording in _recordings(transcripts):
             try:
                 new += known.enter(report(recording.events))
@@ -122,10 +114,6 @@ def evaluating(
     json: Json = False,
 ) -> None:
     """What each schedule would have earned on recorded debates, with what that can and cannot tell."""
-    from maci.calibration.schedule_value import evaluate, logged
-    from maci.calibration.schedules import terms
-    from maci.config import load
-
     config = load(sets=sets or ())
     rows: list[Logged] = []
     left_out: dict[str, int] = {}
@@ -146,26 +134,16 @@ def evaluating(
             left_out[why] = left_out.get(why, 0) + 1
     known = None
     if task is not None:
-        with _learned(store) as states:
+        with Schedules(store) as states:
             _check(task, states)
             known = states.state(task, terms(config), without=ids).arms
     result = evaluate(rows, config, known, seed=seed)
-    if json:
-        typer.echo(jsonlib.dumps({**asdict(result), "left_out": left_out}, ensure_ascii=False))
-    else:
-        typer.echo(_verdicts(result, left_out, terms(config), task))
+    verdicts = _verdicts(result, left_out, terms(config), task)
+    publish({**asdict(result), "left_out": left_out}, [verdicts], json=json)
 
 
 def _recordings(paths: Sequence[Path]) -> list[tuple[Path, Recording]]:
-    from maci.record.transcript import read
-
     return [(path, read(locate(path))) for path in paths]
-
-
-def _learned(store: Path | None) -> Schedules:
-    from maci.calibration.schedules import Schedules
-
-    return Schedules(store)
 
 
 def _check(task: str | None, known: Schedules) -> None:
@@ -177,38 +155,27 @@ def _check(task: str | None, known: Schedules) -> None:
 
 
 def _rows(state: TaskState) -> list[dict[str, Any]]:
-    from maci.controller.policies.bandit import ACTIONS, bonus, ucb
-
     arms = state.arms
     index, extra = ucb(arms.reward, arms.pulls, arms.t), bonus(arms.pulls, arms.t)
-    rows = []
-    for k, action in enumerate(ACTIONS):
-        seen, paid = bool(arms.pulls[k]), bool(arms.costs[k])
-        rows.append(
-            {
-                "action": k,
-                "d_alpha": action.alpha,
-                "d_gamma": action.gamma,
-                "pulls": int(arms.pulls[k]),
-                "mean_reward": float(arms.mean[k]) if seen else None,
-                "bonus": float(extra[k]),
-                "bound": float(index[k]),
-                "rounds": int(arms.costs[k]),
-                "mean_cost": float(arms.cost[k] / arms.costs[k]) if paid else None,
-                "dearest": float(arms.dearest[k]) if paid else None,
-                "growth": float(arms.growth[k]) if arms.growth[k] else None,
-            }
-        )
-    return rows
-
-
-def _plain(state: TaskState) -> dict[str, Any]:
-    return {"task": state.task, "rewards": state.terms, "debates": state.debates, "arms": _rows(state)}
+    return [
+        {
+            "action": k,
+            "d_alpha": action.alpha,
+            "d_gamma": action.gamma,
+            "pulls": int(arms.pulls[k]),
+            "mean_reward": float(arms.mean[k]) if arms.pulls[k] else None,
+            "bonus": float(extra[k]),
+            "bound": float(index[k]),
+            "rounds": int(arms.costs[k]),
+            "mean_cost": float(arms.cost[k] / arms.costs[k]) if arms.costs[k] else None,
+            "dearest": float(arms.dearest[k]) if arms.costs[k] else None,
+            "growth": float(arms.growth[k]) if arms.growth[k] else None,
+        }
+        for k, action in enumerate(ACTIONS)
+    ]
 
 
 def _table(state: TaskState) -> str:
-    from maci.controller.policies.bandit import ACTIONS
-
     pulls = int(state.arms.pulls.sum())
     lines = [
         f"{state.task}: {state.debates} debates, {pulls} rewarded rounds; rewards {state.terms}",
@@ -230,8 +197,6 @@ def _figure(value: float | None, digits: int) -> str:
 
 
 def _verdicts(result: Evaluation, left_out: dict[str, int], kind: str, task: str | None) -> str:
-    from maci.controller.policies.bandit import ACTIONS
-
     tried = ", ".join(f"{ACTIONS[k]} {n}" for k, n in enumerate(result.actions) if n) or "none"
     lines = [
         f"{result.rounds} rounds of {result.debates} debates; rewards {kind}"

@@ -11,12 +11,14 @@ from typing import Any
 import typer
 
 from maci.acquisition.utilities import load_stakes
+from maci.calibration.schedules import Schedules, report, task_name, terms
 from maci.cli.models import fetch
 from maci.cli.options import PanelOptions, ReplyOptions, SettingsOptions
 from maci.config import LEARNED
 from maci.controller.inputs import Opened
 from maci.errors import InputError, MaciError
-from maci.seating.seating import Choice, Seated
+from maci.record.transcript import read
+from maci.seating.seating import PanelChoice, Seated
 
 ASKING = {"triage.enabled": True, "triage.until_sure": True}
 """What makes a debate go only as far as it pays: `maci ask`."""
@@ -33,12 +35,12 @@ def chosen(
     corpus: Path | None = None,
     source: str | None = None,
     utilities: Path | None = None,
-) -> Choice:
+) -> PanelChoice:
     """The choice that the options of a command make.
 
     ``given``: settings that have an option, ``None`` if it was not used. ``quiet``: download weights without a progress bar.
     """
-    return Choice(
+    return PanelChoice(
         panel=panel.panel, agents=panel.agents, judges=panel.judges, corpus=corpus,
         profile=settings.profile, config=settings.config, sets=settings.sets or (),
         given={key: value for key, value in given.items() if value is not None}, seed=seed,
@@ -57,8 +59,6 @@ def begin(seated: Seated, task: str | None) -> Seated:
             raise InputError(f"--task {task!r} names what a schedule learned, and {schedule!r} learns nothing: "
                              "add --set schedule=ucb or linucb, or leave --task out")  # fmt: skip
         return seated
-    from maci.calibration.schedules import Schedules, task_name, terms
-
     name = task_name(seated.opened) if task is None else task
     if not name.strip():
         raise InputError("--task is empty: give what was learned a name")
@@ -73,9 +73,6 @@ def keep(opened: Opened, transcript: Path) -> None:
     """Enter what a finished debate taught. Its result stands even where that cannot be written."""
     if opened.learned is None or opened.config.dials.schedule not in LEARNED:
         return
-    from maci.calibration.schedules import Schedules, report
-    from maci.record.transcript import read
-
     try:
         with Schedules() as known:
             known.enter(report(read(transcript).events))

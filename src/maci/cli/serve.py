@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json as jsonlib
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from maci.cli.options import Json, Quiet
-from maci.errors import MissingExtra
-from maci.paths import RUNS
-
-if TYPE_CHECKING:
-    from maci.web.server import Settings
+from maci.cli.output import emit
+from maci.llm.keys import is_loopback_host
+from maci.paths import RUNS, check_folder, writing
+from maci.web import server
+from maci.web.allowance import Ceilings
+from maci.web.server import ServerSettings, address, with_token
 
 
 def serve(
@@ -58,25 +58,17 @@ def serve(
 
     The first line of output is where. Also serves the panels as models at /v1, as OpenAI's API does.
     """
-    from maci.web.allowance import Ceilings
-    from maci.web.server import address, is_loopback_host, with_token
-    from maci.web.server import serve as start
-
-    try:
-        import fastapi  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError as error:
-        raise MissingExtra(error.name or "fastapi", "web", "maci serve") from error
+    check_folder(dir, "--dir")
+    with writing(dir, "name another with --dir"):
+        dir.mkdir(parents=True, exist_ok=True)
     ceilings = Ceilings(tokens=budget_tokens, usd=budget_usd, visitor_tokens=visitor_tokens, visitor_usd=visitor_usd)
     known = {"runs": dir, "studies": studies, "port": port, "any_model": allow_models, "ceilings": ceilings}
     settings = with_token(known, host, token)
 
-    def ready(now: Settings) -> None:
+    def ready(now: ServerSettings) -> None:
         where = address(now)
         if json:
-            typer.echo(
-                jsonlib.dumps({"url": where, "host": now.host, "port": now.port, "dir": str(dir), "token": now.token})
-            )
+            emit({"url": where, "host": now.host, "port": now.port, "dir": str(dir), "token": now.token})
         else:
             typer.echo(where)
             if not quiet:
@@ -91,4 +83,4 @@ def serve(
         if open_browser:
             typer.launch(where)
 
-    start(settings, ready)
+    server.serve(settings, ready)

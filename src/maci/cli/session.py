@@ -3,33 +3,40 @@
 from __future__ import annotations
 
 import asyncio
-import json as jsonlib
 import re
 import shlex
 import sys
-from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, nullcontext
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import typer
 
+from maci.acquisition.utilities import written
 from maci.cases.case import Case, load_case, parse_case
 from maci.cli.options import CaseOptions, OutputOptions, RunOptions
-from maci.cli.resume import check_same
+from maci.cli.output import interruptible, publish
 from maci.cli.seating import ASKING, begin, keep
-from maci.cli.view import View
+from maci.cli.view import DebateView
+from maci.config import load, parameters
 from maci.controller.decisions import Finished
-from maci.controller.events import Event
+from maci.controller.events import Event, tree
 from maci.controller.inputs import Opened
+from maci.debating.estimate import CostEstimate, estimate
 from maci.debating.loop import debate
 from maci.errors import BudgetError, EnvironmentError_, InputError
+from maci.llm.usage import dollars
 from maci.paths import run_dir, slug
 from maci.record.transcript import Transcript
-from maci.seating.seating import Choice, Seated, reseat, seat_case, unpriced
+from maci.seating import choose
+from maci.seating.seating import PanelChoice, Seated, reseat, seat_case, unpriced
+from maci.seating.spec import PanelSpec, recorded_panel
 from maci.seating.table import unnamed
 from maci.story.result import result_of
+from maci.story.words import plural
 
 _NAMING = (
     'Name them with --outcomes "a,b,c", or as `outcomes:` in a case file; on the web page under Possible outcomes.'
@@ -38,11 +45,11 @@ _KEPT = "what was answered so far comes from the response cache and costs nothin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class DebateSession:
     """A debate, and the form in which it is told."""
 
     case: CaseOptions
-    choice: Choice
+    choice: PanelChoice
     options: RunOptions
     output: OutputOptions
     ask: bool = False
@@ -61,19 +68,10 @@ class Session:
             self._start()
 
     def _estimate(self) -> None:
-        from maci.cli.estimate import lines
-        from maci.debating.estimate import estimate
-
         if self.options.resume:
             raise InputError("--dry-run estimates a new debate: leave out --resume")
         found = asyncio.run(estimate(self._case(), self.choice))
-        if self.output.json:
-            typer.echo(jsonlib.dumps(asdict(found), ensure_ascii=False))
-            return
-        for line in lines(found):
-            typer.echo(line)
-        if self.ask:
-            typer.echo("This is a whole debate; `maci ask` spends less wherever it stops at one agent or at the vote.")
+        publish(asdict(found), _estimated(found, ask=self.ask), json=self.output.json)
 
     def _start(self) -> None:
         case, choice = self._case(), self.choice
@@ -82,7 +80,8 @@ class Session:
         seated = begin(seat_case(case, choice), self.task)
         if not self.output.quiet and (remark := unnamed(seated.opened)):
             typer.echo(f"Note: {remark} {_NAMING}", err=True)
-        self._play(seated, Transcript.create(self._folder(case) / "transcript.jsonl"))
+        folder = self.options.out or run_dir(slug(case.id or case.question))
+        self._play(seated, Transcript.create(folder / "transcript.jsonl"))
 
     def _resume(self) -> None:
         if self.options.out is None:
@@ -100,14 +99,14 @@ class Session:
                 )
             case = self._case() if self.case.case is not None or self.case.question is not None else None
             check_same(recording.opened, case, self.choice, self.task)
-            if isinstance(recording.events[-1], Finished):
+            if recording.finished:
                 self._finished(recording.events, transcript.path)
                 return
             seated = reseat(recording.opened, replace(self.choice, trust_record=self.options.trust_record))
             stack.pop_all()
         self._play(seated, transcript, recording.events)
 
-    def _print(self, path: Path, view: View) -> None:
+    def _print(self, path: Path, view: DebateView) -> None:
         """The result, and an error where it is not what was asked for."""
         result, priced = view.story.result, not unpriced(view.story.opened)
         assert result is not None
@@ -134,7 +133,7 @@ class Session:
                 f"record is closed. What it said then: {_once(result.detail)}. Once that is mended, start again with the command you "
                 f"began with and another --out; {_KEPT if not self.choice.no_cache else 'without --no-cache, ' + _KEPT}"
             )
-        view = View(plain=self.output.plain, silent=True)
+        view = DebateView(plain=self.output.plain, silent=True)
         for event in recorded:
             view.show(event)
         if not self.output.json:
@@ -144,39 +143,31 @@ class Session:
         self._print(path, view)
 
     def _play(self, seated: Seated, transcript: Transcript, recorded: Sequence[Event] = ()) -> None:
-        view = View(plain=self.output.plain, silent=self.output.silent, explain=self.explain)
+        view = DebateView(plain=self.output.plain, silent=self.output.silent, explain=self.explain)
 
         async def play() -> None:
-            try:
+            async with seated.house or nullcontext():
                 async for event in debate(seated.opened, seated.table, record=transcript, recorded=recorded):
                     view.show(event)
                     if isinstance(event, Opened):
                         for note in seated.notes:
                             view.note(note)
-            finally:
-                if seated.house is not None:
-                    await seated.house.aclose()
             if view.story.result is None:
                 raise EnvironmentError_(f"the debate broke off; go on with: {again}")
 
         command = "ask" if seated.opened.config.triage.enabled else "debate"
-        again = f"maci {command} --resume --out {shlex.quote(str(transcript.path.parent))}"
-        if self.choice.source is not None:  # a record is not trusted with one
-            again += f" --source {shlex.quote(self.choice.source)}"
-        if self.choice.no_cache or self.choice.cache is not None:
-            again += " --no-cache" if self.choice.no_cache else f" --cache {shlex.quote(str(self.choice.cache))}"
-        try:
+        source, cache = self.choice.source, self.choice.cache
+        words = ["maci", command, "--resume", "--out", str(transcript.path.parent)]
+        words += [] if source is None else ["--source", source]  # a record is not trusted with one
+        words += ["--no-cache"] if self.choice.no_cache else [] if cache is None else ["--cache", str(cache)]
+        again = shlex.join(words)
+        with interruptible(f"nothing that was recorded is lost. Go on with: {again}"):
             with transcript, closing(view):
                 for event in recorded:
                     view.show(event)
                 view.begin()
                 asyncio.run(play())
             keep(seated.opened, transcript.path)
-        except KeyboardInterrupt:
-            typer.echo(f"\ninterrupted; nothing that was recorded is lost. Go on with: {again}", err=True)
-            raise typer.Exit(130) from None
-        except BrokenPipeError as error:
-            raise EnvironmentError_(f"nobody reads the output any more; go on with: {again}") from error
         self._print(transcript.path, view)
 
     def _case(self) -> Case:
@@ -189,11 +180,6 @@ class Session:
         if given.case is None:
             raise InputError("what shall be debated? Give a CASE (`maci cases` lists built-in ones) or --question")
         return load_case(given.case)
-
-    def _folder(self, case: Case) -> Path:
-        if self.options.out is not None:
-            return self.options.out
-        return run_dir(slug(case.id or case.question))
 
 
 def _judge(result: Finished) -> None:
@@ -210,3 +196,128 @@ def _judge(result: Finished) -> None:
 def _once(detail: str) -> str:
     """An agent is often called what its model is."""
     return re.sub(r"(\S+): (?=\1\b)", "", detail)
+
+
+def _estimated(found: CostEstimate, *, ask: bool) -> Iterator[str]:
+    """``--dry-run``: what it would cost, as text."""
+    yield "Nothing was sent. At the table:"
+    for part, seats in (("agent", found.agents), ("judge", found.judges)):
+        for seat in seats:
+            model = f" ({seat.model})" if seat.model not in ("", seat.name) else ""
+            yield f"  {part} {seat.name}{model}, family {seat.family}"
+    if not found.judges:
+        yield "  no judges (CRIT-free)"
+    yield f"Evidence: {plural(found.spans, 'piece')}, about {found.evidence_tokens:,} tokens"
+    yield "Openings (at most: what is set aside before the call goes out):"
+    for opening in found.openings:
+        most = f"; at most {opening.most}" if opening.most.tokens else ""
+        over = ", more than the ceiling: it may get no answer" if opening.agent in found.beyond else ""
+        yield f"  {opening.agent}: {opening.expected}{most}{over}"
+    yield "Expected:"
+    for row in found.rounds:
+        name = "openings" if row.round == 0 else f"round {row.round}"
+        yield f"  {name:<9} {row.calls:>3} {'call ' if row.calls == 1 else 'calls'}  {row.expected}; so far {row.so_far}"
+    yield from _verdict(found)
+    if found.unpriced:
+        yield f"No price is known for {', '.join(found.unpriced)}: give one in a panels file (models: NAME: price:)"
+    yield "Assumed: " + "; ".join(found.assumptions)
+    if ask:
+        yield "This is a whole debate; `maci ask` spends less wherever it stops at one agent or at the vote."
+
+
+def _verdict(found: CostEstimate) -> Iterator[str]:
+    last = found.rounds[-1]
+    least = next((row for row in found.rounds if row.round == found.min_rounds), last)
+    yield f"In all: {least.so_far} if it ends after {plural(least.round, 'round')}, {last.so_far} after {last.round}"
+    ceiling = f"{found.ceiling.tokens:,} tokens" + (
+        "" if found.ceiling.usd is None else f", {dollars(found.ceiling.usd)}"
+    )
+    if found.rounds_within is None:
+        yield f"The ceiling ({ceiling}) does not reach for one opening: raise --budget-tokens or --budget-usd"
+    elif found.rounds_within == 0:
+        yield f"The ceiling ({ceiling}) reaches for openings only; the debate then ends with their mixture"
+    elif found.rounds_within < last.round:
+        rounds = plural(found.rounds_within, "round")
+        yield f"The ceiling ({ceiling}) reaches for about {rounds}; the debate then ends with its best answer"
+    else:
+        yield f"The ceiling ({ceiling}) reaches for all of it"
+
+
+_OPTIONS = {
+    "budget.tokens": "--budget-tokens",
+    "budget.usd": "--budget-usd",
+    "answer.risk": "--risk",
+    "plan.acquire": "--acquire",
+    "triage.worth": "--worth",
+}
+"""Settings that have an option of their own."""
+
+
+def check_same(opened: Opened, case: Case | None, choice: PanelChoice, task: str | None = None) -> None:
+    """Raise where an option that was given with ``--resume`` says something else than the record."""
+    other = [*_case(opened, case), *_settings(opened, choice), *_panel(opened, choice), *_others(opened, choice, task)]
+    if other:
+        raise InputError(
+            f"--resume goes on with what is on record, and this differs from it: {'; '.join(other)}. "
+            "Leave that out, or start anew with another --out"
+        )
+
+
+def _case(opened: Opened, case: Case | None) -> Iterator[str]:
+    if case is None:
+        return
+    recorded, given = tree(opened)["case"], tree(replace(opened, case=case))["case"]
+    if keys := [key for key in recorded if recorded[key] != given.get(key)]:
+        yield f"CASE (its {', '.join(keys)})"
+
+
+def _settings(opened: Opened, choice: PanelChoice) -> Iterator[str]:
+    if choice.profile is not None and choice.profile != opened.config.profile:
+        yield f"--profile {choice.profile} (recorded: {opened.config.profile})"
+        return
+    if not choice.sets and not choice.given and choice.config is None:
+        return
+    recorded = {row.key: row.value for row in parameters(opened.config)}
+    given = load(choice.profile, file=choice.config, environ={}, sets=choice.sets, given=choice.given, base=recorded)
+    for row in parameters(given):
+        if row.value != recorded[row.key]:
+            name = _OPTIONS.get(row.key, f"--set {row.key}")
+            yield f"{name} {_said(row.value)} (recorded: {_said(recorded[row.key])})"
+
+
+def _panel(opened: Opened, choice: PanelChoice) -> Iterator[str]:
+    if choice.panel is None and choice.agents is None and choice.judges is None:
+        return
+    panel = choose(choice.panel, choice.agents, choice.judges)
+    if not isinstance(panel, PanelSpec):
+        if opened.table is not None or panel != opened.panel:
+            yield f"--panel {panel} (recorded: {opened.panel})"
+        return
+    found = recorded_panel(opened)
+    recorded = PanelSpec() if isinstance(found, str) else found
+    agents, judges = ([seat.model for seat in seats or ()] for seats in (recorded.agents, recorded.judges))
+    if (panel.name or "--agents") != opened.panel:
+        yield f"--panel {panel.name}" if panel.name else f"--agents {choice.agents} (recorded: --panel {opened.panel})"
+    elif [seat.model for seat in panel.agents] != agents:
+        yield f"--agents {choice.agents} (recorded: {','.join(agents)})"
+    if panel.judges is not None and [seat.model for seat in panel.judges] != judges:
+        yield f"--judges {choice.judges} (recorded: {','.join(judges) or 'none'})"
+
+
+def _others(opened: Opened, choice: PanelChoice, task: str | None) -> Iterator[str]:
+    options = (
+        ("--corpus", choice.corpus and str(choice.corpus.resolve()), opened.corpus),
+        ("--seed", choice.seed or None, opened.seed),
+        ("--source", choice.source, opened.source),
+        ("--task", task, None if opened.learned is None else opened.learned.task),
+    )
+    for option, given, recorded in options:
+        if given is not None and given != recorded:
+            yield f"{option} {given} (recorded: {_said(recorded)})"
+    if choice.stakes is not None and choice.stakes != opened.stakes:
+        stakes = "none" if opened.stakes is None else ", ".join(written(opened.stakes).splitlines())
+        yield f"--utilities {choice.stakes_from} (recorded: {stakes})"
+
+
+def _said(value: Any) -> str:
+    return "none" if value in (None, "") else f"{value:g}" if isinstance(value, float) else str(value)

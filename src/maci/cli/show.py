@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from maci.cli.options import OutputOptions, grouped
+from maci.cli.output import emit
 from maci.errors import InputError
 
 
@@ -23,7 +24,7 @@ def show(
     output: OutputOptions,
 ) -> None:
     """Read a debate: rounds, dials, signals, arguments, and why it stopped."""
-    from maci.cli.view import View
+    from maci.cli.view import DebateView
     from maci.controller.decisions import Finished
     from maci.controller.events import schema as events_schema
     from maci.controller.events import tree
@@ -40,11 +41,11 @@ def show(
     path = locate(transcript)
     recording = read(path)
     if output.json:
-        typer.echo(jsonlib.dumps([tree(event) for event in recording.events], ensure_ascii=False))
+        emit([tree(event) for event in recording.events])
         return
     if round is not None and round > (last_round := Story.of(recording.events).current.number):
         raise InputError(f"--round {round}: this debate has the rounds 0 to {last_round}")
-    view = View(plain=output.plain, silent=output.quiet, only=round, full=True)
+    view = DebateView(plain=output.plain, silent=output.quiet, only=round, full=True)
     for event in recording.events:
         view.show(event)
     last = recording.events[-1]

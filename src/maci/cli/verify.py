@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import json as jsonlib
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from maci import __version__
-from maci.cli.files import make_folder, writing
+from maci.calibration.stats.estimate import as_json
 from maci.cli.options import OutputOptions, Seed, grouped
+from maci.cli.output import publish
+from maci.cli.progress import ProgressBars
 from maci.errors import CheckFailed
-
-if TYPE_CHECKING:
-    from maci.lab.theory.verdict import Verdict
+from maci.lab.theory import FULL, QUICK, CheckedClaim
+from maci.lab.theory.suite import build_report, check, named, plots
+from maci.paths import check_folder, save
+from maci.render.html import to_html
+from maci.render.text import on_screen
+from maci.story.words import plural
 
 
 @grouped
@@ -34,20 +38,14 @@ def verify(
 
     Negative findings are shown too: where a rule of the paper does not do what it is for, and what the default does.
     """
-    from maci.cli.progress import Progress
-    from maci.lab.theory.suite import build_report, check, named, plots
-    from maci.lab.theory.verdict import FULL, QUICK
-    from maci.render.html import to_html
-    from maci.render.text import on_screen
-
     checks, size = named(only or []), QUICK if quick else FULL
     target = out / "verify.html"
-    make_folder(out)
-    found: list[Verdict] = []
+    check_folder(out)
+    found: list[CheckedClaim] = []
     source: dict[str, str] = {}
     took: dict[str, float] = {}
     began = last = time.monotonic()
-    with Progress(plain=output.plain, silent=output.silent) as progress:
+    with ProgressBars(plain=output.plain, silent=output.silent) as progress:
         progress.at("claims", 0, len(checks), beside=checks[0].title, line="")
         for number, (done, verdicts) in enumerate(check(checks, size, seed), 1):
             found += verdicts
@@ -59,29 +57,28 @@ def verify(
             progress.at("claims", number, len(checks), beside=following, line=line)
     about = f"maci {__version__}, {'quick' if quick else 'full'} run, seed {seed}, {time.monotonic() - began:.0f} s"
     drawings = plots(found)
-    with writing(target):
-        (out / "plots").mkdir(exist_ok=True)
-        for name, drawing in drawings.items():
-            (out / "plots" / name).write_text(drawing, encoding="utf-8")
-        target.write_text(to_html(build_report(found, about=about)), encoding="utf-8")
+    for name, drawing in drawings.items():
+        save(out / "plots" / name, drawing)
+    save(target, to_html(build_report(found, about=about)))
     failed = [verdict.id for verdict in found if not verdict.passed]
-    if output.json:
-        typer.echo(jsonlib.dumps(_as_json(found, source, quick=quick, seed=seed, target=target), ensure_ascii=False))
-    else:
-        if not output.quiet or failed:
-            by = {id: f"{name}, {took[name]:.1f} s" for id, name in source.items()}
-            typer.echo(on_screen(build_report(found, about=about, checks=by, full=False), plain=output.plain))
-        drawn = f", {len(drawings)} plot{'s' if len(drawings) > 1 else ''} in {out / 'plots'}" if drawings else ""
-        typer.echo(f"{len(found) - len(failed)} of {len(found)} claims hold; written: {target}{drawn}")
+    by = {id: f"{name}, {took[name]:.1f} s" for id, name in source.items()}
+    shown = build_report(found, about=about, checks=by, full=False)
+    drawn = f", {plural(len(drawings), 'plot')} in {out / 'plots'}" if drawings else ""
+    publish(
+        _as_json(found, source, quick=quick, seed=seed, target=target),
+        [
+            *([on_screen(shown, plain=output.plain)] if failed or not output.quiet else []),
+            f"{len(found) - len(failed)} of {len(found)} claims hold; written: {target}{drawn}",
+        ],
+        json=output.json,
+    )
     if failed:
         raise CheckFailed(f"{len(failed)} of {len(found)} claims fail: {', '.join(failed)}")
 
 
 def _as_json(
-    found: list[Verdict], source: Mapping[str, str], *, quick: bool, seed: int, target: Path
+    found: list[CheckedClaim], source: Mapping[str, str], *, quick: bool, seed: int, target: Path
 ) -> dict[str, Any]:
-    from maci.calibration.stats.estimate import as_json
-
     return {
         "passed": all(verdict.passed for verdict in found),
         "quick": quick,

@@ -42,7 +42,7 @@ LEGEND = (
 )
 
 
-class View:
+class DebateView:
     """Prints events as they come; ``only`` those of one round, with ``full`` nothing is shortened.
 
     ``lines``: where to, instead of standard output.
@@ -89,6 +89,10 @@ class View:
         if self._lines.area is not None:
             self._lines.area.follow(self._story)
         match event:
+            case Initialized() | Triaged() | Gated() | Weighed() | Measured() | Watched() | Dialled() if (
+                self._only not in (None, event.round)
+            ):
+                pass  # of another round than the one asked for
             case Opened():
                 self._opened(event)
             case Intervened():
@@ -99,18 +103,6 @@ class View:
                 self._acquired(event)
             case Gained():
                 self._gained(event)
-            case Initialized() | Triaged() | Gated() | Weighed() | Measured() | Watched() | Dialled():
-                if self._only is None or event.round == self._only:
-                    self._decision(event)
-            case Retrieved() | Resolved() | Sent() | TurnTaken() | Scored() | JudgeAbstention() | Surveyed():
-                pass  # turns, evidence and scores are shown with the arguments, what was looked for with the plan
-            case TurnFailed() | Lost() | Exhausted() | Finished():
-                pass  # the first is shown with the round's abstentions, the others in the result
-            case _:
-                assert_never(event)
-
-    def _decision(self, event: Initialized | Triaged | Gated | Weighed | Measured | Watched | Dialled) -> None:
-        match event:
             case Triaged():
                 for line, style in explained(event, full=self._explain):
                     self._say(line, style)
@@ -130,6 +122,10 @@ class View:
                     self._say(f"  {_chosen(event.choice)}", "dim")
                 if event.by_hand:
                     self._say(f"  dials set by hand for round {event.round}", "magenta")
+            case Retrieved() | Resolved() | Sent() | TurnTaken() | Scored() | JudgeAbstention() | Surveyed():
+                pass  # turns, evidence and scores are shown with the arguments, what was looked for with the plan
+            case TurnFailed() | Lost() | Exhausted() | Finished():
+                pass  # the first is shown with the round's abstentions, the others in the result
             case _:
                 assert_never(event)
 
@@ -150,7 +146,7 @@ class View:
         said = event.text if event.verdict == "told" else event.verdict.replace("_", " ")
         self._say(f"  {event.source or 'source'}: {shorten(said, 300, placeholder=' …')}", "magenta")
         for remark in event.remarks:
-            new = self._remarks.new(event.source or "source", remark, printed=not self._lines.silent)
+            new = self._remarks.new(event.source or "source", remark, printed=not self._lines.out.quiet)
             self._say(f"  note: {remark if new else 'as before'}", "yellow")
 
     def _gained(self, event: Gained) -> None:
@@ -201,14 +197,15 @@ class View:
         if silent:
             first = silent[0]
             why = f"judge {first.who} on {first.argument}: {first.failed}"
-            if not self._remarks.new("judges", first.failed, printed=not self._lines.silent) and not self._full:
+            if not self._remarks.new("judges", first.failed, printed=not self._lines.out.quiet) and not self._full:
                 why = "as before"
             missing = f"{plural(len(silent), 'score')} {'is' if len(silent) == 1 else 'are'} missing"
             self._say(f"  {missing}: {why}", "yellow")
 
     def _argument(self, a: Admission) -> None:
         said = self.story.said
-        mark, style = ("admitted", "green") if a.admitted else ("rejected", "red")
+        mark, style = ("admitted", "green") if a.admitted else ("fact", "yellow") if a.fact else ("rejected", "red")
+        word = "no evidence:" if a.fact else "rejected because"
         if a.argument not in said:  # a part of a record, without the turn
             self._say(f"  {mark} {a.argument} {a.agent}", style)
             return
@@ -222,9 +219,7 @@ class View:
         if argument.reasons:
             self._say(f"    {' '.join(argument.reasons)}")
         self._say(
-            self._typed(
-                f"    q {figure(a.q)}  CRIT {figure(a.crit)}" + (f"  rejected because {a.reason}" if a.reason else "")
-            ),
+            self._typed(f"    q {figure(a.q)}  CRIT {figure(a.crit)}" + (f"  {word} {a.reason}" if a.reason else "")),
             "dim",
         )
         shown = a.citations if self._full or not all(c.verified for c in a.citations) else a.citations[:1]
@@ -288,19 +283,19 @@ class View:
         return line
 
     def _fits(self, cells: int) -> bool:
-        return not self._lines.folded or cells <= self._lines.width
+        return not self._lines.folded or cells <= self._lines.out.width
 
     def _abstained(self, abstained: Mapping[str, str]) -> None:
         for agent, why in abstained.items():
             if why.startswith("not asked"):
                 self._say(f"  {agent} was {why}", "dim")
                 continue
-            new = self._remarks.new(agent, why, printed=not self._lines.silent)
+            new = self._remarks.new(agent, why, printed=not self._lines.out.quiet)
             self._say(f"  {agent} abstained{f': {why}' if new else ', as before'}", "yellow")
 
     def result(self, result: Finished, transcript: Path, *, why: bool = True, priced: bool = True) -> None:
         """Print the result, whatever was left out before: see :func:`maci.cli.ending.print_result`."""
-        self._lines.speak()
+        self._lines.out.quiet = False
         print_result(
             self._lines, self.story, result, transcript, self._remarks, full=self._full, why=why, priced=priced
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 _FAR = 20.0
 """Nats that no bias exceeds."""
@@ -35,6 +35,8 @@ def by_outcome(symbol: str, meaning: str) -> Any:
 
 def _named_numbers(value: Any) -> Any:
     """``a=1,b=2`` as a mapping."""
+    if isinstance(value, Mapping) and any(isinstance(number, bool) for number in value.values()):
+        raise ValueError("true and false are no numbers")
     if not isinstance(value, str):
         return value
     pairs = [item.rpartition("=") for item in value.split(",") if item.strip()]
@@ -74,7 +76,15 @@ ByOutcome = Annotated[Mapping[str, float], BeforeValidator(_named_numbers), Afte
 """A number for some of the outcomes, by name."""
 
 
-class Section(BaseModel):
+class SettingsGroup(BaseModel):
     """Settings that belong together."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_as_a_number(cls, value: Any, info: ValidationInfo) -> Any:
+        """True is no 1: a setting that is a number takes numbers only."""
+        if isinstance(value, bool) and cls.model_fields[info.field_name or ""].annotation is not bool:
+            raise ValueError("true and false are no numbers")
+        return value

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -14,9 +13,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from maci.config.fields import Section
+from maci.config.fields import SettingsGroup
 from maci.config.sections import LEARNED, PROFILES, Config
-from maci.errors import ConfigError
+from maci.errors import ConfigError, near
 from maci.files.parse import read
 
 
@@ -36,7 +35,7 @@ class Parameter(BaseModel):
 def _leaves() -> Iterator[tuple[str, str, Any]]:
     for section, info in Config.model_fields.items():
         model = info.annotation
-        if isinstance(model, type) and issubclass(model, Section):
+        if isinstance(model, type) and issubclass(model, SettingsGroup):
             for name, leaf in model.model_fields.items():
                 yield section, name, leaf
 
@@ -83,6 +82,9 @@ def parameters(config: Config) -> list[Parameter]:
     return rows
 
 
+_LISTED = "`maci config` lists every key"
+
+
 def full_key(name: str) -> str:
     """The dotted key for a name given in full or by its last part.
 
@@ -95,8 +97,7 @@ def full_key(name: str) -> str:
         return SHORT[name]
     if both := [key for key in KEYS if key.startswith(f"{name}.") or key.endswith(f".{name}")]:
         raise ConfigError(f"{name!r} is not one setting: say which of {', '.join(both[:12])}")
-    near = difflib.get_close_matches(name, [*KEYS, *SHORT], n=3)
-    hint = f"did you mean {', '.join(near)}?" if near else "`maci config` lists every key"
+    hint = near(name, [*KEYS, *SHORT], _LISTED, 3)
     raise ConfigError(f"unknown setting {name!r}: {hint}")
 
 
@@ -109,10 +110,7 @@ def _from_env(environ: Mapping[str, str]) -> dict[str, Any]:
         if variable in names:
             found[names[variable]] = value
         elif variable.startswith(sections):
-            near = difflib.get_close_matches(variable, names, n=1)
-            raise ConfigError(
-                f"unknown setting in the environment: {variable}" + (f"; did you mean {near[0]}?" if near else "")
-            )
+            raise ConfigError(f"unknown setting in the environment: {variable}; {near(variable, names, _LISTED)}")
     return found
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from maci.config.fields import ByAgent, ByCoverage, ByOutcome, Section, by_agent, by_coverage, by_outcome, param
+from maci.config.fields import ByAgent, ByCoverage, ByOutcome, SettingsGroup, by_agent, by_coverage, by_outcome, param
 
 
-class Gate(Section):
+class Gate(SettingsGroup):
     """The information dial τ: which arguments are admitted (SPEC 3, 4, D4, D5)."""
 
     tau_q: float = param(0.50, "τ_Q", "evidence-quality gate at round 1", ge=0, le=1)
@@ -25,7 +25,7 @@ class Gate(Section):
     crit_gate: bool = param(True, "τ_CRIT", "apply the argument-quality gate")
 
 
-class Dials(Section):
+class Dials(SettingsGroup):
     """The behaviour dial CL and what moves it (SPEC 4, 6, 9)."""
 
     schedule: Literal["plateau", "ladder", "fixed", "ucb", "linucb"] = param(
@@ -42,7 +42,7 @@ class Dials(Section):
     d_hi: float = param(0.5, "τ_D^hi", "D₀ at or above this is high", ge=0, le=1)
 
 
-class Bandit(Section):
+class Bandit(SettingsGroup):
     """The learned schedules (SPEC 9). Steps start at α = `dials.alpha_i` = `dials.alpha_d` and γ = `gate.gamma`."""
 
     w_gain: float = param(0.5, "w₁", "what a rise of Î earns", ge=0, le=1)
@@ -57,7 +57,7 @@ class Bandit(Section):
     )
 
 
-class Plateau(Section):
+class Plateau(SettingsGroup):
     """When progress counts as stalled (SPEC 4, D2)."""
 
     mode: Literal["default", "relative", "absolute"] = param(
@@ -70,7 +70,7 @@ class Plateau(Section):
     tv_max: float = param(0.10, "TV", "while the mixture moves more than this, information has not stalled", ge=0, le=1)
 
 
-class Stop(Section):
+class Stop(SettingsGroup):
     """When the debate ends (SPEC 7, D3)."""
 
     tau_stop: int = param(2, "τ_stop", "rounds a condition must hold in a row", ge=1, le=100)
@@ -91,7 +91,7 @@ class Stop(Section):
     impasse_cl: float = param(0.5, "CL", "an impasse is declared only at or below this contentiousness", ge=0, le=1)
 
 
-class Reliability(Section):
+class Reliability(SettingsGroup):
     """How much an agent's belief weighs (SPEC 4)."""
 
     decay: float = param(0.8, "λ", "memory of an agent's argument quality", ge=0, le=1)
@@ -103,7 +103,7 @@ class Reliability(Section):
     )
 
 
-class Crit(Section):
+class Crit(SettingsGroup):
     """The judge panel (SPEC 5)."""
 
     enabled: bool = param(True, "CRIT", "false is the CRIT-free controller: no scores, no CRIT gate, equal weights")
@@ -116,7 +116,7 @@ class Crit(Section):
     )
 
 
-class Dispersion(Section):
+class Dispersion(SettingsGroup):
     """The dispersion gate (SPEC 10, D9)."""
 
     gate: Literal["backed", "all", "off"] = param(
@@ -126,17 +126,28 @@ class Dispersion(Section):
         "`all` reverts every belief (the paper), `off` keeps all",
     )
     nu: float = param(0.0, "ν", "rise of D that is tolerated", ge=0, le=1)
+    leave_ties: bool = param(True, "D19", "a move away from a tie is kept, whatever it does to D")
 
 
-class Beliefs(Section):
+class Beliefs(SettingsGroup):
     """Reading and comparing beliefs (SPEC 2, 4)."""
 
     delta: float = param(1e-6, "δ", "smoothing inside divergences", ge=0, le=0.1)
     tolerance: float = param(0.1, "Σp", "how far a stated belief may be from summing to 1", ge=0, le=0.5)
     label_match: float = param(0.9, "cos", "open outcomes closer than this are one", ge=0, le=1)
+    ask_names: int = param(
+        3,
+        "D14",
+        "most pairs of open outcomes a round about which a model is asked whether they are one; 0: none",
+        ge=0,
+        le=50,
+    )
+    ask_from: float = param(
+        0.5, "cos", "open outcomes that share no word are asked about from this similarity on", ge=0, le=1
+    )
 
 
-class Agents(Section):
+class Agents(SettingsGroup):
     """The debaters (SPEC 2, 3, D12)."""
 
     order: Literal["simultaneous", "sequential"] = param("simultaneous", "D12", "who sees whose turn of a round")
@@ -147,7 +158,12 @@ class Agents(Section):
         "whether every debater is shown all retrieved evidence, or each a part of its own until it is cited",
     )
     arguments: int = param(2, "M", "most arguments a model is asked for in a turn", ge=1, le=10)
-    max_tokens: int = param(1200, "C", "most tokens a model may write in a turn, reasoning included", ge=64, le=10**6)
+    max_tokens: int = param(1600, "C", "most tokens a model may write in a turn, reasoning included", ge=64, le=10**6)
+    think_first: bool = param(
+        True,
+        "CoT",
+        "whether a model's reply begins with its reasoning, which nobody else is shown; off for models that think by themselves",
+    )
     tone: Literal["stance", "placebo"] = param(
         "stance",
         "CL",
@@ -155,7 +171,7 @@ class Agents(Section):
     )
 
 
-class Evidence(Section):
+class Evidence(SettingsGroup):
     """Retrieval and citations (SPEC 2, 4)."""
 
     encoder: str = param(
@@ -166,10 +182,15 @@ class Evidence(Section):
     theta: Literal["frozen", "moving"] = param(
         "frozen", "θ", "the target of Q: the case, or (an ablation) half the case and half what was admitted so far"
     )
+    case: Literal["facts", "evidence"] = param(
+        "facts",
+        "D15",
+        "what the case's own sentences are: `facts`, which can be cited and count neither in Q nor in O, or `evidence` (the paper)",
+    )
     quote_match: float = param(0.8, "quote", "a quote this close to its span is verified", ge=0, le=1)
 
 
-class Calibration(Section):
+class Calibration(SettingsGroup):
     """What a development split taught (SPEC 4); written by `maci calibrate`."""
 
     made_for: str = param(
@@ -195,7 +216,7 @@ class Calibration(Section):
     conformal_n: int = param(0, "n", "cases the thresholds rest on", ge=0, le=10**9)
 
 
-class Harm(Section):
+class Harm(SettingsGroup):
     """Watching for harm that the debate itself does: conformity, repetition, hollow consensus."""
 
     enabled: bool = param(True, "harm", "watch every round and warn")
@@ -216,7 +237,7 @@ class Harm(Section):
     repeats: float = param(0.5, "n", "share of restated arguments from which they are a warning", ge=0, le=1)
 
 
-class Answer(Section):
+class Answer(SettingsGroup):
     """When an answer is given, and how many outcomes it names."""
 
     risk: float | None = param(
@@ -234,7 +255,7 @@ class Answer(Section):
     )
 
 
-class Regime(Section):
+class Regime(SettingsGroup):
     """Is debate worth it here (SPEC 6)."""
 
     tau_y: int = param(20, "τ_Y", "outcome spaces at least this large favour debate", ge=2, le=1_000_000)
@@ -245,7 +266,7 @@ class Regime(Section):
     ece_delta: float = param(0.1, "δ", "a vote's calibration error from which it is not to be trusted", ge=0, le=1)
 
 
-class Triage(Section):
+class Triage(SettingsGroup):
     """One agent, a vote, or a debate (SPEC 6): what `maci ask` escalates by; the rates are written by `maci calibrate`."""
 
     enabled: bool = param(False, "triage", "escalate single → vote → debate only while it pays (what `maci ask` does)")
@@ -279,7 +300,7 @@ class Triage(Section):
     debate_cost: float = param(3.0, "C_d", "tokens of a debate's rounds, as a multiple of the openings'", ge=0, le=1000)
 
 
-class Budget(Section):
+class Budget(SettingsGroup):
     """Ceilings that are never exceeded (SPEC 4, 7)."""
 
     tokens: int = param(100_000, "C", "most tokens of a debate, all calls together", ge=0, le=10**12)
@@ -287,7 +308,7 @@ class Budget(Section):
     seconds: float | None = param(None, "C", "most seconds of a debate", ge=0, le=10**9)
 
 
-class Plan(Section):
+class Plan(SettingsGroup):
     """What to find out next (SPEC 11)."""
 
     enabled: bool = param(True, "plan", "end every debate with a plan of what to find out next")
@@ -307,7 +328,7 @@ class Plan(Section):
     )
 
 
-class Config(Section):
+class Config(SettingsGroup):
     """All parameters of a debate."""
 
     profile: str = "default"
@@ -354,5 +375,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "stop.crit_agreement": False,
         "stop.impasse": False,
         "dispersion.gate": "all",
+        "dispersion.leave_ties": False,
+        "evidence.case": "evidence",
     },
 }

@@ -23,14 +23,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from maci.acquisition.plan import Candidate, Item, Plan, Rules, make_plan
-from maci.acquisition.residual import Residual
+from maci.acquisition.plan import AcquisitionPlan, Item, Proposal, Residual, make_plan
 from maci.acquisition.utilities import Utilities, favoured
 from maci.agents.anchor import Finding, Question
 from maci.config import Config
 from maci.controller.decisions import Decision, Gained, Planned
 from maci.controller.dials import fitted_tau_q
-from maci.controller.ending import finish, forfeit
+from maci.controller.ending import Step, finish, forfeit
 from maci.controller.inputs import Acquired, Surveyed, unpack
 from maci.controller.reading import calibrated
 from maci.controller.state import Closing, Stake, State
@@ -52,7 +51,7 @@ def rule_of_succession(answered: int, asked: int, *, sure: bool = False) -> floa
 
 
 def chances(
-    candidates: Iterable[Candidate], so_far: Sequence[tuple[Item, bool]], *, sure: bool = False
+    candidates: Iterable[Proposal], so_far: Sequence[tuple[Item, bool]], *, sure: bool = False
 ) -> dict[str, float]:
     """Candidate → π, from what was asked so far and whether an answer came of it."""
     tally: dict[str, list[bool]] = {}
@@ -66,7 +65,7 @@ def chances(
     return found
 
 
-def _group(of: Candidate | Item) -> str:
+def _group(of: Proposal | Item) -> str:
     return _MENU if _MENU in of.origin else of.kind
 
 
@@ -80,9 +79,7 @@ USED = frozenset({"present", "absent", "told"})
 """Verdicts that are findings."""
 
 
-def conclude(
-    state: State, reason: StopReason, detail: str, decisions: tuple[Decision, ...] = ()
-) -> tuple[State, tuple[Decision, ...]]:
+def conclude(state: State, reason: StopReason, detail: str, decisions: tuple[Decision, ...] = ()) -> Step:
     """End the debate; where a plan is wanted, only once it is made."""
     if reason == "error" or not state.config.plan.enabled or state.mixture is None:
         return finish(state, reason, detail, decisions)
@@ -110,26 +107,30 @@ def residual(state: State) -> Residual:
 
 
 def plan_for(
-    state: State, candidates: Sequence[Candidate], *, size: int | None = None, utilities: Utilities | None = None
-) -> Plan:
+    state: State, candidates: Sequence[Proposal], *, size: int | None = None, utilities: Utilities | None = None
+) -> AcquisitionPlan:
     """The plan for the state of a debate, by bits or by value under ``utilities``."""
     rules, p = state.config.plan, calibrated(state)
     told = {found.subject for found in state.findings}
     so_far = [(item, item.subject in told) for item, answer in state.acquired if answer.verdict != "stopped"]
     kinds = state.opened.answers
     asked = [c for c in candidates if not kinds or c.kind in kinds] if state.opened.source else []
+    backing = {
+        entry.id: frozenset({f"{entry.round}{entry.seat}", *(c.span for c in entry.argument.citations)})
+        for entry in state.record
+    }
     return make_plan(
         state.labels[: len(p)],
         p,
         candidates,
-        Rules(size=size or rules.size, least=rules.least, price=rules.price, costs=rules.costs),
-        backing=backing(state),
+        rules if size is None else rules.model_copy(update={"size": size}),
+        backing=backing,
         utilities=utilities,
         chances=chances(asked, so_far, sure=state.opened.sure),
     )
 
 
-def make(state: State, survey: Surveyed) -> tuple[State, tuple[Decision, ...]]:
+def make(state: State, survey: Surveyed) -> Step:
     """The plan; then the end, or a question to the source."""
     closing = state.closing
     assert closing is not None
@@ -206,12 +207,11 @@ def enter(state: State, item: Acquired) -> tuple[State, bool | None]:
     asked = next(i for i in state.acquiring if i.id == item.item)
     rest = tuple(i for i in state.acquiring if i.id != item.item)
     stake = state.stake or Stake(entropy(calibrated(state)), _leader(state), (), 0.0)
-    spans, rejected = _through_the_gate(state, asked, item)
-    warnings: tuple[str, ...] = ()
+    spans = _through_the_gate(state, asked, item)
+    rejected, warnings = len(item.spans) - len(spans), state.warnings
     if rejected:
-        warnings = (
-            f"{len(rejected)} of {len(item.spans)} passages found for “{asked.subject}” do not fit the case (τ_Q)",
-        )
+        note = f"{rejected} of {len(item.spans)} passages found for “{asked.subject}” do not fit the case (τ_Q)"
+        warnings = (*warnings, note)
     if item.verdict in USED and (spans or not rejected):
         present = {"present": True, "absent": False}.get(item.verdict)
         text = "" if asked.kind == "retrieval" and spans else item.text
@@ -223,31 +223,23 @@ def enter(state: State, item: Acquired) -> tuple[State, bool | None]:
             vectors={**state.vectors, **{i: unpack(v) for i, v in item.vectors.items()}},
             stake=stake,
         )
-    state = state.but(acquired=(*state.acquired, (asked, item)), acquiring=rest, warnings=(*state.warnings, *warnings))
+    state = state.but(acquired=(*state.acquired, (asked, item)), acquiring=rest, warnings=warnings)
     if item.verdict == "stopped":
         return state.but(acquiring=()), bool(stake.items)
-    if rest:
-        return state, None
-    if stake.items:
-        return state, True
-    return state, None  # nothing came of it: the next best is looked for
+    return state, True if stake.items and not rest else None  # where nothing came of it, the next best is looked for
 
 
-def _through_the_gate(state: State, asked: Item, item: Acquired) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
-    """(Admitted, rejected) spans of an answer: passages that were looked up must fit the case as cited evidence must.
+def _through_the_gate(state: State, asked: Item, item: Acquired) -> tuple[Span, ...]:
+    """The spans of an answer that are admitted: passages that were looked up must fit the case as cited evidence must.
 
     A debate that began with little evidence has a τ_Q that says nothing about this encoder and corpus: without a calibration profile
     the better half of what was found passes, as it does at the start (SPEC 4); a few passages alone have no better half.
     """
     if asked.kind != "retrieval" or not state.config.plan.gate or state.theta is None:
-        return item.spans, ()
+        return item.spans
     fit = evidence_qualities([[unpack(item.vectors[span.id])] for span in item.spans], state.theta)
     least = fit_for(state.dials.tau_q, fit, state.config)
-    passed = [q is not None and q >= least for q in fit]
-    return (
-        tuple(span for span, ok in zip(item.spans, passed, strict=True) if ok),
-        tuple(span for span, ok in zip(item.spans, passed, strict=True) if not ok),
-    )
+    return tuple(span for span, q in zip(item.spans, fit, strict=True) if q is not None and q >= least)
 
 
 def fit_for(tau_q: float, fit: Sequence[float | None], config: Config) -> float:
@@ -257,12 +249,7 @@ def fit_for(tau_q: float, fit: Sequence[float | None], config: Config) -> float:
     return tau_q if fitted is None else fitted
 
 
-def go_on(state: State) -> State:
-    """The debate after a pause: stop rules look at what comes from here on."""
-    return state.but(closing=None, segment=len(state.history))
-
-
-def realised(state: State) -> tuple[State, tuple[Decision, ...]]:
+def realised(state: State) -> Step:
     """After the first round that knew the answers: what they brought."""
     stake = state.stake
     if stake is None:
@@ -278,14 +265,5 @@ def realised(state: State) -> tuple[State, tuple[Decision, ...]]:
     return state.but(stake=None), (gained,)
 
 
-def backing(state: State) -> dict[str, frozenset[str]]:
-    """Admitted argument → the turn it stood in, and the spans it cites."""
-    return {
-        entry.id: frozenset({f"{entry.round}{entry.seat}", *(c.span for c in entry.argument.citations)})
-        for entry in state.record
-    }
-
-
 def _leader(state: State) -> str:
-    assert state.mixture is not None
-    return state.labels[int(state.mixture.argmax())]
+    return state.labels[int(state.mixed.argmax())]

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from maci.controller.dials import RoundEvent
+
 Flip = Literal["harmed", "mended", "same"]
 """Right before and wrong now; the reverse; neither."""
 
@@ -37,11 +39,10 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Watched:
+class Watched(RoundEvent):
     """What may be harm in a round."""
 
     type: Literal["watched"] = "watched"
-    round: int
     moved: int
     """Agents whose leading outcome changed."""
     conformed: tuple[Move, ...]
@@ -61,7 +62,7 @@ class Watched:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Harm:
+class HarmReport:
     """The rounds of a debate together."""
 
     moves: int
@@ -156,7 +157,7 @@ class Ground:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class EarlierArgument:
     """An argument as it can be compared with later ones."""
 
     id: str
@@ -183,5 +184,5 @@ class Memory:
     """Agent → what it has cited in earlier rounds."""
     grounds: Mapping[str, Ground] = field(default_factory=dict)
     """Admitted argument → what it supports."""
-    said: tuple[Said, ...] = ()
+    said: tuple[EarlierArgument, ...] = ()
     watched: tuple[Watched, ...] = ()

@@ -8,15 +8,15 @@ from typing import ClassVar, Literal
 
 from maci.acquisition.plan import Item
 from maci.acquisition.utilities import Favoured
-from maci.controller.caution import Dissent, Harm, PredictionSet, RolledBack, Watched
-from maci.controller.dials import Dials, Measured
+from maci.controller.caution import Dissent, HarmReport, PredictionSet, RolledBack, Watched
+from maci.controller.dials import Measured, RoundDials, RoundEvent
 from maci.controller.policies.bandit import Choice
 from maci.controller.stop import StopReason
-from maci.controller.triage import Regime, Triaged
+from maci.controller.triage import RegimeAdvice, Triaged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Initialized:
+class Initialized(RoundEvent):
     """Round 0 is closed: openings read, dials set, θ frozen."""
 
     type: Literal["initialized"] = "initialized"
@@ -28,9 +28,9 @@ class Initialized:
     q: float | None
     d: float | None
     o: float | None
-    dials: Dials
+    dials: RoundDials
     """Of round 1."""
-    regime: Regime
+    regime: RegimeAdvice
     correct: bool | None
     notes: tuple[str, ...]
     crit: ClassVar[None] = None
@@ -52,6 +52,13 @@ class CheckedCitation:
     match: float | None
     """How much of the quote stands in the span; undefined without a quote or a span."""
     why: str = ""
+    fact: bool = False
+    """The span is the case's own text: a fact, not evidence (D15)."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is a citation of evidence, and stands."""
+        return self.verified and not self.fact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,26 +74,28 @@ class Admission:
     citations: tuple[CheckedCitation, ...]
     admitted: bool
     reason: str
-    """Why it was rejected; empty if admitted."""
+    """Why it was not admitted; empty if it was."""
+    fact: bool = False
+    """Not admitted as evidence, because it rests on the case alone, and yet on the record, as a fact without weight (D15)."""
+    answers: tuple[str, ...] = ()
+    """Earlier arguments it responds to; of the ids it names, those that its author has been shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gated:
+class Gated(RoundEvent):
     """The dual gate on all arguments of a round."""
 
     type: Literal["gated"] = "gated"
-    round: int
-    dials: Dials
+    dials: RoundDials
     """Under which the round was played."""
     admissions: tuple[Admission, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Weighed:
+class Weighed(RoundEvent):
     """Beliefs that count, and how much."""
 
     type: Literal["weighed"] = "weighed"
-    round: int
     labels: tuple[str, ...]
     beliefs: Mapping[str, Mapping[str, float]]
     """After the dispersion gate."""
@@ -102,23 +111,21 @@ class Weighed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dialled:
+class Dialled(RoundEvent):
     """The dials of the next round."""
 
     type: Literal["dialled"] = "dialled"
-    round: int
-    dials: Dials
+    dials: RoundDials
     by_hand: bool
     choice: Choice | None = None
     """How a schedule that learns came to them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
+class Planned(RoundEvent):
     """What to find out next, where the debate ends or pauses."""
 
     type: Literal["planned"] = "planned"
-    round: int
     stop: StopReason
     """Why it ends, or would end."""
     items: tuple[Item, ...]
@@ -136,12 +143,10 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gained:
-    """What was found out, in bits: expected and come true."""
+class Gained(RoundEvent):
+    """What was found out, in bits: expected and come true. Its round is the first that knew it."""
 
     type: Literal["gained"] = "gained"
-    round: int
-    """The first that knew it."""
     items: tuple[str, ...]
     predicted: float
     """Expected gain of those that were answered."""
@@ -201,7 +206,7 @@ class Finished:
     warnings: tuple[str, ...]
     spent: Spent | None = None
     """Where the tokens went."""
-    harm: Harm | None = None
+    harm: HarmReport | None = None
     """What was watched."""
     rolled_back: RolledBack | None = None
     """The debate's own answer, where ``answer`` is that of round 0."""
@@ -214,6 +219,10 @@ class Finished:
     """What the utilities say to do, where some were given."""
     calibrated: bool | None = None
     """Whether a calibration knows answers that come about like this one; ``None`` without an answer."""
+    tied: tuple[str, ...] = ()
+    """Outcomes that share the lead (D19), the answer among them; empty where it leads alone."""
+    agreed: bool | None = None
+    """Whether every agent leads with the same outcome at the end, and no other shares its lead; ``None`` without a round."""
 
 
 Decision = Initialized | Triaged | Gated | Weighed | Measured | Watched | Dialled | Planned | Gained | Finished

@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Literal
 
-from maci.config import Config
-from maci.config import Dials as DialsConfig
+from maci.config import Config, Dials
 from maci.controller.policies.bandit import Choice
 from maci.llm.usage import Bound
 from maci.moderator.divergence import Analysis
@@ -28,7 +27,7 @@ from maci.moderator.plateau import Progress
 
 
 @dataclass(frozen=True, slots=True)
-class Dials:
+class RoundDials:
     """CL and τ in force for one round."""
 
     cl: float
@@ -36,10 +35,10 @@ class Dials:
     tau_crit: float
 
 
-def first_cl(q0: float | None, d0: float | None, config: DialsConfig) -> float:
+def first_cl(q0: float | None, d0: float | None, config: Dials) -> float:
     """CL⁽¹⁾ from the opening's evidence quality and disagreement.
 
-    >>> first_cl(0.8, 0.2, DialsConfig()), first_cl(0.4, 0.6, DialsConfig()), first_cl(None, 0.6, DialsConfig())
+    >>> first_cl(0.8, 0.2, Dials()), first_cl(0.4, 0.6, Dials()), first_cl(None, 0.6, Dials())
     (0.7, 0.9, 0.8)
     """
     if q0 is None or d0 is None:
@@ -75,11 +74,18 @@ def fitted_tau_q(tau: float, cosines: Sequence[float], config: Config) -> float 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class RoundEvent:
+    """An event that belongs to one round."""
+
+    type: str
+    round: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured(RoundEvent):
     """The four signals, gain, ratios and flags of a round."""
 
     type: Literal["measured"] = "measured"
-    round: int
     q: float | None
     d: float | None
     o: float | None
@@ -110,14 +116,23 @@ class ClosedRound:
     signals: Measured
     progress: Progress
     """What it added, as the plateau test sees it."""
-    dials: Dials
+    dials: RoundDials
     admitted: int
     candidates: tuple[Candidate, ...]
     same_top: bool
-    """Every agent's belief has the same leading outcome."""
+    """Every agent's belief has the same leading outcome; one that leads with nothing shares none (D19)."""
+    tied: tuple[str, ...] = ()
+    """Outcomes that share the mixture's lead (D19); empty where one leads alone."""
+    evidence: bool = True
+    """There is evidence beside the case; else the gate and the stop clauses of Q and O are out of force (D15)."""
     cost: Bound = field(default_factory=Bound)
     """Of the round's calls."""
     spent: Bound = field(default_factory=Bound)
     """By its end, on all calls."""
     choice: Choice | None = None
     """Under which the round was played, where the schedule learns."""
+
+    @property
+    def agreed(self) -> bool:
+        """Whether every agent leads with the same outcome, and no other shares its lead."""
+        return self.same_top and not self.tied

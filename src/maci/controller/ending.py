@@ -7,14 +7,14 @@ risk level asked for. Complaints about a source's answers become warnings, each 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from maci.acquisition.plan import Item
-from maci.acquisition.utilities import Favoured, favoured
+from maci.acquisition.utilities import favoured
 from maci.agents.argument import Argument
-from maci.controller.caution import Harm, PredictionSet, RolledBack
+from maci.controller.caution import Dissent, HarmReport, PredictionSet, RolledBack
 from maci.controller.decisions import Decision, Finished, Minority, Spent
 from maci.controller.inputs import Acquired
 from maci.controller.reading import calibrated, is_calibrated, widen
@@ -26,9 +26,14 @@ from maci.errors import BeliefError
 from maci.llm.usage import Usage, dollars
 from maci.moderator.belief import Vector
 from maci.moderator.conformal import prediction_set, threshold
+from maci.moderator.tie import lead, level
 
+Step = tuple[State, tuple[Decision, ...]]
+"""The state after an input, and what was decided on the way."""
 _NAMED = 3
 """Subjects that are named; the rest is counted."""
+_EVEN = 1e-9
+"""A lead in support that is only rounding."""
 SOURCE = "the source"
 """Whoever is asked the plan's questions, in warnings."""
 
@@ -74,7 +79,7 @@ def _listed(subjects: Sequence[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def restored(state: State, answer: str, found: Harm | None) -> Vector | None:
+def restored(state: State, answer: str, found: HarmReport | None) -> Vector | None:
     """The openings' mixture, where `harm.rollback` prefers it to the debate's; else ``None``.
 
     The debate has left the openings' answer y⁽⁰⁾ for y, and S(y) < S(y⁽⁰⁾) (``worse``) or S(y) ≤ S(y⁽⁰⁾) (``unearned``).
@@ -105,7 +110,7 @@ def abstention(state: State, answer: str, p: Mapping[str, float], *, known: bool
         raw = "" if known else ", not calibrated"
         digits = next(n for n in range(2, 18) if f"{p[answer]:.{n}f}" != f"{least:.{n}f}" or n == 17)
         return f"p of {answer} is {p[answer]:.{digits}f}{raw}, below {least:.{digits}f}"
-    if asked.need_evidence and state.history and not support(state.memory.grounds.values(), answer):
+    if asked.need_evidence and state.history and state.grounded and not support(state.memory.grounds.values(), answer):
         return f"no admitted evidence speaks for {answer}"
     if asked.min_q is not None:
         q = state.history[-1].signals.q if state.history else None
@@ -142,64 +147,43 @@ UNTAUGHT = (
 )
 
 
-def finish(
-    state: State, reason: StopReason, detail: str, decisions: tuple[Decision, ...] = ()
-) -> tuple[State, tuple[Decision, ...]]:
+def finish(state: State, reason: StopReason, detail: str, decisions: tuple[Decision, ...] = ()) -> Step:
     """The result, from the last closed round; calls still under way count in full."""
     state = forfeit(state)
-    given = None if state.mixture is None else _given(state, reason)
+    usage = state.usage
     result = Finished(
         stop_reason=reason,
         detail=detail,
         rounds=len(state.history),
-        answer=None if given is None else given.answer,
-        distribution={} if given is None else given.distribution,
-        raw={} if given is None else given.raw,
-        rationale=() if given is None else given.rationale,
-        minority=() if given is None else _minority(state, given.answer),
-        tokens=state.usage.tokens,
-        usd=state.usage.usd,
-        warnings=(
-            *state.warnings,
-            *complaints(state.acquired),
-            *excesses(state),
-            *(() if given is None else given.warnings),
+        answer=None,
+        distribution={},
+        raw={},
+        rationale=(),
+        minority=(),
+        tokens=usage.tokens,
+        usd=usage.usd,
+        warnings=(*state.warnings, *complaints(state.acquired), *excesses(state)),
+        spent=Spent(
+            prompt=usage.prompt,
+            cached=usage.cached,
+            generated=usage.generated,
+            judges=state.judging.tokens,
+            lost=state.lost.tokens,
+            seconds=usage.seconds,
         ),
-        spent=_spent(state),
-        harm=None if given is None else given.harm,
-        rolled_back=None if given is None else given.rolled_back,
-        dissent=dissent(state, given.answer, given.distribution, reason) if given else None,
-        abstained=abstention(state, given.answer, given.distribution, known=given.calibrated) if given else None,
-        prediction_set=given.prediction_set if given else None,
-        favoured=_favoured(state, given) if given else None,
-        calibrated=given.calibrated if given else None,
     )
+    if state.mixture is not None:
+        result = _answered(result, state, state.mixture)
     return replace(state, finished=result), (*decisions, result)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Given:
-    """The answer that is given, and what is said with it."""
-
-    answer: str
-    distribution: Mapping[str, float]
-    raw: Mapping[str, float]
-    rationale: tuple[str, ...]
-    warnings: tuple[str, ...]
-    harm: Harm | None
-    rolled_back: RolledBack | None
-    prediction_set: PredictionSet | None
-    calibrated: bool
-
-
-def _given(state: State, reason: StopReason) -> _Given:
-    """The debate's answer, or round 0's where `harm.rollback` prefers it."""
-    assert state.mixture is not None
-    labels, debated = state.labels[: len(state.mixture)], bool(state.history)
-    own = labels[int(state.mixture.argmax())]
+def _answered(result: Finished, state: State, mixture: Vector) -> Finished:
+    """The result with an answer, and what is said with it: the debate's, or round 0's where `harm.rollback` prefers it."""
+    labels, debated = state.labels[: len(mixture)], bool(state.history)
+    own = labels[int(mixture.argmax())]
     found = harm(state, own)
     said = [] if found is None else harm_warnings(state, found)
-    mixture, back = state.mixture, None
+    back = None
     if (before := restored(state, own, found)) is not None and found is not None:
         back = RolledBack(
             answer=own,
@@ -216,34 +200,44 @@ def _given(state: State, reason: StopReason) -> _Given:
             f"for {found.opening_answer} (S {found.support:.2f})"
         )
     answer = labels[int(mixture.argmax())]
-    fitting = [entry.id for entry in state.record if speaks_for(entry.argument, answer, state)]
+    fitting = [e.id for e in state.record if not e.fact and speaks_for(e.argument, answer, state)]
     rationale = tuple(sorted(fitting, key=lambda i: state.merit[i], reverse=True))
-    distribution = as_mapping(labels, calibrated(state, mixture, debated=debated))
+    p = calibrated(state, mixture, debated=debated)
+    distribution, known = as_mapping(labels, p), is_calibrated(state, debated=debated)
     held, note = predicted(state, distribution, debated=debated)
-    said += [note] if note else []
+    if note:
+        said.append(note)
     if state.config.triage.enabled and not state.config.triage.learned_from:
         said.append(UNTAUGHT)
-    known = is_calibrated(state, debated=debated)
     if not known:
         said.append("p is the raw mixture, not calibrated for this task (`maci calibrate`)")
-    return _Given(
+    utilities = state.utilities(len(p))
+    last = state.history[-1] if state.history else None
+    equal = tuple(labels[i] for i in level(mixture))
+    tied = last.tied if last is not None and back is None else equal if len(equal) > 1 else ()
+    against = dissent(state, answer, distribution, result.stop_reason)
+    return replace(
+        result,
         answer=answer,
         distribution=distribution,
         raw=as_mapping(labels, mixture),
         rationale=rationale,
-        warnings=(*_cautions(state, reason, mixture, answer, rationale), *said),
+        minority=_minority(state, answer),
+        warnings=(
+            *result.warnings,
+            *_cautions(state, result.stop_reason, mixture, answer, rationale, tied, against),
+            *said,
+        ),
         harm=found,
         rolled_back=back,
+        dissent=against,
+        abstained=abstention(state, answer, distribution, known=known),
         prediction_set=held,
+        favoured=None if utilities is None else favoured(p, utilities),
         calibrated=known,
+        tied=tied,
+        agreed=None if last is None else last.agreed,
     )
-
-
-def _favoured(state: State, given: _Given) -> Favoured | None:
-    """What to do, under the distribution that is given."""
-    p = np.array(list(given.distribution.values()))
-    utilities = state.utilities(len(p))
-    return None if utilities is None else favoured(p, utilities)
 
 
 def forfeit(state: State) -> State:
@@ -265,26 +259,34 @@ def forfeit(state: State) -> State:
     )
 
 
-def _spent(state: State) -> Spent:
-    usage = state.usage
-    return Spent(
-        prompt=usage.prompt,
-        cached=usage.cached,
-        generated=usage.generated,
-        judges=state.judging.tokens,
-        lost=state.lost.tokens,
-        seconds=usage.seconds,
-    )
-
-
-def _cautions(state: State, reason: StopReason, mixture: Vector, answer: str, rationale: tuple[str, ...]) -> list[str]:
+def _cautions(
+    state: State,
+    reason: StopReason,
+    mixture: Vector,
+    answer: str,
+    rationale: tuple[str, ...],
+    tied: tuple[str, ...],
+    found: Dissent | None,
+) -> list[str]:
     """Why not to rely on the answer."""
     said = []
-    ties = [label for label, p in as_mapping(state.labels, mixture).items() if p >= mixture.max() - 1e-9]
-    if len(ties) > 1:
-        said.append(f"undecided: {', '.join(ties[:5])} are equally probable")
-    if reason not in {"consensus", "plateau", "crit_stable", "triage"}:
+    if tied:
+        equal = len(level(mixture)) == len(tied)
+        why = (
+            "are equally probable"
+            if equal
+            else "share the lead: it changes when the weights move by one standard error"
+        )
+        said.append(f"undecided: {', '.join(tied[:5])} {why}")
+    last = state.history[-1] if state.history else None
+    settled = reason in {"plateau", "crit_stable"} and last is not None and last.agreed
+    if not settled and reason not in {"consensus", "triage"}:
         said.append(f"caution: the debate ended without agreement ({reason})")
+    if found is not None and found.support > found.answer_support + _EVEN:
+        said.append(
+            f"caution: the dissent is better supported than the answer: admitted evidence S {found.support:.2f} for {found.outcome}, "
+            f"{found.answer_support:.2f} for {answer}"
+        )
     if len(state.beliefs) == 1 < len(state.agents) and state.stage != "single":
         (speaker,) = state.beliefs
         said.append(f"caution: only {speaker} ever spoke; this is its own belief, and no debate took place")
@@ -301,10 +303,13 @@ def _cautions(state: State, reason: StopReason, mixture: Vector, answer: str, ra
 def _minority(state: State, answer: str) -> tuple[Minority, ...]:
     found = []
     for agent, belief in state.beliefs.items():
-        outcome = state.labels[int(belief.argmax())]
-        decided = int((belief >= belief.max() - 1e-9).sum()) == 1
-        if decided and outcome != answer:
-            own = [e.id for e in state.record if e.seat == state.seat(agent) and speaks_for(e.argument, outcome, state)]
+        top = lead(belief)
+        if top is not None and (outcome := state.labels[top]) != answer:
+            own = [
+                e.id
+                for e in state.record
+                if e.seat == state.seat(agent) and not e.fact and speaks_for(e.argument, outcome, state)
+            ]
             found.append(Minority(agent, outcome, float(belief.max()), tuple(own)))
     return tuple(found)
 
@@ -328,10 +333,14 @@ def in_words(reason: StopReason, state: State) -> str:
         case "consensus":
             who = "all agents" if len(state.beliefs) == len(state.agents) else "all agents that spoke"
             return f"{who} lead with the same outcome, D {d}, shared evidence O {o}"
-        case "plateau":
-            return f"nothing new for {stop.tau_stop} rounds, disagreement D {d}, shared evidence O {o}"
-        case "crit_stable":
-            return f"scores have settled and nothing new is said, disagreement D {d}, shared evidence O {o}"
+        case "plateau" | "crit_stable":
+            calm = (
+                f"nothing new for {stop.tau_stop} rounds"
+                if reason == "plateau"
+                else "scores have settled and nothing new is said"
+            )
+            verdict = "" if state.history[-1].agreed else "no agreement: "
+            return f"{verdict}{calm}, disagreement D {d}, shared evidence O {o}"
         case "impasse":
             apart = now.d is None or now.d > stop.d_max
             lacking = (

@@ -12,8 +12,9 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, TypeAdapter
 from pydantic_core import PydanticSerializationError
 
-from maci.controller.decisions import Decision, Finished
-from maci.controller.inputs import Exhausted, Input, Intervened, Opened, Resolved, Retrieved
+from maci.controller.decisions import Decision
+from maci.controller.dials import RoundEvent
+from maci.controller.inputs import Input
 from maci.errors import InputError
 
 FORMAT = 5
@@ -61,4 +62,4 @@ def is_decision(event: Event) -> bool:
 
 def round_of(event: Event) -> int | None:
     """The round an event belongs to; ``None`` of those that belong to the whole debate."""
-    return None if isinstance(event, Opened | Retrieved | Resolved | Intervened | Exhausted | Finished) else event.round
+    return event.round if isinstance(event, RoundEvent) else None

@@ -11,13 +11,14 @@ from typing import assert_never
 
 import numpy as np
 
-from maci.acquisition.residual import Asked
+from maci.acquisition.plan import Asked
 from maci.agents.judges.panel import check_families
+from maci.agents.judges.panel import slots as fill_slots
 from maci.controller import acquiring
 from maci.controller.acquiring import conclude
 from maci.controller.decisions import Decision
-from maci.controller.dials import Dials
-from maci.controller.ending import SOURCE, finish, forfeit
+from maci.controller.dials import RoundDials
+from maci.controller.ending import SOURCE, Step, finish, forfeit
 from maci.controller.events import round_of
 from maci.controller.inputs import (
     Acquired,
@@ -38,11 +39,9 @@ from maci.controller.inputs import (
 )
 from maci.controller.opening import after_first, after_opening, close_opening
 from maci.controller.rounds import close_round, go_on
-from maci.controller.state import State, argument_id, fill_slots
+from maci.controller.state import State, argument_id
 from maci.errors import ConfigError, InputError
 from maci.llm.usage import Bound, Usage
-
-Step = tuple[State, tuple[Decision, ...]]
 
 
 def start(opened: Opened) -> State:
@@ -60,7 +59,7 @@ def start(opened: Opened) -> State:
         [(seat.name, seat.family) for seat in opened.judges] if config.crit.enabled else [],
         config.crit.same_family,
     )
-    slots = fill_slots(opened)
+    slots = fill_slots([judge.name for judge in opened.judges], config.crit.k) if config.crit.enabled else ()
     if len(judges := {slot.judge for slot in slots}) < len(slots):
         kind = "within one judge" if len(judges) == 1 else "partly within judges"
         some = "1 judge" if len(judges) == 1 else f"{len(judges)} judges"
@@ -69,72 +68,57 @@ def start(opened: Opened) -> State:
         opened=opened,
         agents=tuple(seat.name for seat in opened.agents),
         slots=slots,
-        slot_ids=frozenset(slot.id for slot in slots),
         stage="single" if config.triage.enabled else "debate",
         labels=space.start,
         positions=np.array(space.positions) if space.kind == "ordered" else None,
         metric=np.array(space.metric) if space.metric else None,
-        dials=Dials(config.dials.cl_max, config.gate.tau_q, config.gate.tau_crit),
+        dials=RoundDials(config.dials.cl_max, config.gate.tau_q, config.gate.tau_crit),
         reliability={seat.name: config.reliability.gamma_0 for seat in opened.agents},
         warnings=tuple(warnings),
     )
 
 
 def expected(state: State, item: Input) -> bool:
-    """Whether the debate is waiting for this input."""
+    """Whether the debate is waiting for this input; one that ends or pauses waits for a survey, and for answers of the source."""
     if state.finished:
         return False
-    if state.closing is not None:
-        return _awaited(state, item)
+    closing, asking = state.closing is not None, bool(state.acquiring)
     match item:
-        case Opened() | Surveyed() | Acquired():
+        case Opened():
             return False
         case Retrieved():
-            return state.theta is None
+            return not closing and state.theta is None
         case TurnTaken() | TurnFailed():
             return (
-                state.theta is not None
+                not closing
+                and state.theta is not None
                 and item.round == state.round
                 and item.agent in state.agents
                 and item.agent not in state.turns
             )
         case Sent():
-            return state.theta is not None and item.round == state.round
+            return item.round == state.round and (asking if closing else state.theta is not None)
         case Lost():
             return bool(state.in_flight)
         case Scored() | JudgeAbstention():
             return (
-                item.round == state.round
+                not closing
+                and item.round == state.round
                 and state.judged
                 and item.argument in state.arguments
-                and item.slot in state.slot_ids
+                and item.slot in {slot.id for slot in state.slots}
                 and item.slot not in state.scores.get(item.argument, ())
             )
-        case Resolved() | Intervened() | Exhausted():
-            return True
-        case _:
-            assert_never(item)
-
-
-def _awaited(state: State, item: Input) -> bool:
-    """Whether a debate that ends or pauses is waiting for this input."""
-    match item:
-        case Surveyed():
-            return not state.acquiring and item.round == state.round
-        case Sent():
-            return bool(state.acquiring) and item.round == state.round
-        case Lost():
-            return bool(state.in_flight)
-        case Acquired():
-            return item.item in {asked.id for asked in state.acquiring} and item.round == state.round
+        case Resolved():
+            return not closing
         case Intervened():
             return True
         case Exhausted():
-            return bool(state.acquiring)
-        case (
-            Opened() | Retrieved() | TurnTaken() | TurnFailed() | Resolved() | Scored() | JudgeAbstention()
-        ):  # fmt: skip
-            return False
+            return asking or not closing
+        case Surveyed():
+            return closing and not asking and item.round == state.round
+        case Acquired():
+            return closing and item.round == state.round and item.item in {asked.id for asked in state.acquiring}
         case _:
             assert_never(item)
 
@@ -179,16 +163,16 @@ def step(state: State, item: Input) -> Step:
                 missing=state.missing | frozenset(item.missing),
                 label_vectors={**state.label_vectors, **{name: unpack(v) for name, v in item.labels.items()}},
             )
-            state = replace(state, waiting=_waiting(state))
+            unsettled = (a for a, turn in state.turns.items() if turn is not None and any(state.unresolved(turn)))
+            state = replace(state, waiting=frozenset(unsettled))
         case Scored() | JudgeAbstention():
-            score = item.score if isinstance(item, Scored) else None
-            given = {**state.scores.get(item.argument, {}), item.slot: score}
-            scores = {**state.scores, item.argument: given}
-            silent = state.silent if score else (*state.silent, f"{item.slot} on {item.argument}: {_reason(item)}")
-            state = state.but(scores=scores, scored=state.scored + 1, silent=silent)
+            given = {**state.scores.get(item.argument, {}), item.slot: item.score if isinstance(item, Scored) else None}
+            state = state.but(scores={**state.scores, item.argument: given})
             state = _spend(state, item.usage, ("score", item.slot, item.argument))
-            if isinstance(item, JudgeAbstention) and item.fatal:
-                return finish(state, "error", f"{item.slot.rpartition('#')[0]}: {item.reason}")
+            if isinstance(item, JudgeAbstention):
+                state = state.but(silent=(*state.silent, f"{item.slot} on {item.argument}: {item.reason}"))
+                if item.fatal:
+                    return finish(state, "error", f"{item.slot.rpartition('#')[0]}: {item.reason}")
         case Intervened():
             if item.stop:
                 return conclude(state.but(acquiring=()), "stopped_by_user", f"stopped by {item.by or 'a person'}")
@@ -217,7 +201,7 @@ def _found_out(state: State, item: Acquired) -> Step:
     if on is None:
         return state, ()
     if on:
-        return go_on(acquiring.go_on(state))
+        return go_on(state.but(closing=None, segment=len(state.history)))  # stop rules look at what comes from here on
     assert state.closing is not None
     return finish(state, state.closing.reason, state.closing.detail)
 
@@ -261,11 +245,6 @@ def _seated(state: State, item: TurnTaken) -> State:
         arguments={**state.arguments, **numbered},
         waiting=state.waiting | waits,
     )
-
-
-def _waiting(state: State) -> frozenset[str]:
-    """Agents whose turn cites or names something that nobody has looked up."""
-    return frozenset(a for a, turn in state.turns.items() if turn is not None and any(state.unresolved(turn)))
 
 
 def _under_way(state: State, item: Sent) -> State:
@@ -321,10 +300,6 @@ def _out_of_budget(state: State, item: Exhausted) -> Step:
         if state.finished:
             return state, decisions
     return conclude(state, "budget", detail, decisions)
-
-
-def _reason(item: Input) -> str:
-    return item.reason if isinstance(item, JudgeAbstention) else ""
 
 
 def _name(item: Input) -> str:

@@ -14,12 +14,13 @@ from typing import Any, Literal, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.acquisition.plan import Candidate
+from maci.acquisition.plan import Proposal
 from maci.acquisition.utilities import Stakes
 from maci.agents.argument import Turn
 from maci.agents.judges.crit import CritScore
 from maci.cases.case import Case
 from maci.config import Config
+from maci.controller.dials import RoundEvent
 from maci.controller.policies.bandit import Learned
 from maci.errors import InputError
 from maci.evidence.span import Span
@@ -115,38 +116,34 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class Sent(RoundEvent):
     """Written before calls that cost something go out; another attempt at one of them is written again."""
 
     type: Literal["sent"] = "sent"
-    round: int
     calls: tuple[Pending, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lost:
+class Lost(RoundEvent):
     """The debate broke off with calls under way; nobody knows what they cost, so they count in full."""
 
     type: Literal["lost"] = "lost"
-    round: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TurnTaken:
+class TurnTaken(RoundEvent):
     """An agent's turn, as it gave it."""
 
     type: Literal["turn"] = "turn"
-    round: int
     agent: str
     turn: Turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TurnFailed:
+class TurnFailed(RoundEvent):
     """An agent that raised: it sits this round out."""
 
     type: Literal["turn_failed"] = "turn_failed"
-    round: int
     agent: str
     error: str
     usage: Usage = field(default_factory=Usage)
@@ -167,11 +164,10 @@ class Resolved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scored:
+class Scored(RoundEvent):
     """One judge's score of one argument."""
 
     type: Literal["scored"] = "scored"
-    round: int
     argument: str
     slot: str
     score: CritScore
@@ -179,11 +175,10 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeAbstention:
+class JudgeAbstention(RoundEvent):
     """A judge that failed or would not say: counted and shown, never a number."""
 
     type: Literal["judge_abstained"] = "judge_abstained"
-    round: int
     argument: str
     slot: str
     reason: str
@@ -227,30 +222,25 @@ class Exhausted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surveyed:
+class Surveyed(RoundEvent):
     """What could be found out, looked for at the end of a debate or where it pauses."""
 
     type: Literal["surveyed"] = "surveyed"
-    round: int
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[Proposal, ...] = ()
     considered: int = 0
     """Phrases, symptoms, tests and requests looked at."""
     note: str = ""
     """Why there are none, where the search failed."""
 
 
-Verdict = Literal["present", "absent", "told", "unknown", "off_question", "failed", "stopped"]
-"""What came of an item: found, not there, told in words, not known, an answer to something else, an error, a person's stop."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Acquired:
+class Acquired(RoundEvent):
     """What a source answered."""
 
     type: Literal["acquired"] = "acquired"
-    round: int
     item: str
-    verdict: Verdict
+    verdict: Literal["present", "absent", "told", "unknown", "off_question", "failed", "stopped"]
+    """What came of the item: found, not there, told in words, not known, an answer to something else, an error, a person's stop."""
     text: str = ""
     """The answer as it came; data, whatever it says."""
     spans: tuple[Span, ...] = ()

@@ -17,6 +17,7 @@ from maci.moderator.divergence import analyse
 from maci.moderator.gate import Candidate
 from maci.moderator.plateau import Progress, flags
 from maci.moderator.signals import evidence_quality, information_gain, normalised_entropy, overlap
+from maci.moderator.tie import lead
 
 
 def measure(
@@ -26,13 +27,14 @@ def measure(
     candidates: tuple[Candidate, ...],
     table: Vector,
     omega: Vector,
+    tied: tuple[str, ...],
 ) -> tuple[State, Measured]:
     """Signals, ratios and flags of the round just weighed."""
     config, labels = after.config, after.labels
     size = after.opened.case.outcomes.size(len(labels))
-    previous, mixed = widen(mixture(before), len(labels)), mixture(after)
+    previous, mixed = widen(before.mixed, len(labels)), after.mixed
     d = after.d
-    spans = dict.fromkeys(c.span for a in admissions if a.admitted for c in a.citations if c.verified)
+    spans = dict.fromkeys(c.span for a in admissions if a.admitted for c in a.citations if c.counts)
     q = evidence_quality([after.vectors[i] for i in spans], theta(after))
     crits = [a.crit for a in admissions if a.crit is not None]
     variances = [a.crit_variance for a in admissions if a.crit_variance is not None]
@@ -71,14 +73,16 @@ def measure(
             metric=after.metric,
         ),
     )
-    tops = table.argmax(axis=1)
+    leads = {lead(p) for p in table}
     closed = ClosedRound(
         signals=measured,
         progress=step,
         dials=after.dials,
         admitted=sum(a.admitted for a in admissions),
         candidates=candidates,
-        same_top=bool((tops == tops[0]).all()),
+        same_top=len(leads) == 1 and None not in leads,
+        tied=tied,
+        evidence=before.grounded,
         cost=Bound(after.usage.tokens - after.spent.tokens, after.usage.usd - after.spent.usd),
         spent=Bound(after.usage.tokens, after.usage.usd),
         choice=after.choice,
@@ -88,11 +92,11 @@ def measure(
 
 def theta(state: State) -> NDArray[np.float32]:
     """θ, frozen at round 0: set before any round can close. As an ablation it moves towards what was admitted."""
-    if state.theta is None:
-        raise AssertionError("a round closed before retrieval")
+    assert state.theta is not None
     if state.config.evidence.theta == "frozen":
         return state.theta
-    shown = dict.fromkeys(c.span for e in state.record for c in e.argument.citations if c.span in state.vectors)
+    spans = (c.span for e in state.record for c in e.argument.citations if c.span in state.vectors)
+    shown = dict.fromkeys(span for span in spans if not state.is_fact(span))
     if not shown:
         return state.theta
     rows = np.stack([state.vectors[i] for i in shown])
@@ -101,13 +105,6 @@ def theta(state: State) -> NDArray[np.float32]:
         float(np.linalg.norm(centre)), 1e-12
     )
     return np.asarray(moved / max(float(np.linalg.norm(moved)), 1e-12), dtype=np.float32)
-
-
-def mixture(state: State) -> Vector:
-    """P of the last closed round: set by the opening."""
-    if state.mixture is None:
-        raise AssertionError("a round closed before the opening")
-    return state.mixture
 
 
 def mean(values: Sequence[float]) -> float | None:

@@ -11,23 +11,39 @@ from dataclasses import replace
 
 import numpy as np
 
+from maci.agents.anchor import Admitted
 from maci.controller.acquiring import conclude
 from maci.controller.decisions import Decision, Initialized
-from maci.controller.dials import Dials, first_tau_q
-from maci.controller.ending import abstention, finish
+from maci.controller.dials import RoundDials, first_tau_q
+from maci.controller.ending import Step, abstention, finish
 from maci.controller.measuring import theta
 from maci.controller.policies.base import scheduler
-from maci.controller.reading import Reading, calibrated, cited, correct, is_calibrated, spread
+from maci.controller.reading import Reading, calibrated, cited, gold_index, is_calibrated, spread
 from maci.controller.rounds import by_hand, next_round
 from maci.controller.state import State, as_mapping, check_citations
-from maci.controller.triage import Check, Prospect, Regime, Stage, Triaged, chance_right, checks, prospects, regime
+from maci.controller.triage import (
+    Check,
+    Prospect,
+    RegimeAdvice,
+    Stage,
+    Triaged,
+    chance_right,
+    checks,
+    prospects,
+    regime,
+)
 from maci.controller.watch import remember_opening
 from maci.evidence.source import CASE
 from maci.moderator.belief import Vector
 from maci.moderator.signals import evidence_qualities, evidence_quality, overlap
 
+_UNGROUNDED = (
+    "there is no evidence beside the case: evidence quality (Q) and overlap (O) are undefined, their gate and stop clauses do not "
+    "apply, and arguments are admitted {}"
+)
 
-def close_opening(state: State) -> tuple[State, tuple[Decision, ...]]:
+
+def close_opening(state: State) -> Step:
     """Close round 0: read the openings, set the dials, choose the regime."""
     target = theta(state)
     reading = Reading(state)
@@ -43,8 +59,9 @@ def close_opening(state: State) -> tuple[State, tuple[Decision, ...]]:
     o0 = overlap(cited(state, said)) if len(reading.beliefs) > 1 else None  # one agent alone shares nothing
     cosines = [q for q in evidence_qualities([[v] for v in vectors], target) if q is not None]
     tau_q, note = first_tau_q(cosines, state.config)
+    note = note if state.grounded else _UNGROUNDED.format("by CRIT alone" if state.slots else "without a gate")
     notes = (*reading.notes, *([note] if note else []))
-    dials = Dials(scheduler(state.config, state.opened.learned).first(q0, d0), tau_q, state.config.gate.tau_crit)
+    dials = RoundDials(scheduler(state.config, state.opened.learned).first(q0, d0), tau_q, state.config.gate.tau_crit)
     dials = by_hand(dials, state)
     size = state.opened.case.outcomes.size(len(reading.labels))
     decision = Initialized(
@@ -57,7 +74,7 @@ def close_opening(state: State) -> tuple[State, tuple[Decision, ...]]:
         o=o0,
         dials=dials,
         regime=regime(size, q0, d0, o0, sources, state.config),
-        correct=correct(state, reading.labels, mixture),
+        correct=None if state.opened.case.gold is None else int(mixture.argmax()) == gold_index(state, reading.labels),
         notes=notes,
     )
     opened = replace(
@@ -68,6 +85,7 @@ def close_opening(state: State) -> tuple[State, tuple[Decision, ...]]:
         q0=q0,
         d=d0,
         dials=dials,
+        openings=tuple(Admitted(i, state.seat(agent), 0, argument) for i, agent, argument in state.in_seat_order()),
         warnings=(*state.warnings, *notes, *reading.abstentions(0)),
     )
     return next_round(opened.but(memory=remember_opening(opened, said, o0)), dials), (decision,)
@@ -81,11 +99,11 @@ def opening_quality(state: State) -> tuple[float | None, int]:
 
 
 def _found(state: State) -> Sequence[str]:
-    """What was retrieved beside the case's own text."""
-    return [i for i in state.retrieved if state.spans[i].source != CASE] or state.retrieved
-
-
-Step = tuple[State, tuple[Decision, ...]]
+    """What was retrieved beside the case's own text, or cited of it; the case's own text only where that is evidence."""
+    beside = [i for i in state.retrieved if state.spans[i].source != CASE]
+    if beside or not state.facts:
+        return beside or state.retrieved
+    return [i for i, span in state.spans.items() if span.source != CASE]
 
 
 def after_first(state: State) -> Step:
@@ -121,12 +139,11 @@ def after_first(state: State) -> Step:
 def after_opening(state: State, decisions: tuple[Decision, ...]) -> Step:
     """All openings are in and closed: is their vote enough?"""
     start = next(each for each in decisions if isinstance(each, Initialized))
-    assert state.mixture is not None
     size = state.opened.case.outcomes.size(len(state.labels))
     _, sources = opening_quality(state)
     leads = {int(p.argmax()) for p in state.beliefs.values()}
     said = _weigh(
-        state, "vote", f"the vote of {len(state.beliefs)}", state.labels, state.mixture, start.regime,
+        state, "vote", f"the vote of {len(state.beliefs)}", state.labels, state.mixed, start.regime,
         checks(size, start.q, start.d, start.o, sources, state.config), united=len(leads) == 1,
     )  # fmt: skip
     if said.escalate:
@@ -140,7 +157,7 @@ def _weigh(
     who: str,
     labels: tuple[str, ...],
     p: Vector,
-    kind: Regime,
+    kind: RegimeAdvice,
     found: tuple[Check, ...],
     *,
     united: bool,

@@ -146,13 +146,6 @@ def gold_index(state: State, labels: tuple[str, ...]) -> int | None:
     return labels.index(gold) if gold in labels else None
 
 
-def correct(state: State, labels: tuple[str, ...], mixture: Vector) -> bool | None:
-    """Whether the mixture's top outcome is the gold one."""
-    if state.opened.case.gold is None:
-        return None
-    return int(mixture.argmax()) == gold_index(state, labels)
-
-
 def spread(beliefs: Mapping[str, Vector], state: State) -> float | None:
     """D of the agents that have a belief; undefined for fewer than two."""
     if len(beliefs) < 2:
@@ -161,10 +154,10 @@ def spread(beliefs: Mapping[str, Vector], state: State) -> float | None:
 
 
 def cited(state: State, said: Iterable[tuple[str, tuple[CheckedCitation, ...]]]) -> list[set[str]]:
-    """Verified citations of every agent, from (agent, checked citations) of all its arguments, admitted or not."""
+    """The evidence that every agent cites, verified, from (agent, checked citations) of all its arguments, admitted or not."""
     sets: dict[str, set[str]] = {agent: set() for agent in state.agents}
     for agent, checked in said:
-        sets[agent].update(c.span for c in checked if c.verified)
+        sets[agent].update(c.span for c in checked if c.counts)
     return list(sets.values())
 
 
@@ -175,8 +168,7 @@ def is_calibrated(state: State, *, debated: bool) -> bool:
 
 def calibrated(state: State, mixture: Vector | None = None, *, debated: bool | None = None) -> Vector:
     """The mixture of the state, or another, as it is reported; ``debated`` where it is not the state's own."""
-    p = state.mixture if mixture is None else mixture
-    assert p is not None
+    p = state.mixed if mixture is None else mixture
     if bool(state.history) if debated is None else debated:
         return temper(p, state.config.calibration.temperature)
     known = state.config.triage

@@ -7,10 +7,10 @@ Judging an argument is wanted as soon as its turn is in, without waiting for the
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from maci.agents.anchor import Anchor, TurnRequest
+from maci.agents.anchor import Anchor, Opponent, TurnRequest
 from maci.agents.judges.crit import ScoreRequest
 from maci.agents.judges.panel import shuffled
 from maci.controller.acquiring import question
@@ -79,9 +79,32 @@ def dealt(state: State, agent: str) -> tuple[str, ...]:
     return (*case, *hand)
 
 
+MOST_SHOWN = 3
+"""Leading outcomes, and strongest arguments, that an agent is shown of each other one."""
+
+
+def leading_outcomes(belief: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
+    """The likeliest outcomes of a belief, first the leading one.
+
+    >>> leading_outcomes({"a": 0.2, "b": 0.5, "c": 0.2, "d": 0.1, "e": 0.0})
+    (('b', 0.5), ('a', 0.2), ('c', 0.2))
+    """
+    return tuple(sorted(belief.items(), key=lambda each: -each[1])[:MOST_SHOWN])
+
+
+def _opponent(state: State, agent: str) -> Opponent:
+    """What the others are told of an agent; its opening's arguments stand in until something of it is admitted."""
+    seat = state.seat(agent)
+    own = [entry.id for entry in state.record if entry.seat == seat]
+    best = sorted(own, key=lambda i: state.merit[i], reverse=True) or [e.id for e in state.openings if e.seat == seat]
+    belief = as_mapping(state.labels, state.beliefs[agent])
+    return Opponent(leading_outcomes(belief), tuple(best[:MOST_SHOWN]))
+
+
 def _come_up(state: State) -> Iterator[str]:
     """Spans cited in the record and found out since, in the order in which they came up."""
-    cited = [(e.round, 0, [c.span for c in e.argument.citations if c.span in state.spans]) for e in state.record]
+    entries = (*state.openings, *state.record)
+    cited = [(e.round, 0, [c.span for c in e.argument.citations if c.span in state.spans]) for e in entries]
     found = [(f.round, 1, list(f.spans)) for f in state.findings]
     for _, _, spans in sorted([*cited, *found], key=lambda each: each[:2]) if found else cited:
         yield from spans
@@ -96,20 +119,17 @@ def turn_request(state: State, agent: str) -> TurnRequest:
         for other in state.agents
         if state.config.agents.order == "sequential" and (turn := state.turns.get(other)) is not None
     )
-    own = state.beliefs.get(agent)
+    own, gate = state.beliefs.get(agent), state.thresholds
     return TurnRequest(
         round=state.round,
         seat=state.seat(agent),
         question=question(state),
-        anchor=Anchor(state.record, state.dials.cl, state.dials.tau_q, state.dials.tau_crit),
+        anchor=Anchor((*state.openings, *state.record), state.dials.cl, gate.tau_q, gate.tau_crit),
         evidence=tuple(state.spans[i] for i in visible),
         retrieved=len(own_share),
         belief=None if own is None else as_mapping(state.labels, own),
-        leading={
-            state.seat(other): state.labels[int(belief.argmax())]
-            for other, belief in state.beliefs.items()
-            if other != agent
-        },
+        others={state.seat(other): _opponent(state, other) for other in state.beliefs if other != agent},
+        rejected=state.rejected.get(agent, ()),
         heard=heard,
         asks=state.round > 0 and state.config.plan.enabled,
         seed=call_seed(state.opened.seed, state.round, agent),

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.acquisition.plan import Item
-from maci.acquisition.residual import Asked
+from maci.acquisition.plan import Asked, Item
 from maci.acquisition.utilities import Utilities, utilities_of
-from maci.agents.anchor import Admitted, Finding, seat_letter
+from maci.agents.anchor import Admitted, Finding, Rejected, seat_letter
 from maci.agents.argument import Argument, Turn
 from maci.agents.judges.crit import CritScore
-from maci.agents.judges.panel import Slot, slots
+from maci.agents.judges.panel import Slot
 from maci.cases.outcomes import canonical, unnamed
 from maci.config import Config
 from maci.controller.caution import Memory
 from maci.controller.decisions import CheckedCitation, Finished, Planned
-from maci.controller.dials import ClosedRound, Dials
+from maci.controller.dials import ClosedRound, RoundDials
 from maci.controller.inputs import Acquired, Intervened, Opened
 from maci.controller.policies.bandit import Choice
 from maci.controller.stop import StopReason
 from maci.controller.triage import Stage
+from maci.evidence.source import ABOUT_CASE, ACQUIRED, CASE
 from maci.evidence.span import Span, quote_score
 from maci.llm.usage import Bound, Usage
 from maci.moderator.belief import Vector
+from maci.moderator.gate import Thresholds
 
 Scores = Mapping[str, Mapping[str, CritScore | None]]
 
@@ -57,7 +57,6 @@ class State:
     agents: tuple[str, ...]
     """Names in seat order."""
     slots: tuple[Slot, ...]
-    slot_ids: frozenset[str]
     labels: tuple[str, ...]
     """𝒴 as known so far; in an open space it grows at the end."""
     positions: Vector | None
@@ -73,7 +72,7 @@ class State:
     round: int = 0
     stage: Stage = "debate"
     """How far `maci ask` has come; a debate from the start is where it may end."""
-    dials: Dials
+    dials: RoundDials
     choice: Choice | None = None
     """How a schedule that learns came to ``dials``."""
     spent: Bound = field(default_factory=Bound)
@@ -88,8 +87,6 @@ class State:
     scores: Scores = field(default_factory=dict)
     silent: tuple[str, ...] = ()
     """Judges' abstentions in the open round, with their reasons."""
-    scored: int = 0
-    """How many scores and abstentions are in."""
     hand: Intervened | None = None
     paused: bool = False
     """A person holds the debate; what was sent still comes in."""
@@ -100,7 +97,11 @@ class State:
     q0: float | None = None
     d: float | None = None
     reliability: Mapping[str, float]
+    openings: tuple[Admitted, ...] = ()
+    """What was argued in round 0: agents are shown it with the record, but nobody has judged it."""
     record: tuple[Admitted, ...] = ()
+    rejected: Mapping[str, tuple[Rejected, ...]] = field(default_factory=dict)
+    """Agent → its arguments that were not admitted in the round before."""
     merit: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Admitted argument → (CRIT, q), 0 where a gate is off and nothing was measured; orders the rationale."""
     admitted_spans: frozenset[str] = frozenset()
@@ -138,6 +139,12 @@ class State:
         return self.opened.config
 
     @property
+    def mixed(self) -> Vector:
+        """The mixture, once the opening is closed."""
+        assert self.mixture is not None
+        return self.mixture
+
+    @property
     def judged(self) -> bool:
         """Whether the open round's arguments are scored: not the opening's, and not without judges."""
         return self.round > 0 and bool(self.slots)
@@ -149,6 +156,30 @@ class State:
             return self.agents
         return (first_agent(self.agents, self.config),)
 
+    @property
+    def facts(self) -> bool:
+        """Whether the case's own text is facts and not evidence (D15)."""
+        return self.config.evidence.case == "facts" and self.opened.case.context_is == "case"
+
+    @property
+    def grounded(self) -> bool:
+        """Whether there is evidence: text about more than this case, or a case text that is evidence. Else Q and O are undefined."""
+        return not self.facts or any(span.source not in ABOUT_CASE for span in self.spans.values())
+
+    def is_fact(self, span: str) -> bool:
+        """Whether a known span is a fact: the case's own text, and in a debate without evidence what was found out about it."""
+        source = self.spans[span].source
+        return self.facts and (source == CASE or (source == ACQUIRED and not self.grounded))
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The gates in force in the open round."""
+        gate = self.config.gate
+        return Thresholds(
+            self.dials.tau_q if gate.q_gate and self.grounded else None,
+            self.dials.tau_crit if gate.crit_gate and self.slots else None,
+        )
+
     def seat(self, agent: str) -> str:
         """The neutral name of an agent."""
         return seat_letter(self.agents.index(agent))
@@ -158,7 +189,7 @@ class State:
         """Whether the open round lacks nothing."""
         if self.theta is None or self.waiting or not all(agent in self.turns for agent in self.asked):
             return False
-        return not self.judged or self.scored == len(self.arguments) * len(self.slots)
+        return not self.judged or sum(map(len, self.scores.values())) == len(self.arguments) * len(self.slots)
 
     def in_seat_order(self) -> Iterator[tuple[str, str, Argument]]:
         """(id, agent, argument) of the open round, whatever order they arrived in."""
@@ -218,31 +249,17 @@ def check_citations(argument: Argument, state: State) -> tuple[CheckedCitation, 
     """Which citations of an argument stand: the span exists, and the quote is in it."""
     checked = []
     for citation in argument.citations:
-        span = state.spans.get(citation.span)
+        span, match, why = state.spans.get(citation.span), None, ""
         if span is None:
-            checked.append(CheckedCitation(citation.span, False, None, "no such span"))
-        elif citation.quote is None:
-            checked.append(_standing(citation.span))
-        else:
+            why = "no such span"
+        elif citation.quote is not None:
             match = quote_score(citation.quote, span.text)
-            ok = match >= state.config.evidence.quote_match
-            checked.append(CheckedCitation(citation.span, ok, match, "" if ok else "the quote is not in the span"))
+            why = "" if match >= state.config.evidence.quote_match else "the quote is not in the span"
+        fact = span is not None and state.is_fact(citation.span)
+        checked.append(CheckedCitation(citation.span, not why, match, why, fact))
     return tuple(checked)
-
-
-@lru_cache(maxsize=4096)
-def _standing(span: str) -> CheckedCitation:
-    """A citation without a quote whose span exists."""
-    return CheckedCitation(span, True, None)
 
 
 def as_mapping(labels: tuple[str, ...], p: Vector) -> dict[str, float]:
     """A vector as label → probability."""
     return dict(zip(labels, p.tolist(), strict=True))
-
-
-def fill_slots(opened: Opened) -> tuple[Slot, ...]:
-    """The K score slots; none in the CRIT-free controller."""
-    if not opened.config.crit.enabled or not opened.judges:
-        return ()
-    return slots([judge.name for judge in opened.judges], opened.config.crit.k)

@@ -53,7 +53,12 @@ def stop_reason(history: Sequence[ClosedRound], config: Config, segment: int = 0
 
 
 def _grounded(last: ClosedRound, config: Config) -> bool:
-    """The Q and O clauses: something good enough was admitted, and it is shared. Undefined is no."""
+    """The Q and O clauses: something good enough was admitted, and it is shared. Undefined is no.
+
+    Where there is no evidence beside the case, they are out of force.
+    """
+    if not last.evidence:
+        return True
     now = last.signals
     q_ok = now.q is not None and reaches(now.q, last.dials.tau_q if config.gate.q_gate else None)
     return q_ok and now.o is not None and now.o >= config.stop.tau_o
@@ -61,7 +66,7 @@ def _grounded(last: ClosedRound, config: Config) -> bool:
 
 def _consensus(history: Sequence[ClosedRound], config: Config) -> bool:
     stop, now = config.stop, history[-1].signals
-    if now.round < 2 or now.d is None or not history[-1].same_top or not _grounded(history[-1], config):
+    if now.round < 2 or now.d is None or not history[-1].agreed or not _grounded(history[-1], config):
         return False
     before = history[-2].signals.d if len(history) > 1 else None
     return now.d <= stop.d_once or (now.d <= stop.d_twice and before is not None and before <= stop.d_twice)

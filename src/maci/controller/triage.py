@@ -28,17 +28,20 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from maci.config import Config
+from maci.controller.dials import RoundEvent
 
 
 @dataclass(frozen=True, slots=True)
-class Regime:
+class RegimeAdvice:
     """Advice, with the tests behind it."""
 
     kind: Literal["debate", "vote", "depends"]
     why: tuple[str, ...]
 
 
-def regime(size: int, q0: float | None, d0: float | None, o0: float | None, sources: int, config: Config) -> Regime:
+def regime(
+    size: int, q0: float | None, d0: float | None, o0: float | None, sources: int, config: Config
+) -> RegimeAdvice:
     """Which regime a case is in, and why.
 
     >>> regime(120, 0.3, 0.7, 0.0, 5, Config()).kind
@@ -46,27 +49,26 @@ def regime(size: int, q0: float | None, d0: float | None, o0: float | None, sour
     >>> regime(4, 0.8, 0.1, 0.9, 1, Config()).kind
     'vote'
     """
-    limits, bins = config.regime, config.dials
+    few, many, collapse, weak, apart, several, little, *off = checks(size, q0, d0, o0, sources, config)
+    limits = config.regime
     why: list[str] = []
-    low_q = q0 is not None and q0 <= bins.q_lo
-    high_d = d0 is not None and d0 >= bins.d_hi
-    if size >= limits.tau_y and low_q and high_d:
+    if many.holds and weak.holds and apart.holds:
         why.append(
             f"{size} outcomes (≥ {limits.tau_y}), weak evidence (Q₀ {q0:.2f}) and strong disagreement (D₀ {d0:.2f})"
         )
-    if sources > 1 and o0 is not None and o0 < config.stop.tau_o:
+    if several.holds and little.holds:
         why.append(f"{sources} sources and little shared evidence (O₀ {o0:.2f} < {config.stop.tau_o:g})")
-    if limits.vote_ece is not None and limits.vote_ece >= limits.ece_delta:
+    if any(check.holds for check in off):
         why.append(f"a vote is badly calibrated here (ECE {limits.vote_ece:.3f} ≥ {limits.ece_delta:g})")
     if why:
-        return Regime("debate", tuple(why))
-    if size <= limits.vote_y:
-        return Regime("vote", (f"{size} outcomes (≤ {limits.vote_y}): a vote usually suffices",))
-    if size >= limits.collapse_y:
-        return Regime("debate", (f"{size} outcomes (≥ {limits.collapse_y}): agreement of voters collapses",))
+        return RegimeAdvice("debate", tuple(why))
+    if few.holds:
+        return RegimeAdvice("vote", (f"{size} outcomes (≤ {limits.vote_y}): a vote usually suffices",))
+    if collapse.holds:
+        return RegimeAdvice("debate", (f"{size} outcomes (≥ {limits.collapse_y}): agreement of voters collapses",))
     if size > limits.tau_y:
-        return Regime("debate", (f"{size} outcomes (> {limits.tau_y}): debate is likely to pay",))
-    return Regime(
+        return RegimeAdvice("debate", (f"{size} outcomes (> {limits.tau_y}): debate is likely to pay",))
+    return RegimeAdvice(
         "depends", (f"{size} outcomes: between voting and debate; the crossover lies at about 10 to {limits.tau_y}",)
     )
 
@@ -132,7 +134,7 @@ class Prospect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Triaged:
+class Triaged(RoundEvent):
     """Whether to stop here or go a step further, and why."""
 
     type: Literal["triaged"] = "triaged"
@@ -145,7 +147,7 @@ class Triaged:
     """c: the chance that it is right."""
     margin: float | None
     """Between the two leading outcomes."""
-    regime: Regime
+    regime: RegimeAdvice
     """As far as it can be known at this stage."""
     checks: tuple[Check, ...]
     steps: tuple[Prospect, ...]

@@ -24,8 +24,18 @@ from textwrap import shorten
 
 import numpy as np
 
-from maci.agents.argument import Argument
-from maci.controller.caution import Dissent, Flip, Ground, Harm, Held, Memory, Move, Repeat, Said, Watched
+from maci.controller.caution import (
+    Dissent,
+    EarlierArgument,
+    Flip,
+    Ground,
+    HarmReport,
+    Held,
+    Memory,
+    Move,
+    Repeat,
+    Watched,
+)
 from maci.controller.decisions import Admission, CheckedCitation
 from maci.controller.dials import Measured
 from maci.controller.reading import gold_index, widen
@@ -33,7 +43,8 @@ from maci.controller.state import State, as_mapping, place
 from maci.controller.stop import StopReason
 from maci.errors import BeliefError
 from maci.moderator.belief import Vector, total_variation
-from maci.moderator.harm import collapsed, conformed, hollow, lead, same_words, stubborn, words
+from maci.moderator.harm import collapsed, conformed, hollow, same_words, stubborn, words
+from maci.moderator.tie import lead
 
 _QUOTED = 90
 """Letters of a span that is quoted in a sentence."""
@@ -115,12 +126,8 @@ def _list(spans: list[str], state: State) -> str:
     return (f"“{text}” ({spans[0]})" if text else spans[0]) + more
 
 
-def spoken_for(argument: Argument, labels: tuple[str, ...], state: State) -> str | None:
-    """The outcome an argument is about, among the labels; ``None`` where it is about none of them."""
-    return _among(argument.outcome, labels, state)
-
-
 def _among(name: str | None, labels: tuple[str, ...], state: State) -> str | None:
+    """The outcome that an argument or a text is about, among the labels; ``None`` where it is about none of them."""
     if name is None:
         return None
     try:
@@ -135,10 +142,8 @@ def remember_opening(state: State, said: Iterable[tuple[str, tuple[CheckedCitati
     cited: dict[str, frozenset[str]] = {}
     for agent, checked in said:
         cited[agent] = cited.get(agent, frozenset()) | {c.span for c in checked if c.verified}
-    assert state.mixture is not None
-    return Memory(
-        opening=as_mapping(state.labels, state.mixture), leads=_named(_leads(state), state.labels), o=o, cited=cited
-    )
+    leads = {agent: state.labels[top] for agent, top in _leads(state).items() if top is not None}
+    return Memory(opening=as_mapping(state.labels, state.mixed), leads=leads, o=o, cited=cited)
 
 
 def watch(
@@ -148,7 +153,7 @@ def watch(
     memory, labels, t = before.memory, after.labels, after.round
     said = [_said(a, before, labels) for a in admissions]
     grounds = {
-        a.argument: _ground(s, t, a.crit, before, labels) for a, s in zip(admissions, said, strict=True) if a.admitted
+        a.argument: _ground(a, s, t, before, labels) for a, s in zip(admissions, said, strict=True) if a.admitted
     }
     cited = dict(memory.cited)
     for item in said:
@@ -160,20 +165,22 @@ def watch(
     return after.but(memory=replace(kept, watched=(*memory.watched, found))), (found,)
 
 
-def _ground(said: Said, t: int, crit: float | None, state: State, labels: tuple[str, ...]) -> Ground:
-    """An admitted argument as support."""
+def _ground(a: Admission, said: EarlierArgument, t: int, state: State, labels: tuple[str, ...]) -> Ground:
+    """An admitted argument as support: facts support nothing, and are new to somebody only where there is nothing else."""
     outcome = None if said.against else said.outcome
-    about = {span: _among(state.spans[span].label, labels, state) for span in said.spans if span in state.spans}
-    backing = frozenset(span for span in said.spans if about.get(span) in (None, outcome))
-    return Ground(agent=said.agent, round=t, outcome=outcome, spans=said.spans, backing=backing, crit=crit)
+    evidence = frozenset(c.span for c in a.citations if c.counts)
+    about = {span: _among(state.spans[span].label, labels, state) for span in evidence}
+    backing = frozenset(span for span in evidence if about[span] in (None, outcome))
+    spans = evidence if state.grounded else said.spans
+    return Ground(agent=said.agent, round=t, outcome=outcome, spans=spans, backing=backing, crit=a.crit)
 
 
-def _said(a: Admission, state: State, labels: tuple[str, ...]) -> Said:
+def _said(a: Admission, state: State, labels: tuple[str, ...]) -> EarlierArgument:
     argument = state.arguments[a.argument][1]
-    return Said(
+    return EarlierArgument(
         id=a.argument,
         agent=a.agent,
-        outcome=spoken_for(argument, labels, state),
+        outcome=_among(argument.outcome, labels, state),
         against=argument.against,
         words=words(argument.claim),
         spans=frozenset(c.span for c in a.citations if c.verified),
@@ -181,7 +188,7 @@ def _said(a: Admission, state: State, labels: tuple[str, ...]) -> Said:
 
 
 def _watched(
-    before: State, after: State, said: list[Said], grounds: Mapping[str, Ground], measured: Measured
+    before: State, after: State, said: list[EarlierArgument], grounds: Mapping[str, Ground], measured: Measured
 ) -> Watched:
     rule, memory, labels, size = after.config.harm, before.memory, after.labels, len(after.labels)
     old = {agent: widen(p, size) for agent, p in before.beliefs.items()}
@@ -196,7 +203,6 @@ def _watched(
     last = before.history[-1].signals if before.history else None
     gold = gold_index(after, labels)
     right = None if gold is None else {a: (were.get(a) == gold, are[a] == gold) for a in are if a in were}
-    assert before.mixture is not None and after.mixture is not None
     return Watched(
         round=after.round,
         moved=sum(were.get(a) is not None and are[a] is not None and were[a] != are[a] for a in are),
@@ -205,7 +211,8 @@ def _watched(
         repeated=tuple(Repeat(s.id, of) for s in said if (of := _restates(s, memory.said, rule.same_words))),
         new_spans=new,
         collapsed=collapsed(measured.gain, new + lately, rule.collapse),
-        hollow=hollow(
+        hollow=before.grounded
+        and hollow(
             (before.d, measured.d),
             (memory.o if last is None else last.o, measured.o),
             (measured.q if last is None else last.q, measured.q),
@@ -214,7 +221,7 @@ def _watched(
         ),
         harmed=None if right is None else tuple(a for a, (was, now) in right.items() if was and not now),
         mended=None if right is None else tuple(a for a, (was, now) in right.items() if now and not was),
-        mixture=None if gold is None else _flip(before.mixture, after.mixture, gold),
+        mixture=None if gold is None else _flip(before.mixed, after.mixed, gold),
     )
 
 
@@ -235,7 +242,7 @@ def _shown(agent: str, before: State, now: Mapping[str, Ground], labels: tuple[s
     return frozenset(labels.index(y) for y in new)
 
 
-def _restates(new: Said, said: Iterable[Said], alike: float) -> str | None:
+def _restates(new: EarlierArgument, said: Iterable[EarlierArgument], alike: float) -> str | None:
     """The earlier argument that this one says again: for the same outcome, in the same words without a new span, or one's own
     with the very same citations.
     """
@@ -253,10 +260,6 @@ def _leads(state: State) -> dict[str, int | None]:
     return {agent: lead(p) for agent, p in state.beliefs.items()}
 
 
-def _named(leads: Mapping[str, int | None], labels: tuple[str, ...]) -> dict[str, str]:
-    return {agent: labels[top] for agent, top in leads.items() if top is not None}
-
-
 def _flip(before: Vector, after: Vector, gold: int) -> Flip:
     was, now = int(before.argmax()) == gold, int(after.argmax()) == gold
     return "same" if was == now else "harmed" if was else "mended"
@@ -265,12 +268,11 @@ def _flip(before: Vector, after: Vector, gold: int) -> Flip:
 # --- the debate as a whole ------------------------------------------------------------------------------------------------------
 
 
-def harm(state: State, answer: str) -> Harm | None:
+def harm(state: State, answer: str) -> HarmReport | None:
     """All rounds together, once the debate's answer is known; ``None`` where nothing was watched."""
     memory, rule = state.memory, state.config.harm
     if not rule.enabled or not memory.opening:
         return None
-    assert state.mixture is not None
     rounds, history = memory.watched, state.history
     silent = Counter(held.agent for w in rounds for held in w.stubborn)
     opening = max(memory.opening, key=lambda y: memory.opening[y])
@@ -279,14 +281,15 @@ def harm(state: State, answer: str) -> Harm | None:
     first, last = (history[0].signals, history[-1].signals) if history else (None, None)
     start_d = history[0].progress.d_before if history else None
     grounds = memory.grounds.values()
-    return Harm(
+    return HarmReport(
         moves=sum(w.moved for w in rounds),
         conformed=sum(len(w.conformed) for w in rounds),
         stubborn=tuple(a for a in state.agents if silent[a] >= rule.stubborn_rounds),
         arguments=len(memory.said),
         repeated=sum(len(w.repeated) for w in rounds),
         collapses=tuple(w.round for w in rounds if w.collapsed),
-        hollow=first is not None
+        hollow=state.grounded
+        and first is not None
         and last is not None
         and hollow((start_d, last.d), (memory.o, last.o), (first.q, last.q), fall=rule.fall, rise=rule.rise),
         openings=memory.leads,
@@ -297,15 +300,11 @@ def harm(state: State, answer: str) -> Harm | None:
         mended=sum(len(w.mended or ()) for w in rounds) if known else None,
         mixture=None
         if gold is None
-        else _flip(widen(_vector(memory.opening), len(state.mixture)), state.mixture, gold),
+        else _flip(widen(np.array(list(memory.opening.values())), len(state.mixed)), state.mixed, gold),
     )
 
 
-def _vector(p: Mapping[str, float]) -> Vector:
-    return np.array(list(p.values()))
-
-
-def warnings(state: State, found: Harm) -> list[str]:
+def warnings(state: State, found: HarmReport) -> list[str]:
     """What to tell the user, in plain words."""
     said = []
     if found.conformed:

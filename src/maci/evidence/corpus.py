@@ -1,6 +1,6 @@
 """Corpora: the spans a debate may retrieve and cite.
 
-A corpus is made in memory (``from_spans``, ``read``) or opened from an index folder that
+A corpus is made in memory (of spans, or by ``read``) or opened from an index folder that
 :func:`update_index` keeps in step with files on disk (``open``). Equal text has one id, so it is one span
 however many files repeat it.
 """
@@ -9,36 +9,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from maci.errors import EvidenceError
 from maci.evidence.documents import SUFFIXES, ReadOptions, Unreadable, read_document
+from maci.evidence.index import Index, IndexReport, Progress, Skipped
 from maci.evidence.span import Span
 
-if TYPE_CHECKING:
-    from maci.evidence.index import Progress
-
-
 _PASSED_OVER = frozenset({"__pycache__", "node_modules"})
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A file, or part of one, that gave no spans."""
-
-    path: str
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.reason}"
 
 
 class Corpus:
     """An immutable set of spans with unique ids.
 
-    >>> corpus = Corpus.from_spans([Span.of("High fever."), Span.of("high  fever."), Span.of("Rash.")])
+    >>> corpus = Corpus([Span.of("High fever."), Span.of("high  fever."), Span.of("Rash.")])
     >>> len(corpus), corpus.get("s-0000000000")
     (2, None)
     """
@@ -77,11 +62,6 @@ class Corpus:
         return iter(self._spans)
 
     @classmethod
-    def from_spans(cls, spans: Iterable[Span]) -> Corpus:
-        """A corpus in memory."""
-        return cls(spans)
-
-    @classmethod
     def read(cls, *paths: str | Path, options: ReadOptions | None = None) -> Corpus:
         """The spans of files and folders, read now and kept in memory; an index folder is opened instead."""
         if len(paths) == 1 and is_index(Path(paths[0])):
@@ -104,27 +84,11 @@ class Corpus:
     @classmethod
     def open(cls, folder: str | Path) -> Corpus:
         """The corpus of an index folder that :func:`update_index` made."""
-        from maci.evidence.index import Index
-
         with Index(Path(folder), create=False) as index:
             corpus = cls(index.spans(), skipped=index.skipped(), home=Path(folder))
         if not len(corpus):
             raise _empty([str(folder)], corpus.skipped)
         return corpus
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class IndexReport:
-    """What an update of an index did. Files are counted once each."""
-
-    added: int
-    changed: int
-    unchanged: int
-    removed: int
-    skipped: tuple[Skipped, ...]
-    """Every file now left out and why, unchanged ones too."""
-    spans: int
-    """Spans in the index now, duplicates collapsed."""
 
 
 def update_index(
@@ -140,8 +104,6 @@ def update_index(
     that an earlier call indexed from elsewhere stay while they exist. ``EvidenceError`` if nothing usable
     is left.
     """
-    from maci.evidence.index import Index
-
     roots = [Path(path) for path in paths]
     if inside := next((root for root in roots if root.resolve().is_relative_to(Path(folder).resolve())), None):
         raise EvidenceError(
@@ -178,7 +140,9 @@ def find_files(paths: Iterable[str | Path]) -> Iterator[tuple[Path, str]]:
 
 def _walk(root: Path) -> Iterator[Path]:
     for folder, subfolders, names in os.walk(root):
-        subfolders[:] = [name for name in subfolders if not _passed_over(Path(folder, name))]
+        subfolders[:] = [
+            name for name in subfolders if not (name in _PASSED_OVER or name[0] == "." or is_index(Path(folder, name)))
+        ]
         paths = (Path(folder, name) for name in names if not name.startswith("."))
         yield from (path for path in paths if _belongs(path, root))
 
@@ -186,10 +150,6 @@ def _walk(root: Path) -> Iterator[Path]:
 def _belongs(path: Path, root: Path) -> bool:
     """Neither a pipe nor a link that leads out of the folder; what is gone is said later."""
     return not path.exists() or (path.is_file() and path.resolve().is_relative_to(root))
-
-
-def _passed_over(folder: Path) -> bool:
-    return folder.name.startswith(".") or folder.name in _PASSED_OVER or is_index(folder)
 
 
 def _empty(paths: Sequence[str], skipped: Sequence[Skipped]) -> EvidenceError:

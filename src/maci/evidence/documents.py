@@ -1,4 +1,4 @@
-"""Documents of many kinds as plain text.
+"""Documents of many kinds as plain text, cut into spans.
 
 One file → spans. What cannot be read raises :class:`Unreadable` with the reason and what to do about it.
 
@@ -8,6 +8,10 @@ One file → spans. What cannot be read raises :class:`Unreadable` with the reas
 .jsonl .csv .tsv            a span per row (long rows are packed too): text, optionally label and source
 .pdf                        the text layer page by page (extra ``pdf``)
 ==========================  ================================================================================
+
+Long text becomes pieces of about 60 to 120 words that still stand on their own (:func:`chunks`). Sentences are packed in order until a
+piece is full; past the lower bound it ends at the next paragraph. A piece is always an exact slice of the text, so position and
+quotations can be checked.
 """
 
 from __future__ import annotations
@@ -15,16 +19,17 @@ from __future__ import annotations
 import codecs
 import csv
 import importlib.util
+import itertools
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 from maci.errors import InputError, install
-from maci.evidence.chunk import chunks, stream_chunks
-from maci.evidence.span import Span
+from maci.evidence.span import Span, sentences
 from maci.files.bounds import Beyond
-from maci.files.parse import parse
+from maci.files.parse import parse, short_lines
 from maci.files.worker import ask
 
 _BLOCK = 1 << 16
@@ -61,7 +66,7 @@ class ReadOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _Document:
     path: Path
     source: str
     options: ReadOptions
@@ -86,7 +91,7 @@ def read_document(
             raise Unreadable(
                 f"{size / 2**20:.1f} MB, over the limit of {options.max_bytes / 2**20:.1f} MB: split the file"
             )
-        for span in reader(_File(path, source, options, said.append)):
+        for span in reader(_Document(path, source, options, said.append)):
             empty = False
             yield span
     except UnicodeError as error:
@@ -113,27 +118,22 @@ def _open_text(path: Path, newline: str | None = None) -> TextIO:
     return path.open(encoding=encoding, newline=newline)
 
 
-def _blocks(stream: TextIO) -> Iterator[str]:
-    while block := stream.read(_BLOCK):
-        yield block
-
-
 def _spans(pieces: Iterable[tuple[int, str]], source: str, label: str | None = None) -> Iterator[Span]:
     return (Span.of(text, source, start, label) for start, text in pieces)
 
 
-def _read_text(file: _File) -> Iterator[Span]:
+def _read_text(file: _Document) -> Iterator[Span]:
     with _open_text(file.path) as stream:
-        yield from _spans(stream_chunks(_blocks(stream)), file.source)
+        yield from _spans(stream_chunks(iter(lambda: stream.read(_BLOCK), "")), file.source)
 
 
-def _read_html(file: _File) -> Iterator[Span]:
+def _read_html(file: _Document) -> Iterator[Span]:
     with _open_text(file.path) as stream:
         text = _ask("HTML", file, text=stream.read())
     yield from _spans(chunks(text), file.source)
 
 
-def _read_jsonl(file: _File) -> Iterator[Span]:
+def _read_jsonl(file: _Document) -> Iterator[Span]:
     bad: list[int] = []
 
     def rows() -> Iterator[tuple[int, Mapping[str, object]]]:
@@ -144,8 +144,7 @@ def _read_jsonl(file: _File) -> Iterator[Span]:
                 try:
                     row = parse(line, "JSON", file.source)
                 except InputError:
-                    bad.append(number)
-                    continue
+                    row = None
                 if isinstance(row, (dict, str)):
                     yield number, row if isinstance(row, dict) else {"text": row}
                 else:
@@ -156,7 +155,7 @@ def _read_jsonl(file: _File) -> Iterator[Span]:
         file.note(f"{len(bad)} lines are not JSON objects and were left out (first: line {bad[0]})")
 
 
-def _read_csv(file: _File) -> Iterator[Span]:
+def _read_csv(file: _Document) -> Iterator[Span]:
     broken = ""
 
     def rows() -> Iterator[tuple[int, Mapping[str, object]]]:
@@ -167,8 +166,9 @@ def _read_csv(file: _File) -> Iterator[Span]:
                 header = stream.readline()
                 stream.seek(0)
                 delimiter = max(",;\t|", key=header.count)
-                yield from enumerate(csv.DictReader(stream, delimiter=delimiter), 1)
-        except csv.Error as error:
+                lines = short_lines(stream, file.source)
+                yield from enumerate(csv.DictReader(lines, delimiter=delimiter), 1)
+        except (csv.Error, InputError) as error:
             broken = str(error)
         finally:
             csv.field_size_limit(before)
@@ -178,7 +178,7 @@ def _read_csv(file: _File) -> Iterator[Span]:
         file.note(f"reading stopped at a broken row: {broken}")
 
 
-def _read_rows(rows: Iterable[tuple[int, Mapping[str, object]]], file: _File) -> Iterator[Span]:
+def _read_rows(rows: Iterable[tuple[int, Mapping[str, object]]], file: _Document) -> Iterator[Span]:
     """Rows of a table; the columns are looked up row by row, since JSONL rows may differ."""
     options = file.options
     used = without = 0
@@ -215,7 +215,7 @@ def _value(row: Mapping[str, object], names: Iterable[str]) -> str | None:
     return str(value).strip() or None if isinstance(value, (str, int, float)) else None
 
 
-def _read_pdf(file: _File) -> Iterator[Span]:
+def _read_pdf(file: _Document) -> Iterator[Span]:
     if importlib.util.find_spec("pypdf") is None:
         raise Unreadable(f"PDF needs the package 'pypdf': {install('pdf')}")
     found = _ask("PDF", file, path=str(file.path.absolute()))
@@ -225,7 +225,7 @@ def _read_pdf(file: _File) -> Iterator[Span]:
         file.note(f"{found['bad']} pages could not be read and were left out")
 
 
-def _ask(kind: str, file: _File, *, text: str = "", path: str = "") -> Any:
+def _ask(kind: str, file: _Document, *, text: str = "", path: str = "") -> Any:
     """What the child that reads such files makes of this one."""
     try:
         return ask(kind, text=text, path=path, seconds=file.options.seconds)
@@ -235,7 +235,7 @@ def _ask(kind: str, file: _File, *, text: str = "", path: str = "") -> Any:
         raise Unreadable(f"broken {kind}: {error}") from error
 
 
-SUFFIXES: Mapping[str, Callable[[_File], Iterator[Span]]] = {
+SUFFIXES: Mapping[str, Callable[[_Document], Iterator[Span]]] = {
     ".txt": _read_text,
     ".md": _read_text,
     ".markdown": _read_text,
@@ -248,3 +248,86 @@ SUFFIXES: Mapping[str, Callable[[_File], Iterator[Span]]] = {
     ".pdf": _read_pdf,
 }
 """Which files are read, and how."""
+
+
+# --- long text in pieces --------------------------------------------------------------------------------------------------------
+
+LEAST, MOST = 60, 120
+_LETTERS_PER_WORD = 8
+_PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*")
+_HELD = 1 << 20
+"""Characters of a stream that are cut at once."""
+
+
+def words(text: str) -> int:
+    """Length in words; script without spaces counts eight letters as one.
+
+    >>> words("High fever for three days"), words("高熱が三日間続いている患者です")
+    (5, 1)
+    """
+    return max(len(text.split()), len(text) // _LETTERS_PER_WORD)
+
+
+def chunks(text: str, *, least: int = LEAST, most: int = MOST) -> Iterator[tuple[int, str]]:
+    r"""Pieces of a text with their positions.
+
+    >>> list(chunks("One two. Three four.\n\nFive six.", least=2, most=4))
+    [(0, 'One two. Three four.'), (22, 'Five six.')]
+    """
+    start = end = size = 0
+    for first, last, new_paragraph in _sentences(text, most):
+        length = words(text[first:last])
+        if size and (size + length > most or (new_paragraph and size >= least)):
+            yield start, text[start:end]
+            size = 0
+        if not size:
+            start = first
+        end, size = last, size + length
+    if size:
+        yield start, text[start:end]
+
+
+def stream_chunks(blocks: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """:func:`chunks` over text that arrives in blocks and is never held as a whole."""
+    held, offset = "", 0
+    for block in blocks:
+        held += block
+        if len(held) >= _HELD:
+            cut = _last_break(held)
+            yield from ((offset + start, piece) for start, piece in chunks(held[:cut]))
+            held, offset = held[cut:], offset + cut
+    yield from ((offset + start, piece) for start, piece in chunks(held))
+
+
+def _sentences(text: str, most: int) -> Iterator[tuple[int, int, bool]]:
+    """(start, end, opens a paragraph) of each sentence; one that is too long is cut between words."""
+    starts = [0, *(match.end() for match in _PARAGRAPH.finditer(text)), len(text)]
+    for begin, stop in itertools.pairwise(starts):
+        opens = True
+        for at, sentence in sentences(text[begin:stop]):
+            for first, last in _fitting(sentence, most):
+                yield begin + at + first, begin + at + last, opens
+                opens = False
+
+
+def _fitting(sentence: str, most: int) -> Iterator[tuple[int, int]]:
+    if words(sentence) <= most:
+        yield 0, len(sentence)
+        return
+    start = end = count = 0
+    for match in re.finditer(rf"\S{{1,{_LETTERS_PER_WORD * most}}}", sentence):
+        grown = max(count + 1, (match.end() - start) // _LETTERS_PER_WORD)
+        if count and grown > most:
+            yield start, end
+            start, count = match.start(), 0
+        count, end = count + 1, match.end()
+    if count:
+        yield start, end
+
+
+def _last_break(text: str) -> int:
+    """Just after the last paragraph, line or word of a block; a block without any is cut where it ends."""
+    for mark in ("\n\n", "\n", " "):
+        if (at := text.rfind(mark, len(text) // 2)) >= 0:
+            return at + len(mark)
+    return len(text)

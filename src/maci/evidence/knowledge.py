@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from maci.evidence.span import Span
-from maci.files.data import load
+from maci.files.parse import load
 
 _FOLDER = Path(__file__).parent / "builtin"
 
@@ -22,8 +22,7 @@ class Test:
 
     ask: str
     expect: str
-    kind: str
-    """``test`` or ``history``."""
+    kind: Literal["test", "history"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

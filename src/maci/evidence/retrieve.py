@@ -18,14 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci.errors import EvidenceError, InputError
+from maci.evidence.cache import CachedEncoder
 from maci.evidence.corpus import Corpus
 from maci.evidence.encode import Encoder, as_query
-from maci.evidence.encoders.cache import CachedEncoder
 from maci.evidence.lexical import Lexical, normal_text
 from maci.evidence.span import Span, estimate_tokens
 from maci.paths import EMBEDDINGS
-
-"""Where an index folder keeps its embeddings."""
 
 _CORE = 0.9
 """Share of the best BM25 score from which a span belongs to the core; chosen on development splits (docs/decisions/004)."""
@@ -38,7 +36,7 @@ class Retriever:
 
     ``depth``: candidates per result asked for. ``folder``: where the lexical index is kept between runs.
     Embeddings are computed when first needed; :meth:`warm` computes all of them. Give a
-    :class:`~maci.evidence.encoders.cache.CachedEncoder` to keep them.
+    :class:`~maci.evidence.cache.CachedEncoder` to keep them.
     """
 
     def __init__(

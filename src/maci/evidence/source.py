@@ -13,6 +13,8 @@ CASE = "case"
 """The source of spans cut from the case's own text."""
 ACQUIRED = "acquired"
 """The source of spans that answer a question of the plan."""
+ABOUT_CASE = frozenset({CASE, ACQUIRED})
+"""Sources that speak of this case alone."""
 _ALL = 1_000_000_000
 """Tokens: no limit."""
 
@@ -35,11 +37,6 @@ class EvidenceSource(Protocol):
 
     def get(self, span_id: str) -> Span | None:
         """The span with this id, or ``None`` if there is none: what agents cite is looked up here."""
-
-
-def case_spans(case: Case) -> tuple[Span, ...]:
-    """The case's own text, sentence by sentence."""
-    return tuple(Span.of(text, CASE, start) for start, text in sentences(case.context or case.question))
 
 
 def document_spans(case: Case) -> tuple[Span, ...]:
@@ -68,14 +65,16 @@ class CaseEvidence:
         search: Callable[[str, int, int], Retrieval] | None = None,
         held: Sequence[Span] = (),
     ) -> None:
-        self._case, self._documents, self._search = case_spans(case), document_spans(case), search
-        self._known = {span.id: span for span in (*held, *self._documents, *self._case)}
+        self._case = tuple(Span.of(text, CASE, start) for start, text in sentences(case.context or case.question))
+        self._documents, self._search = document_spans(case), search
+        self._known = {span.id: span for span in (*held, *self._case, *self._documents)}
 
     def retrieve(self, query: str, k: int, max_tokens: int) -> Retrieval:
         """The case's own spans, then documents, then search results: k in all, of which at least half are not the case's.
 
-        The case's own text is given whole, however long. Documents and search results keep within ``max_tokens`` together; where
-        not all documents fit, those that the search ranks highest are taken.
+        The case's own text is given whole, however long. A sentence of it that a document holds too is the document's; one that the
+        search finds is still the case's. Documents and search results keep within ``max_tokens`` together; where not all documents
+        fit, those that the search ranks highest are taken.
         """
         found, left = {span.id: span for span in self._case}, max_tokens
         places = max(k - len(found), (k + 1) // 2)
@@ -86,16 +85,14 @@ class CaseEvidence:
         core = tuple(span.id for span in self._documents if span.id in found)
         if self._search is not None and places > 0 and left > 0:
             searched = self._search(query, places, left)
-            found |= {span.id: span for span in searched.spans}
-            core = searched.core or core
+            found |= {span.id: span for span in searched.spans if span.id not in found}
+            core = tuple(i for i in searched.core if i in found and found[i].source != CASE) or core
         self._known |= found
         return Retrieval(tuple(found.values()), core)
 
     def _chosen(self, query: str, k: int, places: int, tokens: int) -> list[Span]:
         """The documents' spans that fit, in their own order; the best of them where not all do."""
-        own = {span.id for span in self._case}
-        spans = [span for span in self._documents if span.id not in own]
-        ranked = spans
+        spans = ranked = list(self._documents)
         if self._search is not None and (len(spans) > places or sum(estimate_tokens(s.text) for s in spans) > tokens):
             rank = {span.id: n for n, span in enumerate(self._search(query, max(4 * k, len(spans)), _ALL).spans)}
             ranked = sorted(spans, key=lambda span: rank.get(span.id, len(rank)))

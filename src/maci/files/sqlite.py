@@ -1,15 +1,131 @@
-"""What every SQLite file of ours needs: opened and made whoever else does the same now, and what is wrong when it fails."""
+"""SQLite files of ours: opened and made whoever else does the same now; whatever fails is said with what to do next."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
+import threading
 import time
-from typing import Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from maci.errors import EnvironmentError_, MaciError
 
 LOCKED = 30.0
 """Seconds to wait for another process that writes."""
 
 Trouble = Literal["unwritable", "full", "locked", "damaged"]
+
+
+class SqliteFile:
+    """One open file, with its write-ahead log; use it in a ``with`` statement. Any thread may use it."""
+
+    def __init__(
+        self,
+        path: Path,
+        tables: str,
+        version: int,
+        *,
+        name: str,
+        elsewhere: str,
+        steps: Mapping[Trouble, str],
+        error: Callable[[str], MaciError] = EnvironmentError_,
+        synchronous: Literal["NORMAL", "FULL"] = "NORMAL",
+    ) -> None:
+        """Open the file, and make its ``tables`` (each ``IF NOT EXISTS``) where it is new.
+
+        A file of version 0 says nothing of its format. Messages call it ``name``; ``elsewhere`` is how to choose another, and
+        ``steps`` what to do about each trouble, where there is more to say than that.
+        """
+        self.path, self.name, self._error, self._elsewhere = path, name, error, elsewhere
+        self._steps: dict[Trouble, str] = {
+            "unwritable": f"make its folder writable, or {elsewhere}",
+            "full": f"free some space there, or {elsewhere}",
+            "locked": f"another process holds it; try again, or {elsewhere}",
+            **steps,
+        }
+        self._lock = threading.RLock()
+        self._db: sqlite3.Connection | None = None
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(path, timeout=LOCKED, isolation_level=None, check_same_thread=False)
+            new = self._is_new(self._db, version)
+            log_ahead(self._db)
+            self._db.execute(f"PRAGMA synchronous = {synchronous}")
+            self._db.execute("PRAGMA foreign_keys = ON")
+            if new:  # all at once, whoever else does the same
+                self._db.executescript(f"BEGIN IMMEDIATE; {tables} PRAGMA user_version = {version}; COMMIT;")
+        except (sqlite3.Error, OSError) as broken:
+            self.close()
+            raise self.broken(broken) from broken
+        except MaciError:
+            self.close()
+            raise
+
+    def _is_new(self, db: sqlite3.Connection, version: int) -> bool:
+        """Whether the file has no tables yet. One of a newer format is refused, and one of something else."""
+        db.execute("BEGIN")  # both at one moment: another process may just be making it
+        try:
+            (found,) = db.execute("PRAGMA user_version").fetchone()
+            tables = db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table'").fetchone()
+        finally:
+            db.execute("COMMIT")
+        if found > version:
+            raise self._error(
+                f"{self.name} was written by a newer MACI (format {found}, this one reads {version}): upgrade, or {self._elsewhere}"
+            )
+        if found == 0 and version and tables is not None:
+            raise self._error(f"{self.name} is a database of something else: {self._elsewhere}")
+        return bool(found == 0)
+
+    @property
+    def db(self) -> sqlite3.Connection:
+        """The connection."""
+        if self._db is None:
+            raise self._error(f"{self.name} is closed: open it again to go on")
+        return self._db
+
+    def do(self, statement: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
+        """Execute one statement; the rows it gives."""
+        try:
+            with self._lock:
+                return self.db.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise self.broken(error) from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All that is done within, or nothing."""
+        with self._lock:
+            self.do("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                if self._db is not None and self._db.in_transaction:  # SQLite ends some by itself
+                    self.do("ROLLBACK")
+                raise
+            self.do("COMMIT")
+
+    def broken(self, error: Exception) -> MaciError:
+        """What went wrong, and what to do."""
+        return self._error(f"{self.name} cannot be used ({error}): {self._steps[trouble(error)]}")
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Let go of the file. An error of SQLite's own, or of JSON kept in it, says that the file is damaged."""
+        self.close()
+        if isinstance(error, sqlite3.Error | json.JSONDecodeError):
+            raise self.broken(error) from error
 
 
 def log_ahead(connection: sqlite3.Connection) -> None:
@@ -23,22 +139,6 @@ def log_ahead(connection: sqlite3.Connection) -> None:
             if "locked" not in str(error) or time.monotonic() > patience:
                 raise
             time.sleep(0.01)
-
-
-def look(connection: sqlite3.Connection) -> tuple[int, bool]:
-    """The format a file says it has and whether it has tables, both at one moment: another process may just be making it."""
-    connection.execute("BEGIN")
-    try:
-        (found,) = connection.execute("PRAGMA user_version").fetchone()
-        tables = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table'").fetchone()
-    finally:
-        connection.execute("COMMIT")
-    return int(found), tables is not None
-
-
-def make_tables(connection: sqlite3.Connection, tables: str, version: int) -> None:
-    """Make tables, each ``IF NOT EXISTS``, and say the format: all at once, whoever else does the same."""
-    connection.executescript(f"BEGIN IMMEDIATE; {tables} PRAGMA user_version = {version}; COMMIT;")
 
 
 def trouble(error: Exception) -> Trouble:

@@ -13,7 +13,6 @@ import asyncio
 import hashlib
 import json
 import queue
-import sqlite3
 import threading
 import time
 from collections import defaultdict, deque
@@ -22,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from maci.errors import EnvironmentError_
-from maci.files.sqlite import LOCKED, Trouble, log_ahead, make_tables, trouble
+from maci.errors import MaciError
+from maci.files.sqlite import SqliteFile
 from maci.llm.model import Reply, Request, Token
 from maci.llm.usage import Usage
 
@@ -57,20 +56,20 @@ class ReplyFile:
         """Rung when something waits and nobody has rung yet; true for the last time."""
         self._rung = False
         self._writer: threading.Thread | None = None
-        self._reading: sqlite3.Connection | None = self._connect()
+        self._reading = self._connect()
         self._reads, self._keys, self._row, self._looked = 0, set[bytes](), 0, 0.0
 
     def read(self, key: bytes) -> str | None:
         """What is under a key."""
         if not self._may_have(key):
             return None
-        rows = self._select("SELECT reply FROM replies WHERE key = ?", (key,))
+        rows = self._reading.do("SELECT reply FROM replies WHERE key = ?", (key,))
         return rows[0][0] if rows else None
 
     async def write(self, key: bytes, model: str, reply: str) -> None:
         """Put something under a key; returns when it is on disk. Cancelling the wait does not undo the writing."""
         if self._writer is None:
-            self._open()
+            self._reading.do("SELECT 1")  # refused where it is closed
             self._writer = threading.Thread(target=self._write, name="maci-reply-cache", daemon=True)
             self._writer.start()
         loop = asyncio.get_running_loop()
@@ -93,7 +92,7 @@ class ReplyFile:
         now = time.monotonic()
         if now - self._looked > _MOMENT:
             self._looked = now
-            new = self._select(
+            new = self._reading.do(
                 "SELECT rowid, key FROM replies WHERE rowid > ? ORDER BY rowid LIMIT ?", (self._row, _MANY + 1)
             )
             self._keys.update(known for _, known in new)
@@ -106,57 +105,26 @@ class ReplyFile:
             self._bell.put(True)
             self._writer.join()
             self._writer = None
-        if self._reading is not None:
-            self._reading.close()
-            self._reading = None
+        self._reading.close()
 
-    def _open(self) -> sqlite3.Connection:
-        if self._reading is None:
-            raise EnvironmentError_(f"the response cache {self.path} is closed: open it again to go on")
-        return self._reading
-
-    def _select(self, statement: str, values: tuple[bytes | int, ...] = ()) -> list[Any]:
-        try:
-            return (self._reading or self._open()).execute(statement, values).fetchall()
-        except sqlite3.Error as error:
-            raise self._broken(error) from error
-
-    def _connect(self) -> sqlite3.Connection:
-        connection = None
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            connection = sqlite3.connect(self.path, timeout=LOCKED, isolation_level=None, check_same_thread=False)
-            log_ahead(connection)
-            connection.execute("PRAGMA synchronous = FULL")
-            (found,) = connection.execute("PRAGMA user_version").fetchone()
-            if found > _FORMAT:
-                raise EnvironmentError_(
-                    f"the response cache {self.path} was written by a newer MACI (format {found}, this one reads "
-                    f"{_FORMAT}): upgrade, or point MACI_CACHE at another folder"
-                )
-            if found == 0:
-                make_tables(connection, _TABLE, _FORMAT)
-            connection.execute("SELECT key, model, created, reply FROM replies LIMIT 1").fetchone()
-        except (sqlite3.Error, OSError, EnvironmentError_) as error:
-            if connection is not None:
-                connection.close()
-            if isinstance(error, EnvironmentError_):
-                raise
-            raise self._broken(error) from error
-        return connection
-
-    def _broken(self, error: Exception) -> EnvironmentError_:
-        steps: dict[Trouble, str] = {
-            "unwritable": "make its folder writable, or point MACI_CACHE at another one",
-            "full": "free some space there, or point MACI_CACHE at another folder",
-            "locked": "another process holds it; try again, or point MACI_CACHE at another folder",
-            "damaged": "it is damaged: delete it (what it held is then asked and paid for again), or point MACI_CACHE elsewhere",
-        }
-        return EnvironmentError_(f"the response cache {self.path} cannot be used ({error}): {steps[trouble(error)]}")
+    def _connect(self) -> SqliteFile:
+        elsewhere = "point MACI_CACHE at another folder"
+        again = f"it is damaged: delete it (what it held is then asked and paid for again), or {elsewhere}"
+        file = SqliteFile(
+            self.path,
+            _TABLE,
+            _FORMAT,
+            name=f"the response cache {self.path}",
+            elsewhere=elsewhere,
+            steps={"damaged": again},
+            synchronous="FULL",
+        )
+        file.do("SELECT key, model, created, reply FROM replies LIMIT 1")
+        return file
 
     def _write(self) -> None:
         """The writing thread: one transaction for all that is waiting, then the next."""
-        connection: sqlite3.Connection | None = None
+        file: SqliteFile | None = None
         last = False
         while not last:
             last = self._bell.get()
@@ -166,22 +134,21 @@ class ReplyFile:
                 batch.append(self._waiting.popleft())
             if not batch:
                 continue
-            error: EnvironmentError_ | None = None
+            error: MaciError | None = None
             try:
-                connection = connection or self._connect()
-                connection.execute("BEGIN IMMEDIATE")
-                for at in range(0, len(batch), _ROWS):
-                    rows = [put.row for put in batch[at : at + _ROWS]]
-                    connection.execute(_INSERT + ",".join(["(?,?,?,?)"] * len(rows)), [x for row in rows for x in row])
-                connection.execute("COMMIT")
+                file = file or self._connect()
+                with file.transaction():
+                    for at in range(0, len(batch), _ROWS):
+                        rows = [put.row for put in batch[at : at + _ROWS]]
+                        file.do(_INSERT + ",".join(["(?,?,?,?)"] * len(rows)), [x for row in rows for x in row])
             except Exception as broken:
-                error = broken if isinstance(broken, EnvironmentError_) else self._broken(broken)
-                if connection is not None:
-                    connection.close()  # rolls back
-                    connection = None
+                error = broken if isinstance(broken, MaciError) else self._reading.broken(broken)
+                if file is not None:
+                    file.close()
+                    file = None
             _wake(batch, error)
-        if connection is not None:
-            connection.close()
+        if file is not None:
+            file.close()
 
 
 def _wake(batch: list[_Put], error: Exception | None) -> None:

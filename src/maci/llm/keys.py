@@ -16,7 +16,6 @@ user's configuration folder; its entries are named after a service or a host::
 
 from __future__ import annotations
 
-import difflib
 import ipaddress
 import os
 import re
@@ -27,7 +26,7 @@ from types import MappingProxyType
 from typing import NoReturn
 from urllib.parse import urlsplit
 
-from maci.errors import ConfigError, InputError, WrongKey
+from maci.errors import ConfigError, InputError, WrongKey, near
 from maci.files.parse import parse
 from maci.paths import keys_file
 
@@ -172,11 +171,19 @@ def is_loopback(url: str) -> bool:
     >>> is_loopback("http://localhost:1234/v1"), is_loopback("http://[::1]:80"), is_loopback("http://127.0.0.1.example.org")
     (True, True, False)
     """
-    host = urlsplit(url).hostname or ""
+    return is_loopback_host(urlsplit(url).hostname or "")
+
+
+def is_loopback_host(host: str) -> bool:
+    """Whether only this machine can reach a host.
+
+    >>> [is_loopback_host(host) for host in ("localhost", "127.0.0.1", "::1", "0.0.0.0", "192.168.1.5", "example.org")]
+    [True, True, True, False, False, False]
+    """
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:  # a name
-        return host == "localhost" or host.endswith(".localhost")
+        return host.casefold() == "localhost" or host.casefold().endswith(".localhost")
 
 
 def _read(environ: Mapping[str, str]) -> tuple[Path, Mapping[str, str]]:
@@ -202,10 +209,9 @@ def _read(environ: Mapping[str, str]) -> tuple[Path, Mapping[str, str]]:
     for name, value in entries.items():
         if not isinstance(value, str):
             raise ConfigError(f'{name} in {path} is not a text: write it as {name} = "…"')
-        if name.lower() not in SERVICES and not re.search(r"[.:]", name):  # else a host
-            near = difflib.get_close_matches(name.lower(), SERVICES, n=1)
-            if near:
-                raise ConfigError(f"{name} in {path} is no provider: did you mean {near[0]}?")
+        own = name.lower() in SERVICES or re.search(r"[.:]", name)  # a provider or a host
+        if not own and (meant := near(name.lower(), SERVICES)):
+            raise ConfigError(f"{name} in {path} is no provider: {meant}")
     return path, {name.lower(): value for name, value in entries.items() if value.strip()}
 
 

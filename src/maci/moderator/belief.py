@@ -73,6 +73,16 @@ def total_variation(p: Vector, q: Vector) -> float:
     return float(0.5 * np.abs(p - q).sum())
 
 
+def softmax(scores: Vector) -> Vector:
+    """The belief p ∝ exp(score).
+
+    >>> softmax(np.log([1.0, 3.0])).round(3).tolist()
+    [0.25, 0.75]
+    """
+    raised = np.exp(scores - scores.max())
+    return np.asarray(raised / raised.sum(), dtype=np.float64)
+
+
 def temper(p: Vector, temperature: float) -> Vector:
     """The calibrated belief softmax(log p / T); T = 1 leaves it as it is, zeros stay zero.
 

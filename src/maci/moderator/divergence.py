@@ -31,7 +31,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.errors import MissingExtra
+from maci.errors import installed
 from maci.moderator.belief import Vector, entropy, smooth, total_variation
 
 
@@ -52,12 +52,11 @@ def jsd(p: Vector, delta: float = 0.0) -> float:
     return min(1.0, dispersion(p, delta) / float(np.log2(len(p))))
 
 
-def weighted_jsd(p: Vector, weights: Vector, delta: float = 0.0) -> float:
-    """JSD under weights ω, divided by H(ω); undefined (nan) when one agent has all the weight."""
-    p = smooth(p, delta)
+def weighted_jsd(p: Vector, weights: Vector) -> float | None:
+    """JSD under weights ω, divided by H(ω); undefined when one agent has all the weight."""
     scale = entropy(weights)
     if scale == 0:
-        return float("nan")
+        return None
     return min(1.0, max(0.0, entropy(weights @ p) - float(weights @ row_entropies(p))) / scale)
 
 
@@ -73,10 +72,7 @@ def wasserstein(p: Vector, q: Vector, positions: Vector) -> float:
 
 def transport(p: Vector, q: Vector, metric: Vector) -> float:
     """W̃₁ under a user's ground metric, by linear programming, divided by the metric's diameter."""
-    try:
-        from scipy.optimize import linprog
-    except ImportError as error:
-        raise MissingExtra("scipy", "eval", "a ground metric of your own") from error
+    linprog = installed("scipy.optimize", "eval", "a ground metric of your own").linprog
     n = len(p)
     rows = np.vstack([np.kron(np.eye(n), np.ones(n)), np.kron(np.ones(n), np.eye(n))])
     solved = linprog(metric.ravel(), A_eq=rows, b_eq=np.concatenate([p, q]), method="highs")
@@ -90,15 +86,6 @@ def disagreement(p: Vector, positions: Vector | None, delta: float = 0.0) -> flo
     return float(np.mean([wasserstein(a, b, positions) for a, b in combinations(p, 2)]))
 
 
-def kl(p: Vector, q: Vector, delta: float = 0.0) -> float:
-    """KL(p ‖ q) in bits; infinite where q lacks support and nothing is smoothed."""
-    p, q = smooth(p, delta), smooth(q, delta)
-    support = p > 0
-    if np.any(q[support] == 0):
-        return float("inf")
-    return max(0.0, float(p[support] @ np.log2(p[support] / q[support])))
-
-
 def shared_information(p: Vector, q: Vector) -> float:
     """Σ min(p,q)·log₂(1/max(p,q)) / max(H_p, H_q): 1 iff equal, 0 if disjoint (D6).
 
@@ -107,12 +94,7 @@ def shared_information(p: Vector, q: Vector) -> float:
     >>> shared_information(np.array([1.0, 0]), np.array([1.0, 0]))
     1.0
     """
-    scale = max(entropy(p), entropy(q))
-    if scale == 0:
-        return 1.0 if np.array_equal(p, q) else 0.0
-    both = (p > 0) & (q > 0)
-    low, high = np.minimum(p, q)[both], np.maximum(p, q)[both]
-    return min(1.0, max(0.0, float(low @ -np.log2(high)) / scale))
+    return _shared(p[None], q[None], np.array([max(entropy(p), entropy(q))]))
 
 
 def cross_entropy(p: Vector, q: Vector, size: int, delta: float) -> float:
@@ -170,8 +152,7 @@ def analyse(
         entropies = row_entropies(beliefs)
         shared = _shared(ours, theirs, np.maximum(entropies[left], entropies[right]))
         between = _between(ours, theirs, positions, metric)
-        spread = entropy(weights)
-        weighted = max(0.0, entropy(mixture) - float(weights @ entropies)) / spread if spread else None
+        weighted = weighted_jsd(beliefs, weights)
     if gold is not None:
         truth = np.zeros_like(mixture)
         truth[gold] = 1.0

@@ -19,22 +19,8 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import TypeVar
 
-from maci.moderator.belief import Vector
-
 _WORD = re.compile(r"\w+")
-_TIE = 1e-9
 _Outcome = TypeVar("_Outcome", int, str)
-
-
-def lead(p: Vector) -> int | None:
-    """The leading outcome; none where several are equally probable.
-
-    >>> import numpy as np
-    >>> lead(np.array([0.2, 0.8])), lead(np.array([0.5, 0.5])) is None
-    (1, True)
-    """
-    top = int(p.argmax())
-    return top if int((p >= p[top] - _TIE).sum()) == 1 else None
 
 
 def majority(leads: Mapping[str, _Outcome | None], besides: str) -> _Outcome | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from maci.errors import EnvironmentError_
+from maci.paths import writing
 
 _FILE = ".owner"
 
@@ -30,14 +31,14 @@ def owning(folder: Path) -> Iterator[None]:
                 path.unlink()
 
 
-def lock(file: IO[bytes]) -> bool:
-    """Lock a file until it is closed; ``False`` if somebody else has."""
+def lock(file: IO[bytes], *, shared: bool = False) -> bool:
+    """Lock a file until it is closed, ``shared`` with others who only look; ``False`` if somebody else has."""
     try:
         import fcntl
     except ImportError:  # a system without advisory locks
         return True
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except OSError:
         return False
     return True
@@ -45,7 +46,7 @@ def lock(file: IO[bytes]) -> bool:
 
 def _taken(path: Path) -> IO[bytes]:
     """The file, locked and signed; one that its owner takes away meanwhile is made again."""
-    try:
+    with writing(path, "give another --out"):
         path.parent.mkdir(parents=True, exist_ok=True)
         while True:
             file = path.open("ab")
@@ -60,8 +61,6 @@ def _taken(path: Path) -> IO[bytes]:
                 file.flush()
                 return file
             file.close()
-    except OSError as error:
-        raise EnvironmentError_(f"cannot write {path}: {error.strerror}; give another --out") from error
 
 
 def _is(file: IO[bytes], path: Path) -> bool:

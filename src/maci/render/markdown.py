@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from maci.render.markup import clean
-from maci.render.report import Report, Section, Table, show
+from maci.render.report import Report, Table, show
 
 _MARKUP = re.compile(r"[\\`*|~]|(?<!\w)_|_(?!\w)|\](?=\()|^[#>+-]")
 _HTML = re.compile(r"<(?=[A-Za-z/!?])|&(?=#?\w+;)")
@@ -38,7 +38,9 @@ def to_markdown(report: Report) -> str:
     """A report in GitHub's dialect; the reference in bold, the paper's lines in italics."""
     parts = [f"# {escape(report.title)}", *(f"**{escape(line)}**" for line in report.verdict[:1])]
     parts += [_list(report.verdict[1:]), *(f"> {escape(note)}" for note in report.notes)]
-    parts += [part for section in report.sections for part in _section(section)]
+    for section in report.sections:
+        parts += [f"## {escape(section.title)}", _list(section.notes), _list(section.verdicts)]
+        parts += [part for one in section.tables for part in _table(one)]
     if report.tables:
         parts.append("## All data sets")
         parts += [part for one in report.tables for part in _table(one)]
@@ -50,11 +52,6 @@ def to_markdown(report: Report) -> str:
 
 def _list(lines: Sequence[str]) -> str:
     return "\n".join(f"- {escape(line)}" for line in lines)
-
-
-def _section(section: Section) -> list[str]:
-    parts = [f"## {escape(section.title)}", _list(section.notes), _list(section.verdicts)]
-    return parts + [part for one in section.tables for part in _table(one)]
 
 
 def _table(found: Table) -> list[str]:

@@ -17,7 +17,7 @@ meant. JSON and ``--plain`` keep the ASCII that programs read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from html import escape
 from typing import Any
 
@@ -28,14 +28,14 @@ _BELOW_ZERO = re.compile(r"(?<![\w.−-])-(?=\d+\.\d)")
 _PERCENT = re.compile(r"(?<=\d) ?%")
 
 
-def fixed(value: float, digits: int) -> str:
-    """A number with so many digits; nothing is "minus zero".
+def fixed(value: float, digits: int, form: str = "") -> str:
+    """A number with so many digits; nothing is "minus zero". ``form``: "+" for a sign in any case, "," to set off thousands.
 
-    >>> fixed(-0.0814, 3), fixed(-0.0001, 2), fixed(1.5, 1)
-    ('−0.081', '0.00', '1.5')
+    >>> fixed(-0.0814, 3), fixed(-0.0001, 2), fixed(1.5, 1), fixed(-12345.6, 1, ",")
+    ('−0.081', '0.00', '1.5', '−12,345.6')
     """
-    written = f"{value:.{digits}f}"
-    return written.removeprefix("-") if float(written) == 0 else written.replace("-", "−")
+    written = f"{value:{form}.{digits}f}"
+    return written.lstrip("+-") if float(written.replace(",", "")) == 0 else written.replace("-", "−")
 
 
 def signed(value: float, digits: int) -> str:
@@ -44,8 +44,7 @@ def signed(value: float, digits: int) -> str:
     >>> signed(0.031, 2), signed(-0.2, 2), signed(-0.001, 2)
     ('+0.03', '−0.20', '0.00')
     """
-    written = f"{value:+.{digits}f}"
-    return written[1:] if float(written) == 0 else written.replace("-", "−")
+    return fixed(value, digits, "+")
 
 
 def percent(p: float | None) -> str:
@@ -152,6 +151,20 @@ def _attribute(name: str, value: object) -> str:
     if name in _LINKS and not _SAFE_LINK.match(written):
         raise InputError(f"{name}={written!r} is not a link a page may have: use #…, a path, http or https")
     return f' {name}="{escaped(written)}"'
+
+
+def grid(
+    label: str, head: Iterable[Child], rows: Child, *, words: Container[Child] = (), kind: str = "", caption: str = ""
+) -> Markup:
+    """A table that scrolls in a region of its own: the heads of its columns, those in ``words`` over text, and its rows.
+
+    >>> grid("Ages", ["who", "age"], el("tr", el("th", "Ada", scope="row"), el("td", 36)), words=["who"])[:81]
+    '<div class="scroll" tabindex="0" role="region" aria-label="Ages"><table><thead><tr'
+    """
+    top = el("tr", (el("th", name, scope="col", class_="words" if name in words else None) for name in head))
+    said = el("caption", caption, class_="unseen") if caption else None
+    table = el("table", said, el("thead", top), el("tbody", rows), class_=kind or None)
+    return el("div", table, class_="scroll", tabindex=0, role="region", aria_label=label)
 
 
 def policy() -> str:

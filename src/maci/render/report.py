@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from maci.render.charts import Chart
+from maci.render.markup import fixed
 
 Tone = Literal["good", "warn", "bad", "soft", ""]
 """How good what is said is, in colour."""
@@ -118,10 +118,8 @@ def _write(value: float, kind: Kind, digits: int) -> str:
     scaled = value * _SCALE.get(kind, 1.0)
     if kind == "ratio" and scaled >= 10:
         digits = 0
-    written = f"{scaled:+.{digits}f}" if kind in ("points", "signed") else f"{scaled:,.{digits}f}"
-    if float(written.replace(",", "")) == 0:  # no minus sign before a zero
-        written = written.lstrip("+-")
-    return written.replace("-", "−") + {"tokens": "k", "ratio": " ×", "percent": " %"}.get(kind, "")
+    written = fixed(scaled, digits, "+" if kind in ("points", "signed") else ",")
+    return written + {"tokens": "k", "ratio": " ×", "percent": " %"}.get(kind, "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,10 +171,99 @@ class Table:
         values = (line.cells[column].value for line in self.lines)
         return any(isinstance(value, str) and len(value) > WORDY for value in values)
 
+    def cell(self, name: str, key: str) -> Cell:
+        """The cell in the line of this name, under the column of this key."""
+        line = next(line for line in self.lines if line.name == name)
+        return line.cells[[column.key for column in self.columns].index(key)]
+
     def only(self, columns: Sequence[int]) -> Table:
         """The same with some of its columns."""
         lines = tuple(replace(line, cells=tuple(line.cells[i] for i in columns)) for line in self.lines)
         return replace(self, columns=tuple(self.columns[i] for i in columns), lines=lines)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One mark of a chart."""
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+    """Of y; in a forest plot of x."""
+    n: int | None = None
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """Marks that belong together."""
+
+    name: str
+    points: tuple[Point, ...]
+    reference: bool = False
+    """The one that others are compared with."""
+    bound: bool = False
+    """A limit, drawn dashed."""
+    band: bool = False
+    """Intervals are drawn as one band instead of a whisker each."""
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        x: Iterable[float],
+        y: Iterable[float],
+        *,
+        low: Iterable[float] = (),
+        high: Iterable[float] = (),
+        bound: bool = False,
+    ) -> Series:
+        """From columns; what is not finite is left out.
+
+        >>> [p.x for p in Series.of("s", [1, 2, 3], [0.5, float("nan"), 0.25]).points]
+        [1.0, 3.0]
+        """
+        ends: list[tuple[float | None, float | None]] = list(zip(low, high, strict=True))
+        found = [(float(a), float(b)) for a, b in zip(x, y, strict=True)]
+        points = tuple(
+            Point(x=a, y=b, low=_end(lo), high=_end(hi))
+            for (a, b), (lo, hi) in zip(found, ends or [(None, None)] * len(found), strict=True)
+            if math.isfinite(a) and math.isfinite(b)
+        )
+        return cls(name=name, points=points, bound=bound, band=bool(ends))
+
+
+def _end(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """A drawing of figures."""
+
+    title: str
+    x: str
+    y: str
+    """A name that ends in % is drawn from shares."""
+    series: tuple[Series, ...]
+    kind: Literal["lines", "scatter", "forest", "reliability"] = "lines"
+    key: str = ""
+    about: str = ""
+    """What is to be seen, for those who cannot see it; where empty, the ends of every series are said."""
+    log_x: bool = False
+    log_y: bool = False
+
+    @property
+    def said(self) -> str:
+        """The chart in words."""
+        if self.about:
+            return self.about
+        ends = [
+            f"{s.name} from {s.points[0].y:.3g} to {s.points[-1].y:.3g}" if s.points else f"{s.name}: nothing"
+            for s in self.series
+        ]
+        return "; ".join([f"{self.y} against {self.x}", *ends])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from math import ceil, floor, inf, log10, sqrt
 
-from maci.render.charts import Chart, Point, Series
 from maci.render.markup import Markup, el
+from maci.render.report import Chart, Point, Series
 from maci.render.style import COLOURS, drawing_sheet
 
 Scale = Callable[[float], float]
@@ -157,11 +157,8 @@ def draw(chart: Chart, id: str) -> Markup:
 def figure(chart: Chart, id: str) -> Markup:
     """A chart with its title above and what is to be seen below."""
     wide = "wide" if chart.kind == "reliability" else None
-    return el("figure", el("figcaption", chart.title), draw(chart, id), _below(chart), class_=wide)
-
-
-def _below(chart: Chart) -> Markup | None:
-    return el("p", chart.about) if chart.about else None
+    below = el("p", chart.about) if chart.about else None
+    return el("figure", el("figcaption", chart.title), draw(chart, id), below, class_=wide)
 
 
 def standalone(chart: Chart) -> str:

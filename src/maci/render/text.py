@@ -65,10 +65,16 @@ def to_text(report: Report, *, width: int = 120, plain: bool = True, last: str =
     return "\n".join(lines) + "\n"
 
 
+def screen(*, plain: bool) -> tuple[int, bool]:
+    """How wide standard output is, and whether it is to be ``plain``: without colour anywhere but on a terminal."""
+    terminal = sys.stdout.isatty()
+    return Console().width if terminal else 120, plain or not terminal
+
+
 def on_screen(report: Report, *, plain: bool) -> str:
-    """A report for standard output as it is: as wide as a terminal, and in colour on one unless ``plain``."""
-    screen = sys.stdout.isatty()
-    return to_text(report, width=Console().width if screen else 120, plain=plain or not screen)
+    """A report for standard output as it is."""
+    width, plain = screen(plain=plain)
+    return to_text(report, width=width, plain=plain)
 
 
 def _bullets(console: Console, lines: Sequence[str]) -> None:

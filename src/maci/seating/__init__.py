@@ -11,11 +11,10 @@ a `PanelSpec`      models and readers, resolved (:mod:`maci.seating.spec`)
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
 from maci.cases.case import is_file
-from maci.errors import ConfigError
+from maci.errors import ConfigError, near
 from maci.seating.spec import AgentSpec, JudgeSpec, PanelSpec, agents_of, judges_of
 
 __all__ = ["choose"]
@@ -47,11 +46,10 @@ def choose(
     if panel not in BUILT_IN and not is_file(panel):
         found = find()
         if panel not in found.panels:
-            near = difflib.get_close_matches(panel, [*BUILT_IN, *found.panels], n=1)
-            hint = f"did you mean {near[0]}? " if near else ""
+            listed = f"`maci panels` lists {len(found.panels) or 'none so far'}"
             raise ConfigError(
-                f"unknown panel {panel!r}: {hint}choose readers, paper, a YAML file with a script, or a panel of a panels file "
-                f"(`maci panels` lists {len(found.panels) or 'none so far'})"
+                f"unknown panel {panel!r}: choose readers, paper, a YAML file with a script, or a panel of a panels file; "
+                f"{near(panel, [*BUILT_IN, *found.panels], listed)}"
             )
         spec = found.spec(panel)
         return spec if judges is None else spec.model_copy(update={"judges": _judges(judges)})

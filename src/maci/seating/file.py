@@ -10,21 +10,21 @@ host, and other variables for servers on this machine. The user's own file and o
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
 from maci.config import build
-from maci.errors import ConfigError
+from maci.errors import ConfigError, explain
 from maci.files.parse import read
+from maci.llm.models import ModelOptions, Options
 from maci.paths import PANELS, config_dir, panel_files
-from maci.seating.spec import AgentSpec, JudgeSpec, ModelSpec, PanelSpec, agents_of, judges_of
+from maci.seating.spec import AgentSpec, JudgeSpec, PanelSpec, agents_of, judges_of
 from maci.seating.trust import leak
 
 
@@ -32,33 +32,30 @@ def _seat(value: Any) -> Any:
     return {"model": value} if isinstance(value, str) else value
 
 
-_Agent = Annotated[AgentSpec, BeforeValidator(_seat, json_schema_input_type=str | AgentSpec)]
-_Judge = Annotated[JudgeSpec, BeforeValidator(_seat, json_schema_input_type=str | JudgeSpec)]
+AgentEntry = Annotated[AgentSpec, BeforeValidator(_seat, json_schema_input_type=str | AgentSpec)]
+JudgeEntry = Annotated[JudgeSpec, BeforeValidator(_seat, json_schema_input_type=str | JudgeSpec)]
+"""A model's name, or a table with more."""
 
 
-class NamedPanel(BaseModel):
+class NamedPanel(Options):
     """One panel of the file."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     about: str = Field(default="", description="what it is for, shown by `maci panels`")
-    agents: tuple[_Agent, ...] = Field(
+    agents: tuple[AgentEntry, ...] = Field(
         min_length=2,
         description="models by name, or tables with model, name, persona, belief, draws, temperature, max_tokens",
     )
-    judges: tuple[_Judge, ...] | None = Field(
+    judges: tuple[JudgeEntry, ...] | None = Field(
         default=None, description="models by name, `reader`, or tables; an empty list is the CRIT-free controller"
     )
     set: dict[str, Any] = Field(default={}, description="settings this panel starts from, as `maci config` names them")
 
 
-class PanelsFile(BaseModel):
+class PanelsFile(Options):
     """The file format."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    panels: dict[str, NamedPanel] = {}
-    models: dict[str, ModelSpec] = {}
+    panels: dict[str, NamedPanel] = Field(default={})
+    models: dict[str, ModelOptions] = Field(default={})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +63,7 @@ class Found:
     """What the files hold, each with where it is from."""
 
     panels: Mapping[str, tuple[NamedPanel, Path]]
-    models: Mapping[str, tuple[ModelSpec, Path]]
+    models: Mapping[str, tuple[ModelOptions, Path]]
 
     def spec(self, name: str) -> PanelSpec:
         """The panel of this name, resolved."""
@@ -76,7 +73,7 @@ class Found:
         return PanelSpec(name=name, agents=agents, judges=judges, models=self.options, settings=panel.set)
 
     @property
-    def options(self) -> dict[str, ModelSpec]:
+    def options(self) -> dict[str, ModelOptions]:
         """What is said of models."""
         return {name: spec for name, (spec, _) in self.models.items()}
 
@@ -91,7 +88,7 @@ class Found:
 def find() -> Found:
     """All named panels and models of the panels files."""
     panels: dict[str, tuple[NamedPanel, Path]] = {}
-    models: dict[str, tuple[ModelSpec, Path]] = {}
+    models: dict[str, tuple[ModelOptions, Path]] = {}
     for path in panel_files():
         file = load_panels(path)
         if not os.environ.get("MACI_PANELS") and path == Path(PANELS):
@@ -113,7 +110,7 @@ def _check_trust(file: PanelsFile, path: Path) -> None:
                 f"what you want, use --set evidence.encoder={encoder}, or move the panel to {config_dir() / 'panels.yaml'}"
             )
     seats = (seat for panel in file.panels.values() for seat in (*panel.agents, *(panel.judges or ())))
-    for name, model in {**{seat.model: ModelSpec() for seat in seats}, **file.models}.items():
+    for name, model in {**{seat.model: ModelOptions() for seat in seats}, **file.models}.items():
         if found := leak(name, model, any_secret=True):
             raise ConfigError(
                 f"{path}: models.{name} would {found}, and a file in the working directory may not: it may name a provider's key "
@@ -137,7 +134,7 @@ def load_panels(path: Path) -> PanelsFile:
     try:
         file = PanelsFile.model_validate(data)
     except ValidationError as error:
-        raise ConfigError(f"{path}: {_explain(error)}") from error
+        raise ConfigError(f"{path}: {explain(error.errors(), _known, _remedy)}") from error
     for name, panel in file.panels.items():
         if name in {"readers", "paper"}:
             raise ConfigError(f"{path}: panels.{name}: this name is taken by a built-in panel; choose another")
@@ -169,40 +166,16 @@ def _secrets(data: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
         yield ".".join(path)
 
 
-def _explain(error: ValidationError) -> str:
-    """What is wrong, by place, value and remedy."""
-    first = max(error.errors(), key=lambda e: (len(e["loc"]), e["type"] == "extra_forbidden"))
-    loc = [str(part) for part in first["loc"] if not str(part).startswith("function-")]
-    key, given = ".".join(loc), f"{first['input']!r:.60}"
-    if first["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(loc[-1], _FIELDS, n=1)
-        return f"unknown key {key!r}" + (
-            f": did you mean {near[0]!r}?" if near else f": the keys here are {_keys(loc)}"
-        )
-    if first["type"] == "missing":
-        return f"{key} is missing: add `{loc[-1]}: …`"
-    if loc[-1:] == ["agents"] and first["type"] == "too_short":
-        return f"{key} is {given}: a panel needs at least two agents; the same model may be named twice"
-    message = first["msg"].removeprefix("Value error, ")
-    said = f"{message[0].lower()}{message[1:]}"
-    return f"{key} {said}" if first["type"] == "value_error" else f"{key} is {given}: {said}"
+def _known(path: list[str]) -> Iterable[str]:
+    if len(path) == 1:
+        return PanelsFile.model_fields
+    if path[0] == "models":
+        return (*ModelOptions.model_fields, "input", "output")
+    return (NamedPanel if len(path) == 3 else JudgeSpec if path[2] == "judges" else AgentSpec).model_fields
 
 
-def _keys(loc: list[str]) -> str:
-    if len(loc) == 1:
-        return "panels and models"
-    if loc[0] == "models":
-        return ", ".join(ModelSpec.model_fields)
-    if len(loc) == 3:
-        return ", ".join(NamedPanel.model_fields)
-    return ", ".join((JudgeSpec if loc[2] == "judges" else AgentSpec).model_fields)
-
-
-_FIELDS = [
-    *PanelsFile.model_fields,
-    *NamedPanel.model_fields,
-    *AgentSpec.model_fields,
-    *ModelSpec.model_fields,
-    "input",
-    "output",
-]
+def _remedy(path: list[str], complaint: Mapping[str, Any]) -> str:
+    if complaint["type"] == "missing":
+        return f"add `{path[-1]}: …`"
+    short = path[-1:] == ["agents"] and complaint["type"] == "too_short"
+    return "a panel needs at least two agents; the same model may be named twice" if short else ""

@@ -4,33 +4,26 @@ and τ_Q mean the same whoever debates.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
 
+from maci.acquisition.plan import Residual, Survey
 from maci.acquisition.proposals import Surveyor
-from maci.acquisition.residual import Residual, Survey
 from maci.agents.judges.reader import ReaderJudge, reader_judges
-from maci.agents.reader.library import Library, subjects_of
+from maci.agents.reader.library import Latest, Library, subjects_of
 from maci.cases.case import Case
 from maci.cases.outcomes import normal
 from maci.errors import EvidenceError
+from maci.evidence.cache import CachedEncoder
 from maci.evidence.corpus import Corpus
-from maci.evidence.encode import Encoder
-from maci.evidence.encoders.cache import CachedEncoder
-from maci.evidence.encoders.static import AdaptedEncoder
+from maci.evidence.encode import AdaptedEncoder, Encoder
 from maci.evidence.knowledge import builtin_spans, builtin_tone, conditions
 from maci.evidence.retrieve import Retriever
 from maci.evidence.source import CaseEvidence, Retrieval, document_spans
 from maci.evidence.span import Span
 from maci.paths import EMBEDDINGS, embeddings_file
-
-_Key = TypeVar("_Key", bound=Hashable)
-_Value = TypeVar("_Value")
-
 
 _REMEDY = (
     "add evidence whose texts name the outcomes or carry a label; at the command line an index of documents will do as well "
@@ -73,19 +66,6 @@ def evidence_for(case: Case, shared: Sources) -> Sources:
     if not shared.corpus and shared.where is None:
         background = builtin_tone() if case.outcomes.kind == "ordered" else builtin_spans()
     return replace(shared, documents=document_spans(case), background=background)
-
-
-class Latest(OrderedDict[_Key, _Value]):
-    """What was made last; older things are made again when they are needed."""
-
-    def __init__(self, most: int) -> None:
-        super().__init__()
-        self._most = most
-
-    def __setitem__(self, key: _Key, value: _Value) -> None:
-        super().__setitem__(key, value)
-        if len(self) > self._most:
-            self.popitem(last=False)
 
 
 def remembering(encoder: Encoder, corpus: Path | None) -> Encoder:
@@ -135,9 +115,12 @@ class Shelf:
         return Library(self.spans, self.labels, self.encoder, self._aliases)
 
     @cached_property
-    def proposer(self) -> Surveyor:
-        """Looks in these spans for what would tell the outcomes apart."""
+    def _surveyor(self) -> Surveyor:
         return Surveyor(self.library, self.encoder, self._aliases)
+
+    def survey(self, residual: Residual) -> Survey:
+        """What would tell the outcomes apart that are still open; the surveyor is made when first asked, many debates never do."""
+        return self._surveyor.survey(residual)
 
     @cached_property
     def judges(self) -> tuple[ReaderJudge, ...]:
@@ -161,17 +144,6 @@ class Shelf:
     def evidence(self, case: Case, held: Sequence[Span] = ()) -> CaseEvidence:
         """The case's own text and documents, and what this shelf adds; ``held`` is what only some agents know."""
         return CaseEvidence(case, self.search if self.spans else None, held)
-
-
-class LazyProposer:
-    """The shelf's proposer, made when it is first asked: many debates never are."""
-
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
-
-    def survey(self, residual: Residual) -> Survey:
-        """Candidates for what is still open."""
-        return self._shelf.proposer.survey(residual)
 
 
 class Bookcase:

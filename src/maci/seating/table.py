@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from maci import __version__
+from maci.acquisition.answers import AnswerSource
 from maci.acquisition.proposals import Proposer
-from maci.acquisition.sources.source import Source
 from maci.acquisition.utilities import Stakes
-from maci.agents.agent import Agent
-from maci.agents.judges.judge import Judge
+from maci.agents.agent import Agent, Judge
 from maci.cases.case import Case
 from maci.config import Config
 from maci.controller.events import FORMAT
@@ -43,7 +42,7 @@ class Table:
     encoder: Encoder
     proposer: Proposer | None = None
     """Who looks for what could be found out; without one, only agents' requests and disagreements are considered."""
-    source: Source | None = None
+    source: AnswerSource | None = None
     """Who answers what the plan asks."""
     panel: str = ""
     """The panel that sits here, by name; nothing for one made in Python."""

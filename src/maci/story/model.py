@@ -10,7 +10,7 @@ from maci.agents.argument import Argument, Turn
 from maci.agents.judges.crit import CritScore
 from maci.controller.caution import Watched
 from maci.controller.decisions import Admission, Signals
-from maci.controller.dials import Dials
+from maci.controller.dials import RoundDials
 from maci.controller.inputs import Intervened, Pending
 from maci.controller.policies.bandit import Choice
 from maci.controller.triage import Triaged
@@ -49,14 +49,9 @@ class Judged:
     score: CritScore | None
     reason: str = ""
 
-    @property
-    def judge(self) -> str:
-        """The judge, without the number of its sample."""
-        return self.slot.rpartition("#")[0] or self.slot
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Statement:
     """An argument with all that became of it."""
 
     id: str
@@ -71,15 +66,17 @@ class Said:
     """The id under which the same agent said the same before."""
 
     @property
-    def fate(self) -> Literal["admitted", "rejected", "opening", "open"]:
+    def fate(self) -> Literal["admitted", "fact", "rejected", "opening", "open"]:
         """What became of it."""
         if self.admission is not None:
+            if self.admission.fact:
+                return "fact"
             return "admitted" if self.admission.admitted else "rejected"
         return "opening" if self.round == 0 else "open"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class ReturnedCall:
     """A call of an agent or a judge that came back, and what it cost."""
 
     round: int
@@ -109,11 +106,11 @@ class Round:
     """One round, finished or under way."""
 
     number: int
-    dials: Dials | None = None
+    dials: RoundDials | None = None
     """Under which it is played; ``None`` in round 0."""
     by_hand: bool = False
     choice: Choice | None = None
-    said: tuple[Said, ...] = ()
+    said: tuple[Statement, ...] = ()
     turns: Mapping[str, Turn] = field(default_factory=dict)
     """As the agents took them, in the order they came in."""
     sent: tuple[Pending, ...] = ()
@@ -125,7 +122,6 @@ class Round:
     abstained: Mapping[str, str] = field(default_factory=dict)
     mixture: Belief = field(default_factory=dict)
     weights: Mapping[str, float] = field(default_factory=dict)
-    reliability: Mapping[str, float] = field(default_factory=dict)
     signals: Signals | None = None
     """``None`` as long as the round is open."""
     watched: Watched | None = None
@@ -148,7 +144,7 @@ class Round:
         return value
 
     @property
-    def admitted(self) -> tuple[Said, ...]:
+    def admitted(self) -> tuple[Statement, ...]:
         """The arguments that earned their place."""
         return tuple(item for item in self.said if item.fate == "admitted")
 

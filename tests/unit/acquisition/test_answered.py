@@ -7,21 +7,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from maci.acquisition.plan import Candidate, make_plan
+from maci.acquisition.plan import Proposal, make_plan
 from maci.controller.acquiring import chances, rule_of_succession
 
 LABELS = ("Flu", "Cold")
 P = np.array([0.6, 0.4])
 
 
-def ask(subject: str, kind: str = "question", origin: str = "knowledge", present: float = 0.8) -> Candidate:
-    return Candidate(
+def ask(subject: str, kind: str = "question", origin: str = "knowledge", present: float = 0.8) -> Proposal:
+    return Proposal(
         id=subject, kind=kind, text=f"Any {subject}?", subject=subject, table={"Flu": (present, 1 - present)},
         otherwise=(1 - present, present), origin=(origin,),
     )  # type: ignore[arg-type]  # fmt: skip
 
 
-def items(*candidates: Candidate):
+def items(*candidates: Proposal):
     return {item.id: item for item in make_plan(LABELS, P, candidates).items}
 
 

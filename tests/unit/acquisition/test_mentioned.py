@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from maci.acquisition.features import Mentioned
+from maci.acquisition.plan import Residual
 from maci.acquisition.proposals import Surveyor, known
-from maci.acquisition.residual import Residual
 from maci.agents.reader.library import Library
 from maci.cases.case import builtin_cases
 from maci.evidence.encode import load_encoder

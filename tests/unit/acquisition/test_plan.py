@@ -5,23 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from maci.acquisition.dedupe import distinct, same_subject
+from maci.acquisition.answers import same_subject
 from maci.acquisition.features import Features
-from maci.acquisition.plan import Candidate, Rules, make_plan
-from maci.acquisition.proposals import Surveyor, kind_of
-from maci.acquisition.residual import Asked, Residual
+from maci.acquisition.plan import Asked, Proposal, Residual, make_plan
+from maci.acquisition.proposals import Surveyor, distinct, kind_of
 from maci.acquisition.utilities import Utilities
-from maci.agents.argument import Request
+from maci.agents.argument import Inquiry
 from maci.agents.reader.library import Library
+from maci.config.sections import Plan
 from maci.evidence.encode import load_encoder
 from maci.evidence.span import Span
 
 LABELS = ("Flu", "Cold", "Gout")
 
 
-def ask(subject: str, *present: float, **more: object) -> Candidate:
+def ask(subject: str, *present: float, **more: object) -> Proposal:
     table = {label: (share, 1 - share) for label, share in zip(LABELS, present, strict=True)}
-    return Candidate(
+    return Proposal(
         **{"id": subject, "kind": "question", "text": f"Any {subject}?", "subject": subject, "table": table,
            "otherwise": (0.5, 0.5), **more}
     )  # type: ignore[arg-type]  # fmt: skip
@@ -43,8 +43,8 @@ def test_cost_counts_and_a_dear_item_below_its_price_is_left_out():
     p = np.array([0.5, 0.5, 0.0])
     cheap, dear = ask("fever", 0.8, 0.2, 0.5), ask("biopsy", 0.9, 0.1, 0.5, kind="test")
     assert [i.subject for i in make_plan(LABELS, p, [dear, cheap]).items] == ["fever", "biopsy"]
-    assert make_plan(LABELS, p, [dear, cheap], Rules(costs={"test": 1.0})).items[0].subject == "biopsy"
-    assert [i.subject for i in make_plan(LABELS, p, [dear, cheap], Rules(price=0.2)).items] == ["fever"]
+    assert make_plan(LABELS, p, [dear, cheap], Plan(costs={"test": 1.0})).items[0].subject == "biopsy"
+    assert [i.subject for i in make_plan(LABELS, p, [dear, cheap], Plan(price=0.2)).items] == ["fever"]
 
 
 def test_nothing_worth_asking_says_why():
@@ -169,7 +169,7 @@ def test_prose_mentions_a_phrase_where_one_sentence_holds_it_in_any_order():
 
 
 def test_requests_and_disagreements_are_proposed_and_marked_as_assumed():
-    wish = Request(text="Was there an X-ray of the toe?", expected={"Gout": True, "Flu": False})
+    wish = Inquiry(text="Was there an X-ray of the toe?", expected={"Gout": True, "Flu": False})
     survey = Surveyor().survey(residual(leads=("Flu", "Gout"), requests=(Asked(turn="2A", request=wish),)))
     kinds = {c.kind: c for c in survey.candidates}
     assert kinds["test"].requests == ("2A",)
@@ -180,7 +180,7 @@ def test_requests_and_disagreements_are_proposed_and_marked_as_assumed():
 
 
 def test_a_request_about_no_known_outcome_is_dropped():
-    wish = Request(text="Is the moon full?", expected={"Werewolf": True})
+    wish = Inquiry(text="Is the moon full?", expected={"Werewolf": True})
     survey = Surveyor().survey(residual(p=(1.0, 0.0, 0.0), requests=(Asked(turn="2A", request=wish),)))
     assert survey.candidates == ()
 

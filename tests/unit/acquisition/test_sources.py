@@ -11,11 +11,19 @@ import pytest
 from aiohttp import web
 
 from helpers import make_case
-from maci.acquisition.answers import LONGEST, checked, read_answer
+from maci.acquisition.answers import LONGEST, SourceReply, checked, read_answer
 from maci.acquisition.plan import NONE_OF_THESE, Item, Shift
-from maci.acquisition.sources.external import Called, HttpSource, Person, as_reply, ask_at_terminal, load_function
-from maci.acquisition.sources.named import CorpusSource, Hidden, load_source
-from maci.acquisition.sources.source import Reply
+from maci.acquisition.sources import (
+    Called,
+    CorpusSource,
+    Hidden,
+    HttpSource,
+    Person,
+    as_reply,
+    ask_at_terminal,
+    load_function,
+    load_source,
+)
 from maci.errors import EnvironmentError_, InputError
 from maci.evidence.encode import load_encoder
 from maci.evidence.span import Span
@@ -32,7 +40,7 @@ def item(subject: str, kind: str = "question", **more: object) -> Item:
     return Item(**{**own, **more})  # type: ignore[arg-type]
 
 
-def ask(source, subject: str, **more: object) -> Reply:
+def ask(source, subject: str, **more: object) -> SourceReply:
     return asyncio.run(source.answer(item(subject, **more)))
 
 
@@ -100,7 +108,7 @@ def test_functions_are_found_by_name():
         load_function("no_such_module", "f")
 
 
-def serve(*responses: web.Response | float, timeout: float = 60.0) -> tuple[list[dict], Reply | Exception]:
+def serve(*responses: web.Response | float, timeout: float = 60.0) -> tuple[list[dict], SourceReply | Exception]:
     """Ask an endpoint that gives these responses in turn (a number: that many seconds of silence)."""
     seen: list[dict] = []
 
@@ -112,7 +120,7 @@ def serve(*responses: web.Response | float, timeout: float = 60.0) -> tuple[list
             return web.Response(text="yes")
         return web.Response(status=response.status, body=response.body, content_type="application/json")
 
-    async def go() -> Reply | Exception:
+    async def go() -> SourceReply | Exception:
         app = web.Application()
         app.router.add_post("/", handle)
         runner = web.AppRunner(app, shutdown_timeout=0.1)
@@ -132,7 +140,7 @@ def serve(*responses: web.Response | float, timeout: float = 60.0) -> tuple[list
 
 def test_an_endpoint_is_posted_the_item_and_answers_in_json_or_text():
     seen, reply = serve(web.Response(body=json.dumps({"verdict": "absent"}).encode()))
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, SourceReply)
     assert reply.verdict == "absent"
     assert seen[0]["text"] == "Any sign of fever?"
     assert serve(web.Response(body=b"yes"))[1].verdict == "present"  # type: ignore[union-attr]
@@ -141,8 +149,10 @@ def test_an_endpoint_is_posted_the_item_and_answers_in_json_or_text():
 def test_an_endpoint_is_tried_again_after_its_own_errors_and_silence():
     seen, reply = serve(web.Response(status=503), 30.0, web.Response(body=b"no"), timeout=2.0)
     assert len(seen) == 3
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, SourceReply)
     assert reply.verdict == "absent"
+    assert reply.cost == 3 * item("fever").cost  # the endpoint may have worked each time
+    assert reply.remarks == ("asked 3 times (TimeoutError)",)
 
 
 @pytest.mark.parametrize(
@@ -188,14 +198,14 @@ def test_an_answer_to_another_question_is_not_used():
 
 
 def test_a_contradiction_is_said_and_both_are_kept():
-    reply = checked(item("rash of the skin"), Reply(verdict="absent"), ENCODER, [("skin rash", "present")])
+    reply = checked(item("rash of the skin"), SourceReply(verdict="absent"), ENCODER, [("skin rash", "present")])
     assert reply.verdict == "absent"
     assert "contradicts an earlier answer" in reply.remarks[0]
-    assert checked(item("cough"), Reply(verdict="absent"), ENCODER, [("skin rash", "present")]).remarks == ()
+    assert checked(item("cough"), SourceReply(verdict="absent"), ENCODER, [("skin rash", "present")]).remarks == ()
 
 
 def test_an_endless_answer_is_cut():
-    reply = checked(item("fever"), Reply(verdict="told", text="fever " * 10_000), ENCODER)
+    reply = checked(item("fever"), SourceReply(verdict="told", text="fever " * 10_000), ENCODER)
     assert len(reply.text) == LONGEST
     assert "are kept" in reply.remarks[0]
 

@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hash_encoder import HashEncoder
 from maci.agents.anchor import Admitted, Anchor, Finding, Question
 from maci.agents.argument import Argument
 from maci.agents.contentiousness import STANCES, stance
 from maci.agents.fake import request_stub
-from maci.agents.reader.families import FAMILIES, Bayesian
-from maci.agents.reader.library import Library, about, weigh
+from maci.agents.reader.families import FAMILIES, BayesianFamily
+from maci.agents.reader.library import Library, subjects_of, weigh
 from maci.agents.reader.reader import Conduct, Reader
-from maci.evidence.fake import HashEncoder
 from maci.evidence.span import Citation, Span
 
 OUTCOMES = ("Dengue", "Measles", "Gout")
@@ -78,6 +78,20 @@ def test_high_contentiousness_counters_and_resists_and_low_concedes_and_integrat
     assert [a.outcome for a in cold.arguments][:2] == ["Dengue", "Measles"]  # support, concession
     assert "does not stand up" in hot.arguments[1].claim
     assert stance(0.1).support.format(mine="Dengue") == cold.arguments[0].claim
+    assert [a.answers for a in hot.arguments][:2] == [a.answers for a in cold.arguments][:2] == [(), ("1B1",)]
+
+
+def test_an_opening_is_answered_but_backs_no_lead_since_nobody_judged_it(library):
+    reader = Reader(FAMILIES[0], library, everything(library))
+    argument = Argument(claim="c", citations=(Citation(SPANS[2].id),), outcome="Measles")
+    last = {"Dengue": 0.6, "Measles": 0.3, "Gout": 0.1}
+
+    def said(*record):
+        return turn(reader, round=1, anchor=Anchor(record, 0.7, 0, 0), belief=last, leading={"B": "Measles"})
+
+    opened = said(Admitted("0B1", "B", 0, argument))
+    assert opened.belief == said().belief
+    assert opened.arguments[1].answers == ("0B1",) and said().arguments[1].answers == ()
 
 
 def test_before_anything_is_admitted_only_a_cooperative_reader_takes_up_a_lead_and_only_as_its_own_evidence_allows(
@@ -110,19 +124,21 @@ def test_an_outcome_of_which_more_is_shown_speaks_no_louder_and_no_softer():
     spans = [Span.of(f"{y} alpha beta gamma", f"book {i}", 0, y) for y, n in told.items() for i in range(n)]
     library = Library(spans, OUTCOMES, HashEncoder())
     for text in ("Quite unheard and unseen words everywhere.", "alpha and beta"):
-        p, _ = Bayesian().read(library, library.view(text), everything(library))
+        p, _ = BayesianFamily().read(library, library.view(text), everything(library))
         assert p == pytest.approx([1 / 3] * 3)
     # the plain rule takes 18 more words for 18 more chances to have said it
     said = np.array([4.0 * told[y] for y in OUTCOMES])
-    plain = Bayesian().prior / (said + Bayesian().prior)
+    plain = BayesianFamily().prior / (said + BayesianFamily().prior)
     assert plain[0] < 0.9 * plain[1]
 
 
 def test_what_a_span_is_about_is_its_label_else_the_first_outcome_it_names():
-    assert about(Span.of("Anything", label="gout"), OUTCOMES, {}) == "Gout"
-    assert about(Span.of("Unlike measles, gout spares the skin."), OUTCOMES, {}) == "Measles"
-    assert about(Span.of("Break-bone fever is spread by day."), OUTCOMES, {"break-bone fever": "Dengue"}) == "Dengue"
-    assert about(Span.of("Goutweed is a plant."), OUTCOMES, {}) is None
+    labelled = Span.of("Anything", label="gout")
+    named = Span.of("Unlike measles, gout spares the skin.")
+    alias = Span.of("Break-bone fever is spread by day.")
+    other = Span.of("Goutweed is a plant.")
+    found = subjects_of([labelled, named, alias, other], OUTCOMES, {"break-bone fever": "Dengue"})
+    assert found == {labelled.id: "Gout", named.id: "Measles", alias.id: "Dengue"}
 
 
 def test_hands_differ_and_together_hold_everything(library):
@@ -150,7 +166,7 @@ def test_a_case_in_another_language_leaves_the_word_counters_undecided(library):
 
 
 def test_stances_cover_the_dial_and_every_frame_names_what_it_is_about():
-    assert [s.cl for s in STANCES] == [0.9, 0.7, 0.5, 0.3, 0.1]
+    assert [s.cl for s in STANCES] == [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1]
     assert all("{mine}" in s.support and "{other}" in s.counter and "{other}" in s.concede and s.tone for s in STANCES)
 
 

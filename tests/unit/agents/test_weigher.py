@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from hash_encoder import HashEncoder
 from helpers import LABELS, make_case, play, result, seat, settings
 from maci.agents.anchor import Anchor, Finding, Question, TurnRequest
 from maci.agents.fake import request_stub
 from maci.agents.weigher import Weigher
 from maci.errors import BadReply, ModelError
-from maci.evidence.fake import HashEncoder
 from maci.evidence.source import CASE
 from maci.evidence.span import Span, quote_score
 from maci.llm.fake import FakeModel

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hash_encoder import HashEncoder
 from maci.calibration.profile import calibrate, conformalise, ece, fit_bias, nonconformity_of, observe, to_toml
 from maci.calibration.temperature import fit_temperature
 from maci.cases.case import builtin_cases
@@ -19,7 +20,6 @@ from maci.cli.calibrate import calibrate as run
 from maci.config import Config, load
 from maci.debating.loop import debate
 from maci.errors import ConfigError, InputError
-from maci.evidence.fake import HashEncoder
 from maci.moderator.belief import lean, temper
 from maci.moderator.conformal import COVERAGES
 from maci.seating.table import opening
@@ -224,7 +224,7 @@ def test_the_file_goes_into_a_folder_that_is_made_and_lines_say_how_far_it_is(tm
     ],
 )
 def test_what_cannot_be_is_refused_before_a_debate(tmp_path: Path, monkeypatch, cases: str, out: str, says: str):
-    monkeypatch.setattr("maci.debating.loop.debate", None)
+    monkeypatch.setattr("maci.cli.calibrate.debate", None)
     dev_file(tmp_path / "dev.jsonl", 20)
     dev_file(tmp_path / "few.jsonl", 19)
     (tmp_path / "empty.jsonl").write_text("\n", encoding="utf-8")

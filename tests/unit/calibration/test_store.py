@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from helpers import judge, open_debate, script, seat, settings, turn
-from maci.calibration.schedules import Report, Schedules, report, summed, terms
+from maci.calibration.schedules import DebateLessons, Schedules, report, summed, terms
 from maci.controller.policies.bandit import Arms, Context, Lesson
 from maci.debating.loop import debate
 from maci.errors import EnvironmentError_, InputError
@@ -28,8 +28,8 @@ def lesson(action: int, reward: float | None, cost: float = 100, d: float | None
     return Lesson(action=action, context=seen, reward=reward, cost=cost, growth=1.5)
 
 
-def told(debate: str, *lessons: Lesson, task: str = "t", kind: str = TERMS) -> Report:
-    return Report(task=task, debate=debate, schedule="ucb", terms=kind, lessons=lessons)
+def told(debate: str, *lessons: Lesson, task: str = "t", kind: str = TERMS) -> DebateLessons:
+    return DebateLessons(task=task, debate=debate, schedule="ucb", terms=kind, lessons=lessons)
 
 
 REPORTS = [
@@ -127,7 +127,8 @@ def test_reset_forgets_one_task(tmp_path: Path) -> None:
 
 
 def test_half_of_a_debate_is_never_entered(tmp_path: Path) -> None:
-    broken = told("a", lesson(0, 0.1), lesson(1, object()))  # type: ignore[arg-type]
+    lessons = (lesson(0, 0.1), lesson(1, object()))  # type: ignore[arg-type]
+    broken = DebateLessons.model_construct(task="t", debate="a", schedule="ucb", terms=TERMS, lessons=lessons)
     with Schedules(tmp_path / "s.sqlite") as known:
         with pytest.raises(EnvironmentError_):
             known.enter(broken)
@@ -156,7 +157,7 @@ import sys
 from pathlib import Path
 from maci.controller.policies.bandit import Context, Lesson
 from maci.paths import schedules_file
-from maci.calibration.schedules import Report
+from maci.calibration.schedules import DebateLessons
 from maci.paths import schedules_file
 from maci.calibration.schedules import Schedules
 seen = Context(d=0.5, d_change=None, q=0.7, q_change=0.1, gain=0.2, gain_change=-0.1, budget=0.9)
@@ -165,7 +166,7 @@ for n in range(40):
     for who in (sys.argv[2], "both"):  # every process enters its own debates, and one that the other enters too
         one = Lesson(action=n % 9, context=seen, reward=0.25, cost=100, growth=1.0)
         with Schedules(Path(sys.argv[1])) as known:
-            known.enter(Report(task="t", debate=f"{who}-{n}", schedule="ucb", terms="w", lessons=(one,)))
+            known.enter(DebateLessons(task="t", debate=f"{who}-{n}", schedule="ucb", terms="w", lessons=(one,)))
 """
 
 

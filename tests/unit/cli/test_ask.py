@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from hash_encoder import HashEncoder
 from maci.cli.app import app
 from maci.config import Config
 from maci.controller.events import is_decision
 from maci.controller.fold import start, step
-from maci.evidence.fake import HashEncoder
 from maci.record.replay import replay
-from maci.record.result import AskResult
 from maci.record.transcript import read
+from maci.story.result import AskResult
 
 PANEL = """
 evidence: [{id: e1, text: "High fever points to dengue."}]

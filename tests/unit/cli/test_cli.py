@@ -14,16 +14,16 @@ from pathlib import Path
 
 import pytest
 
+from hash_encoder import HashEncoder
 from helpers import script, seat, settings, turn, write
 from maci.agents.argument import Turn
 from maci.agents.fake import FunctionAgent
 from maci.errors import ContentRefused, EnvironmentError_
-from maci.evidence.fake import HashEncoder
 from maci.evidence.knowledge import conditions
 from maci.llm.usage import Usage
 from maci.record.replay import replay
 from maci.record.transcript import Transcript, read
-from maci.record.whatif import other_rules
+from maci.story.whatif import other_rules
 
 MACI = str(Path(sys.executable).parent / "maci")
 
@@ -202,7 +202,7 @@ def test_cases_lists_them_and_gives_the_schema(maci) -> None:
         (["debate", "bad.yaml"], "bad.yaml is not valid YAML"),
         (["debate", "latin.yaml"], "latin.yaml is not a text file (UTF-8)"),
         (["debate", "noquestion.yaml"], "question is missing"),
-        (["debate", "typo.yaml"], "unknown key 'outcoms'; did you mean 'outcomes'?"),
+        (["debate", "typo.yaml"], "unknown key 'outcoms': did you mean outcomes?"),
         (["debate", "type.yaml"], "outcomes is 3"),
         (["debate", "one.yaml"], "at least two outcomes"),
         (["debate", "case.yaml", "--panel", "paper"], "the panel `paper` plays only the cases"),
@@ -493,6 +493,67 @@ def test_a_reader_that_goes_away_is_no_error(run: Path) -> None:
     assert b"Traceback" not in ran.stderr
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a system without /dev/full")
+@pytest.mark.parametrize("words", ["--help", "cases", "cases --json", "config", "show --schema", "data --json"])
+def test_an_output_on_a_full_disk_is_one_line_and_exit_3(words: str) -> None:
+    ran = subprocess.run(["bash", "-c", f"{MACI} {words} >/dev/full"], capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 3
+    assert ran.stderr == (
+        "maci: standard output cannot be written to: No space left on device; free some space there, or send it elsewhere\n"
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a system without /dev/full")
+def test_a_debate_whose_output_is_on_a_full_disk_can_be_resumed(files: Path) -> None:
+    command = f"{MACI} debate paper-hepatitis --panel paper --out run --plain >/dev/full"
+    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=files, timeout=120)
+    assert ran.returncode == 3 and len(ran.stderr.splitlines()) == 1
+    assert "No space left on device" in ran.stderr and "maci debate --resume --out run" in ran.stderr
+    assert process("debate", "--resume", "--out", "run", "--json", cwd=files).returncode == 0
+
+
+def test_a_closed_output_is_refused_before_anything_is_done(files: Path) -> None:
+    command = f"{MACI} debate paper-hepatitis --panel paper --out run >&-"
+    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=files, timeout=120)
+    assert ran.returncode == 3
+    assert ran.stderr.startswith("maci: standard output is closed") and len(ran.stderr.splitlines()) == 1
+    assert not (files / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["debate"], ["models"], ["models", "pull"], ["study", "run"], ["audit", "judges"]]
+)
+def test_h_is_short_for_help(words: list[str], maci) -> None:
+    short, long = maci(*words, "-h"), maci(*words, "--help")
+    assert short.code == long.code == 0 and short.out == long.out
+    assert "-h, --help" in short.out
+
+
+def test_a_folder_is_not_taken_for_the_case_file_it_is_called_after(files: Path, maci) -> None:
+    (files / "dir.yaml").mkdir()
+    ran = maci("debate", "dir.yaml")
+    assert ran.code == 2 and "no case file and no built-in case named 'dir.yaml'" in ran.err
+    assert "did you mean dir.yaml" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("module", "says"),
+    [
+        ("def embed(texts): raise RuntimeError('no GPU')", "failed: RuntimeError: no GPU"),
+        (
+            "class embed:\n  name = 'x'\n  @staticmethod\n  def encode(texts): raise OSError('gone')",
+            "failed: OSError: gone",
+        ),
+        ("raise RuntimeError('no GPU')", "failed while it was imported: RuntimeError: no GPU"),
+    ],
+)
+def test_an_encoder_of_ones_own_that_raises_is_one_line_and_exit_3(files: Path, module: str, says: str) -> None:
+    (files / "own.py").write_text(module)
+    (files / "notes.txt").write_text("Dengue is a fever.")
+    ran = process("index", "notes.txt", "--encoder", "own:embed", "--quiet", cwd=files)
+    assert ran.returncode == 3 and says in ran.stderr and len(ran.stderr.splitlines()) == 1
+
+
 def test_a_debate_whose_reader_goes_away_is_not_done_and_says_how_to_go_on(files: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
@@ -500,7 +561,8 @@ def test_a_debate_whose_reader_goes_away_is_not_done_and_says_how_to_go_on(files
     with os.fdopen(writing, "wb") as pipe:
         ran = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, text=True, cwd=files, timeout=120)
     assert ran.returncode == 3
-    assert "nobody reads the output any more; go on with: maci debate --resume --out run" in ran.stderr
+    said = "nobody reads the output any more; nothing that was recorded is lost. Go on with: "
+    assert said + "maci debate --resume --out run" in ran.stderr
     assert "Traceback" not in ran.stderr
     assert process("debate", "--resume", "--out", "run", "--json", cwd=files).returncode == 0
 
@@ -537,7 +599,7 @@ import maci.seating.seating as command
 from helpers import script, seat, turn
 from maci.agents.agent import Agent
 from maci.cli import main
-from maci.evidence.fake import HashEncoder
+from hash_encoder import HashEncoder
 from maci.evidence.knowledge import conditions
 
 class Slow(Agent):

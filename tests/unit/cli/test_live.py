@@ -11,9 +11,8 @@ from rich.text import Text
 
 from helpers import arg, open_debate, play, script, seat, settings, turn
 from maci.cli.ending import Remarks
-from maci.cli.frame import Look, frame, spark
-from maci.cli.live import Below, LiveArea
-from maci.cli.view import View
+from maci.cli.live import Below, LiveArea, Look, frame, spark
+from maci.cli.view import DebateView
 from maci.controller.inputs import Intervened, JudgeAbstention, Pending, Sent, TurnTaken
 from maci.llm.usage import Usage
 from maci.story import Story
@@ -187,16 +186,16 @@ def test_what_did_not_change_is_not_written_again():
 
 
 def test_only_a_terminal_that_can_has_a_live_area(monkeypatch):
-    assert View()._lines.area is None  # a pipe
+    assert DebateView()._lines.area is None  # a pipe
     monkeypatch.setenv("FORCE_COLOR", "1")
-    assert View()._lines.area is not None
+    assert DebateView()._lines.area is not None
     assert (
-        View(plain=True)._lines.area is None
-        and View(silent=True)._lines.area is None
-        and View(full=True)._lines.area is None
+        DebateView(plain=True)._lines.area is None
+        and DebateView(silent=True)._lines.area is None
+        and DebateView(full=True)._lines.area is None
     )
     monkeypatch.setenv("TERM", "dumb")
-    assert View()._lines.area is None
+    assert DebateView()._lines.area is None
 
 
 def test_without_colour_there_are_no_colours():

@@ -20,9 +20,9 @@ from typing import Any
 import pytest
 
 from fake_server import FakeServer, Faults
+from hash_encoder import HashEncoder
 from maci.controller.inputs import Lost, Sent
 from maci.errors import BadRequest
-from maci.evidence.fake import HashEncoder
 from maci.llm.model import Provider, Reply
 from maci.llm.usage import Usage
 from maci.record.replay import replay

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from maci.evidence.fake import HashEncoder
+from hash_encoder import HashEncoder
 from maci.record.transcript import read
 
 

@@ -46,6 +46,15 @@ def test_a_server_for_others_makes_a_token(tmp_path: Path) -> None:
             assert "No debate yet" in client.get(here, params={"token": said["token"]}).text
 
 
+def test_a_folder_that_cannot_be_made_is_refused_before_the_server_starts(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    ran = subprocess.run([*START, "--dir", str(tmp_path / "file" / "runs")], capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 2 and ran.stdout == ""
+    assert (
+        ran.stderr == f"maci: --dir {tmp_path}/file/runs: {tmp_path}/file is a file, not a folder; give another --dir\n"
+    )
+
+
 @pytest.mark.parametrize("more", [["--token", "short"], ["--host", "256.0.0.1"]])
 def test_what_cannot_be_served_is_said(tmp_path: Path, more: list[str]) -> None:
     ran = subprocess.run([*START, "--dir", str(tmp_path), *more], capture_output=True, text=True, timeout=120)

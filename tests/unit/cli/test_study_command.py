@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from hash_encoder import HashEncoder
 from maci.errors import WrongKey
-from maci.evidence.fake import HashEncoder
 from study_helpers import FakeMethod, guess, paying, spec_data, toml, write_cases
 
 

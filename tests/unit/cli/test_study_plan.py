@@ -11,7 +11,7 @@ import pytest
 from fake_house import FakeHouse
 from maci.cli.study.run import show_plan
 from maci.errors import InputError
-from maci.lab.study.plan import planned
+from maci.lab.study.run import planned
 from study_helpers import kept, make_study, run
 
 METHODS = [{"use": "single", "each": True}, {"use": "average"}]

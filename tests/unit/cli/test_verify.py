@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from maci.cli.app import app
-from maci.errors import CheckFailed, EnvironmentError_, InputError
+from maci.errors import CheckFailed, InputError
 from maci.moderator import plateau
 from theory_helpers import break_everywhere
 
@@ -75,5 +75,5 @@ def test_wrong_use_is_explained(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no check 'regrets'"):
         invoke("--only", "regrets", "--out", tmp_path)
     (tmp_path / "file").write_text("")
-    with pytest.raises(EnvironmentError_, match=r"cannot make the folder"):
+    with pytest.raises(InputError, match=r"is a file, not a folder"):
         invoke(*FAST, "--out", tmp_path / "file" / "below")

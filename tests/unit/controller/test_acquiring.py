@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from helpers import arg, make_case, open_debate, play, seat, settings, turn
-from maci.acquisition.plan import Candidate
-from maci.acquisition.residual import Residual, Survey
-from maci.acquisition.sources.external import Called, Person
-from maci.acquisition.sources.source import Reply, Source
+from maci.acquisition.answers import AnswerSource, SourceReply
+from maci.acquisition.plan import Proposal, Residual, Survey
+from maci.acquisition.sources import Called, Person
 from maci.acquisition.utilities import Stakes
 from maci.agents.anchor import TurnRequest
-from maci.agents.argument import Request
+from maci.agents.argument import Inquiry
 from maci.agents.fake import FunctionAgent
 from maci.cases.outcomes import OutcomeSpace
 from maci.controller.acquiring import plan_for
@@ -43,9 +42,9 @@ class Menu:
         return Survey(candidates=tuple(_ask(s, i, self.kind) for i, s in enumerate(left)), considered=len(left))
 
 
-def _ask(subject: str, n: int, kind: str) -> Candidate:
+def _ask(subject: str, n: int, kind: str) -> Proposal:
     share = 0.9 - 0.05 * n
-    return Candidate(
+    return Proposal(
         id=f"q-{subject}", kind=kind, text=f"Any {subject}?", subject=subject,  # type: ignore[arg-type]
         table={"dengue": (share, 1 - share)}, otherwise=(0.1, 0.9), query=subject,
     )  # fmt: skip
@@ -150,7 +149,7 @@ def test_a_source_that_never_knows_is_asked_three_times_as_often_as_wanted():
 
 
 def test_a_person_may_stop_the_questions():
-    events = play(table(lambda item: Reply(verdict="stopped")), settings("plan.acquire=5"))
+    events = play(table(lambda item: SourceReply(verdict="stopped")), settings("plan.acquire=5"))
     assert len(of(events, Acquired)) == 1
     assert events[-1].stop_reason == of(events, Planned)[0].stop
 
@@ -258,8 +257,8 @@ def test_passages_must_fit_the_case_unless_the_gate_is_off():
     fits = Span.of("Which diagnosis fits fever and rash in a traveller, again?", "web")
     strange = Span.of("Error 403", "web")
 
-    def look_up(item: Any) -> Reply:
-        return Reply(verdict="told", text="found", spans=(fits, strange))
+    def look_up(item: Any) -> SourceReply:
+        return SourceReply(verdict="told", text="found", spans=(fits, strange))
 
     def shown(*sets: str) -> set[str]:
         set_ = table(look_up, "fever", kind="retrieval")
@@ -276,7 +275,9 @@ def test_of_many_passages_the_better_half_passes_where_nothing_was_calibrated():
     far = [Span.of(f"Error {n}", "web") for n in range(2)]
 
     def shown(*sets: str) -> set[str]:
-        set_ = table(lambda item: Reply(verdict="told", text="found", spans=(*near, *far)), "fever", kind="retrieval")
+        set_ = table(
+            lambda item: SourceReply(verdict="told", text="found", spans=(*near, *far)), "fever", kind="retrieval"
+        )
         events = play(set_, settings("plan.acquire=1", *sets))
         assert replay(events).complete
         return {span.text for span in set_.agents[0].history[-1].evidence if span.source == "web"}
@@ -293,12 +294,11 @@ def test_acquiring_without_a_source_is_refused():
 def test_other_rules_over_the_record_end_at_their_first_stop():
     events = play(table(lambda item: True), settings("plan.acquire=2"))
     other = replay_with(events, events[0].config)
-    assert other.decided
-    assert other.state.finished.rounds == of(events, Planned)[0].round  # type: ignore[union-attr]
+    assert other.finished is not None and other.finished.rounds == of(events, Planned)[0].round
 
 
 def test_requests_of_agents_come_to_the_plan_with_the_arguments_that_asked():
-    wish = Request(text="Was NS1 positive?", expected={"dengue": True, "zika": False})
+    wish = Inquiry(text="Was NS1 positive?", expected={"dengue": True, "zika": False})
     said = replace(turn(0.5, 0.3, 0.2, args=[arg("It fits.", "e4", outcome="dengue")]), requests=(wish,))
     events = play(seat([FunctionAgent(n, lambda r: said, family=f"f-{n}") for n in "ab"]))
     (planned,) = of(events, Planned)
@@ -365,7 +365,7 @@ def test_a_source_that_only_looks_up_is_asked_to_though_six_questions_tell_more(
             return Survey(candidates=(*questions, *left), considered=len(questions))
 
     own = replace(
-        table(lambda item: Reply(verdict="told", text=f"Of {item.subject}: no fever at all")),
+        table(lambda item: SourceReply(verdict="told", text=f"Of {item.subject}: no fever at all")),
         proposer=Mixed("rash", "cough", "chills", "pain", "cold", "sweat"),
     )
     rules = settings("plan.acquire=1", "plan.worth=0", "plan.gate=false", "plan.size=3")
@@ -382,14 +382,14 @@ def test_a_source_that_only_looks_up_is_asked_to_though_six_questions_tell_more(
 
 
 def test_what_a_source_says_it_has_reaches_the_survey():
-    class Chart(Source):
+    class Chart(AnswerSource):
         name = "chart"
 
         def menu(self) -> tuple[str, ...]:
             return ("Vital Signs", "Imaging")
 
-        async def answer(self, item: Any) -> Reply:
-            return Reply(verdict="told", text=f"{item.subject}: normal")
+        async def answer(self, item: Any) -> SourceReply:
+            return SourceReply(verdict="told", text=f"{item.subject}: normal")
 
     own = replace(seat([agent("a"), agent("b")]), source=Chart())
     events = play(own, config=settings("plan.acquire=3", "plan.worth=0", "plan.least=0", "plan.price=0"))
@@ -501,7 +501,7 @@ def test_the_chance_of_an_answer_is_learnt_from_the_loop_and_counts():
 
 
 def test_a_person_who_wants_no_more_questions_is_not_taken_for_one_who_does_not_know():
-    events = opened_with(table(lambda item: Reply(verdict="stopped")), "plan.acquire=1", source="ask")
+    events = opened_with(table(lambda item: SourceReply(verdict="stopped")), "plan.acquire=1", source="ask")
     state = replay(events).state
     assert [answer.verdict for _, answer in state.acquired] == ["stopped"]
     assert {item.answered for item in plan_for(state, of(events, Surveyed)[0].candidates).items} == {0.5}
@@ -526,7 +526,7 @@ def test_kinds_that_the_source_cannot_answer_have_no_chance_beside_them():
     assert {item.answered for item in of(events, Planned)[0].items} == {None}
 
 
-class Model(Source):
+class Model(AnswerSource):
     """Asks a model, and says what that cost."""
 
     name = "model"
@@ -537,9 +537,9 @@ class Model(Source):
     def ceiling(self, item: Any) -> int:
         return self.most
 
-    async def answer(self, item: Any) -> Reply:
+    async def answer(self, item: Any) -> SourceReply:
         self.asked.append(item.id)
-        return Reply(verdict="present", usage=Usage(generated=self.cost))
+        return SourceReply(verdict="present", usage=Usage(generated=self.cost))
 
 
 def test_what_a_source_may_spend_is_set_aside_and_on_record_before_it_is_asked():
@@ -549,7 +549,7 @@ def test_what_a_source_may_spend_is_set_aside_and_on_record_before_it_is_asked()
     assert len(acquired) == 2 and all(sent[events[n].item] < n for n in acquired)
     assert {call.tokens for event in of(events, Sent) for call in event.calls if call.kind == "acquire"} == {1000}
     assert not any("set aside" in note for note in events[-1].warnings)
-    assert replay(events).complete and Story.of(events).waiting == ()
+    assert replay(events).complete and not Story.of(events).waiting
     free = play(table(lambda item: True), settings("plan.acquire=2"))
     assert events[-1].tokens == free[-1].tokens + 600
 

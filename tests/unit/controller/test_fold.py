@@ -22,7 +22,7 @@ from helpers import (
 )
 from maci.agents.argument import Turn
 from maci.agents.fake import FunctionJudge
-from maci.agents.judges.crit import CritScore, JudgeAbstained
+from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
 from maci.cases.outcomes import OutcomeSpace
 from maci.controller.decisions import Dialled, Gated, Initialized, Weighed
 from maci.controller.dials import Measured
@@ -91,7 +91,7 @@ def test_a_calibration_for_another_table_is_refused_and_a_replay_is_not(given: s
     assert replay([before, *others]).complete
     with pytest.raises(ConfigError, match="maci calibrate"):
         replay_with([opened, *others], before.config)
-    assert replay_with([before, *others], before.config).decided
+    assert replay_with([before, *others], before.config).finished is not None
 
 
 def test_a_judge_of_the_same_family_is_allowed_on_request_and_recorded() -> None:
@@ -325,7 +325,9 @@ def test_a_span_retrieved_twice_counts_once() -> None:
 # --- the dispersion gate ----------------------------------------------------------------------------------------------------
 
 APART = (turn(0.6, 0.4), turn(0.6, 0.4), turn(0.9, 0.1))
-STAY = (turn(0.4, 0.6), turn(0.4, 0.6), turn(0.4, 0.6))
+STAY = (turn(0.3, 0.7), turn(0.3, 0.7), turn(0.3, 0.7))
+EVEN = (turn(0.4, 0.6), turn(0.4, 0.6), turn(0.4, 0.6))
+"""Beside :data:`APART` the mixture is tied."""
 
 
 def test_a_move_apart_without_new_evidence_is_reverted_and_kept_on_record() -> None:
@@ -354,6 +356,37 @@ def test_the_paper_profile_reverts_every_belief() -> None:
     assert second.beliefs == of(Weighed, events)[0].beliefs
 
 
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        pytest.param(APART, EVEN, id="of the mixture"),
+        pytest.param((turn(0.5, 0.5), turn(0.5, 0.5), turn(0.9, 0.1)), STAY, id="of the agent"),
+    ],
+)
+def test_a_move_away_from_a_tie_is_kept_though_it_raises_d_except_in_the_paper_profile(x, y) -> None:
+    kept, taken_back = (
+        of(Weighed, play(seat(pair(*x, y=y)), settings("max_rounds=3", *sets)))[1]
+        for sets in ((), ("leave_ties=false",))
+    )
+    assert (kept.beliefs["x"]["dengue"], dict(kept.reverted)) == (0.9, {})
+    assert taken_back.reverted["x"]["dengue"] == 0.9
+    assert not settings(profile="paper").dispersion.leave_ties
+
+
+def test_a_lead_within_one_standard_error_of_the_scores_is_a_tie_too() -> None:
+    # Γ of x is ahead by the scores of round 1 alone; in round 2 they turn, so neither lead is known to be one.
+    def swings(request: ScoreRequest) -> float:
+        return {"x first": 0.9, "y first": 0.6, "x then": 0.5, "y then": 0.7}[request.argument.claim]
+
+    x = [turn(0.9, 0.1, args=[arg(claim, "e4")]) for claim in ("x first", "x first", "x then")]
+    y = [turn(0.1, 0.9, args=[arg(claim, "e4")]) for claim in ("y first", "y first", "y then")]
+    shaky = play(seat([script("x", *x), script("y", *y)], [judge(score=swings)]), settings("max_rounds=2"))
+    assert set(result(shaky).tied) == {"dengue", "chikungunya"}
+    assert any("share the lead" in note for note in result(shaky).warnings)
+    sure = play(seat([script("x", x[0]), script("y", y[0])], [judge(score=swings)]), settings("max_rounds=2"))
+    assert result(sure).tied == () and not any("undecided" in note for note in result(sure).warnings)
+
+
 # --- what agents and judges are told ----------------------------------------------------------------------------------------
 
 
@@ -361,7 +394,8 @@ def test_agents_learn_nothing_they_should_not() -> None:
     secret = Turn(
         belief={"dengue": 0.7, "zika": 0.3}, arguments=(arg("REJECTED CLAIM"), arg("Kept.", "e4", outcome="dengue"))
     )
-    x, y = script("secret-name", secret), script("other-name", turn(0.2, 0.8))
+    opening = turn(0.7, 0.3, args=[arg("Opened.", "e4", outcome="dengue")])
+    x, y = script("secret-name", opening, secret), script("other-name", turn(0.2, 0.8))
     case = make_case(gold="zika", hidden={"test": "HIDDEN FINDING"})
     play(seat([x, y], case=case), settings("max_rounds=3"), case)
     assert [r.round for r in y.history] == [0, 1, 2, 3]
@@ -374,7 +408,84 @@ def test_agents_learn_nothing_they_should_not() -> None:
     third = y.history[3]
     assert third.leading == {"A": "dengue"}
     assert third.belief is not None and third.belief["chikungunya"] == pytest.approx(0.8)
-    assert [entry.argument.claim for entry in third.anchor.record if entry.seat == "A"] == ["Kept.", "Kept."]
+    claims = [entry.argument.claim for entry in third.anchor.record if entry.seat == "A"]
+    assert claims == ["Opened.", "Kept.", "Kept."]
+    assert y.history[0].anchor.record == () and not y.history[0].others
+
+
+def test_an_agent_is_shown_the_others_leading_outcomes_and_their_strongest_arguments() -> None:
+    said = [arg("Weak.", "e4"), arg("Strong.", "e4"), arg("Fair.", "e4"), arg("Poor.", "e4")]
+    scores = {"Weak.": 0.4, "Strong.": 0.9, "Fair.": 0.6, "Poor.": 0.35}
+    x, y = pair(turn(0.5, 0.3, 0.2, args=[arg("Opened.", "e4")]), turn(0.6, 0.3, 0.1, args=said))
+    play(seat([x, y], [judge(score=lambda r: scores.get(r.argument.claim, 0.8))]), settings("max_rounds=2"))
+    assert x.history[0].others == {}
+    first, second = (request.others["A"] for request in y.history[1:])
+    assert first.leading == (("dengue", 0.5), ("chikungunya", 0.3), ("zika", pytest.approx(0.2)))
+    assert first.strongest == ("0A1",)  # nothing is admitted yet
+    assert second.leading[0] == ("dengue", 0.6)
+    assert second.strongest == ("1A2", "1A3", "1A1")
+
+
+@pytest.mark.parametrize(
+    ("order", "first", "second"),
+    [("simultaneous", ("0A1",), ("1A1",)), ("sequential", ("0A1", "1A1"), ("1A1", "2A1"))],
+)
+def test_what_an_argument_answers_is_checked_against_what_its_author_could_know(order, first, second) -> None:
+    said = [arg("Now.", "e4", answers=("0A1", "1A1", "7Z9")), arg("Then.", "e4", answers=("1A1", "2A1", "2B1"))]
+    y = script("y", turn(0.9, 0.1), *(turn(0.9, 0.1, args=[argument]) for argument in said))
+    events = play(
+        seat([script("x", turn(0.1, 0.9, args=[arg("So.", "e4", answers=("1B1",))])), y]),
+        settings("min_rounds=3", "max_rounds=3", "tau_q=0", f"order={order}"),
+    )
+    gated = [next(a for a in each.admissions if a.agent == "y") for each in of(Gated, events)]
+    assert [a.answers for a in gated[:2]] == [first, second]
+    foreseen = next(a for a in of(Gated, events)[0].admissions if a.agent == "x")
+    assert foreseen.answers == ()  # the first to speak has heard nobody
+    shown = {entry.id: entry.argument.answers for entry in y.history[3].anchor.record}
+    assert (shown["1B1"], shown["2B1"]) == (first, second)
+    notes = of(Weighed, events)[0].notes
+    assert [note for note in notes if note.startswith("1B1 answers") and "7Z9" in note]
+    assert not any("7Z9" in warning for warning in result(events).warnings)
+
+
+@pytest.mark.parametrize(
+    ("argument", "score", "why"),
+    [
+        (arg("Look."), 0.8, "it cites nothing"),
+        (arg("Look.", "nowhere"), 0.8, "1 of its 1 citations name no piece or misquote it"),
+        (arg("Look.", "e3"), 0.8, "the cited pieces have little to do with this case"),
+        (
+            arg("Look.", "e4"),
+            CritScore(evidence=0.3, logic=0.1, relevance=0.2),
+            "the judges graded it too low, mainly because the claim does not follow from the reasons",
+        ),
+        (
+            arg("Look.", "e4"),
+            CritScore(evidence=0.1, logic=0.3, relevance=0.2),
+            "the judges graded it too low, mainly because the cited pieces do not support the claim well enough",
+        ),
+    ],
+)
+def test_an_author_is_told_why_its_argument_was_rejected_and_only_the_author(argument, score, why) -> None:
+    x, y = pair(turn(0.9, 0.1), turn(0.9, 0.1, args=[argument]), turn(0.9, 0.1))
+    scores = judge(score=lambda request: score if request.argument.claim == "Look." else 0.8)
+    play(seat([x, y], [scores]), settings("min_rounds=3", "max_rounds=3", "tau_q=0.9"))
+    (told,) = x.history[2].rejected
+    assert (told.id, told.claim, told.why) == ("1A1", "Look.", why)
+    assert [len(request.rejected) for request in x.history] == [0, 0, 1, 0]  # in the next round alone
+    assert not any(request.rejected for request in y.history)
+    assert "Look." not in repr(y.history)
+
+
+@pytest.mark.parametrize(
+    ("sets", "gates"),
+    [((), (0.5, 0.3)), (("q_gate=false",), (None, 0.3)), (("crit_gate=false",), (0.5, None)), (("crit.enabled=false",), (0.5, None))],
+)  # fmt: skip
+def test_an_agent_is_told_the_gates_in_force_and_no_others(sets, gates) -> None:
+    x, y = pair(turn(0.9, 0.1))
+    play(seat([x, y]), settings("max_rounds=2", "fit_tau_q=false", *sets))
+    anchor = x.history[1].anchor
+    assert (anchor.tau_q, anchor.tau_crit) == gates
 
 
 def test_agents_speak_at_once_by_default_and_hear_each_other_in_sequence_on_request() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from helpers import closed_round, judge, of, open_debate, play, result, script, seat, settings, turn
 from maci.controller.decisions import Dialled
-from maci.controller.dials import ClosedRound, Dials, Measured
+from maci.controller.dials import ClosedRound, Measured, RoundDials
 from maci.controller.inputs import Intervened
 from maci.controller.policies import base as learning
 from maci.controller.policies.bandit import ACTIONS, Arms, Choice, Context, Learned, Lesson, Steps
@@ -26,7 +26,7 @@ def closed(
     t: int, *, d=0.5, d_before=0.6, q=0.7, gain=0.1, cost=1000, spent=None, choice=None, pi_i=True, pi_d=True
 ) -> ClosedRound:
     return closed_round(
-        round=t, dials=Dials(0.8, 0.5, 0.3), q=q, d=d, o=0.5, crit=0.8, crit_variance=0.0, admitted=2,
+        round=t, dials=RoundDials(0.8, 0.5, 0.3), q=q, d=d, o=0.5, crit=0.8, crit_variance=0.0, admitted=2,
         candidates=(Candidate("1A1", "a", 0.9, 0.9), Candidate("1B1", "b", 0.9, 0.9)), pi_i=pi_i, pi_d=pi_d,
         same_top=False, gain=gain, d_before=d_before, cost=Bound(cost), spent=Bound(cost * t if spent is None else spent),
         choice=choice,
@@ -187,7 +187,7 @@ def test_dials_follow_the_chosen_steps() -> None:
     dials = plan.follow([closed(1)], chose(0, Steps(0.3, 0.2)))  # 0.8 − 2 · 0.3; gates + 0.2
     assert (dials.cl, dials.tau_q, dials.tau_crit) == (pytest.approx(0.2), pytest.approx(0.7), pytest.approx(0.5))
     held = plan.follow([closed(1, pi_i=False, pi_d=False)], chose(0, Steps(0.3, 0.2)))
-    assert held == Dials(0.8, 0.5, 0.3)
+    assert held == RoundDials(0.8, 0.5, 0.3)
 
 
 def test_two_steps_for_one_dial_are_refused() -> None:

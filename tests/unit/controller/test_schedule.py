@@ -3,14 +3,19 @@ from __future__ import annotations
 import pytest
 
 from helpers import closed_round, settings
-from maci.controller.dials import ClosedRound, Dials, first_cl, first_tau_q
+from maci.controller.dials import ClosedRound, RoundDials, first_cl, first_tau_q
 from maci.controller.policies.base import next_gates, scheduler
 from maci.controller.triage import regime
 from maci.moderator.gate import Candidate
 
 
 def after(
-    dials: Dials, *, pi_i: bool = False, pi_d: bool = False, admitted: int = 2, scores: tuple[float, ...] = (0.9, 0.9)
+    dials: RoundDials,
+    *,
+    pi_i: bool = False,
+    pi_d: bool = False,
+    admitted: int = 2,
+    scores: tuple[float, ...] = (0.9, 0.9),
 ) -> ClosedRound:
     return closed_round(
         round=1,
@@ -28,7 +33,7 @@ def after(
     )
 
 
-START = Dials(0.8, 0.5, 0.3)
+START = RoundDials(0.8, 0.5, 0.3)
 
 
 @pytest.mark.parametrize(
@@ -39,13 +44,13 @@ def test_plateau_lowers_contentiousness_by_each_flag(pi_i: bool, pi_d: bool, cl:
 
 
 def test_plateau_stops_at_the_floor() -> None:
-    assert scheduler(settings()).next([after(Dials(0.2, 0.5, 0.3), pi_i=True, pi_d=True)]).cl == 0.1
-    assert scheduler(settings(profile="paper")).next([after(Dials(0.2, 0.5, 0.3), pi_i=True, pi_d=True)]).cl == 0.0
+    assert scheduler(settings()).next([after(RoundDials(0.2, 0.5, 0.3), pi_i=True, pi_d=True)]).cl == 0.1
+    assert scheduler(settings(profile="paper")).next([after(RoundDials(0.2, 0.5, 0.3), pi_i=True, pi_d=True)]).cl == 0.0
 
 
 def test_plateau_does_not_round_a_held_level_up() -> None:
     level = 0.22648190965161585
-    assert scheduler(settings()).next([after(Dials(level, 0.5, 0.3))]).cl <= level
+    assert scheduler(settings()).next([after(RoundDials(level, 0.5, 0.3))]).cl <= level
 
 
 def test_ladder_goes_down_one_rung_a_round_and_stays_at_the_last() -> None:
@@ -53,21 +58,21 @@ def test_ladder_goes_down_one_rung_a_round_and_stays_at_the_last() -> None:
     cl = plan.first(None, None)
     for _ in range(6):
         levels.append(cl)
-        cl = plan.next([after(Dials(cl, 0.5, 0.3))]).cl
+        cl = plan.next([after(RoundDials(cl, 0.5, 0.3))]).cl
     assert levels == [0.9, 0.7, 0.5, 0.3, 0.3, 0.3]
 
 
 def test_fixed_holds_its_level_and_moves_the_gates() -> None:
     plan = scheduler(settings("schedule=fixed", "cl_fixed=0.35"))
     assert plan.first(0.9, 0.0) == 0.35
-    assert plan.next([after(Dials(0.35, 0.5, 0.3), pi_i=True, pi_d=True)]) == Dials(0.35, 0.6, 0.4)
+    assert plan.next([after(RoundDials(0.35, 0.5, 0.3), pi_i=True, pi_d=True)]) == RoundDials(0.35, 0.6, 0.4)
 
 
 def test_gates_rise_by_gamma_while_information_has_stalled_up_to_tau_max() -> None:
     assert next_gates([after(START)], settings()) == (0.5, 0.3)
     assert next_gates([after(START, pi_i=True)], settings()) == (0.6, 0.4)
-    assert next_gates([after(Dials(0.5, 0.75, 0.75), pi_i=True)], settings()) == (0.8, 0.8)
-    assert next_gates([after(Dials(0.5, 0.95, 0.3), pi_i=True, scores=(1, 1))], settings()) == (
+    assert next_gates([after(RoundDials(0.5, 0.75, 0.75), pi_i=True)], settings()) == (0.8, 0.8)
+    assert next_gates([after(RoundDials(0.5, 0.95, 0.3), pi_i=True, scores=(1, 1))], settings()) == (
         0.95,
         0.4,
     )  # never lowered

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from helpers import closed_round, settings
-from maci.controller.dials import ClosedRound, Dials
+from maci.controller.dials import ClosedRound, RoundDials
 from maci.controller.stop import stop_reason
 
 
@@ -15,7 +15,7 @@ def at(round: int, **changes: object) -> ClosedRound:
     """A round that gives no reason to stop."""
     plain: dict[str, Any] = {
         "round": round,
-        "dials": Dials(0.8, 0.5, 0.3),
+        "dials": RoundDials(0.8, 0.5, 0.3),
         "q": 0.7,
         "d": 0.25,
         "o": 0.6,
@@ -69,14 +69,14 @@ def test_plateau_needs_both_flags_for_tau_stop_rounds_and_closeness() -> None:
 
 
 def test_the_q_clause_is_measured_with_the_gate_of_the_round() -> None:
-    high = Dials(0.8, 0.75, 0.3)
+    high = RoundDials(0.8, 0.75, 0.3)
     assert why(at(2, **STALLED), at(3, **STALLED, dials=high)) is None
     assert why(at(2, **STALLED), at(3, **STALLED, dials=high), sets=("q_gate=false",)) == "plateau"
     assert why(at(2, **STALLED), at(3, **STALLED, q=None), sets=("q_gate=false",)) is None
 
 
 def test_impasse_is_a_stall_without_agreement_at_low_contentiousness() -> None:
-    low = {"dials": Dials(0.5, 0.5, 0.3)}
+    low = {"dials": RoundDials(0.5, 0.5, 0.3)}
     assert why(at(2, **STALLED), at(3, **STALLED, d=0.9, **low)) == "impasse"
     assert why(at(2, **STALLED), at(3, **STALLED, o=0.0, **low)) == "impasse"
     assert why(at(2, **STALLED), at(3, **STALLED, d=0.9)) is None
@@ -104,7 +104,7 @@ def test_stalemate_is_weak_argument_or_nothing_admitted_for_tau_stop_rounds() ->
 
 
 def test_stalemate_is_measured_with_the_first_gate_not_a_risen_one() -> None:
-    risen = Dials(0.8, 0.5, 0.6)
+    risen = RoundDials(0.8, 0.5, 0.6)
     assert why(at(1, crit=0.5, dials=risen), at(2, crit=0.5, dials=risen)) is None
 
 
@@ -119,7 +119,7 @@ def test_precedence_is_consensus_plateau_crit_stable_impasse_stalemate_max_round
         "d": 0.0,
         "crit": 0.1,
         "crit_variance": 0.0,
-        "dials": Dials(0.3, 0.5, 0.3),
+        "dials": RoundDials(0.3, 0.5, 0.3),
     }
     rounds = [at(t, **everything) for t in (1, 2, 3)]
     found = []

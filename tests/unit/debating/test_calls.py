@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from helpers import arg, judge, make_case, of, open_debate, play, result, script, seat, settings, turn
-from maci.agents.agent import Agent
+from maci.agents.agent import Agent, Judge
 from maci.agents.argument import Turn
 from maci.agents.fake import FunctionAgent
 from maci.agents.judges.crit import CritScore
-from maci.agents.judges.judge import Judge
 from maci.controller.decisions import Gated, Initialized, Weighed
 from maci.controller.inputs import Exhausted, Intervened, JudgeAbstention, Scored, TurnFailed, TurnTaken
 from maci.debating.loop import debate

@@ -14,9 +14,8 @@ import pytest
 from numpy.typing import NDArray
 
 from maci.errors import ConfigError, EnvironmentError_, MissingExtra, ModelError
-from maci.evidence.encode import Encoder, as_query, load_encoder
-from maci.evidence.encoders.cache import CachedEncoder
-from maci.evidence.encoders.static import AdaptedEncoder
+from maci.evidence.cache import CachedEncoder
+from maci.evidence.encode import AdaptedEncoder, Encoder, as_query, load_encoder
 from maci.evidence.retrieve import Retriever
 from maci.evidence.span import Span
 from maci.llm.local import weights
@@ -110,7 +109,7 @@ def test_importing_the_protocol_is_light() -> None:
 
 
 def test_telemetry_is_off_before_onnxruntime_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    from maci.evidence.encoders import onnx
+    from maci.evidence import onnx
 
     seen: list[str | None] = []
 
@@ -119,7 +118,7 @@ def test_telemetry_is_off_before_onnxruntime_is_imported(monkeypatch: pytest.Mon
         raise ImportError(package)
 
     monkeypatch.delenv("ORT_DISABLE_TELEMETRY", raising=False)
-    monkeypatch.setattr(onnx.importlib, "import_module", stop)
+    monkeypatch.setattr("maci.errors.import_module", stop)
     with pytest.raises(MissingExtra, match=r"pip install .*\[dense\]"):
         onnx.OnnxEncoder()
     assert seen == ["1"]

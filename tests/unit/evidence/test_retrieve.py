@@ -172,7 +172,7 @@ def test_an_index_folder_keeps_embeddings_between_runs(tmp_path: Path) -> None:
     found = Retriever.for_corpus(corpus, second).retrieve("fever rash", k=5)
     assert len(first.asked) == 40
     assert second.asked == ["fever rash"]
-    assert found == Retriever.for_corpus(Corpus.from_spans(corpus), Bag()).retrieve("fever rash", k=5)
+    assert found == Retriever.for_corpus(Corpus(corpus), Bag()).retrieve("fever rash", k=5)
 
 
 def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
@@ -188,7 +188,7 @@ def test_token_estimate_is_at_least_words_and_quarter_bytes(text: str) -> None:
 
 
 def test_the_static_encoder_finds_the_meaning() -> None:
-    corpus = Corpus.from_spans(
+    corpus = Corpus(
         spans(
             "Yellow skin and dark urine point to the liver.",
             "The senate passed the budget after a long night.",

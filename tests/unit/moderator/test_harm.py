@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from maci.moderator.harm import collapsed, conformed, hollow, lead, majority, same_words, stubborn, words
-
-
-def test_a_tie_is_no_lead() -> None:
-    assert lead(np.array([0.4, 0.4, 0.2])) is None
-    assert lead(np.array([0.4, 0.41, 0.19])) == 1
+from maci.moderator.harm import collapsed, conformed, hollow, majority, same_words, stubborn, words
 
 
 @pytest.mark.parametrize(

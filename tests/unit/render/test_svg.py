@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from maci.render.charts import Chart, Point, Series
+from maci.render.report import Chart, Point, Series
 from maci.render.strips import bar, coloured, sparkline, stack
 from maci.render.svg import WIDTH, draw, figure, standalone, ticks
 

@@ -96,8 +96,8 @@ def test_without_a_file_there_are_no_panels_and_an_empty_file_is_fine() -> None:
     ("text", "says"),
     [
         ("- x", "a panels file is a table with the keys panels and models"),
-        ("panls: {}", "unknown key 'panls': did you mean 'panels'?"),
-        ("panels: {a: {agnts: [x/1]}}", "unknown key 'panels.a.agnts': did you mean 'agents'?"),
+        ("panls: {}", "unknown key 'panls': did you mean panels?"),
+        ("panels: {a: {agnts: [x/1]}}", "unknown key 'panels.a.agnts': did you mean agents?"),
         ("panels: {a: {}}", "panels.a.agents is missing"),
         ("panels: {a: {agents: [x/1]}}", "a panel needs at least two agents"),
         ("panels: {a: {agents: [x/1, {name: y}]}}", "panels.a.agents.1.model is missing"),

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from hash_encoder import HashEncoder
 from helpers import make_case, play
 from maci.agents.fake import request_stub
 from maci.cases.case import load_case
 from maci.errors import ConfigError, InputError
-from maci.evidence.fake import HashEncoder
 from maci.seating.tables import Tables
 
 SCRIPT = """

@@ -6,10 +6,10 @@ from itertools import permutations
 
 import pytest
 
+from hash_encoder import HashEncoder
 from helpers import make_case
 from maci.cases.case import Case
 from maci.cases.outcomes import OutcomeSpace
-from maci.evidence.fake import HashEncoder
 from maci.evidence.span import Span
 from maci.seating.shelf import Bookcase, Shelf, Sources
 

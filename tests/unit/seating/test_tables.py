@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from fake_house import FakeHouse
+from hash_encoder import HashEncoder
 from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import load
-from maci.evidence.fake import HashEncoder
 from maci.seating import table as seating_table
 from maci.seating.spec import AgentSpec, PanelSpec
 from maci.seating.tables import Tables

@@ -12,9 +12,8 @@ import pytest
 
 from maci.agents.reader.library import Library
 from maci.debating.calls import Calls
-from maci.evidence.encode import load_encoder
-from maci.evidence.encoders.static import AdaptedEncoder, WordLlamaEncoder
-from maci.seating.seating import Choice
+from maci.evidence.encode import AdaptedEncoder, WordLlamaEncoder, load_encoder
+from maci.seating.seating import PanelChoice
 from maci.seating.shelf import Shelf
 from maci.seating.table import Table
 from maci.story import Story
@@ -37,7 +36,7 @@ def debates(folder: Path, count: int, case: Any) -> Counter[str]:
 
     async def walk(browser: Browser) -> Counter[str]:
         for number in range(count):
-            run = await browser.desk.start(case(number), Choice(panel="readers", seed=number))
+            run = await browser.desk.start(case(number), PanelChoice(panel="readers", seed=number))
             await run.over.wait()
             assert run.finished is not None, run.error
         del run
@@ -79,7 +78,7 @@ def test_a_process_has_one_encoder_of_a_name_even_when_threads_ask_at_once(monke
         return await asyncio.gather(*(asyncio.to_thread(load_encoder, "wordllama") for _ in range(8)))
 
     monkeypatch.setattr("maci.evidence.encode._loaded", {})
-    monkeypatch.setattr("maci.evidence.encoders.static.WordLlamaEncoder", Slow)
+    monkeypatch.setattr("maci.evidence.encode.WordLlamaEncoder", Slow)
     found = asyncio.run(ask())
     assert made == ["slow/1"]
     assert all(each is found[0] for each in found)

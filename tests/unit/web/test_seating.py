@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from fake_house import FakeHouse
+from hash_encoder import HashEncoder
 from helpers import make_case, settings
 from maci.controller.events import FORMAT
 from maci.controller.inputs import Opened, Seat
-from maci.evidence.fake import HashEncoder
 from maci.record.transcript import Transcript
 from maci.web.allowance import Ceilings
 from maci.web.forms import choice_of

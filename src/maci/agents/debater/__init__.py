@@ -1,6 +1,6 @@
 """The debater: a language model that takes turns.
 
-``prompt`` writes what it is asked, ``reply`` reads what it answers, ``elicit`` gets a belief out of it, ``debater`` is the agent.
+``prompt`` writes what it is asked, ``elicit`` gets a belief out of it, ``debater`` is the agent, with the form of its answers.
 """
 
 from maci.agents.debater.debater import Debater

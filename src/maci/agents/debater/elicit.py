@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import exp
+from typing import TypeVar
 
 from maci.cases.outcomes import normal, shown
-from maci.errors import BadReply, BudgetError, ModelError
+from maci.errors import BadReply, BudgetError, MaciError, ModelError
 from maci.llm.budget import Call, Purse
 from maci.llm.model import Model, Reply, Request, Schema, Token
-from maci.llm.structured import Unusable, extract
+from maci.llm.structured import Unusable, extract, object_schema
 
+T = TypeVar("T")
 _AROUND = ' \t\n"'
 """What may stand before a name."""
 _ALTERNATIVES = 100
@@ -38,17 +40,9 @@ async def sampled(
     A draw that the budget has no room for is one that was not usable.
     """
     request = replace(request, schema=_form(tuple(shown(labels).values())))
-    calls = (model.prepare(_draw(request, n)).make(purse) for n in range(draws))
-    replies = await asyncio.gather(*calls, return_exceptions=True)
-    count: Counter[str] = Counter()
-    failed: BaseException | None = None
-    for reply in replies:
-        if isinstance(reply, BaseException):
-            if not isinstance(reply, BudgetError | ModelError):
-                raise reply
-            failed = reply if failed is None or isinstance(reply, BudgetError) else failed
-        elif (name := _named(reply, labels)) is not None:
-            count[name] += 1
+    replies, failed = await together(model.prepare(_draw(request, n)).make(purse) for n in range(draws))
+    names = (_named(reply, labels) for reply in replies if reply is not None)
+    count = Counter(name for name in names if name is not None)
     n = sum(count.values())
     if 2 * n < draws:
         if failed is not None:
@@ -56,6 +50,18 @@ async def sampled(
         raise BadReply(f"{model.name} named an outcome in only {n} of {draws} draws")
     note = "" if n == draws else f"belief from {n} of {draws} draws" + (f" ({failed})" if failed is not None else "")
     return {label: count[label] / n for label in (labels or count) if count[label]}, note
+
+
+async def together(calls: Iterable[Awaitable[T]]) -> tuple[list[T | None], MaciError | None]:
+    """What calls made at once give, ``None`` for one that failed; and one failure, if possible that the budget has no room."""
+    replies, failures = list[T | None](), list[MaciError]()
+    for reply in await asyncio.gather(*calls, return_exceptions=True):
+        if isinstance(reply, BudgetError | ModelError):
+            failures.append(reply)
+        elif isinstance(reply, BaseException):
+            raise reply
+        replies.append(None if isinstance(reply, BaseException) else reply)
+    return replies, min(failures, key=lambda failure: not isinstance(failure, BudgetError), default=None)
 
 
 def _draw(request: Request, n: int) -> Request:
@@ -132,15 +138,7 @@ def _name(labels: tuple[str, ...]) -> Schema:
 def _form(labels: tuple[str, ...]) -> Schema:
     """One outcome, by name: a server that holds the model to it makes even a weak model answer."""
     outcome = {"type": "string", "enum": list(labels)} if labels else {"type": "string", "maxLength": 120}
-    return Schema(
-        "choice",
-        {
-            "type": "object",
-            "properties": {"outcome": outcome},
-            "required": ["outcome"],
-            "additionalProperties": False,
-        },
-    )
+    return Schema("choice", object_schema(outcome=outcome))
 
 
 def _named(reply: Reply, labels: Sequence[str]) -> str | None:

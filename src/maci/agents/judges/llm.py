@@ -1,41 +1,57 @@
-"""A language model as a judge: one argument, its cited pieces, the question; no names, no opponents, no beliefs."""
+"""A language model as a judge: one argument, its cited pieces, the question; no names, no opponents, no beliefs.
+
+It first says of every cited piece whether its words support the argument, then how well each reason leads to the claim, and only then
+grades. A grade of the evidence holds no more than the pieces do: 0 where none of them supports the claim, at most ½ where one
+supports it and another contradicts it. Text comes last in the prompt where it changes: rules, question and case are the same for
+every argument of a debate.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from maci.agents.agent import Judge
 from maci.agents.anchor import Question
 from maci.agents.argument import Argument
 from maci.agents.debater.prompt import fenced, numbered, piece
 from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
-from maci.agents.judges.judge import Judge
+from maci.agents.judges.scrub import scrubbed
 from maci.errors import BadReply, ContentRefused
 from maci.evidence.span import Span
 from maci.llm.budget import Call, Purse
 from maci.llm.model import Message, Model, Request, Schema
 from maci.llm.prompts import fingerprint, load
-from maci.llm.structured import Unusable, ask
+from maci.llm.structured import Unusable, ask, object_schema
 
 PROMPTS = tuple(load("maci.agents.judges", name) for name in ("system", "item"))
 _SYSTEM, _ITEM = PROMPTS
 _GRADER = Message("system", _SYSTEM.text)
 _GRADE = {"type": "integer", "minimum": 0, "maximum": 100}
 _PIECE = re.compile(r"\bE\d+\b")
+_Bearing = Literal["supports", "contradicts", "unrelated", "repeats"]
+"""What a cited piece does for the argument."""
 
 
 class _Grades(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
+    pieces: tuple[_Bearing, ...] = ()
+    links: tuple[float, ...] = ()
+    justification: str = ""
     evidence: float = Field(ge=0, le=100)
     logic: float = Field(ge=0, le=100)
     relevance: float = Field(ge=0, le=100)
-    links: tuple[float, ...] = ()
-    justification: str = ""
+
+    @property
+    def supported(self) -> float:
+        """The grade of the evidence, as far as the pieces carry it."""
+        if "supports" not in self.pieces:
+            return 0.0
+        return min(self.evidence, 50.0) if "contradicts" in self.pieces else self.evidence
 
 
 class LlmJudge(Judge):
@@ -59,8 +75,17 @@ class LlmJudge(Judge):
 
     def prepare(self, request: ScoreRequest) -> Call[CritScore]:
         """The argument to be graded, as a call to make."""
-        asked, reasons = self._request(request), len(request.argument.reasons)
-        grading = ask(self._model, asked, lambda data: _read(data, reasons), limit="crit.max_tokens")
+        argument, pieces = request.argument, numbered(request.spans)
+        cited, reasons = len(pieces), len(argument.reasons)
+        asked = Request(
+            messages=(_GRADER, _item(request.question, argument, request.spans, request.unverified)),
+            max_tokens=self._max_tokens,
+            schema=_schema(cited, reasons),
+            temperature=self._temperature,
+            seed=request.seed,
+            sample=request.sample,
+        )
+        grading = ask(self._model, asked, lambda data: _read(data, cited, reasons), limit="crit.max_tokens")
 
         async def make(purse: Purse) -> CritScore:
             try:
@@ -69,27 +94,19 @@ class LlmJudge(Judge):
                 raise JudgeAbstained(str(error)) from error
             grades = answer.value
             return CritScore(
-                evidence=grades.evidence / 100,
+                evidence=grades.supported / 100,
                 logic=grades.logic / 100,
                 relevance=grades.relevance / 100,
                 links=tuple(link / 100 for link in grades.links[:reasons]),
-                justification=_with_ids(grades.justification.strip()[:600], numbered(request.spans)),
+                justification=_PIECE.sub(
+                    lambda number: pieces[number[0]].id if number[0] in pieces else number[0],
+                    grades.justification.strip()[:600],
+                ),
                 raw=answer.text[:4000],
                 prompt=fingerprint(asked.messages),
             )
 
         return Call(grading.bound, make)
-
-    def _request(self, request: ScoreRequest) -> Request:
-        argument = request.argument
-        return Request(
-            messages=(_GRADER, _item(request.question, argument, request.spans, request.unverified)),
-            max_tokens=self._max_tokens,
-            schema=_schema(len(argument.reasons)),
-            temperature=self._temperature,
-            seed=request.seed,
-            sample=request.sample,
-        )
 
 
 @lru_cache(maxsize=256)
@@ -105,41 +122,38 @@ def _item(question: Question, argument: Argument, spans: tuple[Span, ...], refus
         else "(none that could be verified)",
         unverified=f"{refused} more citation(s) name no real piece or misquote it.\n" if refused else "",
         about=fenced(side),
-        claim=fenced(argument.claim),
-        reasons="\n".join(f"Reason {n}: {fenced(reason)}" for n, reason in enumerate(argument.reasons, 1)),
-        opposing="\n".join(f"Against it: {fenced(point)}" for point in argument.opposing),
+        claim=fenced(scrubbed(argument.claim)),
+        reasons="\n".join(f"Reason {n}: {fenced(scrubbed(reason))}" for n, reason in enumerate(argument.reasons, 1)),
+        opposing="\n".join(f"Against it: {fenced(scrubbed(point))}" for point in argument.opposing),
     )
     return Message("user", text)
 
 
 @lru_cache(maxsize=64)
-def _schema(reasons: int) -> Schema:
-    fields = {
-        "evidence": _GRADE,
-        "logic": _GRADE,
-        "relevance": _GRADE,
-        "links": {"type": "array", "items": _GRADE, "minItems": reasons, "maxItems": reasons},
-        "justification": {"type": "string", "maxLength": 400},
-    }
-    return Schema(
-        "grades", {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+def _schema(pieces: int, reasons: int) -> Schema:
+    bearing = {"type": "string", "enum": list(get_args(_Bearing))}
+    form = object_schema(
+        pieces={"type": "array", "items": bearing, "minItems": pieces, "maxItems": pieces},
+        links={"type": "array", "items": _GRADE, "minItems": reasons, "maxItems": reasons},
+        justification={"type": "string", "maxLength": 400},
+        evidence=_GRADE,
+        logic=_GRADE,
+        relevance=_GRADE,
     )
+    return Schema("grades", form)
 
 
-def _read(data: Any, reasons: int) -> _Grades:
+def _read(data: Any, pieces: int, reasons: int) -> _Grades:
     try:
         grades = _Grades.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the answer"
         raise Unusable(f"{where}: {first['msg'].lower()}") from error
+    if len(grades.pieces) != pieces:
+        raise Unusable(f"pieces: {pieces} cited pieces need {pieces} words, there are {len(grades.pieces)}")
     if len(grades.links) < reasons:
         raise Unusable(f"links: {reasons} reasons need {reasons} grades, there are {len(grades.links)}")
     if not all(0 <= link <= 100 for link in grades.links):
         raise Unusable("links: a grade is between 0 and 100")
     return grades
-
-
-def _with_ids(text: str, pieces: Mapping[str, Span]) -> str:
-    """The justification with the pieces' own ids."""
-    return _PIECE.sub(lambda match: pieces[match[0]].id if match[0] in pieces else match[0], text)

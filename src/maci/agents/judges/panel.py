@@ -113,15 +113,10 @@ def verdict(scores: Sequence[CritScore | None], weights: Sequence[float] | None 
     n = len(given)
     if not n:
         return Verdict(None, None, 0, len(scores))
-    mean = sum(given) / n
-    if weights is not None:
-        counted = [w for score, w in zip(scores, weights, strict=True) if score is not None]
-        weighted = sum(w * x for w, x in zip(counted, given, strict=True)) / sum(counted)
-        spread = verdict(scores)
-        return Verdict(weighted, spread.variance, n, spread.abstained)
-    if n == 1:
-        return Verdict(mean, None, 1, len(scores) - 1)
-    squares = 0.0
+    mean, squares = sum(given) / n, 0.0
     for x in given:
         squares += (x - mean) ** 2
-    return Verdict(mean, squares / (n - 1), n, len(scores) - n)
+    if weights is not None:
+        counted = [w for score, w in zip(scores, weights, strict=True) if score is not None]
+        mean = sum(w * x for w, x in zip(counted, given, strict=True)) / sum(counted)
+    return Verdict(mean, squares / (n - 1) if n > 1 else None, n, len(scores) - n)

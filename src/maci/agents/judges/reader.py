@@ -20,8 +20,8 @@ from functools import lru_cache, partial
 from math import fsum, log
 from statistics import median
 
+from maci.agents.agent import Judge
 from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
-from maci.agents.judges.judge import Judge
 from maci.cases.outcomes import normal
 from maci.evidence.lexical import terms
 from maci.evidence.span import Span, estimate_tokens
@@ -74,9 +74,6 @@ class ReaderJudge(Judge):
         self._mass = lru_cache(maxsize=4096)(partial(_sum, self._features, self._weight, self._unseen))
         self._usual = self._learn(texts)
 
-    def _weigh(self, feature: str) -> float:
-        return self._weight.get(feature, self._unseen)
-
     def _learn(self, texts: Sequence[str]) -> float:
         """s₀: the usual similarity of a span to its nearest fellow."""
         postings: dict[str, list[int]] = {}
@@ -98,7 +95,8 @@ class ReaderJudge(Judge):
     def likeness(self, a: str, b: str) -> float:
         """S / (s + s₀) for two texts, s the weighted Dice overlap of their features."""
         mass = min(self._mass(a), self._mass(b))
-        s = fsum(map(self._weigh, self._features(a) & self._features(b))) / mass if mass else 0.0
+        both = self._features(a) & self._features(b)
+        s = fsum(self._weight.get(f, self._unseen) for f in both) / mass if mass else 0.0
         return s / (s + self._usual)
 
     free = True

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci.agents.reader.library import Library, View
-from maci.moderator.belief import Vector
+from maci.moderator.belief import Vector, softmax
 
 Rows = NDArray[np.intp]
 
@@ -33,11 +33,6 @@ class Family(Protocol):
 
     def read(self, library: Library, view: View, visible: Rows) -> tuple[Vector, Vector]:
         """(belief over the library's outcomes, support of each visible span for its outcome)."""
-
-
-def _softmax(scores: Vector) -> Vector:
-    raised = np.exp(scores - scores.max())
-    return np.asarray(raised / raised.sum(), dtype=np.float64)
 
 
 def _best_mean(scores: Vector, subject: Rows, outcomes: int, best: int) -> Vector:
@@ -57,7 +52,7 @@ def _best_mean(scores: Vector, subject: Rows, outcomes: int, best: int) -> Vecto
 
 
 @dataclass(frozen=True, slots=True)
-class Lexical:
+class LexicalFamily:
     """Shared words, the rarer the better (Robertson & Zaragoza 2009, *The Probabilistic Relevance Framework*)."""
 
     name: str = "lexical"
@@ -74,11 +69,11 @@ class Lexical:
         damp = self.k1 * (1 - self.b + self.b * length / max(1.0, length.mean()))
         scores = (idf * counts * (self.k1 + 1) / (counts + damp[:, None])).sum(axis=1)
         strength = _best_mean(scores, library.subject[visible], len(library.outcomes), self.best)
-        return _softmax(strength / self.temperature), scores
+        return softmax(strength / self.temperature), scores
 
 
 @dataclass(frozen=True, slots=True)
-class Semantic:
+class SemanticFamily:
     """Likeness of meaning, whatever the words."""
 
     name: str = "semantic"
@@ -88,11 +83,11 @@ class Semantic:
         """Cosine to the case, what all spans share taken out."""
         scores = view.likeness[visible]
         strength = _best_mean(scores, library.subject[visible], len(library.outcomes), 1)
-        return _softmax(strength / self.temperature), scores
+        return softmax(strength / self.temperature), scores
 
 
 @dataclass(frozen=True, slots=True)
-class Bayesian:
+class BayesianFamily:
     """Every word of the case is a weight of evidence (naive Bayes), tempered since words are not independent.
 
     An outcome of which much is visible must not speak louder for it (Rennie et al. 2003, *Tackling the Poor Assumptions of Naive
@@ -118,7 +113,7 @@ class Bayesian:
         size = (span * spans[seen].mean() if seen.any() else span)[:, None]
         weight = np.log((size * share + self.prior * base) / (size + self.prior) / base)
         support = ((counts > 0) * weight[subject]).sum(axis=1)
-        return _softmax(weight.sum(axis=1) / self.temperature), support
+        return softmax(weight.sum(axis=1) / self.temperature), support
 
 
-FAMILIES: tuple[Family, ...] = (Lexical(), Semantic(), Bayesian())
+FAMILIES: tuple[Family, ...] = (LexicalFamily(), SemanticFamily(), BayesianFamily())

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,22 +70,29 @@ def weigh(
 
 
 _VIEWS = 64
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
 
 
-def about(span: Span, outcomes: Sequence[str], aliases: Mapping[str, str]) -> str | None:
-    """The outcome a span speaks of: its label if it has one, else the first outcome its text names.
+class Latest(OrderedDict[_Key, _Value]):
+    """What was made last; older things are made again when they are needed."""
 
-    >>> about(Span.of("In measles the cough is harsh."), ["Rubella", "Measles"], {})
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def __setitem__(self, key: _Key, value: _Value) -> None:
+        super().__setitem__(key, value)
+        if len(self) > self._most:
+            self.popitem(last=False)
+
+
+def about(span: Span, names: Mapping[str, str]) -> str | None:
+    """The outcome a span speaks of, by its normal name: its label if it has one, else the first outcome its text names.
+
+    >>> about(Span.of("In measles the cough is harsh."), {"rubella": "Rubella", "measles": "Measles"})
     'Measles'
     """
-    return _about(span, _names(outcomes, aliases))
-
-
-def _names(outcomes: Sequence[str], aliases: Mapping[str, str]) -> dict[str, str]:
-    return {normal(name): name for name in outcomes} | {normal(alias): to for alias, to in aliases.items()}
-
-
-def _about(span: Span, names: Mapping[str, str]) -> str | None:
     if span.label is not None:
         return names.get(normal(span.label))
     text = f" {normal(span.text)} "
@@ -94,9 +102,8 @@ def _about(span: Span, names: Mapping[str, str]) -> str | None:
 
 def subjects_of(spans: Sequence[Span], outcomes: Sequence[str], aliases: Mapping[str, str]) -> Mapping[str, str]:
     """Span id → outcome, for the spans that speak of one."""
-    names = _names(outcomes, aliases)
-    found = {span.id: _about(span, names) for span in spans}
-    return {i: outcome for i, outcome in found.items() if outcome is not None}
+    names = {normal(name): name for name in outcomes} | {normal(alias): to for alias, to in aliases.items()}
+    return {span.id: outcome for span in spans if (outcome := about(span, names)) is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +129,8 @@ class Library:
         self.spans = tuple(span for span in spans if span.id in subjects)
         self.outcomes = tuple(outcomes)
         self.row = {span.id: row for row, span in enumerate(self.spans)}
-        place = {outcome: i for i, outcome in enumerate(self.outcomes)}
-        self.subject = np.array([place[subjects[span.id]] for span in self.spans], dtype=np.intp)
+        self.place = {outcome: i for i, outcome in enumerate(self.outcomes)}
+        self.subject = np.array([self.place[subjects[span.id]] for span in self.spans], dtype=np.intp)
         self.terms = [terms(span.text) for span in self.spans]
         self.length = np.array([len(words) for words in self.terms], dtype=np.float64)
         self.tokens = np.array([estimate_tokens(span.text) for span in self.spans], dtype=np.int64)
@@ -131,7 +138,7 @@ class Library:
         self.vocabulary = len(self._postings)
         self._encoder = encoder
         self._vectors = encoder.encode([span.text for span in self.spans])
-        self._views: OrderedDict[str, View] = OrderedDict()
+        self._views: Latest[str, View] = Latest(_VIEWS)
 
     def _invert(self) -> dict[str, tuple[NDArray[np.intp], Vector]]:
         postings: dict[str, tuple[list[int], list[int]]] = {}
@@ -145,7 +152,6 @@ class Library:
     def view(self, text: str) -> View:
         """A case text against this library; the last few are kept, for all readers and rounds share them."""
         if text in self._views:
-            self._views.move_to_end(text)
             return self._views[text]
         words = tuple(sorted(set(terms(text))))
         counts = np.zeros((len(self.spans), len(words)))
@@ -154,10 +160,7 @@ class Library:
                 rows, values = self._postings[word]
                 counts[rows, column] = values
         likeness = (self._vectors @ self._encoder.encode([as_query(self._encoder, text)])[0]).astype(np.float64)
-        view = View(words, counts, likeness, estimate_tokens(text))
-        self._views[text] = view
-        if len(self._views) > _VIEWS:
-            self._views.popitem(last=False)
+        view = self._views[text] = View(words, counts, likeness, estimate_tokens(text))
         return view
 
     def frequency(self, word: str) -> int:

@@ -2,8 +2,8 @@
 
 Belief. p is read from the reader's own hand and every span that admitted arguments have shown (ψ). At high contentiousness the
 reader resists: it keeps a share of its last belief. At low contentiousness it integrates: another reader's lead pulls, in
-proportion to what *this* reader's evidence gives it, and only if an admitted argument backs it; in round 1, when nothing can have
-been admitted yet, a cooperative reader (CL < 0.5) gives it the benefit of the doubt.
+proportion to what *this* reader's evidence gives it, and only if an admitted argument backs it (an opening does not: nobody has
+judged it); in round 1, when nothing can have been admitted yet, a cooperative reader (CL < 0.5) gives it the benefit of the doubt.
 
 Arguments. For its leading outcome, from its best spans. Against the others' leads, at high contentiousness, by setting their
 best evidence beside its own; at low contentiousness it names what speaks for them.
@@ -157,10 +157,11 @@ class _Reading:
 
     def heard_leads(self) -> list[int]:
         """Leads of the others that an argument admitted in the last round speaks for; before there can be one, see above."""
-        place = {outcome: i for i, outcome in enumerate(self.library.outcomes)}
-        if self.request.round == 1 and not self.request.anchor.record and self.request.anchor.cl < _COOPERATIVE:
+        place = self.library.place
+        admitted = [entry for entry in self.request.anchor.record if entry.round > 0]
+        if self.request.round == 1 and not admitted and self.request.anchor.cl < _COOPERATIVE:
             return [place[lead] for lead in self.request.leading.values() if lead in place]
-        recent = {(e.seat, e.argument.outcome) for e in self.request.anchor.record if e.round == self.request.round - 1}
+        recent = {(e.seat, e.argument.outcome) for e in admitted if e.round == self.request.round - 1}
         return [place[lead] for seat, lead in self.request.leading.items() if (seat, lead) in recent and lead in place]
 
     def best(self, outcome: int, most: int) -> list[int]:
@@ -180,23 +181,25 @@ class _Reading:
 
     def arguments(self) -> list[Argument]:
         """One to three arguments."""
-        conduct, cl, p = self.conduct, self.request.anchor.cl, self.belief
-        place = {outcome: i for i, outcome in enumerate(self.library.outcomes)}
+        conduct, cl, p, place = self.conduct, self.request.anchor.cl, self.belief, self.library.place
         order = np.argsort(-p, kind="stable")
         lead = int(order[0])
         rivals = sorted(
             {place[y] for y in self.request.leading.values() if y in place} - {lead}, key=lambda y: (-p[y], y)
         )
         said = [self.support(lead, rivals)]
+        names, words = self.library.outcomes, stance(cl)
         for rival in rivals[:2]:
-            if theirs := self.best(rival, conduct.cite_rival):
-                said.append(
-                    self.counter(lead, rival, theirs) if cl >= conduct.confront else self.concede(rival, theirs)
-                )
+            if not (theirs := self.best(rival, conduct.cite_rival)):
+                continue
+            if cl >= conduct.confront:
+                said.append(self.counter(lead, rival, theirs))
+            else:
+                said.append(self.speak_for(rival, words.concede.format(other=names[rival]), theirs))
         second = int(order[1])
         close = second not in rivals and p[second] >= conduct.alternative * p[lead]
         if close and len(said) < 3 and cl >= conduct.confront and (mine := self.best(second, conduct.cite_rival)):
-            said.append(self.keep_open(second, mine))
+            said.append(self.speak_for(second, f"{names[second]} should stay on the table.", mine))
         return said
 
     def support(self, lead: int, rivals: Sequence[int]) -> Argument:
@@ -223,17 +226,15 @@ class _Reading:
             ),
             (),
             [*own, *theirs],
+            answers=self.request.argued_for(other),
         )
 
-    def concede(self, rival: int, theirs: Sequence[int]) -> Argument:
-        other = self.library.outcomes[rival]
-        claim = stance(self.request.anchor.cl).concede.format(other=other)
-        return self._argument(rival, claim, (f"The case shares {self.shared(theirs)} with it.",), (), theirs)
-
-    def keep_open(self, second: int, mine: Sequence[int]) -> Argument:
-        name = self.library.outcomes[second]
-        claim = f"{name} should stay on the table."
-        return self._argument(second, claim, (f"The case shares {self.shared(mine)} with it.",), (), mine)
+    def speak_for(self, outcome: int, claim: str, rows: Sequence[int]) -> Argument:
+        """What there is for an outcome other than the lead."""
+        answers = self.request.argued_for(self.library.outcomes[outcome])
+        return self._argument(
+            outcome, claim, (f"The case shares {self.shared(rows)} with it.",), (), rows, answers=answers
+        )
 
     def shared(self, rows: Sequence[int]) -> str:
         """What the case and these spans have in common, in the case's own words."""
@@ -243,7 +244,13 @@ class _Reading:
         return ", ".join(words) if words else "its general sense"
 
     def _argument(
-        self, outcome: int, claim: str, reasons: tuple[str, ...], opposing: tuple[str, ...], rows: Sequence[int]
+        self,
+        outcome: int,
+        claim: str,
+        reasons: tuple[str, ...],
+        opposing: tuple[str, ...],
+        rows: Sequence[int],
+        answers: tuple[str, ...] = (),
     ) -> Argument:
         cited = dict.fromkeys(self.library.spans[row].id for row in rows)
         return Argument(
@@ -252,4 +259,5 @@ class _Reading:
             opposing=opposing,
             citations=tuple(Citation(i) for i in cited),
             outcome=self.library.outcomes[outcome],
+            answers=answers,
         )

@@ -15,35 +15,51 @@ A case that was answered under several seeds gives several rows that are not ind
 case; then cases are resampled, left out and flipped whole.
 """
 
-from maci.calibration.stats.estimate import Estimate, wilson
+from maci.calibration.stats.correlation import alpha_sums, correlation_sums, pearson_sums, ranks
+from maci.calibration.stats.estimate import Estimate, Indices, as_json, estimate, numbered, undefined, wilson
 from maci.calibration.stats.resampling import (
     RESAMPLES,
+    Sampling,
     Statistic,
     bootstrap,
     bootstrap_mean,
     mean_of,
-    paired_difference,
+    missing,
     ratio_of,
+    share,
 )
 from maci.calibration.stats.significance import FDR, Significance, benjamini_hochberg, mcnemar, wilcoxon
-from maci.calibration.stats.sums import Draws, Summed, bootstrap_sums
+from maci.calibration.stats.sums import Draws, Summed, bootstrap_all, bootstrap_sums, ratio_sums
 
 __all__ = [
     "FDR",
     "RESAMPLES",
     "Draws",
     "Estimate",
+    "Indices",
+    "Sampling",
     "Significance",
     "Statistic",
     "Summed",
+    "alpha_sums",
+    "as_json",
     "benjamini_hochberg",
     "bootstrap",
+    "bootstrap_all",
     "bootstrap_mean",
     "bootstrap_sums",
+    "correlation_sums",
+    "estimate",
     "mcnemar",
     "mean_of",
-    "paired_difference",
+    "missing",
+    "numbered",
+    "pearson_sums",
+    "ranks",
     "ratio_of",
+    "ratio_sums",
+    "share",
+    "undefined",
     "wilcoxon",
     "wilson",
 ]

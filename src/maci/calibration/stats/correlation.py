@@ -13,7 +13,9 @@ over arguments u with m_u ≥ 2 scores, n = Σ m_u (Krippendorff 2004, *Content 
 0.9412
 
 **Correlations**, one row for each resample; undefined values are left out pair by pair. Spearman's ρ is r of ranks, where ties get
-their mean rank.
+their mean rank. As functions of sums over cases (:mod:`maci.calibration.stats.sums`) α and correlations are bootstrapped by whole
+cases: :func:`alpha_sums`, :func:`pearson_sums`, and :func:`correlation_sums` over all pairs of judges. By ranks, the ranks are those in
+the whole sample (Spearman), which resamples keep.
 
 .. math:: r = \frac{\sum (x-\bar x)(y-\bar y)}{\sqrt{\sum (x-\bar x)^2 \sum (y-\bar y)^2}},\qquad
           r_{xy\cdot z} = \frac{r_{xy} - r_{xz} r_{yz}}{\sqrt{(1-r_{xz}^2)(1-r_{yz}^2)}}
@@ -25,9 +27,13 @@ their mean rank.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
 import numpy as np
 from numpy.typing import NDArray
 
+from maci.calibration.stats.sums import Summed
 from maci.moderator.belief import Vector
 
 FLAT = 1e-3
@@ -137,3 +143,61 @@ def auc(score: Rows, positive: Rows) -> Vector:
     with np.errstate(invalid="ignore", divide="ignore"):
         found: Vector = (placed - ups * (ups + 1) / 2) / (ups * (n - ups))
     return np.where((ups > 0) & (ups < n), found, np.nan)
+
+
+Scores = Sequence[Mapping[str, float]]
+"""Of each argument what each judge gave it; who abstained is left out."""
+
+
+def alpha_sums(scores: Scores, case: NDArray[np.int64], cases: int) -> Summed:
+    """Krippendorff's α; ``case`` is the number of each argument's case.
+
+    >>> alpha_sums([{"a": 0.0, "b": 0.0}, {"a": 1.0, "b": 1.0}], np.array([0, 1]), 2).value
+    1.0
+    """
+    judges = list(dict.fromkeys(judge for one in scores for judge in one))
+    table = np.array([[one.get(judge, np.nan) for one in scores] for judge in judges]).reshape(len(judges), len(scores))
+    added = np.zeros((cases, 4))
+    np.add.at(added, case, parts(table))
+    return Summed(added, alpha)
+
+
+def pearson_sums(x: Vector, y: Vector, case: NDArray[np.int64], cases: int) -> Summed:
+    """The correlation of two columns over all rows; nan where one does not vary.
+
+    >>> round(pearson_sums(np.array([1.0, 2, 3]), np.array([2.0, 4, 6]), np.arange(3), 3).value, 6)
+    1.0
+    """
+    x, y = x - x.mean() if len(x) else x, y - y.mean() if len(y) else y  # for the sake of rounding
+    columns = (np.ones(len(x)), x, y, x * x, y * y, x * y)
+    added = np.column_stack([np.bincount(case, weights=column, minlength=cases) for column in columns])
+
+    def correlation(s: Vector) -> Vector:
+        n, a, b, aa, bb, ab = s.T
+        below = (n * aa - a**2) * (n * bb - b**2)
+        root = np.sqrt(np.maximum(below, 0))
+        found: Vector = np.divide(n * ab - a * b, root, out=np.full(len(s), np.nan), where=below > 1e-18)
+        return found
+
+    return Summed(added.astype(float), correlation)
+
+
+def correlation_sums(scores: Scores, case: NDArray[np.int64], cases: int, *, by_rank: bool) -> Summed | None:
+    """The mean correlation over all pairs of judges; ``None`` where no two scored the same arguments."""
+    judges = list(dict.fromkeys(judge for one in scores for judge in one))
+    pairs = []
+    for first, second in combinations(judges, 2):
+        both = [i for i, one in enumerate(scores) if first in one and second in one]
+        x, y = (np.array([scores[i][judge] for i in both]) for judge in (first, second))
+        if len(both) > 1:
+            if by_rank:
+                x, y = ranks(np.stack([x, y]))
+            pairs.append(pearson_sums(x, y, case[both], cases))
+    if not pairs:
+        return None
+
+    def mean(s: Vector) -> Vector:
+        found: Vector = np.mean([part.of(s[:, 6 * i : 6 * i + 6]) for i, part in enumerate(pairs)], axis=0)
+        return found
+
+    return Summed(np.hstack([part.cases for part in pairs]), mean)

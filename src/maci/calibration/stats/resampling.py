@@ -1,9 +1,13 @@
-"""Bootstrap intervals of any statistic of cases; those of sums over cases are had much faster from :mod:`.sums`."""
+"""Bootstrap intervals of any statistic of cases; those of sums over cases are had much faster from :mod:`.sums`.
+
+:class:`Sampling` is for items that hang together (arguments about one case), with what their n counts.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -15,7 +19,6 @@ from maci.calibration.stats.estimate import (
     Groups,
     Indices,
     checked,
-    difference_of,
     undefined,
     units_of,
     wilson,
@@ -164,29 +167,6 @@ def bootstrap_mean(
     return bootstrap(mean_of(x), n, rng, groups=groups, resamples=resamples, level=level)
 
 
-def paired_difference(
-    a: ArrayLike,
-    b: ArrayLike,
-    rng: np.random.Generator,
-    *,
-    groups: Groups | None = None,
-    method: Literal["bca", "percentile"] = "percentile",
-    resamples: int = RESAMPLES,
-    level: float = 0.95,
-) -> Estimate:
-    """The interval of mean(a − b) over the same cases: θ̂ = Σ (aᵢ − bᵢ) / n, pairs resampled together; percentile by default.
-
-    Efron & Tibshirani (1993), 13.3. For other statistics bootstrap their difference: ``lambda i: f(i) - g(i)``.
-
-    >>> print(paired_difference([1, 1, 1, 0], [0, 1, 0, 0], np.random.default_rng(0)))
-    0.5 [0, 1], n = 4, percentile
-    """
-    difference = difference_of(a, b)
-    return bootstrap(
-        mean_of(difference), len(difference), rng, groups=groups, method=method, resamples=resamples, level=level
-    )
-
-
 def _resampled(
     statistic: Statistic, n: int, units: list[Indices] | None, rng: np.random.Generator, resamples: int
 ) -> Vector:
@@ -251,3 +231,73 @@ def _bca(below: float, left: Vector, alpha: float) -> tuple[float, float]:
         return NORMAL.cdf(z0 + z / (1 - a * z))
 
     return at(alpha), at(1 - alpha)
+
+
+_FEW = 10
+"""Fewer clusters than this say nothing about how clusters vary: then items are resampled, and it is said."""
+_EDGE = 1 - 1e-12
+"""Fisher's z of 1 is infinite; this near to it counts as 1."""
+
+
+def missing(why: str, n: int = 0, unit: str = "arguments") -> Estimate:
+    """No number, and why."""
+    return undefined(why, n, unit)
+
+
+def share(hits: int, n: int, unit: str) -> Estimate:
+    """A proportion with Wilson's interval.
+
+    >>> found = share(2, 100, "debates")
+    >>> f"{found.low:.4f} {found.high:.4f}"
+    '0.0055 0.0700'
+    """
+    return replace(wilson(hits, n), unit=unit) if n else missing(f"no {unit}", 0, unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How intervals are drawn: seed, resamples, and which items hang together (arguments about one case)."""
+
+    groups: tuple[Hashable, ...]
+    """The case of every item."""
+    seed: int = 0
+    resamples: int = RESAMPLES
+
+    def estimate(
+        self, statistic: Statistic, items: Indices, unit: str = "arguments", *, fisher: bool = False
+    ) -> Estimate:
+        """The statistic over these items, BCa; ``fisher`` resamples the z of a correlation, z = artanh r.
+
+        ``statistic`` is given positions within ``items``.
+        """
+        rows = items.tolist()
+        groups = [self.groups[i] for i in rows]
+        several = len(set(groups))
+        alone = several == len(rows)
+        whole = several >= _FEW and not alone
+        note = "" if whole or alone else f"; items resampled: only {several} case{'s' if several != 1 else ''}"
+        rng = np.random.default_rng(self.seed)
+
+        def z(i: Indices) -> Vector:
+            found: Vector = np.arctanh(np.clip(statistic(i), -_EDGE, _EDGE))
+            return found
+
+        found = bootstrap(
+            z if fisher else statistic, len(rows), rng, groups=groups if whole else None, resamples=self.resamples
+        )
+        if not found.defined:
+            return replace(found, unit=unit)
+        value, low, high = (_tanh(x) if fisher else x for x in (found.value, found.low, found.high))
+        return Estimate(value, low, high, found.n, found.how + note, unit)
+
+    def mean(self, values: Vector, unit: str = "arguments") -> Estimate:
+        """The mean of the values that are defined; ``values`` has one for every item."""
+        known = np.flatnonzero(np.isfinite(values))
+        if not len(known):
+            return missing("no item has a value", 0, unit)
+        return self.estimate(lambda i: values[known][i].mean(axis=1), known, unit)
+
+
+def _tanh(z: float) -> float:
+    r = math.tanh(z)
+    return math.copysign(1.0, r) if abs(r) >= _EDGE else r

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from maci.calibration.stats.correlation import ranks
 from maci.calibration.stats.estimate import Groups, Indices, difference_of, per_group
 from maci.errors import InputError
 from maci.moderator.belief import Vector
@@ -120,9 +121,8 @@ def wilcoxon(
         d, m = d[d != 0], 0
     if m == len(d):
         return Significance(0.0, 1.0, cases, "Wilcoxon: no differences")
-    ranks, _ = mean_ranks(np.abs(d))
-    plus = float(ranks[d > 0].sum())
-    _, ties = mean_ranks(np.abs(d[d != 0]))
+    plus = float(ranks(np.abs(d)[None])[0][d > 0].sum())
+    _, ties = np.unique(np.abs(d[d != 0]), return_counts=True)
     n, plain = len(d), m == 0 and bool((ties == 1).all())
     if method == "exact" and not plain:
         raise InputError("method is exact, but there are ties or zeros among the differences: use auto or normal")
@@ -168,14 +168,3 @@ def _signed_sums(sizes: Indices) -> tuple[Vector, int]:
         moved[:-size] += chance[size:] / 2
         chance = moved
     return chance, reach
-
-
-def mean_ranks(values: Vector) -> tuple[Vector, Indices]:
-    """Ranks from 1, ties by their mean, and how many share each distinct value.
-
-    >>> mean_ranks(np.array([3.0, 1.0, 3.0]))[0].tolist()
-    [2.5, 1.0, 2.5]
-    """
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return ((last - counts + 1 + last) / 2)[inverse], counts

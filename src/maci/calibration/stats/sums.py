@@ -56,7 +56,7 @@ class Summed:
     def less(self, other: Summed) -> Summed:
         """The difference of two statistics of the same cases.
 
-        >>> a, b = mean_sums(np.array([1.0, 3.0])), mean_sums(np.array([0.0, 1.0]))
+        >>> a, b = ratio_sums([1.0, 3.0], [1, 1]), ratio_sums([0.0, 1.0], [1, 1])
         >>> a.less(b).value
         1.5
         """
@@ -77,11 +77,6 @@ def ratio_sums(above: ArrayLike, below: ArrayLike) -> Summed:
         return found
 
     return Summed(np.column_stack([above, below]).astype(float), ratio)
-
-
-def mean_sums(values: ArrayLike) -> Summed:
-    """θ̂ = Σ xᵢ / n."""
-    return ratio_sums(values, np.ones(np.shape(values)))
 
 
 class Draws:
@@ -159,7 +154,7 @@ def bootstrap_sums(
 ) -> Estimate:
     """What :func:`~maci.calibration.stats.resampling.bootstrap` finds, for a function of sums; ``rows`` the cases stand for.
 
-    >>> print(bootstrap_sums(mean_sums(np.arange(20.0)), Draws()))
+    >>> print(bootstrap_sums(ratio_sums(np.arange(20.0), np.ones(20)), Draws()))
     9.5 [6.95, 11.95], n = 20, BCa
     """
     return bootstrap_all([statistic], draws, rows=rows, method=method, level=level)[0]

@@ -5,35 +5,36 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json as jsonlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import typer
 
 from maci.calibration.stats.estimate import as_json
 from maci.cli.audit import DialOptions, DialReport
 from maci.cli.options import OutputOptions
-from maci.cli.progress import Progress
+from maci.cli.output import columns, interruptible, publish
+from maci.cli.progress import ProgressBars
 from maci.cli.show import locate
 from maci.controller.decisions import Finished
 from maci.controller.events import Event
 from maci.controller.inputs import Opened
-from maci.errors import CheckFailed, EnvironmentError_, InputError
-from maci.lab.audit.blind import write_blind
+from maci.errors import CheckFailed, InputError
+from maci.lab.audit import write_blind
+from maci.lab.audit.contentiousness.debates import DialPlan, Sitting, Spoken, held, play, recorded, topics_of
 from maci.lab.audit.contentiousness.patterns import patterns, table
 from maci.lab.audit.contentiousness.people import FIELDS, Summaries, blind, guesses, read_guesses, summarise
-from maci.lab.audit.contentiousness.plan import Plan, Sitting, play, recorded, topics_of
 from maci.lab.audit.contentiousness.report import build_report, record
-from maci.lab.audit.contentiousness.sample import Spoken, held
 from maci.lab.audit.contentiousness.verdict import findings, judge
+from maci.paths import save, writing
 from maci.record.transcript import read
 from maci.render.html import to_html
 from maci.render.markdown import to_markdown
 from maci.render.text import on_screen
-from maci.seating.seating import Choice, checked_house, seat_case
+from maci.seating.seating import PanelChoice, checked_house, seat_case
 from maci.seating.spec import JudgeSpec, PanelSpec, is_reader, judges_of, names
 from maci.seating.table import Table
 from maci.story import Story
@@ -47,7 +48,7 @@ _AT_ONCE = 8
 class DialAudit:
     """What was asked for."""
 
-    choice: Choice
+    choice: PanelChoice
     dial: DialOptions
     report: DialReport
     output: OutputOptions
@@ -89,35 +90,25 @@ def _check(options: DialAudit, panel: PanelSpec | str) -> None:
         judges_of([JudgeSpec(model=options.report.self_summaries)], "--self-summaries")
 
 
-def _report(options: DialAudit, plan: Plan, panel: PanelSpec | str, folder: Path) -> None:
+def _report(options: DialAudit, plan: DialPlan, panel: PanelSpec | str, folder: Path) -> None:
     """Measure what was held, write it down and say it."""
     debates = [held(sitting, Story.of(events)) for sitting, events in recorded(folder, plan.sittings)]
     found = findings(debates, plan.levels, np.random.default_rng(options.choice.seed))
-    verdict, name = judge(found), _name(panel)
+    verdict = judge(found)
+    name = panel if isinstance(panel, str) else panel.name or ", ".join(seat.model for seat in panel.agents)
     spoken = [turn for debate in debates if debate.whole for turn in debate.spoken if turn.sitting.words == "stance"]
     extra = _others(options, plan, panel, spoken)
-    try:
-        for target, written in (("report.md", to_markdown), ("report.html", to_html)):
-            (options.report.out / target).write_text(written(build_report(found, verdict, name)), encoding="utf-8")
-    except OSError as error:
-        raise EnvironmentError_(
-            f"cannot write to {options.report.out}: {error.strerror}; name another with --out"
-        ) from error
-    if options.output.json:
-        page = str(options.report.out / "report.html")
-        typer.echo(jsonlib.dumps({**record(found, verdict), "panel": name, "page": page, **extra}, ensure_ascii=False))
-    else:
-        typer.echo(
-            on_screen(build_report(found, verdict, name, full=not options.output.quiet), plain=options.output.plain),
-            nl=False,
-        )
-        _print_others(extra)
-        typer.echo(f"\nwritten: {options.report.out / 'report.html'}, report.md; debates in {folder}")
+    made = build_report(found, verdict, name)
+    save(options.report.out / "report.md", to_markdown(made))
+    page = save(options.report.out / "report.html", to_html(made))
+    shown = on_screen(build_report(found, verdict, name, full=not options.output.quiet), plain=options.output.plain)
+    lines = [shown.rstrip("\n"), *_lines(extra), f"\nwritten: {page}, report.md; debates in {folder}"]
+    publish({**record(found, verdict), "panel": name, "page": str(page), **extra}, lines, json=options.output.json)
     if options.report.strict and not verdict.good:
         raise CheckFailed(verdict.says)
 
 
-def _others(options: DialAudit, plan: Plan, panel: PanelSpec | str, spoken: Sequence[Spoken]) -> dict[str, Any]:
+def _others(options: DialAudit, plan: DialPlan, panel: PanelSpec | str, spoken: Sequence[Spoken]) -> dict[str, Any]:
     """What was asked for besides: a blind file for people, their guesses, agents' own words."""
     extra: dict[str, Any] = {}
     if (options.report.export or options.report.import_ or options.report.self_summaries) and not spoken:
@@ -141,41 +132,38 @@ def _others(options: DialAudit, plan: Plan, panel: PanelSpec | str, spoken: Sequ
 
 
 def _summarised(
-    options: DialAudit, plan: Plan, panel: PanelSpec, spoken: Sequence[Spoken], aggregator: str
+    options: DialAudit, plan: DialPlan, panel: PanelSpec, spoken: Sequence[Spoken], aggregator: str
 ) -> Summaries:
     agents, _ = names(panel.agents, ())
     asked = panel.model_copy(update={"judges": judges_of([JudgeSpec(model=aggregator)], "--self-summaries")})
     house = checked_house(asked, options.choice)
 
     async def work() -> Summaries:
-        try:
+        async with house:
             models = {seat.name: house.model(seat.model) for seat in agents if not is_reader(seat.model)}
             return await summarise(spoken, plan.levels, models, house.model(aggregator), seed=options.choice.seed)
-        finally:
-            await house.aclose()
 
     return asyncio.run(work())
 
 
-def _print_others(extra: Mapping[str, Any]) -> None:
+def _lines(extra: Mapping[str, Any]) -> Iterator[str]:
+    """What was asked for besides, in words."""
     if exported := extra.get("exported"):
-        typer.echo(
+        yield (
             f"\n{plural(exported['items'], 'turn')} for people: {exported['path']}; column `guess`: {exported['guess']}, 1 is the most "
             "cooperative; then the same command with --import FILE"
         )
     if people := extra.get("people"):
-        typer.echo(
+        yield (
             f"\nPeople: {people['n']} guesses ({people['empty']} left open, {people['unknown']} unknown); "
             f"right {_said(people['right'])}, "
             f"by chance {people['chance']:.2f}; ρ with CL {_said(people['rho'])}; AUC {_said(people['auc'])}"
         )
     if summed := extra.get("self_summaries"):
         rho = "undefined" if summed["rho"] is None else f"{summed['rho']:.2f}"
-        typer.echo(
-            f"\nAgents on their own manner, summed up blind by {summed['by']}; ρ of its judgement with CL {rho}:"
-        )
+        yield f"\nAgents on their own manner, summed up blind by {summed['by']}; ρ of its judgement with CL {rho}:"
         for manner in summed["manners"]:
-            typer.echo(
+            yield (
                 f"  CL {manner['level']:g}: confrontational {manner['confrontational']:.0f} of 100. {manner['tone']} "
                 f"Stresses: {manner['emphasis']} Phrases: {manner['patterns']}"
             )
@@ -194,22 +182,10 @@ def _show_patterns(path: Path, *, json: bool) -> None:
     found = patterns(Story.of(read(file).events))
     if not found:
         raise InputError(f"{path}: no round was closed, there is nothing to see yet")
-    if json:
-        typer.echo(jsonlib.dumps({"transcript": str(path), "rounds": as_json(found)}))
-        return
     rows = table(found)
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    for row in rows:
-        typer.echo(
-            "  ".join([f"{row[0]:<{widths[0]}}", *(f"{c:>{w}}" for c, w in zip(row[1:], widths[1:], strict=True))])
-        )
-    typer.echo("\nCounted by lists of words (docs/audits.md): compare rounds, or debates of one kind.")
-
-
-def _name(panel: PanelSpec | str) -> str:
-    if isinstance(panel, str):
-        return panel
-    return panel.name or ", ".join(seat.model for seat in panel.agents)
+    note = "\nCounted by lists of words (docs/audits.md): compare rounds, or debates of one kind."
+    lines = (*columns(rows, right=range(1, len(rows[0]))), note)
+    publish({"transcript": str(path), "rounds": as_json(found)}, lines, json=json)
 
 
 def speaking(panel: PanelSpec | str) -> bool:
@@ -217,14 +193,14 @@ def speaking(panel: PanelSpec | str) -> bool:
     return isinstance(panel, PanelSpec) and not all(is_reader(seat.model) for seat in panel.agents)
 
 
-def _plan(options: DialAudit, panel: PanelSpec | str) -> Plan:
+def _plan(options: DialAudit, panel: PanelSpec | str) -> DialPlan:
     try:
         levels = tuple(float(part) for part in options.dial.levels.split(","))
     except ValueError as error:
         raise InputError(
             f"--levels {options.dial.levels}: write numbers between the commas, such as 0.9,0.5,0.1"
         ) from error
-    return Plan(
+    return DialPlan(
         topics=topics_of(options.dial.topics or ()),
         levels=tuple(sorted(levels, reverse=True)),
         seeds=options.dial.seeds,
@@ -235,25 +211,23 @@ def _plan(options: DialAudit, panel: PanelSpec | str) -> Plan:
     )
 
 
-def _enter(options: DialAudit, plan: Plan, panel: PanelSpec | str) -> None:
+def _enter(options: DialAudit, plan: DialPlan, panel: PanelSpec | str) -> None:
     """Make the folder, or see that what is in it was held under the same rules."""
     target, identity = options.report.out / "audit.json", _identity(options, plan, panel)
     try:
-        options.report.out.mkdir(parents=True, exist_ok=True)
-        known = jsonlib.loads(target.read_text(encoding="utf-8")) if target.exists() else identity
-        if different := [key for key in identity if known.get(key) != identity[key]]:
-            raise InputError(
-                f"{options.report.out} holds an audit with other {' and '.join(different)}: name another folder with --out, or "
-                "repeat that audit's options; topics, seeds and levels may be added"
-            )
-        target.write_text(jsonlib.dumps(identity, indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise EnvironmentError_(f"cannot write {target}: {error.strerror}; name another folder with --out") from error
+        with writing(target):
+            known = jsonlib.loads(target.read_text(encoding="utf-8")) if target.exists() else identity
     except ValueError as error:
         raise InputError(f"{target} cannot be read: {error}; name another folder with --out") from error
+    if different := [key for key in identity if known.get(key) != identity[key]]:
+        raise InputError(
+            f"{options.report.out} holds an audit with other {' and '.join(different)}: name another folder with --out, or "
+            "repeat that audit's options; topics, seeds and levels may be added"
+        )
+    save(target, jsonlib.dumps(identity, indent=1) + "\n")
 
 
-def _identity(options: DialAudit, plan: Plan, panel: PanelSpec | str) -> dict[str, Any]:
+def _identity(options: DialAudit, plan: DialPlan, panel: PanelSpec | str) -> dict[str, Any]:
     """What all debates of one audit have in common."""
     _, config = options.choice.settled()
     return {
@@ -264,7 +238,7 @@ def _identity(options: DialAudit, plan: Plan, panel: PanelSpec | str) -> dict[st
     }
 
 
-def _hold(options: DialAudit, plan: Plan, panel: PanelSpec | str, folder: Path) -> None:
+def _hold(options: DialAudit, plan: DialPlan, panel: PanelSpec | str, folder: Path) -> None:
     house = checked_house(panel, options.choice) if isinstance(panel, PanelSpec) else None
     local = isinstance(panel, PanelSpec) and any(name.startswith("local/") for name in panel.seated)
 
@@ -275,7 +249,7 @@ def _hold(options: DialAudit, plan: Plan, panel: PanelSpec | str, folder: Path) 
 
     sittings = plan.sittings
     over: set[str] = set()
-    with Progress(plain=options.output.plain, silent=options.output.silent) as progress:
+    with ProgressBars(plain=options.output.plain, silent=options.output.silent) as progress:
 
         def watch(sitting: Sitting, event: Event) -> None:
             name = f"{sitting.topic}, seed {sitting.seed}, CL {sitting.level:g}"
@@ -287,25 +261,8 @@ def _hold(options: DialAudit, plan: Plan, panel: PanelSpec | str, folder: Path) 
             progress.at("debates", len(over), len(sittings), beside=name, line=line)
 
         async def hold() -> None:
-            try:
+            async with house or nullcontext():
                 await play(sittings, seat, folder, at_once=_AT_ONCE if house and not local else 1, watch=watch)
-            finally:
-                if house is not None:
-                    await house.aclose()
 
-        try:
+        with interruptible("nothing is lost: the same command goes on"):
             asyncio.run(hold())
-        except KeyboardInterrupt:
-            progress.close()
-            typer.echo(
-                f"\ninterrupted after {len(over)} of {len(sittings)} debates; nothing is lost: the same command goes on",
-                err=True,
-            )
-            raise typer.Exit(130) from None
-        except BaseExceptionGroup as group:
-            raise _first(group) from group
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    error = group.exceptions[0]
-    return _first(error) if isinstance(error, BaseExceptionGroup) else error

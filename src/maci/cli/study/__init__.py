@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import json as jsonlib
-import sys
-from contextlib import nullcontext
+from collections.abc import Iterable
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
-from maci.cli.files import save
 from maci.cli.options import BudgetOptions, Json, OutputOptions, ReplyOptions, Seed, grouped
+from maci.cli.output import columns, publish
 from maci.errors import InputError
-
-if TYPE_CHECKING:
-    from maci.lab.study.report import Report
-    from maci.lab.study.store import Meta
+from maci.lab.methods import registry
+from maci.lab.study.report import FORMATS, ReportSettings, build_report, gather, render
+from maci.lab.study.report.render import ROW_FORMATS, export, on_terminal, texts_of
+from maci.lab.study.store import FILE, SqliteStore, open_store
+from maci.lab.study.study import Meta
+from maci.paths import save
+from maci.render.text import screen
 
 study = typer.Typer(no_args_is_help=True)
 StoreUrl = Annotated[str | None, typer.Option(help="Read from PostgreSQL instead.", metavar="URL")]
@@ -82,17 +85,13 @@ def study_run(*, study: StudyOptions, budget: StudyBudget, replies: ReplyOptions
 @study.command("methods")
 def methods(json: Json = False) -> None:
     """List the methods that can be compared, with their options."""
-    from maci.lab.methods import registry
-
     entries = registry.entries()
-    if json:
-        rows = [{"name": e.name, "about": e.about, "options": list(e.options), "each": e.each} for e in entries]
-        typer.echo(jsonlib.dumps(rows, ensure_ascii=False))
-        return
-    width = max(len(entry.name) for entry in entries)
+    rows = [{"name": e.name, "about": e.about, "options": list(e.options), "each": e.each} for e in entries]
+    lines = []
     for entry in entries:
         options = [*entry.options, *(["each"] if entry.each else [])]
-        typer.echo(f"{entry.name:<{width}}  {entry.about}" + (f"  [{', '.join(options)}]" if options else ""))
+        lines.append((entry.name, entry.about + (f"  [{', '.join(options)}]" if options else "")))
+    publish(rows, columns(lines), json=json)
 
 
 @study.command("list")
@@ -101,22 +100,18 @@ def listing(
     json: Json = False,
 ) -> None:
     """List the studies that were run here, and how far each is."""
-    from maci.lab.study.store import FILE, SqliteStore
-
     found = []
     for path in sorted(folder.glob(f"*/{FILE}")):
         with SqliteStore(path, make=False) as store:
             meta, keys = store.meta(), store.keys()
         if meta is not None:
             found.append(_state(path, meta, [keys[key] for key in meta.keys() if key in keys]))  # noqa: SIM118
-    if json:
-        typer.echo(jsonlib.dumps(found, ensure_ascii=False))
-        return
-    for row in found:
-        typer.echo(
-            f"{row['out']}  {row['done']} of {row['planned']} answers, {row['failed']} failed  {row['about']}".rstrip()
-        )
-    if not found:
+    lines = (
+        f"{row['out']}  {row['done']} of {row['planned']} answers, {row['failed']} failed  {row['about']}"
+        for row in found
+    )
+    publish(found, map(str.rstrip, lines), json=json)
+    if not found and not json:
         typer.echo(f"no studies in {folder}: `maci study run SPEC.toml` makes one", err=True)
 
 
@@ -143,19 +138,12 @@ def exporting(
     store: StoreUrl = None,
 ) -> None:
     """Write a study's rows, one for each answer, for other programs."""
-    from maci.lab.study.exports import FORMATS, export, texts_of
-    from maci.lab.study.store import open_store
-
-    if format not in FORMATS:
-        raise InputError(f"--format {format}: choose one of {', '.join(FORMATS)}")
+    _check(format, ROW_FORMATS)
     path = to or folder / f"rows.{format}"
-    kept = open_store(folder, store, name=folder.name, make=False)
-    try:
+    with closing(open_store(folder, store, name=folder.name, make=False)) as kept:
         meta = kept.meta()
         texts, missing = ({}, ()) if meta is None else texts_of(meta)
         n = export(kept.rows(), format, path, texts)
-    finally:
-        kept.close()
     for why in missing:
         typer.echo(why, err=True)
     typer.echo(f"{path}: {n} rows")
@@ -186,16 +174,11 @@ def reporting(
     Every method is calibrated on dev in the same way and scored on test; differences come with intervals and adjusted p-values.
     A study that is not finished is reported as far as it is. Different studies stand side by side and are not pooled.
     """
-    from rich.console import Console
-
-    from maci.lab.study.report import FORMATS, Settings, build_report, gather, render
-
     format = "json" if output.json else format
-    if format not in FORMATS:
-        raise InputError(f"--format {format}: choose one of {', '.join(FORMATS)}")
+    _check(format, FORMATS)
     if out is not None and out.is_dir():
         raise InputError(f"--out {out} is a folder: name a file in it, such as {out / f'report.{format}'}")
-    settings = Settings(reference=reference, seed=seed, resamples=resamples)
+    settings = ReportSettings(reference=reference, seed=seed, resamples=resamples)
     waiting = Console(stderr=True, highlight=False)
     with (
         waiting.status("reading rows")
@@ -208,9 +191,11 @@ def reporting(
                 status.update(step)
 
         found = build_report(gather(folders, store), settings, watch)
-    written = (
-        _on_screen(found, output.plain, full) if format == "text" and out is None else render(found, format, full=full)
-    )
+    if out is None and format == "text":
+        width, plain = screen(plain=output.plain)
+        written = on_terminal(found, width=width, plain=plain, full=full)
+    else:
+        written = render(found, format, full=full)
     if out is None:
         typer.echo(written, nl=False)
         return
@@ -219,10 +204,6 @@ def reporting(
         typer.echo(f"{out}: {len(written.encode()):,} bytes", err=True)
 
 
-def _on_screen(found: Report, plain: bool, full: bool) -> str:
-    from rich.console import Console
-
-    from maci.lab.study.report.render import on_terminal
-
-    screen = sys.stdout.isatty()
-    return on_terminal(found, width=Console().width if screen else 120, plain=plain or not screen, full=full)
+def _check(format: str, known: Iterable[str]) -> None:
+    if format not in known:
+        raise InputError(f"--format {format}: choose one of {', '.join(known)}")

@@ -3,33 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-import json as jsonlib
-import re
-import shlex
-import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import typer
+from rich.console import Group
+from rich.status import Status
+from rich.table import Table
+from rich.text import Text
 
 from maci.cli.models import fetch
 from maci.cli.options import BudgetOptions, OutputOptions, ReplyOptions
+from maci.cli.output import interruptible, publish, same_command
+from maci.cli.progress import ProgressBars
 from maci.cli.study import StudyOptions
-from maci.cli.study_view import StudyView
 from maci.errors import BudgetError, EnvironmentError_, InputError
-from maci.lab.study.parsing import load_spec
-from maci.lab.study.plan import REHEARSED, StudyPlan, planned
-from maci.lab.study.run import Outcome, Progress, run_study
-from maci.lab.study.spec import Budget, Quick, StudySpec
+from maci.lab.study.rows import Row
+from maci.lab.study.run import REHEARSED, RunOutcome, RunProgress, StudyPlan, planned, run_study
+from maci.lab.study.spec import Quick, RunBudget, StudySpec, load_spec
 from maci.lab.study.store import open_store
-from maci.lab.study.study import Study, resolve
-from maci.llm.local.registry import WEIGHTS
-from maci.llm.local.weights import status
+from maci.lab.study.study import NO_EVIDENCE, Meta, Study, resolve
+from maci.llm.models import House
 from maci.llm.usage import dollars
 from maci.paths import replies_file
-from maci.seating.seating import key_for
+from maci.seating.seating import check_models
 from maci.seating.spec import PanelSpec
 from maci.story.words import plural
 
@@ -56,9 +57,12 @@ def run(options: StudyOptions, budget: BudgetOptions, replies: ReplyOptions, out
     where = out if options.store is None else None
     store = open_store(out, options.store, name=out.name)
     view = StudyView(plain=output.plain, silent=output.silent)
-    again = "maci " + shlex.join(sys.argv[1:]) if sys.argv[1:2] == ["study"] else "the same command"
-    again = re.sub(r"(postgres(?:ql)?://[^:/@\s]+):[^@\s]+@", r"\1:…@", again)
-    try:
+    again = same_command("study")
+    with (
+        interruptible(f"every finished answer is kept in {store.where}. Go on with: {again}"),
+        closing(store),
+        closing(view),
+    ):
         outcome = asyncio.run(
             run_study(
                 study,
@@ -73,20 +77,13 @@ def run(options: StudyOptions, budget: BudgetOptions, replies: ReplyOptions, out
                 watch=view.row,
             )
         )
-    except KeyboardInterrupt:
-        view.close()
-        typer.echo(f"\ninterrupted; every finished answer is kept in {store.where}. Go on with: {again}", err=True)
-        raise typer.Exit(130) from None
-    finally:
-        view.close()
-        store.close()
     _tell(outcome, store.where, where, output, again)
 
 
 def _with_budget(spec: StudySpec, budget: BudgetOptions) -> StudySpec:
     given = {"tokens": budget.budget_tokens, "usd": budget.budget_usd}
     chosen = {**spec.budget.model_dump(), **{k: v for k, v in given.items() if v is not None}}
-    return spec.model_copy(update={"budget": Budget(**chosen)})
+    return spec.model_copy(update={"budget": RunBudget(**chosen)})
 
 
 def _study(spec: StudySpec, options: StudyOptions, replies: ReplyOptions) -> Study:
@@ -101,21 +98,14 @@ def _study(spec: StudySpec, options: StudyOptions, replies: ReplyOptions) -> Stu
 
 def _ready(panel: PanelSpec, replies: ReplyOptions, output: OutputOptions) -> None:
     """Names, keys and weights of models are looked at before anything is sent."""
-    for name in panel.seated:
-        key_for(name, panel.options(name))
-        provider, _, model = name.partition("/")
-        if provider == "local" and model in WEIGHTS and not status(model).present:
-            fetch(model, offline=replies.offline, quiet=output.silent)
+    house = House(options=panel.models, offline=replies.offline)
+    check_models(panel, house, partial(fetch, offline=replies.offline, quiet=output.silent))
 
 
-def _tell(outcome: Outcome, where: str, folder: Path | None, output: OutputOptions, again: str) -> None:
+def _tell(outcome: RunOutcome, where: str, folder: Path | None, output: OutputOptions, again: str) -> None:
     """What came of it, and errors where nothing did."""
     progress = outcome.progress
-    if output.json:
-        typer.echo(jsonlib.dumps(_summary(outcome, where), ensure_ascii=False))
-    elif not output.quiet:
-        for line in _lines(progress):
-            typer.echo(line)
+    publish(_summary(outcome, where), [] if output.quiet else _lines(progress), json=output.json)
     if outcome.stopped == "budget":
         spent = f"{outcome.spent.tokens:,} tokens, ${outcome.spent.usd:.4f} by all runs together"
         said = f"the run's budget is used up ({spent}), {progress.left} of {progress.planned} answers are left"
@@ -136,7 +126,7 @@ def _tell(outcome: Outcome, where: str, folder: Path | None, output: OutputOptio
         typer.echo(f"Rows: {where}. Read them with: maci study report {folder}")
 
 
-def _summary(outcome: Outcome, where: str) -> dict[str, Any]:
+def _summary(outcome: RunOutcome, where: str) -> dict[str, Any]:
     progress = outcome.progress
     return {
         "name": outcome.meta.spec.name,
@@ -159,7 +149,7 @@ def _summary(outcome: Outcome, where: str) -> dict[str, Any]:
     }
 
 
-def _lines(progress: Progress) -> list[str]:
+def _lines(progress: RunProgress) -> list[str]:
     """A short account; the tables are the report's."""
     found = [f"{progress.planned - progress.left} of {progress.planned} answers, {progress.new} of them new."]
     width = max((len(name) for name in progress.methods), default=0)
@@ -181,13 +171,9 @@ def _lines(progress: Progress) -> list[str]:
 
 def show_plan(plan: StudyPlan, *, json: bool) -> None:
     """Print what a study would do and cost."""
-    if json:
-        parts = [{**asdict(part), "left": part.left} for part in plan.parts]
-        total = {"tokens": round(plan.tokens), "usd": plan.usd}
-        typer.echo(jsonlib.dumps({**asdict(plan), "parts": parts, "expected": total}, ensure_ascii=False))
-        return
-    for line in _page(plan):
-        typer.echo(line)
+    parts = [{**asdict(part), "left": part.left} for part in plan.parts]
+    total = {"tokens": round(plan.tokens), "usd": plan.usd}
+    publish({**asdict(plan), "parts": parts, "expected": total}, _page(plan), json=json)
 
 
 def _page(plan: StudyPlan) -> Iterator[str]:
@@ -231,3 +217,92 @@ def _ceilings(plan: StudyPlan) -> Iterator[str]:
         if ceiling is not None and expected is not None:
             enough = "reaches for it" if expected <= ceiling else "may end it early; the same command with more goes on"
             yield f"The run's budget, {ceiling:,} {kind}, {enough}."
+
+
+_NARROW = 60
+"""Columns below which headings are short."""
+
+
+class StudyView:
+    """Follows a run; all of it on standard error."""
+
+    def __init__(self, *, plain: bool, silent: bool) -> None:
+        self._progress = ProgressBars(plain=plain, silent=silent, more=self._drawn)
+        self._waiting: Status | None = None
+        self._tally: RunProgress | None = None
+
+    def learning(self, data: str, seed: int, openings: int) -> None:
+        """What dev is asked before the first answer: a spinner on a terminal, a line elsewhere."""
+        said = f"{data}, seed {seed}: learning from {openings:,} dev openings"
+        if not self._progress.live:
+            self._progress.say(said)
+        elif self._waiting is None:
+            self._waiting = self._progress.console.status(Text(said))
+            self._waiting.start()
+        else:
+            self._waiting.update(Text(said))
+
+    def begin(self, meta: Meta, progress: RunProgress) -> None:
+        """What is planned, and what is there already."""
+        self._learnt()
+        self._tally = progress
+        on = f", {progress.there} of them are there" if progress.there else ""
+        self._progress.say(f"{meta.spec.name}: {progress.planned} answers{on}")
+        for entry in meta.spec.data:  # what is known of a public set is in the report
+            for note in meta.notes.get(entry.name, ()):
+                if entry.file is not None or note.startswith(NO_EVIDENCE):
+                    shown = note.removeprefix(f"{entry.file.name}: " if entry.file else "")
+                    self._progress.say(f"  {entry.name}: {shown}")
+        if progress.left:
+            self._progress.at("answers", progress.there, progress.planned, kept=progress.there, line="")
+
+    def row(self, row: Row) -> None:
+        """Another answer."""
+        tally = self._tally
+        if tally is None:
+            return
+        best = [f"{name} {own.accuracy:.3f}" for name, own in tally.methods.items() if own.accuracy is not None]
+        failed = [f"{len(tally.failures)} failed"] if tally.failures else []
+        beside = "" if self._progress.live else " · ".join([self._spent(tally), *failed, *best[:6]])
+        self._progress.at("answers", tally.planned - tally.left, tally.planned, kept=tally.there, beside=beside)
+
+    def close(self) -> None:
+        """Take the live part away."""
+        self._learnt()
+        self._progress.close()
+
+    def _learnt(self) -> None:
+        if self._waiting is not None:
+            self._waiting.stop()
+            self._waiting = None
+
+    def _spent(self, tally: RunProgress) -> str:
+        return f"{tally.spent.tokens:,} tokens" + (f" ${tally.spent.usd:.4f}" if tally.spent.usd else "")
+
+    def _drawn(self) -> Group:
+        progress, console = self._tally, self._progress.console
+        assert progress is not None
+        failed = any(tally.failed for tally in progress.methods.values())
+        heads = ["method", "right so far", "test items", *(["failed"] if failed else [])]
+        if console.width < _NARROW:
+            heads = ["method", "right", "n", *heads[3:]]
+        table = Table(*heads, box=None, pad_edge=False)
+        shown = list(progress.methods.items())[: max(4, console.height - 8)]
+        room = console.width - sum(len(head) + 2 for head in heads[1:]) - 4
+        for name, tally in shown:
+            right = "" if tally.accuracy is None else f"{tally.accuracy:.3f}"
+            table.add_row(_cut(name, room), right, str(tally.n), *([str(tally.failed or "")] if failed else []))
+        if len(shown) < len(progress.methods):
+            table.add_row(f"… {len(progress.methods) - len(shown)} more", "", "")
+        return Group(table, f"{self._spent(progress)}, {len(progress.failures)} failed")
+
+
+def _cut(name: str, room: int) -> str:
+    """A name that fits: its middle left out, since names of one method differ at their ends.
+
+    >>> _cut("self_consistency/lexical", 16), _cut("maci", 16)
+    ('self_co…/lexical', 'maci')
+    """
+    if len(name) <= room or room < 5:
+        return name
+    return f"{name[: (room - 1) // 2]}…{name[len(name) - room // 2 :]}"

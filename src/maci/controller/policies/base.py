@@ -16,10 +16,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
 
 from maci.config import LEARNED, Config
-from maci.controller.dials import ClosedRound, Dials, first_cl
+from maci.controller.dials import ClosedRound, RoundDials, first_cl
 from maci.controller.policies.bandit import (
     ACTIONS,
     Arm,
@@ -43,16 +42,6 @@ from maci.moderator.gate import Thresholds, rises
 LADDER = (0.9, 0.7, 0.5, 0.3)
 
 
-class Scheduler(Protocol):
-    """Anything that sets the dials."""
-
-    def first(self, q0: float | None, d0: float | None) -> float:
-        """CL⁽¹⁾ from the opening."""
-
-    def next(self, history: Sequence[ClosedRound]) -> Dials:
-        """The dials of the next round, from all closed rounds."""
-
-
 def next_gates(history: Sequence[ClosedRound], config: Config, gamma: float | None = None) -> tuple[float, float]:
     """τ_Q and τ_CRIT of the next round: up by γ while information gain has stalled, unless that would starve the debate."""
     gate, last = config.gate, history[-1]
@@ -61,31 +50,36 @@ def next_gates(history: Sequence[ClosedRound], config: Config, gamma: float | No
     if not last.signals.pi_i:
         return held
     raised_q, raised_crit = (max(tau, min(tau + gamma, gate.tau_max)) for tau in held)
+    with_q = gate.q_gate and last.evidence
+    if not last.evidence:
+        raised_q = last.dials.tau_q
     if gate.guard:
         recent = [candidate for each in history[-gate.guard_rounds :] for candidate in each.candidates]
         with_crit = gate.crit_gate and config.crit.enabled
-        wanted = Thresholds(raised_q if gate.q_gate else None, raised_crit if with_crit else None)
+        wanted = Thresholds(raised_q if with_q else None, raised_crit if with_crit else None)
         if not rises(recent, last.admitted, wanted, share=gate.guard_share):
             return held
     return raised_q, raised_crit
 
 
 @dataclass(frozen=True, slots=True)
-class Plateau:
-    """Contentiousness falls while progress stalls."""
+class PlateauSchedule:
+    """Contentiousness falls while progress stalls; the other schedules differ in how it starts, or how it moves."""
 
     config: Config
 
     def first(self, q0: float | None, d0: float | None) -> float:
-        """CL⁽¹⁾ by the bins of SPEC 6."""
+        """CL⁽¹⁾ from the opening, by the bins of SPEC 6."""
         dials = self.config.dials
         return min(dials.cl_max, max(dials.cl_min, first_cl(q0, d0, dials)))
 
-    def next(self, history: Sequence[ClosedRound]) -> Dials:
-        """CL − α_I π_I − α_D π_D."""
-        dials = self.config.dials
-        cl = _fallen(history[-1], dials.alpha_i, dials.alpha_d, self.config)
-        return Dials(cl, *next_gates(history, self.config))
+    def cl(self, last: ClosedRound) -> float:
+        """CL after a round: CL − α_I π_I − α_D π_D."""
+        return _fallen(last, self.config.dials.alpha_i, self.config.dials.alpha_d, self.config)
+
+    def next(self, history: Sequence[ClosedRound]) -> RoundDials:
+        """The dials of the next round, from all closed rounds."""
+        return RoundDials(self.cl(history[-1]), *next_gates(history, self.config))
 
 
 def _fallen(last: ClosedRound, alpha_i: float, alpha_d: float, config: Config) -> float:
@@ -96,71 +90,51 @@ def _fallen(last: ClosedRound, alpha_i: float, alpha_d: float, config: Config) -
 
 
 @dataclass(frozen=True, slots=True)
-class Learning:
-    """The plateau's schedule with steps that a bandit moves; rests on what was learned before and on this debate alone."""
+class Learning(PlateauSchedule):
+    """The plateau's schedule with steps that a bandit moves after every round; rests on what was learned before and on this debate."""
 
-    config: Config
     learned: Learned | None = None
 
-    def first(self, q0: float | None, d0: float | None) -> float:
-        """CL⁽¹⁾ as the plateau's: the first action comes after a round."""
-        return Plateau(self.config).first(q0, d0)
-
-    def choose(self, history: Sequence[ClosedRound]) -> Choice:
-        """The action after the last round, with all that decided it; none where nothing fits the budget."""
-        return decide(history, self.config, self.learned)
-
-    def follow(self, history: Sequence[ClosedRound], choice: Choice) -> Dials:
+    def follow(self, history: Sequence[ClosedRound], choice: Choice) -> RoundDials:
         """The dials an action leads to."""
         steps: Steps = choice.steps
         cl = _fallen(history[-1], steps.alpha, steps.alpha, self.config)
-        return Dials(cl, *next_gates(history, self.config, steps.gamma))
+        return RoundDials(cl, *next_gates(history, self.config, steps.gamma))
 
-    def next(self, history: Sequence[ClosedRound]) -> Dials:
+    def next(self, history: Sequence[ClosedRound]) -> RoundDials:
         """The dials of the chosen action."""
-        return self.follow(history, self.choose(history))
+        return self.follow(history, decide(history, self.config, self.learned))
 
 
-@dataclass(frozen=True, slots=True)
-class Ladder:
+class LadderSchedule(PlateauSchedule):
     """One rung down every round: 0.9, 0.7, 0.5, 0.3."""
-
-    config: Config
 
     def first(self, q0: float | None, d0: float | None) -> float:
         """The top rung."""
         return LADDER[0]
 
-    def next(self, history: Sequence[ClosedRound]) -> Dials:
+    def cl(self, last: ClosedRound) -> float:
         """The next lower rung."""
-        cl = next((rung for rung in LADDER if rung < history[-1].dials.cl), LADDER[-1])
-        return Dials(cl, *next_gates(history, self.config))
+        return next((rung for rung in LADDER if rung < last.dials.cl), LADDER[-1])
 
 
-@dataclass(frozen=True, slots=True)
-class Fixed:
+class FixedSchedule(PlateauSchedule):
     """Contentiousness is held."""
-
-    config: Config
 
     def first(self, q0: float | None, d0: float | None) -> float:
         """The configured level."""
         return self.config.dials.cl_fixed
 
-    def next(self, history: Sequence[ClosedRound]) -> Dials:
+    def cl(self, last: ClosedRound) -> float:
         """The same level again."""
-        return Dials(history[-1].dials.cl, *next_gates(history, self.config))
+        return last.dials.cl
 
 
-def scheduler(config: Config, learned: Learned | None = None) -> Scheduler:
+def scheduler(config: Config, learned: Learned | None = None) -> PlateauSchedule:
     """The schedule a config names; ``learned`` is what one that learns starts from."""
     if config.dials.schedule in LEARNED:
         return Learning(config, learned)
-    kinds: dict[str, type[Plateau] | type[Ladder] | type[Fixed]] = {
-        "plateau": Plateau,
-        "ladder": Ladder,
-        "fixed": Fixed,
-    }
+    kinds = {"plateau": PlateauSchedule, "ladder": LadderSchedule, "fixed": FixedSchedule}
     return kinds[config.dials.schedule](config)
 
 
@@ -230,7 +204,7 @@ def indices(arms: Arms, seen: Context, config: Config) -> Vector:
 
 
 def decide(history: Sequence[ClosedRound], config: Config, learned: Learned | None) -> Choice:
-    """The action after the last round: the best index among those whose round fits the budget."""
+    """The action after the last round, with all that decided it: the best index among those that fit the budget, if any does."""
     own, budget, now = config.bandit, config.budget, history[-1]
     known = arms_of(learned)
     taught = lessons(history, config, known)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from maci.errors import InputError
-from maci.lab.datasets import arguments, clinical, news, objective, recorded
+from maci.errors import InputError, near
+from maci.lab.datasets import clinical, news, objective, recorded
 from maci.lab.datasets.dataset import DataSet, Task
 from maci.lab.datasets.own import OPTIONS, is_own, load_own, parse_map
 from maci.paths import data_dir
 
 SETS: Mapping[str, DataSet] = MappingProxyType(
-    {entry.name: entry for family in (clinical, news, objective, recorded, arguments) for entry in family.SETS}
+    {entry.name: entry for family in (clinical, news, objective, recorded) for entry in family.SETS}
 )
 """Every data set, by name."""
 
@@ -29,9 +28,9 @@ def find(name: str) -> DataSet:
     """
     if name in SETS:
         return SETS[name]
-    near = difflib.get_close_matches(name, SETS, n=3) or [known for known in SETS if name and name.casefold() in known]
-    hint = f"did you mean {', '.join(near)}?" if near else "`maci data` lists them"
-    raise InputError(f"no data set is named {name!r}: {hint}")
+    within = [known for known in SETS if name and name.casefold() in known]
+    hint = f"did you mean {', '.join(within)}?" if within else "`maci data` lists them"
+    raise InputError(f"no data set is named {name!r}: {near(name, SETS, hint, 3)}")
 
 
 def load(name: str, folder: Path | None = None, *, seed: int = 0, options: Mapping[str, Any] | None = None) -> Task:

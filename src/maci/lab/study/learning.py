@@ -13,24 +13,24 @@ response cache pays for them once. They count towards the run's budget. :func:`l
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
 from maci.calibration.triage import Trial, learn_triage, trial
-from maci.calibration.weights import Opening, learn_agents
+from maci.calibration.weights import TAUGHT, Opening, learn_agents
 from maci.config import LEARNED, Config
 from maci.controller.events import Event
 from maci.controller.policies.bandit import Arms, Learned
 from maci.controller.policies.base import lessons
 from maci.debating.loop import debate
 from maci.errors import BudgetError, is_fatal
-from maci.lab.datasets import Item
+from maci.lab import side_by_side
+from maci.lab.datasets import TaskItem
 from maci.lab.methods.maci import Maci, changed, played, summary
-from maci.lab.methods.method import Answer, Bench, Method
-from maci.lab.methods.session import Session
+from maci.lab.methods.method import Bench, Hearing, Method, MethodAnswer
 from maci.llm.usage import Usage
 from maci.record.replay import replay
 from maci.seating.table import opening
@@ -39,7 +39,7 @@ from maci.story import Story
 LESSONS = 100
 
 
-def course(method: Method, bench: Bench, dev: Sequence[Item], seed: int) -> Course | None:
+def course(method: Method, bench: Bench, dev: Sequence[TaskItem], seed: int) -> Course | None:
     """The course of a method whose schedule learns; ``None`` for every other."""
     if not isinstance(method, Maci):
         return None
@@ -50,20 +50,15 @@ def course(method: Method, bench: Bench, dev: Sequence[Item], seed: int) -> Cour
 class Course:
     """One method on one task, under one seed."""
 
-    def __init__(self, name: str, config: Config, bench: Bench, dev: Sequence[Item], seed: int) -> None:
+    def __init__(self, name: str, config: Config, bench: Bench, dev: Sequence[TaskItem], seed: int) -> None:
         self._name, self._config, self._bench, self._dev, self._seed = name, config, bench, tuple(dev), seed
-        self._given: dict[str, Answer | Exception] = {}
+        self._given: dict[str, MethodAnswer | Exception] = {}
         """Of the dev items."""
         self._arms = Arms.fresh()
         self._debates = 0
         self._one = asyncio.Lock()
 
-    @property
-    def arms(self) -> Arms:
-        """What was learned so far."""
-        return self._arms
-
-    async def answer(self, item: Item, part: str) -> Answer:
+    async def answer(self, item: TaskItem, part: str) -> MethodAnswer:
         """The answer to an item, after all lessons that come before it."""
         async with self._one:
             for lesson in self._dev[len(self._given) :]:
@@ -75,7 +70,7 @@ class Course:
             return given
         return summary(Story.of(await self._play(item, part)))
 
-    async def _teach(self, item: Item) -> None:
+    async def _teach(self, item: TaskItem) -> None:
         """Debate a dev item and keep what it taught. What fails teaches nothing; the end of the run's budget ends it."""
         try:
             events = await self._play(item, "dev")
@@ -94,7 +89,7 @@ class Course:
         self._debates += 1
         self._given[item.id] = answer
 
-    async def _play(self, item: Item, part: str) -> list[Event]:
+    async def _play(self, item: TaskItem, part: str) -> list[Event]:
         case = replace(item.case, gold=None, hidden={})
         table = self._bench.panel.table(case, seed=self._seed)
         if not self._config.crit.enabled:
@@ -109,12 +104,11 @@ class Course:
         return [event async for event in debate(first, table, ledger=self._bench.ledger)]
 
 
-TAUGHT: Mapping[str, Mapping[str, float]] = {"calibration.agents": {}, "calibration.doubt": {}, "reliability.prior": {}}
-"""The settings that are learnt, as they are before."""
 _AT_ONCE = 16
+_T = TypeVar("_T")
 
 
-class Lesson(BaseModel):
+class DevLesson(BaseModel):
     """What was learnt of the agents of one data set and seed, and from what; kept with the results."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -143,75 +137,52 @@ class Lesson(BaseModel):
         return {**TAUGHT, **self.settings, **self.triage}
 
 
-@dataclass(frozen=True, slots=True)
-class _Heard:
-    opening: Opening
-    gold: str
-    labels: tuple[str, ...]
-    calls: int
-    usage: Usage
+_Heard = tuple[Opening, str, tuple[str, ...], int, Usage]
+"""Of one item: the openings, the true outcome, all outcomes, calls and what they used."""
 
 
-async def learn(items: Sequence[Item], bench: Bench, seed: int) -> Lesson:
+async def _each(items: Sequence[TaskItem], work: Callable[[TaskItem], Awaitable[_T]]) -> list[_T]:
+    """What comes of every item that has a true outcome, in the order of their ids; the first failure ends all."""
+    asked = sorted((item for item in items if item.case.gold is not None), key=lambda item: item.id)
+    return await side_by_side(work, asked, _AT_ONCE)
+
+
+async def learn(items: Sequence[TaskItem], bench: Bench, seed: int) -> DevLesson:
     """Ask every agent for its opening to every item that has a true outcome, and learn from them.
 
     Depends on the items, the agents' answers and the seed, not on the order of the items or of the answers. Agents that fail have
     abstained. Where the budget does not suffice nothing is learnt: a :class:`BudgetError`.
     """
     untaught = replace(bench, config=changed(bench.config, TAUGHT))
-    turnstile = asyncio.Semaphore(_AT_ONCE)
-
-    async def hear(item: Item) -> _Heard:
-        async with turnstile:
-            return await _hear(item, untaught, seed)
-
-    asked = sorted((item for item in items if item.case.gold is not None), key=lambda item: item.id)
-    tasks = [asyncio.ensure_future(hear(item)) for item in asked]
-    try:
-        heard = await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
-    learnt = learn_agents([h.opening for h in heard], [h.gold for h in heard], [h.labels for h in heard])
-    return Lesson(
+    heard = await _each(items, lambda item: _hear(item, untaught, seed))
+    openings, gold, labels, calls, used = zip(*heard, strict=True) if heard else ((),) * 5
+    learnt = learn_agents(openings, gold, labels)
+    return DevLesson(
         settings=learnt.settings(),
         n=learnt.n,
         items=len(heard),
         weights=learnt.weights,
         losses={name: round(loss, 6) for name, loss in learnt.losses.items()},
         notes=learnt.notes,
-        calls=sum(h.calls for h in heard),
-        usage=sum((h.usage for h in heard), Usage()),
+        calls=sum(calls),
+        usage=sum(used, Usage()),
     )
 
 
-async def learn_stages(lesson: Lesson, items: Sequence[Item], bench: Bench, seed: int) -> Lesson:
+async def learn_stages(lesson: DevLesson, items: Sequence[TaskItem], bench: Bench, seed: int) -> DevLesson:
     """Debate every item that has a true outcome, with what ``lesson`` says of the agents, and add when a debate was needed."""
     taught = replace(bench, config=changed(bench.config, lesson.taught))
-    turnstile = asyncio.Semaphore(_AT_ONCE)
 
-    async def play(item: Item) -> tuple[Trial | None, Usage, int]:
+    async def play(item: TaskItem) -> tuple[Trial | None, Usage, int]:
         assert item.case.gold is not None
-        async with turnstile:
-            case = replace(item.case, gold=None, hidden={})
-            story = Story.of(await played(case, taught, seed))
-            await asyncio.sleep(0)
+        story = Story.of(await played(replace(item.case, gold=None, hidden={}), taught, seed))
+        await asyncio.sleep(0)
         answer = summary(story)  # raises what would end every answer
         if answer.out_of_budget and _the_runs(bench, answer.usage + answer.judge_usage):
             raise BudgetError("the budget ended while learning from dev debates; nothing was learnt")
         return trial(story, item.case.gold), answer.usage + answer.judge_usage, answer.calls + answer.judge_calls
 
-    asked = sorted((item for item in items if item.case.gold is not None), key=lambda item: item.id)
-    tasks = [asyncio.ensure_future(play(item)) for item in asked]
-    try:
-        seen = await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
+    seen = await _each(items, play)
     learnt = learn_triage([each for each, _, _ in seen if each is not None])
     return lesson.model_copy(
         update={
@@ -232,9 +203,9 @@ def _the_runs(bench: Bench, used: Usage) -> bool:
     return left.tokens < own.tokens - used.tokens or left.usd < usd
 
 
-async def _hear(item: Item, bench: Bench, seed: int) -> _Heard:
+async def _hear(item: TaskItem, bench: Bench, seed: int) -> _Heard:
     case = replace(item.case, gold=None, hidden={})  # as whoever answers sees it
-    session = Session(case, bench, seed)
+    session = Hearing(case, bench, seed)
     voices = await session.openings()
     await asyncio.sleep(0)  # readers never wait: others get their turn here
     if session.fatal is not None:
@@ -245,4 +216,4 @@ async def _hear(item: Item, bench: Bench, seed: int) -> _Heard:
     gold = item.case.gold_among(labels)
     assert gold is not None
     opening = {a.name: voices[a.name].belief if a.name in voices else None for a in session.agents}
-    return _Heard(opening, gold, labels, session.calls, session.usage)
+    return opening, gold, labels, session.calls, session.usage

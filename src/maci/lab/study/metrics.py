@@ -1,6 +1,6 @@
 r"""What a study measures of answers with a known truth (SPEC 12).
 
-One case gives a :class:`Scored`; a set of them gives, under the names of :data:`METRICS`,
+One case gives a :class:`ScoredAnswer`; a set of them gives, by :class:`~maci.lab.study.report.estimates.Estimates`,
 
 | name | of n cases | better |
 |---|---|---|
@@ -30,8 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maci.calibration.profile import binned_gaps, equal_width
-from maci.calibration.stats import Estimate, Statistic, mean_of, wilson
-from maci.calibration.stats.sums import Summed
+from maci.calibration.stats import Estimate, Statistic, Summed, wilson
 from maci.calibration.temperature import FLOOR
 from maci.errors import BeliefError, InputError
 from maci.moderator.belief import Vector, read
@@ -48,12 +47,10 @@ _MEANS = {
     "mad": "from_centre",
     "partisan_gap": "partisan_gap",
 }
-METRICS = ("acc1", "acc3", "mrr", "ece", "ece_adaptive", "brier", "brier_top", "nll", "mad", "partisan_gap")
-"""Those every study has; ``mad:RATER`` for each rater of an ordered task besides."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scored:
+class ScoredAnswer:
     """One answer beside the truth. What needs a gold outcome, a scale or raters is ``None`` without them."""
 
     answer: str
@@ -87,8 +84,8 @@ def score(
     gold: str | None,
     positions: Mapping[str, float] | None = None,
     raters: Mapping[str, float] | None = None,
-) -> Scored:
-    """One answer beside the truth; see :class:`Scored` for the formulas and how ties are broken.
+) -> ScoredAnswer:
+    """One answer beside the truth; see :class:`ScoredAnswer` for the formulas and how ties are broken.
 
     A gold outcome the belief does not name (an open space) has p_gold = 0: wrong, reciprocal rank 0, Brier Σ p² + 1. Brier (1950),
     *Monthly Weather Review* 78; Voorhees (1999) for the reciprocal rank.
@@ -109,7 +106,7 @@ def score(
         found |= _on_scale(p, positions, raters or {})
     elif raters:
         raise InputError(f"raters are given ({', '.join(raters)}) but no positions: only ordered tasks have raters")
-    return Scored(**found)
+    return ScoredAnswer(**found)
 
 
 def _against(p: Mapping[str, float], answer: str, gold: str) -> dict[str, Any]:
@@ -155,7 +152,7 @@ def _on_scale(p: Mapping[str, float], positions: Mapping[str, float], raters: Ma
     }
 
 
-def per_case(metric: str, scored: Sequence[Scored]) -> Vector:
+def per_case(metric: str, scored: Sequence[ScoredAnswer]) -> Vector:
     """The values whose mean is the metric, nan where a case has none; for paired tests. The calibration errors have no such values.
 
     >>> per_case("mrr", [score({"a": 0.6, "b": 0.4}, g) for g in ("a", "b", None)]).tolist()
@@ -239,30 +236,6 @@ def _equal_mass(confidence: Vector, gap: Vector, bins: int) -> Statistic:
     return error
 
 
-def value(metric: str, scored: Sequence[Scored]) -> float:
-    """The metric of a set, by the formulas at the head of this file; nan where no case has it.
-
-    Citations stand there too.
-
-    >>> set_ = [score({"a": 0.6, "b": 0.4}, gold) for gold in "aab"]
-    >>> round(value("acc1", set_), 3), round(value("ece", set_), 3), value("acc1", [])
-    (0.667, 0.067, nan)
-    """
-    kept = [s for s, there in zip(scored, _defined(metric, scored), strict=True) if there]
-    return float(_statistic(metric, kept)(np.arange(len(kept))[None])[0]) if kept else math.nan
-
-
-def _defined(metric: str, scored: Sequence[Scored]) -> NDArray[np.bool_]:
-    values: Vector = per_case("acc1" if metric in ("ece", "ece_adaptive") else metric, scored)
-    return ~np.isnan(values)
-
-
-def _statistic(metric: str, kept: Sequence[Scored]) -> Statistic:
-    if metric in ("ece", "ece_adaptive"):
-        return ece_of([s.confidence for s in kept], per_case("acc1", kept), adaptive=metric == "ece_adaptive")
-    return mean_of(per_case(metric, kept))
-
-
 @dataclass(frozen=True, slots=True)
 class Bin:
     """One bar of a reliability diagram; nan where it is empty."""
@@ -276,7 +249,7 @@ class Bin:
     """Wilson."""
 
 
-def reliability(scored: Sequence[Scored], bins: int = BINS, level: float = 0.95) -> tuple[Bin, ...]:
+def reliability(scored: Sequence[ScoredAnswer], bins: int = BINS, level: float = 0.95) -> tuple[Bin, ...]:
     """The bars of a reliability diagram, the bins of ``ece``: Σ (n_b/n) |confidence_b − accuracy_b| is that error.
 
     DeGroot & Fienberg (1983), *The Statistician* 32; Niculescu-Mizil & Caruana (2005), *ICML*.

@@ -7,12 +7,15 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from maci.controller.caution import Harm
+from maci.controller.caution import HarmReport
 from maci.lab.methods.method import Step
 from maci.llm.usage import Usage
 
+Status = Literal["done", "failed", "budget"]
+"""``failed``: there is no answer; ``budget``: the ceiling came before a first answer. Neither is scored."""
 
-class Key(NamedTuple):
+
+class RowKey(NamedTuple):
     """Which answer: one and only one row has it."""
 
     data: str
@@ -40,8 +43,7 @@ class Row(BaseModel):
     """On ordered tasks: what each rater said, as a position on the scale."""
     positions: Mapping[str, float] = {}
     """On ordered tasks: where each outcome is."""
-    status: Literal["done", "failed", "budget"] = "done"
-    """``failed``: there is no answer, ``reason`` says why; ``budget``: the ceiling came before a first answer. Neither is scored."""
+    status: Status = "done"
     reason: str = ""
     """How it ended: a stop reason, or what went wrong."""
     belief: Mapping[str, float] | None = None
@@ -60,13 +62,13 @@ class Row(BaseModel):
     seconds: float = 0.0
     """Wall time; the only figure that differs between two runs."""
     course: tuple[Step, ...] = ()
-    harm: Harm | None = None
+    harm: HarmReport | None = None
     """What was watched, where the method watches; flips are not in it, since no debate of a study knows the truth."""
     extra: Mapping[str, Any] = Field(
         default={}, description="what a method wants reported beside, such as a transcript's path"
     )
 
     @property
-    def key(self) -> Key:
+    def key(self) -> RowKey:
         """What the store files it under."""
-        return Key(self.data, self.seed, self.part, self.item, self.method)
+        return RowKey(self.data, self.seed, self.part, self.item, self.method)

@@ -1,6 +1,6 @@
 """The study spec: what is compared, on what, under which settings. A TOML file; its JSON Schema is in docs/schemas.
 
-:mod:`maci.lab.study.parsing` reads and checks it.
+:func:`load_spec` reads and checks it, before anything is loaded: every name, option and setting in it is one that exists.
 
 ::
 
@@ -38,29 +38,44 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from maci.calibration.weights import TAUGHT
 from maci.config import Config, build, full_key, parameters
-from maci.errors import ConfigError
+from maci.errors import ConfigError, MaciError, explain, near
+from maci.files.parse import read
 from maci.lab.datasets import find
-from maci.seating.spec import AgentSpec, JudgeSpec, ModelSpec
+from maci.lab.datasets.own import OPTIONS
+from maci.lab.methods import registry
+from maci.llm.models import ModelOptions
+from maci.seating.file import AgentEntry, JudgeEntry
+from maci.seating.spec import AgentSpec, JudgeSpec
 
 Part = Literal["dev", "test"]
 
 
-class _Table(BaseModel):
+class _SpecTable(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class Data(BaseModel):
-    """One data set with its options, or a file of the user's own."""
+class _WithOptions(BaseModel):
+    """Further keys are options of what it names."""
 
     model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False, populate_by_name=True)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options."""
+        return dict(self.model_extra or {})
+
+
+class Data(_WithOptions):
+    """One data set with its options, or a file of the user's own."""
 
     set: str | None = Field(default=None, description="a data set, as `maci data` lists them")
     file: Path | None = Field(default=None, description="a file of your own instead; below the spec's folder")
@@ -69,11 +84,6 @@ class Data(BaseModel):
         description="with `file`: which of its columns is what; `question`, `outcomes` and `per_label` may stand beside it",
     )
     label: str = Field(default="", description="what tables call it; the set with its options if left out")
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options of the set."""
-        return dict(self.model_extra or {})
 
     @property
     def name(self) -> str:
@@ -87,21 +97,13 @@ class Data(BaseModel):
         return self.file.stem
 
 
-def _seat(value: Any) -> Any:
-    return {"model": value} if isinstance(value, str) else value
-
-
-_Agent = Annotated[AgentSpec, BeforeValidator(_seat, json_schema_input_type=str | AgentSpec)]
-_Judge = Annotated[JudgeSpec, BeforeValidator(_seat, json_schema_input_type=str | JudgeSpec)]
-
-
-class Panel(_Table):
+class Panel(_SpecTable):
     """Who answers: a named panel, agents and judges, or the answers that came with the data."""
 
     name: str | None = Field(default=None, description="`readers`, or a panel of a panels file")
-    agents: tuple[_Agent, ...] = Field(default=(), description="as in a panels file")
-    judges: tuple[_Judge, ...] | None = Field(default=None, description="as in a panels file; empty: no judges")
-    models: dict[str, ModelSpec] = Field(default={}, description="as in a panels file")
+    agents: tuple[AgentEntry, ...] = Field(default=(), description="as in a panels file")
+    judges: tuple[JudgeEntry, ...] | None = Field(default=None, description="as in a panels file; empty: no judges")
+    models: dict[str, ModelOptions] = Field(default={}, description="as in a panels file")
     recorded: bool | tuple[str, ...] = Field(
         default=False, description="the recorded answers of the data set: true, or which of its models"
     )
@@ -116,19 +118,12 @@ class Panel(_Table):
         return self
 
 
-class MethodSpec(BaseModel):
+class MethodSpec(_WithOptions):
     """One method with its options."""
-
-    model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False)
 
     use: str = Field(description="a method, as `maci study methods` lists them")
     name: str = Field(default="", description="what tables call it; `use` if left out")
     each: bool = Field(default=False, description="once with every agent, reported also as best on dev")
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options of the method."""
-        return dict(self.model_extra or {})
 
     @property
     def label(self) -> str:
@@ -147,7 +142,7 @@ class MethodSpec(BaseModel):
         return {name: {**self.options, "agent": agent, "name": name} for agent, name in names.items()}
 
 
-class Learn(_Table):
+class Learn(_SpecTable):
     """What is learnt on dev before anything is compared."""
 
     agents: bool = Field(
@@ -167,14 +162,14 @@ class Learn(_Table):
         return self
 
 
-class Budget(_Table):
+class RunBudget(_SpecTable):
     """Ceilings of the whole run, however often it is interrupted."""
 
     tokens: int | None = Field(default=None, ge=0, le=10**15, description="most tokens, all calls together")
     usd: float | None = Field(default=None, ge=0, le=10**9, description="most dollars, all calls together")
 
 
-class Quick(_Table):
+class Quick(_SpecTable):
     """What ``--quick`` changes."""
 
     limit: int | None = Field(default=None, ge=1, description="most items of each part")
@@ -184,7 +179,7 @@ class Quick(_Table):
     data: tuple[str, ...] | None = Field(default=None, min_length=1, description="only these, by label")
 
 
-class StudySpec(_Table):
+class StudySpec(_SpecTable):
     """A study."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="names the results folder")
@@ -198,7 +193,7 @@ class StudySpec(_Table):
     set: dict[str, Any] = Field(default={}, description="settings of the debate, as `maci config` names them")
     methods: tuple[MethodSpec, ...] = Field(min_length=1)
     learn: Learn = Learn()
-    budget: Budget = Budget()
+    budget: RunBudget = RunBudget()
     quick: Quick = Quick()
     report: dict[str, Any] = Field(default={}, description="what `maci study report` makes of it")
 
@@ -251,25 +246,146 @@ def _by_agent(key: str) -> bool:
         return False
 
 
-def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Where two :attr:`StudySpec.identity` differ, in words.
-
-    >>> differences({"seeds": [0], "profile": "default"}, {"seeds": [0, 1], "profile": "default"})
-    ['seeds was [0], is [0, 1]']
-    """
-    found = []
-    for key in dict.fromkeys((*old, *new)):
-        before, after = old.get(key), new.get(key)
-        if before != after:
-            found.append(f"{key} was {_short(before, after)}, is {_short(after, before)}")
-    return found
+_TABLES: Mapping[str, type[BaseModel]] = {
+    "data": Data,
+    "panel": Panel,
+    "methods": MethodSpec,
+    "learn": Learn,
+    "budget": RunBudget,
+    "quick": Quick,
+}
 
 
-def _short(value: Any, other: Any) -> str:
-    """A value; of a list or table only what the other has not."""
-    if isinstance(value, list) and isinstance(other, list) and value and isinstance(value[0], dict):
-        value = [entry for entry in value if entry not in other]
-    elif isinstance(value, dict) and isinstance(other, dict):
-        value = {k: v for k, v in value.items() if other.get(k) != v}
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 160 else f"{text[:157]}…"
+def load_spec(path: Path, *, quick: bool = False, limit: int | None = None) -> StudySpec:
+    """A spec from its file, checked: every name in it is one that exists."""
+    return parse_spec(read(path, "TOML"), str(path), folder=path.parent, quick=quick, limit=limit)
+
+
+def parse_spec(
+    data: Mapping[str, Any], where: str, *, folder: Path = Path(), quick: bool = False, limit: int | None = None
+) -> StudySpec:
+    """A spec from parsed data; ``where`` names its origin in errors, ``folder`` is what files in it are below."""
+    try:
+        spec = StudySpec.model_validate(data)
+    except ValidationError as error:
+        raise ConfigError(f"{where}: {explain(error.errors(), _known, _remedy)}") from error
+    if quick:
+        spec = _quick(spec, where)
+    files = tuple(
+        d if d.file is None else d.model_copy(update={"file": (folder / d.file).resolve()}) for d in spec.data
+    )
+    fewer = {} if limit is None else {"limit": limit}
+    spec = spec.model_copy(update={"data": files, **fewer})
+    _check(spec, where)
+    return spec
+
+
+def _quick(spec: StudySpec, where: str) -> StudySpec:
+    own = spec.quick
+    methods = _picked("methods", own.methods, {m.label: m for m in spec.methods}, where)
+    labels = {_data_name(entry, where): entry for entry in spec.data}
+    return spec.model_copy(
+        update={
+            "limit": own.limit if own.limit is not None else spec.limit,
+            "seeds": own.seeds or spec.seeds,
+            "set": {**spec.settings, **flat(own.set)},
+            "methods": methods,
+            "data": _picked("data", own.data, labels, where),
+        }
+    )
+
+
+def _picked(what: str, chosen: Sequence[str] | None, there: Mapping[str, Any], where: str) -> tuple[Any, ...]:
+    for name in chosen or ():
+        if name not in there:
+            raise ConfigError(f"{where}: quick.{what} names {name!r}: {_near(name, there)}")
+    return tuple(entry for name, entry in there.items() if chosen is None or name in chosen)
+
+
+def _near(name: str, there: Iterable[str]) -> str:
+    return near(name, there, f"there are {', '.join(there)}")
+
+
+def _data_name(entry: Data, where: str) -> str:
+    if (entry.set is None) == (entry.file is None):
+        raise ConfigError(f"{where}: a [[data]] needs `set` (`maci data` lists them) or `file`, one of them")
+    if entry.file is not None:
+        for key, value in entry.options.items():
+            _check_own(key, value, f"{where}: [[data]] file = {str(entry.file)!r}")
+    if entry.map and entry.file is None:
+        raise ConfigError(f"{where}: [[data]] set = {entry.set!r} has `map`, which is for a `file` of your own")
+    try:
+        return entry.name
+    except MaciError as error:
+        raise ConfigError(f"{where}: [[data]] {error}") from error
+
+
+def _check_own(key: str, value: Any, where: str) -> None:
+    """A further key of a file of one's own."""
+    if key not in OPTIONS:
+        known = [name for name in Data.model_fields if name != "set"]
+        raise ConfigError(f"{where} has an unknown key {key!r}: {_near(key, (*known, *OPTIONS))}")
+    if key == "per_label" and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+        raise ConfigError(f"{where}: per_label = {value!r} must be a whole number of texts of each label, 0 or more")
+    if key == "question" and not (isinstance(value, str) and value.strip()):
+        raise ConfigError(f"{where}: question = {value!r} must be what is asked of every row, a text")
+    if key == "outcomes" and not (isinstance(value, str | list) and value):
+        raise ConfigError(f'{where}: outcomes = {value!r} must be a list of labels, "open", or labels between | marks')
+
+
+def _check(spec: StudySpec, where: str) -> None:
+    """Names, options and settings, before anything is loaded."""
+    _unique([_data_name(entry, where) for entry in spec.data], "[[data]] are called", "a `label`", where)
+    _unique([method.label for method in spec.methods], "[[methods]] are called", "a `name`", where)
+    _unique([str(seed) for seed in spec.seeds], "seeds are", "a number", where)
+    if (least := min(spec.seeds)) < 0:  # of [quick]
+        raise ConfigError(f"{where}: seeds has {least}: give whole numbers, 0 or more")
+    for method in spec.methods:
+        _check_method(method, where)
+    try:
+        build(spec.profile, spec.settings)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: [set] {error}") from error
+    if spec.learn.agents and (given := next((k for k in spec.settings if full_key(k) in TAUGHT), None)):
+        raise ConfigError(f"{where}: [learn] agents = true learns what [set] {given!r} gives: leave one out")
+    if spec.learn.triage and (given := next((k for k in spec.settings if _learnt_by_triage(full_key(k))), None)):
+        raise ConfigError(f"{where}: [learn] triage = true learns what [set] {given!r} gives: leave one out")
+
+
+def _learnt_by_triage(key: str) -> bool:
+    return key.startswith("triage.") and key not in {"triage.enabled", "triage.worth", "triage.until_sure"}
+
+
+def _check_method(method: MethodSpec, where: str) -> None:
+    entries = {entry.name: entry for entry in registry.entries()}
+    if method.each and method.use in entries and not entries[method.use].each:
+        able = ", ".join(name for name, entry in entries.items() if entry.each)
+        raise ConfigError(
+            f"{where}: methods.{method.label}: each = true is for methods that rest on one agent ({able}): leave it out"
+        )
+    if method.each and "agent" in method.options:
+        raise ConfigError(f"{where}: methods.{method.label} has agent and each = true: leave one out")
+    try:
+        for options in method.expand(["an agent"]).values():
+            registry.build(method.use, options)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: methods.{method.label}: {error}") from error
+
+
+def _unique(names: Sequence[str], what: str, give: str, where: str) -> None:
+    if repeated := next((name for name, n in Counter(names).items() if n > 1), None):
+        raise ConfigError(f"{where}: two {what} {repeated!r}: give each {give} of its own")
+
+
+def _known(path: list[str]) -> Iterable[str]:
+    if len(path) > 2 and path[0] == "panel":
+        return (AgentSpec if path[1] == "agents" else JudgeSpec if path[1] == "judges" else ModelOptions).model_fields
+    return (_TABLES.get(path[0], StudySpec) if len(path) > 1 else StudySpec).model_fields
+
+
+def _remedy(path: list[str], complaint: Mapping[str, Any]) -> str:
+    if complaint["type"] == "missing":
+        return f"add [[{path[-1]}]]" if path in (["data"], ["methods"]) else f"add `{path[-1]} = …`"
+    if complaint["type"] == "too_short":
+        return "it needs at least one entry"
+    return "it names a folder, so use letters, digits, dots, - and _" if path == ["name"] else ""

@@ -1,36 +1,33 @@
 """Where rows are kept: one for each key, the first that is written stays.
 
-:class:`SqliteStore` is ``results.sqlite`` in the results folder, :class:`~maci.lab.study.postgres.PostgresStore` a database that many
-machines write to. A row is safe from a kill of the process as soon as :meth:`Store.put` returns. After a power cut the last few
-may be missing; they are then computed again, to the same.
+:class:`SqliteStore` is ``results.sqlite`` in the results folder, :class:`PostgresStore` a database that many machines write to. A row
+is safe from a kill of the process as soon as :meth:`Store.put` returns. After a power cut the last few may be missing; they are then
+computed again, to the same.
 """
 
 from __future__ import annotations
 
-import json
-import sqlite3
-import threading
+import re
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
-
-from maci import __version__
-from maci.errors import CheckFailed, EnvironmentError_, InputError
-from maci.files.sqlite import LOCKED, Trouble, log_ahead, look, make_tables, trouble
-from maci.lab.study.learning import Lesson
-from maci.lab.study.rows import Key, Row
-from maci.lab.study.spec import StudySpec, differences
+from maci.errors import CheckFailed, EnvironmentError_, InputError, MissingExtra
+from maci.files.sqlite import SqliteFile
+from maci.lab.study.rows import Row, RowKey, Status
+from maci.lab.study.study import FORMAT, Meta, admit, within
 from maci.llm.usage import Bound
-from maci.seating.table import commit
 
-FORMAT = 2
-"""2: rows may have the judges' scores. Folders of format 1 are read and gone on with as they are."""
+if TYPE_CHECKING:
+    import psycopg
+
 FILE = "results.sqlite"
 
-Status = Literal["done", "failed", "budget"]
+_Do = Callable[[str, Mapping[str, Any]], list[Any]]
+"""Executes a statement with its values by name; the rows it gives."""
+_T = TypeVar("_T")
 
 
 class StoreBroken(EnvironmentError_):
@@ -39,101 +36,126 @@ class StoreBroken(EnvironmentError_):
     fatal = True
 
 
-class Method(BaseModel):
-    """A method of the study as it was run."""
-
-    model_config = ConfigDict(frozen=True)
-
-    name: str
-    use: str
-    of: str
-    """The entry of the spec; for ``each`` methods several have the same."""
-    each: bool = False
-    options: Mapping[str, Any] = {}
+GOES_ON = "what is done is kept, and the same command goes on from there"
+_KEY = "data = :data AND seed = :seed AND part = :part AND item = :item AND method = :method"
+_JOURNAL = """INSERT INTO {journal} VALUES ({study}:life, :tokens, :usd, :aside_tokens, :aside_usd)
+ON CONFLICT ({one}) DO UPDATE SET tokens = excluded.tokens, usd = excluded.usd,
+    aside_tokens = excluded.aside_tokens, aside_usd = excluded.aside_usd"""
 
 
-class Meta(BaseModel):
-    """What is known of a study besides its rows."""
+class Store(ABC):
+    """Keeps the rows of one study. Every failure is a :class:`StoreBroken` that says how to go on.
 
-    model_config = ConfigDict(frozen=True)
+    The statements are the same for both databases but for what :attr:`names` holds: tables, and where several studies share them, the
+    column that tells them apart.
+    """
 
-    format: int = FORMAT
-    spec: StudySpec
-    identity: Mapping[str, Any]
-    """What decided the rows: the spec's, with its panel resolved, and the SHA-256 of the data's files (not in old studies)."""
-    fingerprint: str
-    """SHA-256 of the identity."""
-    version: str = __version__
-    commit: str | None = Field(default_factory=commit)
-    created: str = Field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
-    items: Mapping[str, Mapping[int, Mapping[str, tuple[str, ...]]]] = {}
-    """Planned: data → seed → part → item ids."""
-    methods: Mapping[str, tuple[Method, ...]] = {}
-    """Planned: data → methods."""
-    notes: Mapping[str, tuple[str, ...]] = {}
-    """What every report must say of a data set."""
-    learnt: Mapping[str, Mapping[int, Lesson]] = {}
-    """Where the spec asks for it: data → seed → what dev taught about the agents. The first that was written stays."""
+    names: Mapping[str, str]
+    plan: str
+    """Reads the plan."""
+    keep_plan: tuple[str, ...]
+    """Write it."""
+    where: str
+    """What it is called in messages; never with a password."""
+    study = ""
+    """Its name, where several studies are in one database."""
 
-    def keys(self) -> Iterator[Key]:
-        """Everything planned, in the order it is run: all methods on one item, then the next."""
-        for data, seeds in self.items.items():
-            for seed, parts in seeds.items():
-                for part, items in parts.items():
-                    for item in items:
-                        for method in self.methods[data]:
-                            yield Key(data, seed, part, item, method.name)  # type: ignore[arg-type]
+    @abstractmethod
+    def _do(self, statement: str, values: Mapping[str, Any]) -> list[Any]:
+        """Execute a statement."""
 
+    @abstractmethod
+    def _at_once(self, work: Callable[[_Do], _T]) -> _T:
+        """Do all of it, or nothing, with no other process in between."""
 
-def within(meta: Meta | None) -> Callable[[Row], bool]:
-    """Whether a row is of the plan: a smaller limit leaves out what a larger one made. Without a plan all are."""
-    if meta is None or not meta.items:
-        return lambda row: True
-    planned = frozenset(meta.keys())
-    return lambda row: row.key in planned
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of it."""
 
+    def __enter__(self) -> Self:
+        return self
 
-class Store(Protocol):
-    """Keeps the rows of one study. Every failure is a :class:`StoreBroken` that says how to go on."""
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
-    @property
-    def where(self) -> str:
-        """What it is called in messages; never with a password."""
+    def _ask(self, statement: str, **values: Any) -> list[Any]:
+        return self._do(statement.format(key=_KEY, **self.names), {"study": self.study, **values})
 
     def begin(self, meta: Meta) -> Meta:
         """Take the study's plan, and return what was there before, or the same; refused for another study."""
 
+        def work(do: _Do) -> Meta:
+            own: dict[str, Any] = {"study": self.study, "format": FORMAT}
+            old = _plan(do(self.plan, own))
+            settled = meta if old is None else admit(old, meta, self.where)
+            for statement in self.keep_plan:
+                do(statement, {**own, "meta": settled.model_dump_json()})
+            return settled
+
+        return self._at_once(work)
+
     def meta(self) -> Meta | None:
         """What is known of the study; ``None`` before it has begun."""
+        return _plan(self._ask(self.plan))
 
     def put(self, row: Row) -> bool:
         """Keep a row; false where the same is there already. Another row under its key is a :class:`CheckFailed`."""
+        if self._ask(
+            "INSERT INTO {rows} VALUES ({study}:data, :seed, :part, :item, :method, :status, :row) ON CONFLICT DO NOTHING RETURNING 1",
+            **row.key._asdict(),
+            status=row.status,
+            row=row.model_dump_json(),
+        ):
+            return True
+        there = self._one(row.key)
+        if there and (error := conflict(row, Row.model_validate_json(there[0][0]), self.where)) is not None:
+            raise error
+        return False
 
-    def drop(self, keys: Iterable[Key]) -> None:
+    def _one(self, key: RowKey) -> list[Any]:
+        return self._ask("SELECT row FROM {rows} WHERE {mine} AND {key}", **key._asdict())
+
+    def drop(self, keys: Iterable[RowKey]) -> None:
         """Forget rows, so that they are computed again."""
+        for key in keys:
+            self._ask("DELETE FROM {rows} WHERE {mine} AND {key}", **key._asdict())
 
-    def keys(self) -> dict[Key, Status]:
+    def keys(self) -> dict[RowKey, Status]:
         """What there is."""
+        found = self._ask("SELECT data, seed, part, item, method, status FROM {rows} WHERE {mine}")
+        return {RowKey(*entry[:5]): entry[5] for entry in found}
 
-    def has(self, key: Key) -> bool:
+    def has(self, key: RowKey) -> bool:
         """Whether there is a row, maybe another writer's."""
+        return bool(self._one(key))
 
-    def rows(
-        self, *, data: str | None = None, seed: int | None = None, part: str | None = None, method: str | None = None
-    ) -> Iterator[Row]:
+    def rows(self) -> Iterator[Row]:
         """The rows of the plan as it is now, in the order of their keys."""
+        found = self._ask(
+            "SELECT row FROM {rows} WHERE {mine} "
+            "ORDER BY data {order}, seed, part {order}, item {order}, method {order}"
+        )
+        yield from filter(within(self.meta()), (Row.model_validate_json(text) for (text,) in found))
 
     def spent(self) -> Bound:
         """What all runs so far have spent; what was set aside by one that broke off counts in full."""
+        ((tokens, usd),) = self._ask(
+            "SELECT sum(tokens + aside_tokens), sum(usd + aside_usd) FROM {journal} WHERE {mine}"
+        )
+        return Bound(int(tokens or 0), float(usd or 0.0))
 
     def journal(self, life: str, spent: Bound, aside: Bound) -> Bound:
         """What one run, ``life``, has spent and set aside by now; returns the sum over all runs, as :meth:`spent`.
 
         On record before a call that it is for is made.
         """
+        set_aside = {"aside_tokens": aside.tokens, "aside_usd": aside.usd}
+        self._ask(_JOURNAL, life=life, tokens=spent.tokens, usd=spent.usd, **set_aside)
+        return self.spent()
 
-    def close(self) -> None:
-        """Let go of it."""
+
+def _plan(found: list[Any]) -> Meta | None:
+    return Meta.model_validate_json(found[0][0]) if found else None
 
 
 def same(one: Row, other: Row) -> bool:
@@ -155,44 +177,53 @@ def conflict(new: Row, old: Row, where: str) -> CheckFailed | None:
     )
 
 
-def admit(old: Meta, new: Meta, where: str) -> Meta:
-    """The study that goes on: the plan of the new, the origin of the old; refused where they are not one study.
+class SqliteStore(Store):
+    """Rows in a file, written ahead to its log."""
 
-    Methods may have been added: an answer of one follows from its key, whatever others there are.
-    """
-    before, after = dict(old.identity), dict(new.identity)
-    files, now = before.pop("files", {}), after.pop("files", {})
-    if not (lost := _lost(before, after)):
-        after["methods"] = before.get("methods")
-    if old.fingerprint != new.fingerprint and _said(before) != _said(after):
-        what = "; ".join(differences(before, after)) or "its panel"
-        may = " Methods may be added to a study, but not changed or left out." if lost else ""
-        raise InputError(
-            f"{where} holds the results of another study ({what}): choose another --out, or delete it to begin again.{may}"
+    names: Mapping[str, str] = {
+        "rows": "rows",
+        "journal": "journal",
+        "mine": "TRUE",
+        "study": "",
+        "one": "life",
+        "order": "COLLATE BINARY",
+    }
+    plan = "SELECT value FROM meta WHERE name = 'study'"
+    keep_plan = (
+        "INSERT OR REPLACE INTO meta VALUES ('study', :meta)",
+        f"PRAGMA user_version = {FORMAT}",  # from now on rows of this format may come
+    )
+
+    def __init__(self, path: Path, *, make: bool = True) -> None:
+        if not make and not path.is_file():
+            raise InputError(f"no results at {path}: `maci study run SPEC.toml --out {path.parent}` makes them")
+        self.path, self.where = path, str(path)
+        self._file = SqliteFile(
+            path,
+            _SQLITE_TABLES,
+            FORMAT,
+            name=f"the results {path}",
+            elsewhere="choose another --out",
+            steps={
+                "full": f"free some space there; {GOES_ON}",
+                "locked": f"another process holds it; wait for that; {GOES_ON}",
+                "damaged": "it is damaged or not one of ours: choose another --out",
+            },
+            error=StoreBroken,
         )
-    if changed := [
-        name for data, known in files.items() for name, sha in known.items() if now.get(data, known).get(name) != sha
-    ]:
-        have = "has" if len(changed) == 1 else "have"
-        raise InputError(
-            f"{', '.join(changed)} {have} changed since this study began ({where}): choose another --out, or put the old one back"
-        )
-    learnt = {data: {**new.learnt.get(data, {}), **old.learnt.get(data, {})} for data in {**new.learnt, **old.learnt}}
-    kept = {"version": old.version, "commit": old.commit, "created": old.created, "learnt": learnt}
-    return new.model_copy(update=kept)
+
+    def _do(self, statement: str, values: Mapping[str, Any]) -> list[Any]:
+        return self._file.do(statement, values)
+
+    def _at_once(self, work: Callable[[_Do], _T]) -> _T:
+        with self._file.transaction():
+            return work(self._file.do)
+
+    def close(self) -> None:
+        self._file.close()
 
 
-def _lost(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Whether a method of the old study is not in the new as it was."""
-    there = [_said(method) for method in after.get("methods") or ()]
-    return any(_said(method) not in there for method in before.get("methods") or ())
-
-
-def _said(identity: Mapping[str, Any]) -> str:
-    return json.dumps(identity, sort_keys=True)
-
-
-_TABLES = """
+_SQLITE_TABLES = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS rows (
     data TEXT NOT NULL, seed INTEGER NOT NULL, part TEXT NOT NULL, item TEXT NOT NULL, method TEXT NOT NULL,
@@ -204,150 +235,129 @@ CREATE TABLE IF NOT EXISTS journal (
     tokens INTEGER NOT NULL, usd REAL NOT NULL, aside_tokens INTEGER NOT NULL, aside_usd REAL NOT NULL
 );
 """
-_ONE = "SELECT row FROM rows WHERE data = ? AND seed = ? AND part = ? AND item = ? AND method = ?"
-_DROP = "DELETE FROM rows WHERE data = ? AND seed = ? AND part = ? AND item = ? AND method = ?"
-_SOME = """
-SELECT row FROM rows
-WHERE (?1 IS NULL OR data = ?1) AND (?2 IS NULL OR seed = ?2) AND (?3 IS NULL OR part = ?3) AND (?4 IS NULL OR method = ?4)
-ORDER BY data, seed, part, item, method"""
+_POSTGRES_TABLES = """
+CREATE TABLE IF NOT EXISTS maci_study (name text PRIMARY KEY, format integer NOT NULL, meta text NOT NULL);
+CREATE TABLE IF NOT EXISTS maci_row (
+    study text NOT NULL, data text NOT NULL, seed bigint NOT NULL, part text NOT NULL, item text NOT NULL, method text NOT NULL,
+    status text NOT NULL, row text NOT NULL,
+    PRIMARY KEY (study, data, seed, part, item, method)
+);
+CREATE TABLE IF NOT EXISTS maci_journal (
+    study text NOT NULL, life text NOT NULL,
+    tokens bigint NOT NULL, usd double precision NOT NULL, aside_tokens bigint NOT NULL, aside_usd double precision NOT NULL,
+    PRIMARY KEY (study, life)
+);
+"""
+_LOCK = 0x6D616369
+"""Of the advisory lock under which tables are made and plans written."""
+_PATIENCE = (0.2, 1.0, 3.0, 10.0)
+"""Seconds before each further attempt when the connection is lost; all statements may be repeated."""
 
 
-class SqliteStore:
-    """Rows in a file, written ahead to its log."""
+class PostgresStore(Store):
+    """Rows of one study in a PostgreSQL database, for runs on many machines at once (extra ``postgres``).
 
-    def __init__(self, path: Path, *, make: bool = True) -> None:
-        self.path = path
-        self._lock = threading.Lock()
-        self._db: sqlite3.Connection | None = None
-        if not make and not path.is_file():
-            raise InputError(f"no results at {path}: `maci study run SPEC.toml --out {path.parent}` makes them")
+    One database holds any number of studies, told apart by name. The password is only ever handed to the driver: messages name the
+    user, host and database. Better still, leave it out of the address: the driver looks into ``PGPASSWORD`` and ``~/.pgpass``.
+    """
+
+    names: Mapping[str, str] = {
+        "rows": "maci_row",
+        "journal": "maci_journal",
+        "mine": "study = :study",
+        "study": ":study, ",
+        "one": "study, life",
+        "order": 'COLLATE "C"',
+    }
+    plan = "SELECT meta FROM maci_study WHERE name = :study"
+    keep_plan = (
+        "INSERT INTO maci_study VALUES (:study, :format, :meta) ON CONFLICT (name) DO UPDATE "
+        "SET meta = excluded.meta, format = excluded.format",
+    )
+
+    def __init__(self, url: str, name: str, *, make: bool = True) -> None:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, timeout=LOCKED, isolation_level=None, check_same_thread=False)
-            found = self._format()
-            log_ahead(self._db)
-            self._db.execute("PRAGMA synchronous = NORMAL")
-            if found == 0:
-                make_tables(self._db, _TABLES, FORMAT)
-        except (sqlite3.Error, OSError) as error:
-            self.close()
-            raise self._broken(error) from error
-        except EnvironmentError_:
-            self.close()
-            raise
-
-    @property
-    def where(self) -> str:
-        """The path."""
-        return str(self.path)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _format(self) -> int:
-        assert self._db is not None
-        found, tables = look(self._db)
-        if found > FORMAT:
+            import psycopg
+            from psycopg.conninfo import conninfo_to_dict
+        except ImportError as error:
+            raise MissingExtra("psycopg", "postgres", "--store postgresql://…") from error
+        self._psycopg, self._url, self.study = psycopg, url, name
+        try:
+            parts = conninfo_to_dict(url)
+        except psycopg.Error as error:
+            raise InputError(
+                "--store is not an address of a PostgreSQL database: write postgresql://USER@HOST:PORT/DATABASE"
+            ) from error
+        self._secret = str(parts.get("password") or "")
+        user, host = parts.get("user") or "", parts.get("host") or "localhost"
+        port = f":{parts['port']}" if parts.get("port") else ""
+        self.where = f"postgresql://{user}{'@' if user else ''}{host}{port}/{parts.get('dbname') or ''} ({name})"
+        self._db: psycopg.Connection[Any] | None = None
+        self._met = False
+        """Whether the server ever let us in: only then is it worth waiting for."""
+        found = self._at_once(self._prepare)
+        if found and found[0][0] > FORMAT:
             raise StoreBroken(
-                f"{self.path} was written by a newer MACI (format {found}, this one reads {FORMAT}): upgrade, or choose "
+                f"{self.where} was written by a newer MACI (format {found[0][0]}, this one reads {FORMAT}): upgrade, or choose "
                 "another --out"
             )
-        if found == 0 and tables:
-            raise StoreBroken(f"{self.path} is a database of something else: choose another --out")
-        return found
+        if not make and self.meta() is None:
+            self.close()
+            raise InputError(
+                f"no study is named {name!r} in {self.where}: `maci study run SPEC.toml --store …` makes one"
+            )
 
-    def begin(self, meta: Meta) -> Meta:
-        """Write the plan down, unless another study is here."""
-        with self._lock:
-            old = self._meta()
-            settled = meta if old is None else admit(old, meta, self.where)
-            self._do("INSERT OR REPLACE INTO meta VALUES ('study', ?)", (settled.model_dump_json(),))
-            self._do(f"PRAGMA user_version = {FORMAT}")  # from now on rows of this format may come
-        return settled
+    def _prepare(self, do: _Do) -> list[Any]:
+        for table in _POSTGRES_TABLES.split(";")[:-1]:
+            do(table, {})
+        return do("SELECT format FROM maci_study WHERE name = :study", {"study": self.study})
 
-    def meta(self) -> Meta | None:
-        """The plan."""
-        with self._lock:
-            return self._meta()
+    def _do(self, statement: str, values: Mapping[str, Any]) -> list[Any]:
+        return self._patiently(lambda db: _executed(db, statement, values))
 
-    def _meta(self) -> Meta | None:
-        found = self._do("SELECT value FROM meta WHERE name = 'study'")
-        return Meta.model_validate_json(found[0][0]) if found else None
+    def _at_once(self, work: Callable[[_Do], _T]) -> _T:
+        def whole(db: psycopg.Connection[Any]) -> _T:
+            with db.transaction():
+                _executed(db, "SELECT pg_advisory_xact_lock(:lock)", {"lock": _LOCK})
+                return work(lambda statement, values: _executed(db, statement, values))
 
-    def put(self, row: Row) -> bool:
-        """One transaction."""
-        values = (*row.key, row.status, row.model_dump_json())
-        with self._lock:
-            if self._do("INSERT OR IGNORE INTO rows VALUES (?,?,?,?,?,?,?) RETURNING 1", values):
-                return True
-            (there,) = self._do(_ONE, row.key)
-        if (error := conflict(row, Row.model_validate_json(there[0]), self.where)) is not None:
-            raise error
-        return False
-
-    def drop(self, keys: Iterable[Key]) -> None:
-        """Delete the rows of these keys."""
-        with self._lock:
-            for key in keys:
-                self._do(_DROP, key)
-
-    def keys(self) -> dict[Key, Status]:
-        """All keys with how their rows ended."""
-        with self._lock:
-            found = self._do("SELECT data, seed, part, item, method, status FROM rows")
-        return {Key(*entry[:5]): entry[5] for entry in found}
-
-    def has(self, key: Key) -> bool:
-        """Look the key up."""
-        with self._lock:
-            return bool(self._do(_ONE, key))
-
-    def rows(
-        self, *, data: str | None = None, seed: int | None = None, part: str | None = None, method: str | None = None
-    ) -> Iterator[Row]:
-        """The rows that have all that is given."""
-        with self._lock:
-            found, planned = self._do(_SOME, (data, seed, part, method)), within(self._meta())
-        yield from filter(planned, (Row.model_validate_json(text) for (text,) in found))
-
-    def spent(self) -> Bound:
-        """The sum over all runs."""
-        with self._lock:
-            ((tokens, usd),) = self._do("SELECT sum(tokens + aside_tokens), sum(usd + aside_usd) FROM journal")
-        return Bound(int(tokens or 0), float(usd or 0.0))
-
-    def journal(self, life: str, spent: Bound, aside: Bound) -> Bound:
-        """One row for each run; the sum of all."""
-        with self._lock:
-            self._do("INSERT OR REPLACE INTO journal VALUES (?,?,?,?,?)", (life, *spent, *aside))
-        return self.spent()
+        return self._patiently(whole)
 
     def close(self) -> None:
-        """Let go of the file."""
         if self._db is not None:
             self._db.close()
             self._db = None
 
-    def _do(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
-        if self._db is None:
-            raise StoreBroken(f"{self.path} is closed: open it again to go on")
-        try:
-            return self._db.execute(statement, values).fetchall()
-        except sqlite3.Error as error:
-            raise self._broken(error) from error
+    def _patiently(self, work: Callable[[psycopg.Connection[Any]], _T]) -> _T:
+        """Do something, over a new connection where the old one is lost."""
+        for pause in (*_PATIENCE, None):
+            try:
+                if self._db is None:
+                    self._db = self._psycopg.connect(self._url, autocommit=True, connect_timeout=10)
+                    self._met = True
+                return work(self._db)
+            except self._psycopg.Error as error:
+                lost = isinstance(error, self._psycopg.OperationalError) and (self._db is None or self._db.closed)
+                if lost:
+                    self.close()
+                if pause is None or not lost or not self._met:
+                    raise self._broken(error) from None  # the driver's own error may hold the address
+                time.sleep(pause)
+        raise AssertionError
 
     def _broken(self, error: Exception) -> StoreBroken:
-        on = "; what is done is kept, and the same command goes on from there"
-        steps: dict[Trouble, str] = {
-            "unwritable": "make its folder writable, or choose another --out",
-            "full": f"free some space there{on}",
-            "locked": f"another process holds it; wait for that{on}",
-            "damaged": "it is damaged or not one of ours: choose another --out",
-        }
-        return StoreBroken(f"the results {self.path} cannot be used ({error}): {steps[trouble(error)]}")
+        said = " ".join(str(error).split())
+        if self._secret:
+            said = said.replace(self._secret, "…")
+        return StoreBroken(
+            f"the results {self.where} cannot be used ({said}): see that the server runs and this user may create tables; {GOES_ON}"
+        )
+
+
+def _executed(db: psycopg.Connection[Any], statement: str, values: Mapping[str, Any]) -> list[Any]:
+    """The driver writes values as ``%(name)s``."""
+    cursor = db.execute(re.sub(r":(\w+)", r"%(\1)s", statement), values)
+    return cursor.fetchall() if cursor.description else []
 
 
 def open_store(out: Path, url: str | None = None, *, name: str = "", make: bool = True) -> Store:
@@ -359,6 +369,4 @@ def open_store(out: Path, url: str | None = None, *, name: str = "", make: bool 
         raise InputError(
             f"--store {scheme}:…: only postgresql://USER@HOST/DATABASE is known; without --store it is a file in --out"
         )
-    from maci.lab.study.postgres import PostgresStore
-
     return PostgresStore(url, name, make=make)

@@ -1,4 +1,9 @@
-"""Answers keys of a study in one process: loads the data, has the tables set, asks the methods."""
+"""Answers keys of a study in one process: loads the data, has the tables set, asks the methods.
+
+In a recorded panel (:class:`RecordedPanel`) every agent gives the recorded answer of its model. A recorded letter is a belief of 1;
+an abstention is a turn that failed. Where a debate was recorded, its turns follow the opening; otherwise a model repeats its answer,
+since it is not known what it would have answered to others. There are no judges.
+"""
 
 from __future__ import annotations
 
@@ -10,26 +15,30 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from maci.agents.agent import Agent
+from maci.agents.anchor import TurnRequest
+from maci.agents.argument import Argument, Turn
 from maci.cases.case import Case
 from maci.config import Budget, Config, unplanned
-from maci.errors import BudgetError, ConfigError, InputError, MissingExtra, is_fatal, said
+from maci.errors import BadReply, BudgetError, ConfigError, InputError, MissingExtra, is_fatal, said
 from maci.evidence.encode import Encoder, load_encoder
-from maci.lab.datasets import Item, Task, find, load, load_own
+from maci.evidence.source import CaseEvidence
+from maci.lab.datasets import RecordedTurn, Task, TaskItem, find, load, load_own
 from maci.lab.datasets.files import digest
 from maci.lab.methods import registry
 from maci.lab.methods.maci import changed
-from maci.lab.methods.method import Answer, Bench, Method, Setting, Unfit
-from maci.lab.study import store
-from maci.lab.study.learning import LESSONS, Course, Lesson, course, learn, learn_stages
+from maci.lab.methods.method import Bench, Method, MethodAnswer, Setting, Unfit
+from maci.lab.study.learning import LESSONS, Course, DevLesson, course, learn, learn_stages
 from maci.lab.study.ledger import RunLedger
-from maci.lab.study.recorded import row_of
-from maci.lab.study.rows import Key, Row
+from maci.lab.study.rows import Row, RowKey, Status
 from maci.lab.study.spec import Data
-from maci.lab.study.study import Study, evidence_of, fingerprint, unread
-from maci.llm.catalogue import no_price
+from maci.lab.study.study import Meta, PlannedMethod, Study, evidence_of, fingerprint, unread
+from maci.llm.catalogue import family, no_price
+from maci.llm.usage import Usage
 from maci.paths import data_dir
 from maci.seating.models import Models
 from maci.seating.shelf import remembering
+from maci.seating.table import Table
 from maci.seating.tables import Tables
 
 if TYPE_CHECKING:
@@ -41,20 +50,20 @@ _GROUPS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
+class TaskGroup:
     """One task with its panel and methods, shared by all answers on it."""
 
     task: Task
-    items: Mapping[tuple[str, str], Item]
+    items: Mapping[tuple[str, str], TaskItem]
     bench: Bench
-    methods: Mapping[str, tuple[store.Method, Method]]
+    methods: Mapping[str, tuple[PlannedMethod, Method]]
     courses: dict[str, Course | None] = field(default_factory=dict)
     """Of methods that were asked: how their schedule is taught, where it learns."""
     panels: dict[str, Setting] = field(default_factory=dict)
     """Of methods with an encoder of their own."""
 
 
-def limited(items: Sequence[Item], limit: int | None, seed: int) -> tuple[Item, ...]:
+def limited(items: Sequence[TaskItem], limit: int | None, seed: int) -> tuple[TaskItem, ...]:
     """At most ``limit`` items, drawn by their ids alone: more with a higher limit, never others."""
     if limit is None or len(items) <= limit:
         return tuple(items)
@@ -70,17 +79,17 @@ class Worker:
         self._given = models
         self.study, self._ledger, self._config = study, ledger, study.config
         self._entries = {entry.name: entry for entry in study.spec.data}
-        self._groups: OrderedDict[tuple[str, int], _Group] = OrderedDict()
+        self._groups: OrderedDict[tuple[str, int], TaskGroup] = OrderedDict()
         self._encoders: dict[str, Encoder] = {}
         self._house: House | None = None
 
     # --- what there is to do --------------------------------------------------------------------------------------------------
 
-    def plan(self) -> store.Meta:
+    def plan(self) -> Meta:
         """Everything the study asks for. Data that cannot be had and panels that cannot sit are refused here."""
         spec = self.study.spec
         items: dict[str, dict[int, dict[str, tuple[str, ...]]]] = {}
-        methods: dict[str, tuple[store.Method, ...]] = {}
+        methods: dict[str, tuple[PlannedMethod, ...]] = {}
         notes: dict[str, tuple[str, ...]] = {}
         for name, entry in self._entries.items():
             for seed in spec.seeds:
@@ -92,12 +101,12 @@ class Worker:
                     )
                 items.setdefault(name, {})[seed] = {part: tuple(i.id for i in some) for part, some in parts.items()}
                 notes.setdefault(name, task.notes)
-            first = self._group(name, spec.seeds[0])  # a table is set, to see that it can be
+            first = self.group(name, spec.seeds[0])  # a table is set, to see that it can be
             methods[name] = tuple(described for described, _ in first.methods.values())
             notes[name] = (*notes[name], *self._unread(first))
         files = {name: self._files(entry) for name, entry in self._entries.items()}
         identity = {**self.study.identity, "files": files}
-        return store.Meta(
+        return Meta(
             spec=spec, identity=identity, fingerprint=fingerprint(identity), items=items, methods=methods, notes=notes
         )
 
@@ -106,7 +115,7 @@ class Worker:
         broke = self._config.model_copy(update={"budget": Budget(tokens=0)})
         seed = self.study.spec.seeds[0]
         for data in self._entries:
-            group = self._group(data, seed)
+            group = self.group(data, seed)
             case = replace(next(iter(group.items.values())).case, gold=None, hidden={})
             bench = replace(group.bench, config=broke, ledger=None)
             for name, (_, method) in group.methods.items():
@@ -123,7 +132,7 @@ class Worker:
         assert entry.file is not None
         return load_own(entry.file, columns=entry.map, seed=seed, **entry.options)
 
-    def _unread(self, group: _Group) -> tuple[str, ...]:
+    def _unread(self, group: TaskGroup) -> tuple[str, ...]:
         panel, seated = group.bench.panel, self.study.panel
         readers = seated is None or seated.name == "readers"
         return unread(panel, group.items.values()) if isinstance(panel, Tables) and readers else ()
@@ -137,26 +146,27 @@ class Worker:
         states = found.state(data_dir(self.study.folder), found.needed(found.choose(entry.options)))
         return {state.file.path: state.sha256 for state in states}
 
-    def _group(self, data: str, seed: int) -> _Group:
+    def group(self, data: str, seed: int) -> TaskGroup:
+        """A task with its panel and methods; the last few are kept."""
         if (data, seed) in self._groups:
             self._groups.move_to_end((data, seed))
             return self._groups[(data, seed)]
         task = self._task(self._entries[data], seed)
-        items: dict[tuple[str, str], Item] = {
+        items: dict[tuple[str, str], TaskItem] = {
             (part, item.id): item for part in self.study.spec.parts for item in getattr(task, part)
         }
         panel = self._panel(task)
         agents = self._seated(panel, next(iter(items.values())).case, seed)
         methods = {
             name: (
-                store.Method(name=name, use=own.use, of=own.label, each=own.each, options=options),
+                PlannedMethod(name=name, use=own.use, of=own.label, each=own.each, options=options),
                 registry.build(own.use, options),
             )
             for own in self.study.spec.methods
             for name, options in own.expand(agents).items()
         }
         bench = Bench(panel=panel, config=self._taught(data, seed), ledger=self._ledger)
-        group = self._groups[(data, seed)] = _Group(task, items, bench, methods)
+        group = self._groups[(data, seed)] = TaskGroup(task, items, bench, methods)
         if len(self._groups) > _GROUPS:
             self._groups.popitem(last=False)
         return group
@@ -165,9 +175,9 @@ class Worker:
 
     async def learn(
         self,
-        known: Mapping[str, Mapping[int, Lesson]],
+        known: Mapping[str, Mapping[int, DevLesson]],
         told: Callable[[str, int, int], object] = lambda data, seed, openings: None,
-    ) -> dict[str, dict[int, Lesson]]:
+    ) -> dict[str, dict[int, DevLesson]]:
         """What dev teaches about the agents of every data set and seed that is not among ``known``; with what is.
 
         ``told`` hears of each before it begins, with how many openings are asked for.
@@ -176,7 +186,7 @@ class Worker:
         for data in self._entries:
             for seed in self.study.spec.seeds:
                 if seed not in found.setdefault(data, {}):
-                    group = self._group(data, seed)
+                    group = self.group(data, seed)
                     items = limited(group.task.dev, self.study.spec.limit, seed)
                     if not items:
                         raise InputError(f"[learn] agents = true, but {data} has no dev items: leave it out")
@@ -188,7 +198,7 @@ class Worker:
                     found[data][seed] = lesson
         return found
 
-    def teach(self, learnt: Mapping[str, Mapping[int, Lesson]]) -> None:
+    def teach(self, learnt: Mapping[str, Mapping[int, DevLesson]]) -> None:
         """Answer with these settings from now on."""
         self.study = replace(self.study, learnt=learnt)
         for (data, seed), group in self._groups.items():
@@ -203,7 +213,7 @@ class Worker:
         """The agents' names, from a table that is set to see that it can be."""
         return tuple(agent.name for agent in panel.table(case, seed=seed).agents)
 
-    def _bench(self, group: _Group, method: Method) -> Bench:
+    def _bench(self, group: TaskGroup, method: Method) -> Bench:
         """What a method answers with: the group's, or with another encoder where its settings name one."""
         own = changed(group.bench.config, method.settings).evidence.encoder
         if own == group.bench.config.evidence.encoder:
@@ -218,8 +228,6 @@ class Worker:
             self._encoders[name] = remembering(load_encoder(name, offline=self.study.offline), None)
         phi = self._encoders[name]
         if recorded := self.study.spec.panel.recorded:
-            from maci.lab.study.recorded import RecordedPanel
-
             chosen = recorded if isinstance(recorded, tuple) else None
             return RecordedPanel((*task.dev, *task.test), phi, models=chosen)
         panel, shared = self.study.panel or "readers", evidence_of(task.evidence)
@@ -242,12 +250,12 @@ class Worker:
 
     # --- answering ------------------------------------------------------------------------------------------------------------
 
-    async def answer(self, key: Key) -> Row | None:
+    async def answer(self, key: RowKey) -> Row | None:
         """The row of a key; ``None`` where the run's budget ended it, so that a run with more can answer it in full.
 
         A method that cannot answer makes a failed row. What would end every answer is raised.
         """
-        group = self._group(key.data, key.seed)
+        group = self.group(key.data, key.seed)
         item = group.items[(key.part, key.item)]
         _, method = group.methods[key.method]
         began = monotonic()
@@ -265,25 +273,13 @@ class Worker:
             if _ends_all(error):
                 raise
             if isinstance(error, BudgetError):
-                answer = Answer(belief=None, reason=str(error), out_of_budget=True)
+                answer = MethodAnswer(belief=None, reason=str(error), out_of_budget=True)
             else:
-                answer = Answer(belief=None, reason=said(error))
+                answer = MethodAnswer(belief=None, reason=said(error))
         await asyncio.sleep(0)  # readers never wait: others get their turn here
         if answer.out_of_budget and self._ledger is not None and self._ledger.reached is not None:
             return None
         return row_of(key, item, answer, monotonic() - began)
-
-    def bench(self, data: str, seed: int) -> Bench:
-        """What methods answer with on a data set."""
-        return self._group(data, seed).bench
-
-    def dev(self, data: str, seed: int) -> tuple[Item, ...]:
-        """All development items of a data set."""
-        return self._group(data, seed).task.dev
-
-    def labels(self, data: str) -> tuple[str, ...]:
-        """The outcomes of its first case."""
-        return next(iter(self._group(data, self.study.spec.seeds[0]).items.values())).case.outcomes.labels
 
     async def aclose(self) -> None:
         """Let go of the models."""
@@ -292,6 +288,93 @@ class Worker:
             await house.aclose()
 
 
+def row_of(key: RowKey, item: TaskItem, answer: MethodAnswer, seconds: float) -> Row:
+    """The row of an answer that took so many seconds."""
+    space = item.case.outcomes
+    status: Status = "done" if answer.belief is not None else "budget" if answer.out_of_budget else "failed"
+    return Row(
+        **key._asdict(),
+        gold=item.case.gold_among(answer.belief or space.start),
+        group=item.group,
+        raters=dict(item.raters),
+        positions=dict(zip(space.labels, space.positions, strict=True)) if space.kind == "ordered" else {},
+        status=status,
+        reason=answer.reason,
+        belief=answer.belief,
+        agreement=answer.agreement,
+        q0=answer.course[0].q if answer.course else None,
+        d0=answer.course[0].d if answer.course else None,
+        calls=answer.calls,
+        judge_calls=answer.judge_calls,
+        rounds=answer.rounds,
+        usage=answer.usage,
+        judge_usage=answer.judge_usage,
+        seconds=round(seconds, 6),
+        course=answer.course,
+        harm=answer.harm,
+    )
+
+
 def _ends_all(error: Exception) -> bool:
     """Whether no other answer could do better: a wrong key, a full disk, a method that cannot use these agents."""
     return is_fatal(error) or isinstance(error, ConfigError | MissingExtra)
+
+
+# --- recorded answers ----------------------------------------------------------------------------------------------------------
+
+
+class RecordedAgent(Agent):
+    """One model's recorded answers to one case."""
+
+    free = True
+
+    def __init__(self, name: str, said: Sequence[RecordedTurn]) -> None:
+        self.name, self.family = name, family(name)
+        self._said = said
+
+    def ceiling(self, request: TurnRequest) -> int:
+        """What the recorded turn took."""
+        return self._usage(self._at(request.round)).tokens
+
+    def _at(self, round: int) -> RecordedTurn:
+        return self._said[min(round, len(self._said) - 1)]
+
+    def _usage(self, said: RecordedTurn) -> Usage:
+        return Usage(prompt=said.prompt_tokens or 0, generated=said.completion_tokens or 0, free=True)
+
+    async def turn(self, request: TurnRequest) -> Turn:
+        """What is on record for this round; the last of it once there is no more."""
+        said = self._at(request.round)
+        if said.answer is None:
+            raise BadReply(f"{self.name} is on record without an answer that could be read")
+        reasons = (said.text,) if said.text else ()
+        argument = Argument(claim=f"The answer is {said.answer}.", reasons=reasons, outcome=said.answer)
+        return Turn(belief={said.answer: 1.0}, arguments=(argument,), usage=self._usage(said))
+
+
+class RecordedPanel:
+    """Sets the table for items of one task; all have the same models."""
+
+    def __init__(self, items: Sequence[TaskItem], encoder: Encoder, *, models: Sequence[str] | None = None) -> None:
+        self._items = {item.case.id: item for item in items}
+        self._encoder = encoder
+        on_record = next((tuple(i.recorded.openings) for i in items if i.recorded is not None), ())
+        if not on_record:
+            raise ConfigError("panel.recorded: this data set has no recorded answers: name a panel or agents instead")
+        if missing := [model for model in models or () if model not in on_record]:
+            raise ConfigError(f"panel.recorded names {missing[0]!r}: there are answers of {', '.join(on_record)}")
+        self._models = tuple(models or on_record)
+
+    def table(self, case: Case, *, seed: int = 0) -> Table:
+        """The recorded models; the seed changes nothing."""
+        recorded = self._items[case.id].recorded
+        if recorded is None:
+            raise ConfigError(f"the case {case.id!r} has no recorded answers")
+        absent = RecordedTurn(answer=None)
+        agents = [
+            RecordedAgent(
+                model, (recorded.openings.get(model, absent), *(t for name, t in recorded.turns if name == model))
+            )
+            for model in self._models
+        ]
+        return Table(agents=agents, judges=(), evidence=CaseEvidence(case), encoder=self._encoder)

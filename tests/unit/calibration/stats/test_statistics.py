@@ -17,12 +17,11 @@ from maci.calibration.stats import (
     bootstrap_mean,
     mcnemar,
     mean_of,
-    paired_difference,
     ratio_of,
     wilcoxon,
     wilson,
 )
-from maci.calibration.stats.sums import Draws, bootstrap_all, bootstrap_sums, mean_sums, ratio_sums
+from maci.calibration.stats.sums import Draws, bootstrap_all, bootstrap_sums, ratio_sums
 from maci.errors import InputError
 from maci.lab.study.metrics import ece_of, ece_sums
 
@@ -96,14 +95,16 @@ def test_a_mean_from_sums_is_that_of_scipy(method, draw):
     x = np.round(1024 * draw(rng(7))) / 1024  # sums without rounding, so that ties are ties for SciPy too
     name = {"bca": "BCa", "percentile": "percentile"}[method]
     theirs = scipy_bootstrap((x,), np.mean, name, vectorized=True)
-    ours = bootstrap_sums(mean_sums(x), Draws(), method=method)
+    ours = bootstrap_sums(ratio_sums(x, np.ones(len(x))), Draws(), method=method)
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
     assert (ours.value, ours.n, ours.how) == (pytest.approx(x.mean()), len(x), name)
 
 
 def test_ratios_and_differences_from_sums_are_those_of_scipy():
     x, y, z = (rng(i).gamma(2, size=50) for i in (1, 2, 3))
-    ratio, less = bootstrap_all([ratio_sums(x, y), mean_sums(x).less(mean_sums(z))], Draws())
+    ratio, less = bootstrap_all(
+        [ratio_sums(x, y), ratio_sums(x, np.ones(len(x))).less(ratio_sums(z, np.ones(len(z))))], Draws()
+    )
     theirs = scipy_bootstrap((x, y), lambda a, b, axis: a.sum(axis) / b.sum(axis), paired=True, vectorized=True)
     assert (ratio.low, ratio.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
     theirs = scipy_bootstrap((x - z,), np.mean, vectorized=True)
@@ -125,9 +126,9 @@ def test_undefined_ratios_of_sums_are_left_out_and_counted_as_in_general():
     x, y = [10, 20, 30, 40, 50], [1, 0, 0, 0, 0]
     assert bootstrap_sums(ratio_sums(x, y), Draws(0, 1000)) == bootstrap(ratio_of(x, y), 5, rng(), resamples=1000)
     assert math.isnan(bootstrap_sums(ratio_sums([1, 2], [0, 0]), Draws()).value)
-    nothing = bootstrap_sums(mean_sums([]), Draws())
+    nothing = bootstrap_sums(ratio_sums([], np.ones(len([]))), Draws())
     assert (nothing.n, nothing.how) == (0, "no cases") and math.isnan(nothing.value)
-    assert bootstrap_sums(mean_sums([0.4]), Draws()).how == "point: no resample differs"
+    assert bootstrap_sums(ratio_sums([0.4], np.ones(len([0.4]))), Draws()).how == "point: no resample differs"
 
 
 @pytest.mark.parametrize("cells", [("_KEPT", 0), ("_AT_ONCE", 64), ("resampling.CELLS", 100)])
@@ -175,10 +176,10 @@ def test_a_calibration_error_is_bootstrapped_over_resampled_sets():
 def test_a_paired_difference_is_the_percentile_interval_of_differences():
     a, b = rng(1).normal(0.3, 1, 60), rng(2).normal(size=60)
     theirs = scipy_bootstrap((a - b,), np.mean, "percentile", vectorized=True)
-    ours = paired_difference(a, b, rng())
+    ours = bootstrap(mean_of(a - b), 60, rng(), method="percentile")
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
     assert ours.how == "percentile" and ours.value == pytest.approx(a.mean() - b.mean())
-    assert paired_difference(a, b, rng(), method="bca").how == "BCa"
+    assert bootstrap(mean_of(a - b), 60, rng()).how == "BCa"
 
 
 def test_equal_values_fall_back_to_wilson_for_proportions_and_to_the_point_for_others():
@@ -201,7 +202,7 @@ def test_one_case_is_a_point():
 
 
 def test_no_cases_are_undefined():
-    for found in (bootstrap_mean([], rng()), paired_difference([], [], rng()), bootstrap(ratio_of([], []), 0, rng())):
+    for found in (bootstrap_mean([], rng()), bootstrap(ratio_of([], []), 0, rng())):
         assert math.isnan(found.value) and math.isnan(found.low) and found.n == 0
 
 
@@ -270,8 +271,8 @@ def test_whole_groups_are_drawn_and_left_out(sizes):
         (lambda: bootstrap(mean_of([1, 2]), 2, rng(), resamples=1), "resamples is 1"),
         (lambda: bootstrap(mean_of([1, 2]), 2, rng(), level=95), "level is 95"),
         (lambda: ratio_of([1, 2], [1]), "numerator has 2 values"),
-        (lambda: paired_difference([1, 2], [1], rng()), "same order"),
-        (lambda: paired_difference([1, math.nan], [1, 1], rng()), "undefined value"),
+        (lambda: wilcoxon([1, 2], [1]), "same order"),
+        (lambda: wilcoxon([1, math.nan], [1, 1]), "undefined value"),
         (lambda: mcnemar([1, 0.5], [1, 1]), "a holds values other than"),
         (lambda: mcnemar([1], [1], method="chi"), "method is 'chi'"),
         (lambda: wilcoxon([1], [1], zeros="zsplit"), "zeros is 'zsplit'"),

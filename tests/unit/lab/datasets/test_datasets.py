@@ -99,7 +99,7 @@ def test_unknown_names_say_which_were_meant() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("kaggle_symptom_disease", {"show": 2}, "no option 'show': did you mean 'shown'"),
+        ("kaggle_symptom_disease", {"show": 2}, "no option 'show': did you mean shown"),
         ("kaggle_symptom_disease", {"xyz": 2}, "it has shown, per_label, open, tune"),
         ("kaggle_symptom_disease", {"shown": "two"}, "option shown is 'two': a whole number"),
         ("kaggle_symptom_disease", {"shown": True}, "option shown is True: a whole number"),

@@ -9,23 +9,32 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hash_encoder import HashEncoder
 from helpers import arg
 from maci.agents.argument import Turn
 from maci.agents.fake import FunctionAgent, ScriptedAgent
-from maci.agents.reader.families import Bayesian, Lexical
+from maci.agents.reader.families import BayesianFamily, LexicalFamily
 from maci.agents.reader.library import Library
 from maci.agents.reader.reader import Reader
 from maci.cases.case import Case
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import Config
 from maci.errors import ConfigError
-from maci.evidence.fake import HashEncoder
 from maci.evidence.source import CaseEvidence
 from maci.evidence.span import Span
-from maci.lab.methods.debates import Mad, MixtureOfAgents, MultiLlmDebate
+from maci.lab.methods.baselines import (
+    Average,
+    Mad,
+    MajorityVote,
+    MixtureOfAgents,
+    MultiLlmDebate,
+    SelfConsistency,
+    Single,
+    copies_of,
+    redrawn,
+)
 from maci.lab.methods.maci import ABLATIONS, changed, summary
-from maci.lab.methods.method import Answer, Bench, Method, copies_of, redrawn
-from maci.lab.methods.pools import Average, MajorityVote, SelfConsistency, Single
+from maci.lab.methods.method import Bench, Method, MethodAnswer
 from maci.lab.methods.registry import build, entries
 from maci.llm.usage import Usage
 from maci.record.transcript import read
@@ -65,7 +74,7 @@ def coin(name: str) -> Coin:
     return agent
 
 
-def play(method: Method, *agents: FunctionAgent) -> Answer:
+def play(method: Method, *agents: FunctionAgent) -> MethodAnswer:
     return asyncio.run(method.answer(CASE, Bench(panel=Seats(*agents)), 0))
 
 
@@ -106,7 +115,11 @@ def test_every_proposer_of_a_layer_is_shown_the_layer_before_and_the_aggregator_
     assert (len(a.history), len(b.history), answer.calls) == (3, 2, 5)
     assert answer.belief == pytest.approx({"yes": 0.8, "no": 0.2})
     shown = [len(request.anchor.record) for request in a.history]
-    assert shown == [0, 2, 4]
+    assert shown == [0, 2, 2]
+    assert a.history[2].others["B"].leading == (("no", 0.7), ("yes", 0.3))
+    assert a.history[2].others["B"].strongest == ("2B1",)
+    # no gate of MACI's is shown to a method that has none
+    assert {(r.anchor.tau_q, r.anchor.tau_crit) for r in (*a.history, *b.history)} == {(None, None)}
 
 
 def test_a_moderator_ends_the_debate_when_both_sides_agree() -> None:
@@ -151,7 +164,7 @@ def library() -> Library:
 
 
 def test_a_readers_draws_are_bootstrap_resamples_of_its_own_hand() -> None:
-    reader = Reader(Lexical(), library(), np.array([0, 1, 4, 5]))
+    reader = Reader(LexicalFamily(), library(), np.array([0, 1, 4, 5]))
     hands = [redrawn(reader, 0, draw)._hand.tolist() for draw in range(1, 30)]  # type: ignore[attr-defined]
     assert all(len(hand) == 4 and set(hand) <= {0, 1, 4, 5} for hand in hands)
     assert any(len(set(hand)) < 4 for hand in hands) and len({tuple(hand) for hand in hands}) > 5
@@ -159,8 +172,8 @@ def test_a_readers_draws_are_bootstrap_resamples_of_its_own_hand() -> None:
 
 
 def test_copies_keep_their_name_and_hand_and_weigh_alike() -> None:
-    one = Reader(Lexical(), library(), np.array([0, 4]))
-    two = Reader(Bayesian(), library(), np.array([1, 5]))
+    one = Reader(LexicalFamily(), library(), np.array([0, 4]))
+    two = Reader(BayesianFamily(), library(), np.array([1, 5]))
     copies = copies_of((one, two), "bayesian")
     assert [copy.name for copy in copies] == ["lexical", "bayesian"]
     assert [copy._rule.name for copy in copies] == ["bayesian", "bayesian"]  # type: ignore[attr-defined]

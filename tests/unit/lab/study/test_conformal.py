@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from maci.lab.study.report.selective import learn_sets, usual_range
 from maci.lab.study.rows import Row
-from maci.lab.study.trust import learn, usual_range
 
 LABELS = tuple("abcdef")
 
@@ -33,7 +33,7 @@ def test_coverage_on_new_cases_is_as_promised_by_simulation() -> None:
     rng = np.random.default_rng(0)
     found, expected = [], []
     for _ in range(60):
-        sets = learn(drawn(rng, 120, "dev"))
+        sets = learn_sets(drawn(rng, 120, "dev"))
         found.append(covered(sets, drawn(rng, 50, "test"), 0.9))
         n = len(sets.scores)
         expected.append(math.ceil((n + 1) * 0.9) / (n + 1))
@@ -44,7 +44,7 @@ def test_coverage_on_new_cases_is_as_promised_by_simulation() -> None:
 def test_test_rows_teach_nothing_and_halves_of_dev_are_apart() -> None:
     rng = np.random.default_rng(1)
     dev, test = drawn(rng, 120, "dev"), drawn(rng, 40, "test")
-    alone, both = learn(dev), learn([*test, *dev])
+    alone, both = learn_sets(dev), learn_sets([*test, *dev])
     assert alone.calibration == both.calibration and alone.scores.tolist() == both.scores.tolist()
     assert alone.calibration.n + len(alone.scores) == 120
     assert 35 < len(alone.scores) < 85
@@ -54,13 +54,13 @@ def test_failed_answers_and_those_without_gold_are_left_out() -> None:
     rows = drawn(np.random.default_rng(2), 40, "dev")
     rows[0] = rows[0].model_copy(update={"status": "failed", "belief": None})
     rows[1] = rows[1].model_copy(update={"gold": None})
-    sets = learn(rows)
+    sets = learn_sets(rows)
     assert sets.calibration.n + len(sets.scores) == 38
 
 
 def test_a_truth_nobody_named_counts_as_not_held() -> None:
     rows = [row.model_copy(update={"gold": "unnamed"}) for row in drawn(np.random.default_rng(3), 100, "dev")]
-    sets = learn(rows)
+    sets = learn_sets(rows)
     assert np.isinf(sets.scores).all() and math.isinf(sets.limit(0.5))
     assert len(sets.of(rows[0].belief, 0.5)) == len(LABELS)
 

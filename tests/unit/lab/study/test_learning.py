@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hash_encoder import HashEncoder
 from helpers import arg
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Turn
@@ -20,12 +21,11 @@ from maci.cases.case import Case
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import build
 from maci.errors import BudgetError, ConfigError, InputError, UnknownModel
-from maci.evidence.fake import HashEncoder
 from maci.evidence.source import CaseEvidence
-from maci.lab.datasets import Item
+from maci.lab.datasets import TaskItem
+from maci.lab.methods.baselines import Average
 from maci.lab.methods.method import Bench
-from maci.lab.methods.pools import Average
-from maci.lab.study.learning import Lesson, learn, learn_stages
+from maci.lab.study.learning import DevLesson, learn, learn_stages
 from maci.lab.study.store import SqliteStore
 from maci.lab.study.study import Study
 from maci.lab.study.worker import Worker
@@ -37,9 +37,9 @@ from study_helpers import kept, make_study, run, write_cases
 SPACE = OutcomeSpace(labels=("a", "b", "c"))
 
 
-def item(n: int) -> Item:
+def item(n: int) -> TaskItem:
     """Item n is truly ``abc[n % 3]``, and says so only to those who look at its number."""
-    return Item(id=f"i{n:03}", case=Case(question=f"Item {n}?", outcomes=SPACE, gold="abc"[n % 3], id=f"i{n:03}"))
+    return TaskItem(case=Case(question=f"Item {n}?", outcomes=SPACE, gold="abc"[n % 3], id=f"i{n:03}"))
 
 
 def says(name: str, wrong: int, tokens: int = 0) -> FunctionAgent:
@@ -62,7 +62,7 @@ class Seats:
         return Table(agents=self.agents, judges=(), evidence=CaseEvidence(case), encoder=HashEncoder())
 
 
-def lesson(items: Sequence[Item], *agents: FunctionAgent, **more: object) -> Lesson:
+def lesson(items: Sequence[TaskItem], *agents: FunctionAgent, **more: object) -> DevLesson:
     return asyncio.run(learn(items, Bench(panel=Seats(*agents), **more), 0))  # type: ignore[arg-type]
 
 
@@ -127,7 +127,7 @@ def test_what_would_end_every_answer_is_raised() -> None:
 
 
 def test_items_without_a_truth_teach_nothing() -> None:
-    blank = Item(id="z", case=Case(question="Item 1?", outcomes=SPACE, id="z"))
+    blank = TaskItem(case=Case(question="Item 1?", outcomes=SPACE, id="z"))
     learnt = lesson([blank, item(1)], says("x", 3), says("y", 4))
     assert learnt.items == 1 and learnt.calls == 2
 
@@ -142,7 +142,7 @@ def taught_study(folder: Path, **changes: Any) -> Study:
     return make_study(folder, **{"learn": {"agents": True}, "methods": methods, "seeds": [0], **changes})
 
 
-def lessons(folder: Path) -> dict[int, Lesson]:
+def lessons(folder: Path) -> dict[int, DevLesson]:
     with SqliteStore(folder / "results.sqlite", make=False) as store:
         meta = store.meta()
         assert meta is not None

@@ -13,9 +13,9 @@ from maci.calibration.profile import ece
 from maci.calibration.stats import wilson
 from maci.calibration.temperature import FLOOR
 from maci.errors import BeliefError, InputError
-from maci.lab.study.metrics import BINS, METRICS, ece_of, per_case, reliability, score, value
+from maci.lab.study.metrics import BINS, ece_of, per_case, reliability, score
+from maci.lab.study.report.conditions import agreement, strata
 from maci.lab.study.report.estimates import ALIKE, Estimates
-from maci.lab.study.report.strata import agreement, strata
 
 LABELS = ("a", "b", "c", "d", "e")
 
@@ -92,6 +92,13 @@ def test_what_is_not_a_belief_is_refused():
 
 
 FEW = Estimates(resamples=100)
+METRICS = ("acc1", "acc3", "mrr", "ece", "ece_adaptive", "brier", "brier_top", "nll", "mad", "partisan_gap")
+
+
+def value(metric, scored):
+    return FEW.metric(metric, scored, range(len(scored))).value
+
+
 SCALE = {"-2": -2.0, "-1": -1.0, "0": 0.0, "1": 1.0, "2": 2.0}
 
 
@@ -257,21 +264,14 @@ def test_the_bars_of_a_reliability_diagram_add_up_to_the_calibration_error(score
     assert [b.n for b in reliability([])] == [0] * BINS
 
 
-def test_strata_are_thirds_or_given():
-    values = [x / 30 for x in range(30)]
-    names = strata(values)
+def test_strata_are_thirds():
+    names, cuts = strata([x / 30 for x in range(30)])
     assert [names.count(x) for x in ("low", "middle", "high")] == [10, 10, 10]
-    assert names[0] == "low" and names[-1] == "high"
-    assert strata([0.4, None, math.nan, 0.7], (0.5, 0.7)) == ("< 0.5", None, None, "≥ 0.7")
-    assert strata([0.5] * 4) == ("high",) * 4  # equals are never split
-    assert strata([]) == () and strata([None]) == (None,)
-    with pytest.raises(InputError, match="increasing"):
-        strata(values, (0.7, 0.5))
+    assert names[0] == "low" and names[-1] == "high" and cuts == pytest.approx((29 / 90, 58 / 90))
+    assert strata([0.5] * 4)[0] == ("high",) * 4  # equals are never split
 
 
 def test_agreement_by_hand():
-    found = agreement([0.2, 0.4, 0.6, 0.8, None, 0.9], ["low", "low", "low", "high", "none", None])
-    assert found["low"].n == 3 and found["low"].mean == pytest.approx(40)
-    assert (found["low"].lower, found["low"].upper) == pytest.approx((30, 50))
-    assert found["none"].n == 0 and math.isnan(found["none"].mean)
-    assert set(found) == {"low", "high", "none"}
+    found = agreement([0.2, 0.4, 0.6])
+    assert (found.n, found.value, found.low, found.high) == (3, *map(pytest.approx, (0.4, 0.3, 0.5)))
+    assert agreement([]).n == 0 and agreement([]).value is None

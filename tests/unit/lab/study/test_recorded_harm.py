@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from hash_encoder import HashEncoder
 from helpers import settings
 from maci.agents.argument import Argument, Turn
 from maci.agents.fake import FunctionAgent
 from maci.controller.caution import Watched
 from maci.debating.loop import debate
-from maci.evidence.fake import HashEncoder
 from maci.evidence.source import CaseEvidence
 from maci.lab.datasets import load
-from maci.lab.study.recorded import RecordedPanel
+from maci.lab.study.worker import RecordedPanel
 from maci.seating.table import Table, opening
 
 DATA = os.environ.get("MACI_DATA")

@@ -13,20 +13,20 @@ import pytest
 from maci.calibration.stats import bootstrap
 from maci.calibration.temperature import Softening
 from maci.errors import CheckFailed, InputError
-from maci.lab.study.learning import Lesson
+from maci.lab.study.learning import DevLesson
 from maci.lab.study.metrics import ece_of
-from maci.lab.study.report import Settings, build_report
+from maci.lab.study.report import ReportSettings, build_report
 from maci.lab.study.report.arena import arenas, scored
 from maci.lab.study.report.compare import adjusted, compare_all, in_words
 from maci.lab.study.report.estimates import Estimates
 from maci.lab.study.report.gather import join
 from maci.lab.study.rows import Row
-from maci.lab.study.store import Meta, Method
+from maci.lab.study.study import Meta, PlannedMethod
 from maci.llm.usage import Usage
 from maci.render.report import Cell, Report, Table, show
 from report_helpers import answers, belief, meta_of, row, study
 
-FAST = Settings(resamples=200)
+FAST = ReportSettings(resamples=200)
 CLINICAL = {"toy": "symptom2disease"}
 
 
@@ -120,8 +120,8 @@ def test_calibration_moves_probabilities_but_no_ranks():
 # who is compared
 
 
-def each(name: str) -> Method:
-    return Method(name=f"single/{name}", use="single", of="single", each=True)
+def each(name: str) -> PlannedMethod:
+    return PlannedMethod(name=f"single/{name}", use="single", of="single", each=True)
 
 
 def test_the_best_on_dev_is_chosen_for_each_seed_by_dev_alone():
@@ -224,7 +224,7 @@ def test_adjusting_is_over_all_tests_of_the_report():
     rows = answers("maci", "+" * 12)
     for i in range(4):
         rows += answers(f"m{i}", "-" * 6 + "+" * 6)
-    made = study(rows, ["maci", *(Method(name=f"m{i}", use="average", of=f"m{i}") for i in range(4))])
+    made = study(rows, ["maci", *(PlannedMethod(name=f"m{i}", use="average", of=f"m{i}") for i in range(4))])
     (arena,), _ = arenas(made[0], "maci")
     plain = compare_all(arena, Estimates(resamples=100))
     found = adjusted(plain)
@@ -335,7 +335,7 @@ def asked_of(reference: str, pattern: Mapping[str, str], tokens: Mapping[str, in
         for name, some in pattern.items()
         for a in answers(name, some, usage=Usage(prompt=(tokens or {}).get(name, 1000)))
     ]
-    report = build_report(study(rows, list(pattern)), Settings(resamples=200, reference=reference))
+    report = build_report(study(rows, list(pattern)), ReportSettings(resamples=200, reference=reference))
     return report.verdict[0], report.verdict[1]
 
 
@@ -360,7 +360,7 @@ def test_a_reference_without_debate_is_asked_about_itself():
 def test_the_question_stands_also_where_nothing_is_scored():
     made = study(answers("weighted_average", "xx") + answers("maci", "xx"), ["weighted_average", "maci"])
     for reference, asked in (("weighted_average", "weighted_average"), ("maci", "debate")):
-        [said] = build_report(made, Settings(resamples=200, reference=reference)).verdict
+        [said] = build_report(made, ReportSettings(resamples=200, reference=reference)).verdict
         assert said.startswith(f"Was {asked} worth it here? There is no scored answer yet")
 
 
@@ -383,21 +383,21 @@ def test_debate_has_to_be_better_than_the_weighted_openings():
 def test_only_a_panel_has_members():
     rows = answers("single/one", "+-") + answers("single/two", "++") + answers("weighted_average", "++")
     made = study(rows, [each("one"), each("two"), "weighted_average"])
-    panel = build_report(made, Settings(resamples=200, reference="weighted_average"))
+    panel = build_report(made, ReportSettings(resamples=200, reference="weighted_average"))
     assert [line.name for line in table(panel, "pairs").lines] == ["single/one", "single/two", "weighted_average"]
-    alone = build_report(made, Settings(resamples=200, reference="single/two"))
+    alone = build_report(made, ReportSettings(resamples=200, reference="single/two"))
     assert "pairs" not in table_keys(alone)
 
 
 # what dev taught
 
 
-def lesson(weights: Mapping[str, float], **more: Any) -> Lesson:
+def lesson(weights: Mapping[str, float], **more: Any) -> DevLesson:
     settings = {"calibration.doubt": {"x": 0.25}, "calibration.agents": {"y": 1.5}, "reliability.prior": dict(weights)}
-    return Lesson(settings=settings, n=38, items=40, weights="logit(10)", calls=80, usage=Usage(prompt=900), **more)
+    return DevLesson(settings=settings, n=38, items=40, weights="logit(10)", calls=80, usage=Usage(prompt=900), **more)
 
 
-def taught(by_seed: Mapping[int, Lesson]) -> Meta:
+def taught(by_seed: Mapping[int, DevLesson]) -> Meta:
     rows = answers("maci", "++") + answers("average", "+-")
     return meta_of(rows, ["average", "maci"]).model_copy(update={"learnt": {"toy": dict(by_seed)}})
 
@@ -424,7 +424,7 @@ def test_folders_that_learnt_different_things_are_refused():
     one, two = (taught({0: lesson({"x": 1.75, "y": w})}) for w in (0.25, 0.5))
     with pytest.raises(
         CheckFailed,
-        match=r"one and two .* agents of toy, seed 0 \(reliability.prior of y is 0.25 in one, 0.5 in the other\).*one of them alone",
+        match=r"one and two .* agents of toy, seed 0 \(reliability.prior was {.y.: 0.25}, is {.y.: 0.5}\).*one of them alone",
     ):
         join([("one", one, rows), ("two", two, rows)])
 
@@ -498,7 +498,7 @@ def test_of_several_sizes_the_nearest_in_tokens_is_named():
     rows = answers("maci", "+++-")  # 1,000 tokens
     for name, tokens in (("vote 3", 600), ("vote 5", 1100), ("vote 20", 4000)):
         rows += answers(name, "++--", usage=Usage(prompt=tokens))
-    votes = [Method(name=f"vote {n}", use="majority_vote", of=f"vote {n}", options={"n": n}) for n in (3, 5, 20)]
+    votes = [PlannedMethod(name=f"vote {n}", use="majority_vote", of=f"vote {n}", options={"n": n}) for n in (3, 5, 20)]
     found = table(build_report(study(rows, ["maci", *votes]), FAST), "compute")
     assert [cell(found, f"vote {n}", "nearest").value for n in (3, 5, 20)] == ["other size", "nearest", "other size"]
     assert cell(found, "vote 20", "token_ratio").value == 4.0
@@ -678,7 +678,7 @@ def test_a_reference_that_is_not_to_be_had_is_replaced_and_that_is_said():
 def test_an_unknown_reference_is_refused_and_a_missing_one_replaced():
     made = study(answers("average", "+-") + answers("mad", "++"), ["average", "mad"])
     with pytest.raises(InputError, match="reference is 'macy': made has average, mad"):
-        build_report(made, Settings(reference="macy"))
+        build_report(made, ReportSettings(reference="macy"))
     report = build_report(made, FAST)
     assert "has no method called maci" in report.notes[0]
     assert table(report, "differences").lines[0].name == "mad"

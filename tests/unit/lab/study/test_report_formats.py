@@ -14,18 +14,17 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner
 
-from maci.calibration.stats import Estimate
-from maci.calibration.stats.estimate import estimate
+from maci.calibration.stats import Estimate, estimate
 from maci.cli.app import app
-from maci.lab.study.learning import Lesson
-from maci.lab.study.report import FORMATS, Settings, build_report, render
+from maci.lab.study.learning import DevLesson
+from maci.lab.study.report import FORMATS, ReportSettings, build_report, render
 from maci.lab.study.report.gather import join
 from maci.lab.study.report.render import CSV_COLUMNS, on_terminal
-from maci.lab.study.store import Method, SqliteStore
+from maci.lab.study.store import SqliteStore
+from maci.lab.study.study import PlannedMethod
 from maci.llm.usage import Usage
-from maci.render.charts import Chart, Point, Series
 from maci.render.latex import escape
-from maci.render.report import Cell, number, show
+from maci.render.report import Cell, Chart, Point, Series, number, show
 from maci.render.svg import draw
 from page_helpers import Reader
 from report_helpers import answers, belief, meta_of, study
@@ -43,11 +42,11 @@ def report():
     rows += answers("no_q_gate", "++-++-+") + answers("majority_vote", "++-+--+", agreement=0.5)
     made = study(
         rows,
-        ["majority_vote", Method(name=NASTY, use="average", of=NASTY), "maci", "no_q_gate"],
+        ["majority_vote", PlannedMethod(name=NASTY, use="average", of=NASTY), "maci", "no_q_gate"],
         notes={"toy": (NASTY,)},
         planned=answers("maci", "+" * 9),
     )
-    return build_report(made, Settings(resamples=100))
+    return build_report(made, ReportSettings(resamples=100))
 
 
 def figures(report) -> list[str]:
@@ -215,14 +214,14 @@ def test_csv_has_one_row_per_method_and_metric_and_no_run_ids(report):
 
 def test_what_dev_taught_is_in_every_format():
     rows = answers("maci", "+-") + answers("average", "++")
-    lesson = Lesson(
+    lesson = DevLesson(
         settings={"calibration.agents": {"x": 1.375}, "reliability.prior": {"x": 1.625, "y": 0.375}},
         n=38,
         items=40,
         weights="logit(10)",
     )
     plan = meta_of(rows, ["average", "maci"]).model_copy(update={"learnt": {"toy": {7: lesson}}})
-    made = build_report(join([("folder", plan, rows)]), Settings(resamples=100))
+    made = build_report(join([("folder", plan, rows)]), ReportSettings(resamples=100))
     for format in ("text", "md", "latex", "html"):
         written = render(made, format, full=True)
         assert all(part in written for part in ("Agents, as dev taught", "1.375", "1.625", "0.375", "logit(10)")), (

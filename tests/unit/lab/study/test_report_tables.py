@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from maci.calibration.stats import alpha_sums, correlation_sums
 from maci.lab.methods.method import Step
-from maci.lab.study.report import Settings, build_report
-from maci.lab.study.report.crit import alpha_sums, correlation_sums, winner
-from maci.lab.study.report.ordered import nearest
-from maci.lab.study.report.variants import gaps
+from maci.lab.study.report import ReportSettings, build_report
+from maci.lab.study.report.course import winner
+from maci.lab.study.report.ordered import gaps, nearest
 from maci.lab.study.rows import Row
-from maci.lab.study.store import Method
+from maci.lab.study.study import PlannedMethod
 from maci.render.report import Report, Table, show
 from report_helpers import answers, belief, row, study
 
@@ -21,7 +21,7 @@ SCALE = {"-1": -1.0, "0": 0.0, "+1": 1.0}
 
 
 def made(rows, methods, **more) -> Report:
-    return build_report(study(rows, methods, **more), Settings(resamples=200))
+    return build_report(study(rows, methods, **more), ReportSettings(resamples=200))
 
 
 def table(report: Report, key: str) -> Table | None:
@@ -140,7 +140,7 @@ def test_trends_by_the_level_that_was_held():
         held("high", "i1", 0.9, 0.4, (0.1, 0.3, 0.2), 0.2), held("high", "i2", 0.9, 0.6, (0.1, 0.0, 0.0, 0.9), None),
         held("low", "i1", 0.1, 0.1, (0.1, 0.1), 0.6), held("low", "i2", 0.1, 0.2, (0.3, 0.1), 0.8),
     ]  # fmt: skip
-    methods = [Method(name=n, use="maci", of=n) for n in ("high", "low")]
+    methods = [PlannedMethod(name=n, use="maci", of=n) for n in ("high", "low")]
     found = table(made(rows, methods), "trends")
     high, low = figures(found, "high"), figures(found, "low")
     assert [high[k] for k in ("cl", "d:round 1", "i:peak", "o:last")] == pytest.approx([0.9, 0.5, (0.3 + 0.1) / 2, 0.2])
@@ -155,7 +155,7 @@ def test_a_dial_that_moved_is_no_level():
     p = belief("a")
     moving = [row("maci", "i1", "a", course=(Step(belief=p), Step(belief=p, cl=0.9), Step(belief=p, cl=0.7)))]
     rows = [*moving, held("low", "i1", 0.1, 0.1, (0.1,), 0.6)]
-    assert table(made(rows, ["maci", Method(name="low", use="maci", of="low")]), "trends") is None
+    assert table(made(rows, ["maci", PlannedMethod(name="low", use="maci", of="low")]), "trends") is None
 
 
 # --- judges ---------------------------------------------------------------------------------------------------------------------
@@ -231,9 +231,9 @@ def test_rows_without_scores_have_no_table_and_the_reason_is_said():
 
 def test_variants_of_the_reference_stand_beside_it():
     methods = [
-        Method(name="maci", use="maci", of="maci"),
-        Method(name="k 16", use="maci", of="k 16", options={"set": {"evidence.k_ret": 16}}),
-        Method(name="average", use="average", of="average"),
+        PlannedMethod(name="maci", use="maci", of="maci"),
+        PlannedMethod(name="k 16", use="maci", of="k 16", options={"set": {"evidence.k_ret": 16}}),
+        PlannedMethod(name="average", use="average", of="average"),
     ]
     rows = answers("maci", "+++-", q0=0.5) + answers("k 16", "++-+", q0=0.25) + answers("average", "++++")
     found = table(made(rows, methods), "variants")
@@ -253,7 +253,7 @@ def test_open_outcomes_are_compared_on_the_same_cases():
     spec = gathered[0].meta.spec.model_copy(update={"data": (data[0], free)})
     meta = gathered[0].meta.model_copy(update={"spec": spec})
     report = build_report(
-        [type(gathered[0])(label="made", meta=meta, rows=gathered[0].rows, planned=())], Settings(resamples=200)
+        [type(gathered[0])(label="made", meta=meta, rows=gathered[0].rows, planned=())], ReportSettings(resamples=200)
     )
     ours = figures(table(report, "free"), "maci")
     assert list(ours.values()) == pytest.approx([0.75, 1 / 3, -1 / 3])  # of three shared cases one was lost

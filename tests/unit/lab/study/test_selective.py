@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from maci.errors import InputError
-from maci.lab.study.trust import aurc_of, chosen, curve
+from maci.lab.study.report.selective import aurc_of, chosen, curve
 
 
 def slow_aurc(confidence, correct) -> float:

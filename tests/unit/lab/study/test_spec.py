@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from maci.errors import ConfigError, InputError
-from maci.lab.study.parsing import load_spec, parse_spec
-from maci.lab.study.spec import differences
-from maci.lab.study.study import fingerprint
+from maci.lab.study.spec import load_spec, parse_spec
+from maci.lab.study.study import differences, fingerprint
 from study_helpers import spec_data, toml
 
 QUICK = {
@@ -121,7 +120,7 @@ def test_differences_name_only_what_changed():
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"sets": {}}, "unknown key 'sets': did you mean 'set'?"),
+        ({"sets": {}}, "unknown key 'sets': did you mean set?"),
         ({"methods": []}, "methods is []: it needs at least one entry"),
         ({"methods": [{"use": "macy"}]}, "unknown method 'macy': did you mean maci?"),
         ({"methods": [{"use": "maci", "m": 3}]}, "method 'maci' has no option 'm': it has settings, beside name"),
@@ -135,12 +134,12 @@ def test_differences_name_only_what_changed():
         ({"methods": [{"use": "majority_vote", "n": 0}]}, "n = 0 must be a whole number between 1 and 1000"),
         ({"data": [{"set": "symptom2diseas"}]}, "no data set is named 'symptom2diseas': did you mean symptom2disease"),
         ({"data": [{"set": "symptom2disease", "per": 3}]}, "has no option 'per'"),
-        ({"data": [{"file": "x.csv", "per_lable": 3}]}, "has an unknown key 'per_lable': did you mean 'per_label'?"),
+        ({"data": [{"file": "x.csv", "per_lable": 3}]}, "has an unknown key 'per_lable': did you mean per_label?"),
         ({"data": [{"file": "x.csv", "per_label": "3"}]}, "per_label = '3' must be a whole number"),
         ({"data": [{"file": "x.csv", "question": 3}]}, "question = 3 must be what is asked of every row"),
         ({"data": [{"file": "x.csv", "outcomes": []}]}, "outcomes = [] must be a list of labels"),
         ({"data": [{"label": "x"}]}, "a [[data]] needs `set` (`maci data` lists them) or `file`"),
-        ({"data": [{"file": "a.csv", "maps": {}}]}, "has an unknown key 'maps': did you mean 'map'?"),
+        ({"data": [{"file": "a.csv", "maps": {}}]}, "has an unknown key 'maps': did you mean map?"),
         ({"data": [{"set": "symptom2disease", "map": {"gold": "x"}}]}, "has `map`, which is for a `file` of your own"),
         ({"data": [{"file": "a/x.csv"}, {"file": "b/x.csv"}]}, "two [[data]] are called 'x': give each a `label`"),
         ({"set": {"stop.max_round": 3}}, "[set] unknown setting 'stop.max_round': did you mean stop.max_rounds"),
@@ -149,11 +148,11 @@ def test_differences_name_only_what_changed():
         ({"seeds": []}, "seeds is []: it needs at least one entry"),
         ({"seeds": [1, 1]}, "two seeds are '1'"),
         ({"parts": ["dev", "train"]}, "parts.1 is 'train': input should be 'dev' or 'test'"),
-        ({"budget": {"token": 3}}, "unknown key 'budget.token': did you mean 'tokens'?"),
+        ({"budget": {"token": 3}}, "unknown key 'budget.token': did you mean tokens?"),
         ({"budget": {"usd": -1}}, "budget.usd is -1: input should be greater than or equal to 0"),
         ({"panel": {"name": "readers", "recorded": True}}, "panel has name and recorded: give one of"),
         ({"panel": {"agents": ["local/x"]}}, "panel has one agent: a panel needs at least two"),
-        ({"panel": {"agents": ["local/x", {"model": "local/y", "personna": ""}]}}, "did you mean 'persona'?"),
+        ({"panel": {"agents": ["local/x", {"model": "local/y", "personna": ""}]}}, "did you mean persona?"),
         ({"name": "a/b"}, "name is 'a/b': it names a folder"),
         ({"quick": {"limit": 0}}, "quick.limit is 0: input should be greater than or equal to 1"),
     ],
@@ -165,7 +164,7 @@ def test_what_is_wrong_is_named_with_its_value_and_a_remedy(changes, said):
 
 
 def test_quick_methods_must_be_there():
-    with pytest.raises(ConfigError, match=r"quick.methods names 'mac': did you mean 'maci'\?"):
+    with pytest.raises(ConfigError, match=r"quick.methods names 'mac': did you mean maci\?"):
         parse_spec(spec_data(quick={"methods": ["mac"]}), "t", quick=True)
 
 

@@ -9,7 +9,7 @@ import sqlite3
 import pytest
 
 from maci.errors import EnvironmentError_, InputError, MissingExtra
-from maci.lab.study.exports import export
+from maci.lab.study.report.render import export
 from maci.lab.study.store import SqliteStore, StoreBroken, open_store
 from study_helpers import make_meta, make_row
 
@@ -18,8 +18,8 @@ def test_a_full_disk_ends_the_writing_and_loses_nothing(tmp_path):
     with SqliteStore(tmp_path / "results.sqlite") as store:
         store.begin(make_meta())
         store.put(make_row("c1"))
-        pages = store._do("PRAGMA page_count")[0][0]
-        store._do(f"PRAGMA max_page_count = {pages}")
+        pages = store._do("PRAGMA page_count", {})[0][0]
+        store._do(f"PRAGMA max_page_count = {pages}", {})
         text = "x" * 5000
         with pytest.raises(
             StoreBroken, match=r"full.*free some space there; what is done is kept, and the same command"

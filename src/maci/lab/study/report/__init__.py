@@ -1,8 +1,8 @@
 """What a study found: numbers once, in :class:`~maci.render.report.Report`; renderers only set them in type."""
 
-from maci.lab.study.report.build import Settings, build_report
+from maci.lab.study.report.build import ReportSettings, build_report
 from maci.lab.study.report.gather import gather
 from maci.lab.study.report.render import FORMATS, render
 from maci.render.report import Report
 
-__all__ = ["FORMATS", "Report", "Settings", "build_report", "gather", "render"]
+__all__ = ["FORMATS", "Report", "ReportSettings", "build_report", "gather", "render"]

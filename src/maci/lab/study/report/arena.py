@@ -10,10 +10,10 @@ import numpy as np
 
 from maci.calibration.temperature import Softening, fit_softening
 from maci.lab.methods.registry import entries
-from maci.lab.study.metrics import Scored, score
+from maci.lab.study.metrics import ScoredAnswer, score
 from maci.lab.study.report.gather import Gathered
 from maci.lab.study.rows import Row
-from maci.lab.study.store import Method
+from maci.lab.study.study import PlannedMethod
 
 BEST = "(best on dev)"
 WITHOUT_DEBATE = frozenset(
@@ -37,7 +37,7 @@ class Learner(NamedTuple):
     method: str
 
 
-class Case(NamedTuple):
+class CaseId(NamedTuple):
     """What was answered, whatever the seed: rows of one case are one cluster."""
 
     data: str
@@ -52,9 +52,9 @@ class Place(NamedTuple):
     item: str
 
     @property
-    def case(self) -> Case:
+    def case(self) -> CaseId:
         """Without the seed."""
-        return Case(self.data, self.item)
+        return CaseId(self.data, self.item)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Answered:
     """One scored answer."""
 
     row: Row
-    scored: Scored
+    scored: ScoredAnswer
 
     @property
     def tokens(self) -> int:
@@ -78,12 +78,12 @@ class Picked:
     answers: tuple[Answered, ...]
 
     @property
-    def cases(self) -> list[Case]:
+    def cases(self) -> list[CaseId]:
         """The case of each."""
         return [place.case for place in self.places]
 
     @property
-    def scored(self) -> list[Scored]:
+    def scored(self) -> list[ScoredAnswer]:
         """What each scored."""
         return [answer.scored for answer in self.answers]
 
@@ -146,18 +146,12 @@ class Arena:
         return tuple(sorted({place for e in self.entrants for place in e.answers}))
 
     @property
-    def kind(self) -> Literal["closed", "ordered", "mixed"]:
-        """Whether answers lie on a scale; open outcomes count as closed."""
-        scaled = {bool(a.row.positions) for e in self.entrants for a in e.answers.values()}
-        return "mixed" if len(scaled) > 1 else "ordered" if True in scaled else "closed"
-
-    @property
     def cases(self) -> int:
         """How many different cases."""
         return len({place.case for place in self.places})
 
 
-def scored(row: Row, calibration: Softening) -> Scored:
+def scored(row: Row, calibration: Softening) -> ScoredAnswer:
     """An answer beside the truth: accuracy and ranks of the belief as given, probabilities of the calibrated one.
 
     ε of the calibration would give a gold outcome of probability 0 a rank that the method never gave it. The same goes for
@@ -240,7 +234,7 @@ def _experiment(study: Gathered, data: str) -> Literal["G1", "G2", ""]:
     return "G1" if name in CLINICAL else "G2" if name in NEWS else ""
 
 
-def _entrant(method: Method, rows: Iterable[Row], learnt: Mapping[Learner, Softening]) -> Entrant:
+def _entrant(method: PlannedMethod, rows: Iterable[Row], learnt: Mapping[Learner, Softening]) -> Entrant:
     answers, unscored = {}, 0
     for row in rows:
         if row.part != "test":
@@ -254,7 +248,7 @@ def _entrant(method: Method, rows: Iterable[Row], learnt: Mapping[Learner, Softe
 
 
 def _best(
-    family: Sequence[Method],
+    family: Sequence[PlannedMethod],
     rows: Mapping[str, Sequence[Row]],
     entrants: Sequence[Entrant],
     learnt: Mapping[Learner, Softening],
@@ -279,7 +273,7 @@ def _best(
             continue
 
         def merit(
-            name: str, dev: Mapping[str, Mapping[str, Scored]] = dev, on: Sequence[str] = shared
+            name: str, dev: Mapping[str, Mapping[str, ScoredAnswer]] = dev, on: Sequence[str] = shared
         ) -> tuple[float, float]:
             own = [dev[name][item] for item in on]
             return -float(np.mean([s.correct is True for s in own])), float(

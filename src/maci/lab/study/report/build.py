@@ -12,30 +12,28 @@ from dataclasses import dataclass
 
 from maci.calibration.stats import RESAMPLES
 from maci.calibration.temperature import Softening
+from maci.calibration.weights import TAUGHT
 from maci.errors import InputError
+from maci.lab.study.learning import DevLesson
 from maci.lab.study.report.arena import BEST, WITHOUT_DEBATE, Arena, Learner, arenas
 from maci.lab.study.report.compare import Comparison, adjusted, compare_all, in_words, worth_it
-from maci.lab.study.report.compute import compute_table, difference_table
-from maci.lab.study.report.course import flip_table, lessons_table, round_table, signal_tables, trend_table
-from maci.lab.study.report.crit import crit_table
+from maci.lab.study.report.conditions import agreement_table, free_table, group_table, quality_table, variant_table
+from maci.lab.study.report.course import crit_table, flip_table, round_table, signal_tables, trend_table
 from maci.lab.study.report.estimates import Estimates
 from maci.lab.study.report.gather import Gathered
 from maci.lab.study.report.harm import harm_table, hollow_table, rollback_table, seat_table
-from maci.lab.study.report.main import main_table, overview
-from maci.lab.study.report.ordered import article_table, distance_table, ordered_table, ordered_words
+from maci.lab.study.report.main import compute_table, difference_table, main_table, overview
+from maci.lab.study.report.ordered import article_table, distance_table, mitigation_table, ordered_table, ordered_words
 from maci.lab.study.report.parts import GLOSSARY, ablation_table, members_table, table
 from maci.lab.study.report.selective import conformal_table, reliability_table, selective_table
-from maci.lab.study.report.strata import agreement_table, group_table, quality_table
-from maci.lab.study.report.variants import free_table, mitigation_table, variant_table
-from maci.render.charts import Chart
-from maci.render.report import Column, Line, Report, Section, Table, columns, count, number, text
+from maci.render.report import Chart, Column, Line, Report, Section, Table, columns, count, number, text
 from maci.story.words import plural
 
 REFERENCE = "maci"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ReportSettings:
     """What may be chosen; what is not is the spec's ``[report]``, then the default."""
 
     reference: str | None = None
@@ -45,33 +43,31 @@ class Settings:
 
 
 def build_report(
-    studies: Sequence[Gathered], settings: Settings | None = None, watch: Callable[[str], None] = lambda _: None
+    studies: Sequence[Gathered], settings: ReportSettings | None = None, watch: Callable[[str], None] = lambda _: None
 ) -> Report:
     """Everything there is to say of the studies; ``watch`` is told what is being computed."""
-    own = settings or Settings()
+    own = settings or ReportSettings()
     estimates = Estimates(seed=own.seed, resamples=_resamples(studies, own))
     notes: list[str] = []
     fought: list[tuple[Gathered, Arena, list[Comparison]]] = []
     learnt: dict[str, Mapping[Learner, Softening]] = {}
     references: dict[str, str] = {}
+    tests: dict[str, int] = {}
     for study in studies:
         watch(f"{study.label}: calibration")
         reference = references[study.label] = _reference(study, own, notes)
         found, learnt[study.label] = arenas(study, reference)
+        compared = []
         for arena in found:
             if arena.reference != reference:
                 notes.append(
                     f"{arena.title} has no answers of {reference}; the others are compared with {arena.reference}."
                 )
             watch(f"{arena.title}: differences")
-            fought.append((study, arena, compare_all(arena, estimates)))
-    tests: dict[str, int] = {}
-    flat: dict[str, Iterator[Comparison]] = {}
-    for study in studies:
-        own_tests = [c for other, _, some in fought if other is study for c in some]
-        tests[study.label] = 2 * sum(c.same_as is None for c in own_tests)
-        flat[study.label] = iter(adjusted(own_tests))
-    fought = [(study, arena, [next(flat[study.label]) for _ in some]) for study, arena, some in fought]
+            compared.append(compare_all(arena, estimates))
+        settled = iter(adjusted([c for some in compared for c in some]))
+        tests[study.label] = 2 * sum(c.same_as is None for some in compared for c in some)
+        fought += [(study, arena, [next(settled) for _ in some]) for arena, some in zip(found, compared, strict=True)]
     sections: list[Section] = []
     for study, arena, some in fought:
         watch(f"{arena.title}: tables")
@@ -101,7 +97,7 @@ def build_report(
     )
 
 
-def _resamples(studies: Sequence[Gathered], own: Settings) -> int:
+def _resamples(studies: Sequence[Gathered], own: ReportSettings) -> int:
     chosen = [own.resamples, *(study.meta.spec.report.get("resamples") for study in studies), RESAMPLES]
     value = next(x for x in chosen if x is not None)
     if not isinstance(value, int) or not 20 <= value <= 10**6:
@@ -109,7 +105,7 @@ def _resamples(studies: Sequence[Gathered], own: Settings) -> int:
     return value
 
 
-def _reference(study: Gathered, own: Settings, notes: list[str]) -> str:
+def _reference(study: Gathered, own: ReportSettings, notes: list[str]) -> str:
     """The method others are compared with; one that was asked for must be there."""
     known = {"reference", "resamples"}
     notes += [
@@ -153,22 +149,18 @@ def _parts(
     """Tables and charts in the order they are read; what has no lines or points is left out."""
     alone = len(arena.data) == 1
     main, scatter = main_table(arena, estimates)
-    yield from (main, scatter)
-    yield from difference_table(arena, found, tests)
-    yield from (compute_table(arena, found, estimates), ablation_table(arena, found, main))
+    yield from (main, scatter, *difference_table(arena, found, tests), compute_table(arena, found, estimates))
+    yield ablation_table(arena, found, main)
     if alone:
         yield from (members_table(arena, found, main), variant_table(study, arena, found, estimates))
         yield from (ordered_table(arena, estimates), distance_table(arena, estimates), article_table(arena))
         yield from (mitigation_table(study, arena, estimates), quality_table(arena, estimates))
         yield from (agreement_table(arena), group_table(arena, estimates))
-    yield from round_table(arena, estimates) or ()
-    for one in (flip_table, harm_table, hollow_table, seat_table, rollback_table):
-        yield one(arena, estimates)
+    yield from round_table(arena, estimates)
+    yield from (one(arena, estimates) for one in (flip_table, harm_table, hollow_table, seat_table, rollback_table))
     if alone:
-        yield from signal_tables(arena, estimates)
-        yield from (trend_table(arena, estimates), crit_table(arena, estimates))
-    yield from reliability_table(arena)
-    yield from selective_table(arena, estimates) or ()
+        yield from (*signal_tables(arena, estimates), trend_table(arena, estimates), crit_table(arena, estimates))
+    yield from (*reliability_table(arena), *selective_table(arena, estimates))
     if alone:
         yield conformal_table(study, arena, estimates)
 
@@ -260,9 +252,14 @@ def _missing(study: Gathered) -> Table:
         Line(name=f"{data}: {method}", cells=(count(n), count(planned[data, method])))
         for (data, method), n in gone.items()
     ]
-    note = "The same `maci study run` goes on with these. A report of a part says only what that part says."
-    title = f"{study.label}: answers that are missing"
-    return table("missing", title, columns("missing", "planned"), lines, note, first="Data and method")
+    return table(
+        "missing",
+        f"{study.label}: answers that are missing",
+        columns("missing", "planned"),
+        lines,
+        "The same `maci study run` goes on with these. A report of a part says only what that part says.",
+        first="Data and method",
+    )
 
 
 def _failures(study: Gathered) -> Iterator[Table]:
@@ -296,13 +293,82 @@ def _calibrations(studies: Sequence[Gathered], learnt: Mapping[str, Mapping[Lear
             c, data = some[who], f"{study.label}: {who.data}" if len(studies) > 1 else who.data
             figures = (count(c.n), number(c.temperature), number(c.epsilon))
             lines.append(Line(name=who.method, cells=(text(data), text(str(who.seed)), *figures, text(c.note))))
-    heads = (
-        Column(key="data", title="data"),
-        Column(key="seed", title="seed"),
-        Column(key="dev", title="dev answers"),
-        Column(key="temperature", title="T"),
-        Column(key="epsilon", title="ε"),
-        Column(key="note", title="note"),
+    return table(
+        "calibrations",
+        "Calibration learnt on dev",
+        (
+            Column(key="data", title="data"),
+            Column(key="seed", title="seed"),
+            Column(key="dev", title="dev answers"),
+            Column(key="temperature", title="T"),
+            Column(key="epsilon", title="ε"),
+            Column(key="note", title="note"),
+        ),
+        lines,
+        "p′ ∝ ((1 − ε) p + ε/|𝒴|)^(1/T), the T and ε of the highest likelihood on dev; the same procedure for every method.",
+        folded=True,
     )
-    note = "p′ ∝ ((1 − ε) p + ε/|𝒴|)^(1/T), the T and ε of the highest likelihood on dev; the same procedure for every method."
-    return table("calibrations", "Calibration learnt on dev", heads, lines, note, folded=True)
+
+
+KEY = "lessons"
+_COLUMNS = (
+    Column(key="data", title="data"),
+    Column(key="seed", title="seed"),
+    Column(key="agent_temperature", title="T", about="of stated probabilities; 1: as they are"),
+    Column(
+        key="agent_doubt",
+        title="ε",
+        about="doubt: share given to all outcomes alike, most where an agent only names one",
+    ),
+    Column(key="agent_weight", title="weight", about="in the mixture; the mean of all agents is 1"),
+    Column(key="dev", title="dev cases", about="that taught something"),
+    Column(key="weights", title="fitted by", about="equal: not fitted"),
+    Column(key="note", title="note"),
+)
+
+
+def lessons_table(studies: Sequence[Gathered]) -> Table | None:
+    """All lessons of the studies; ``None`` where none learns."""
+    found = [
+        (f"{study.label}: {data}", seed, lesson)
+        for study in studies
+        for data, by_seed in study.meta.learnt.items()
+        for seed, lesson in sorted(by_seed.items())
+    ]
+    if not found:
+        return None
+    lines = [line for data, seed, lesson in found for line in _lines(data, seed, lesson)]
+    calls, tokens = (sum(x) for x in zip(*((a.calls, a.usage.tokens) for _, _, a in found), strict=True))
+    return table(
+        KEY,
+        "Agents, as dev taught",
+        _COLUMNS,
+        lines,
+        "Temperature T, doubt ε and weight of each agent, learnt from its openings to the dev cases, the same for every method. This "
+        "is before, and apart from, the calibration of each method's answers.",
+        f"Learning took {calls:,} calls and {tokens:,} tokens, which are no method's and in no other table.",
+        first="Agent",
+        folded=True,
+    )
+
+
+def _lines(data: str, seed: int, lesson: DevLesson) -> list[Line]:
+    """Whom no setting names is as it was: T = 1, ε = 0, the mean weight."""
+    t, doubt, weight = (lesson.settings.get(key, {}) for key in TAUGHT)
+    said = dict(note.split(": ", 1) for note in lesson.notes if ": " in note)
+    return [
+        Line(
+            name=agent,
+            cells=(
+                text(data),
+                text(str(seed)),
+                number(t.get(agent, 1.0), n=lesson.n),
+                number(doubt.get(agent, 0.0), n=lesson.n),
+                number(weight.get(agent, 1.0), n=lesson.n),
+                count(lesson.n),
+                text(lesson.weights),
+                text(said.get(agent, "")),
+            ),
+        )
+        for agent in dict.fromkeys((*weight, *t, *doubt))
+    ]

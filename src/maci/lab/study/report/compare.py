@@ -8,9 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from maci.calibration.stats import FDR, Estimate, Significance, benjamini_hochberg, mcnemar, wilcoxon
-from maci.calibration.stats.estimate import estimate
-from maci.lab.study.metrics import Scored, per_case
+from maci.calibration.stats import FDR, Estimate, Significance, benjamini_hochberg, estimate, mcnemar, wilcoxon
+from maci.lab.study.metrics import ScoredAnswer, per_case
 from maci.lab.study.report.arena import USUAL, Arena, Entrant, Place
 from maci.lab.study.report.estimates import Estimates
 from maci.render.markup import signed
@@ -125,7 +124,7 @@ def _compare(arena: Arena, other: Entrant, estimates: Estimates) -> Comparison:
     )
 
 
-def _accuracy(scored: Sequence[Scored]) -> float:
+def _accuracy(scored: Sequence[ScoredAnswer]) -> float:
     return float(np.mean(per_case("acc1", scored))) if scored else float("nan")
 
 

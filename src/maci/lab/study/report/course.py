@@ -1,31 +1,39 @@
-"""Tables of what happens during debates: round by round, by level of contentiousness, and what dev taught beforehand.
+"""Tables of what happens during debates: round by round, by level of contentiousness, and how far judges agreed.
 
 rounds            accuracy, answers that flip, signals
 contentiousness   disagreement, information gained and shared evidence, by the level that was fixed
-lessons           what dev taught about the agents before anything was compared: a line for each agent, data set and seed
+CRIT reliability  agreement of the judges, from the scores that were kept; `maci audit judges` asks them again and covers more: order,
+                  length, identity
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from itertools import combinations
 
 import numpy as np
 
-from maci.calibration.stats import Estimate, bootstrap_sums
-from maci.calibration.stats.estimate import estimate, numbered
-from maci.calibration.stats.significance import mean_ranks
+from maci.calibration.stats import (
+    Estimate,
+    alpha_sums,
+    bootstrap_sums,
+    correlation_sums,
+    estimate,
+    numbered,
+    pearson_sums,
+    ranks,
+    undefined,
+    wilson,
+)
 from maci.lab.methods.method import Step
-from maci.lab.study.learning import TAUGHT, Lesson
 from maci.lab.study.metrics import leads
 from maci.lab.study.report import paper
-from maci.lab.study.report.arena import Arena, Case, Entrant
-from maci.lab.study.report.crit import pearson_sums
+from maci.lab.study.report.arena import Arena, CaseId, Entrant
 from maci.lab.study.report.estimates import Estimates, point
-from maci.lab.study.report.gather import Gathered
 from maci.lab.study.report.parts import by_method, line_of, table
-from maci.render.charts import Chart, Point, Series
-from maci.render.report import Cell, Column, Line, Table, count, number, text
+from maci.lab.study.rows import Row
+from maci.render.report import Cell, Chart, Column, Line, Point, Series, Table, count, number, text
 
 SIGNALS = (
     ("q", "Q", "evidence quality"),
@@ -42,7 +50,7 @@ def debaters(arena: Arena) -> list[Entrant]:
     return [e for e in arena.entrants if any(len(a.row.course) > 1 for a in e.answers.values())]
 
 
-def round_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart] | None:
+def round_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart]:
     """Accuracy after each round; a debate that has ended keeps its last answer, so n is the same in every round."""
     found: dict[str, list[Estimate]] = {}
     for entrant in debaters(arena):
@@ -51,9 +59,7 @@ def round_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart] | Non
         after = [[x[min(t, len(x) - 1)] for x in right] for t in range(max(map(len, right), default=0))]
         if after:
             found[entrant.name] = estimates.shares(after, some.cases)
-    if not found:
-        return None
-    longest = max(map(len, found.values()))
+    longest = max(map(len, found.values()), default=0)
 
     def cells(entrant: Entrant) -> list[Cell] | None:
         own = [estimate(x, "share") for x in found.get(entrant.name, ())]
@@ -85,6 +91,13 @@ def round_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart] | Non
     return rounds, chart
 
 
+def flips(pairs: Sequence[tuple[bool, bool, Hashable]], estimates: Estimates) -> list[Cell]:
+    """Of (right before, right after, case): how many were spoiled and how many mended, and which shares that is."""
+    sides = [[(was != now, case) for was, now, case in pairs if was is right] for right in (True, False)]
+    shares = [estimate(estimates.share_of(side), "share") for side in sides]
+    return [*(count(sum(flipped for flipped, _ in side)) for side in sides), *shares]
+
+
 def flip_table(arena: Arena, estimates: Estimates) -> Table | None:
     """From the openings' mixture to the end: what debate mends, and what it spoils."""
 
@@ -94,29 +107,30 @@ def flip_table(arena: Arena, estimates: Estimates) -> Table | None:
             (leads(a.row.course[0].belief, a.row.gold), a.scored.correct is True, case)
             for a, case in zip(some.answers, some.cases, strict=True)
         ]
-        sides = [[(was != now, case) for was, now, case in pairs if was is right] for right in (True, False)]
-        moved = [count(sum(flipped for flipped, _ in side)) for side in sides]
-        shares = [estimate(estimates.share_of(side), "share") for side in sides]
-        return [count(len(pairs)), *moved, *shares] if pairs else None
+        return [count(len(pairs)), *flips(pairs, estimates)] if pairs else None
 
-    columns = (
-        Column(key="n", title="n"),
-        Column(key="correct_to_wrong", title="correct → wrong"),
-        Column(key="wrong_to_correct", title="wrong → correct"),
-        Column(
-            key="harmed",
-            title="harmed %",
-            better="less",
-            about="of the answers right at the opening, those wrong at the end",
+    return table(
+        "flips",
+        "From opening to end",
+        (
+            Column(key="n", title="n"),
+            Column(key="correct_to_wrong", title="correct → wrong"),
+            Column(key="wrong_to_correct", title="wrong → correct"),
+            Column(
+                key="harmed",
+                title="harmed %",
+                better="less",
+                about="of the answers right at the opening, those wrong at the end",
+            ),
+            Column(
+                key="mended",
+                title="mended %",
+                better="more",
+                about="of the answers wrong at the opening, those right at the end",
+            ),
         ),
-        Column(
-            key="mended",
-            title="mended %",
-            better="more",
-            about="of the answers wrong at the opening, those right at the end",
-        ),
+        by_method(arena, cells, debaters(arena)),
     )
-    return table("flips", "From opening to end", columns, by_method(arena, cells, debaters(arena)))
 
 
 def signal_tables(arena: Arena, estimates: Estimates) -> Iterator[Table | Chart]:
@@ -170,7 +184,7 @@ def trend_table(arena: Arena, estimates: Estimates) -> Table | None:
     if len(set(held.values())) < 2:
         return None
     lines: list[Line] = []
-    seen: list[tuple[float, list[Case], list[list[float]]]] = []
+    seen: list[tuple[float, list[CaseId], list[list[float]]]] = []
     for entrant in sorted((e for e in arena.entrants if e.name in held), key=lambda e: -held[e.name]):
         some, cl = entrant.picked(lambda a: len(a.row.course) > 1), held[entrant.name]
         trends = [_trend(a.row.course[1:]) for a in some.answers]
@@ -185,19 +199,21 @@ def trend_table(arena: Arena, estimates: Estimates) -> Table | None:
     if printed:
         cells = tuple(map(text, ("", "0.82", "", "−0.71")))
         lines.append(Line(name="paper: Spearman with CL", cells=cells, source="paper"))
-    columns = (
-        Column(key="cl", title="CL", about="held in every round"),
-        Column(key="d:round 1", title="D, round 1", about="disagreement after the first round"),
-        Column(key="i:peak", title=f"Î peak, rounds 1–{PEAK}", about="largest information gain of a round"),
-        Column(key="o:last", title="O, last round", about="share of cited evidence that agents cited in common"),
-    )
-    notes = (
+    return table(
+        "trends",
+        "Contentiousness and signals",
+        (
+            Column(key="cl", title="CL", about="held in every round"),
+            Column(key="d:round 1", title="D, round 1", about="disagreement after the first round"),
+            Column(key="i:peak", title=f"Î peak, rounds 1–{PEAK}", about="largest information gain of a round"),
+            Column(key="o:last", title="O, last round", about="share of cited evidence that agents cited in common"),
+        ),
+        lines,
         "Means over cases; a case without the signal (nothing cited, say) is left out of that column. Spearman's correlation of CL "
         "with each signal over all cases and levels, cases resampled whole.",
         "Methods whose stop rule ended debates early differ in length too: hold stop.min_rounds = stop.max_rounds to compare levels.",
-        *((paper.NOTE,) if printed else ()),
+        *(paper.NOTE,) if printed else (),
     )
-    return table("trends", "Contentiousness and signals", columns, lines, *notes)
 
 
 def _level(entrant: Entrant) -> float | None:
@@ -212,7 +228,7 @@ def _trend(rounds: Sequence[Step]) -> tuple[float, float, float]:
     return math.nan if d is None else d, max(gains, default=math.nan), math.nan if o is None else o
 
 
-def _correlations(seen: Sequence[tuple[float, list[Case], list[list[float]]]], estimates: Estimates) -> Line:
+def _correlations(seen: Sequence[tuple[float, list[CaseId], list[list[float]]]], estimates: Estimates) -> Line:
     cells: list[Cell] = [text("")]
     for column in range(3):
         rows = [(cl, x, case) for cl, cases, values in seen for x, case in zip(values[column], cases, strict=True)]
@@ -220,67 +236,104 @@ def _correlations(seen: Sequence[tuple[float, list[Case], list[list[float]]]], e
         if len(known) < 3:
             cells.append(Cell(kind="signed", n=len(known)))
             continue
-        x, y = (mean_ranks(np.array([row[i] for row in known], dtype=float))[0] for i in (0, 1))
+        x, y = ranks(np.array([row[:2] for row in known], dtype=float).T)
         place, size = numbered([case for _, _, case in known])
         found: Estimate = bootstrap_sums(pearson_sums(x, y, place, size), estimates.draws, rows=len(known))
         cells.append(estimate(found, "signed"))
     return Line(name="Spearman with CL", cells=tuple(cells))
 
 
-KEY = "lessons"
-_COLUMNS = (
-    Column(key="data", title="data"),
-    Column(key="seed", title="seed"),
-    Column(key="agent_temperature", title="T", about="of stated probabilities; 1: as they are"),
-    Column(
-        key="agent_doubt",
-        title="ε",
-        about="doubt: share given to all outcomes alike, most where an agent only names one",
-    ),
-    Column(key="agent_weight", title="weight", about="in the mixture; the mean of all agents is 1"),
-    Column(key="dev", title="dev cases", about="that taught something"),
-    Column(key="weights", title="fitted by", about="equal: not fitted"),
-    Column(key="note", title="note"),
-)
+BAND = 0.02
+"""Mean scores no further apart than this are a tie."""
 
 
-def lessons_table(studies: Sequence[Gathered]) -> Table | None:
-    """All lessons of the studies; ``None`` where none learns."""
+def crit_table(arena: Arena, estimates: Estimates) -> Table | None:
+    """α, mean correlations, and winners that another judge would change; ``None`` where no row has scores of two judges."""
+    shown = [e for e in arena.entrants if not e.ablation or e.name == arena.reference]
+    lines = by_method(arena, lambda e: _cells(e, estimates), shown)
+    if not lines:
+        return None
+    printed = [
+        Cell(value=value, low=low, high=high, kind="number" if i < 3 else "share")
+        for i, (value, low, high) in enumerate(paper.CRIT)
+    ]
+    lines.append(Line(name="paper: 3 LLM judges", cells=(count(150), *printed), source="paper"))
+    return table(
+        "crit",
+        "CRIT reliability",
+        (
+            Column(key="crit_arguments", title="arguments"),
+            Column(key="crit_alpha", title="Krippendorff's α", better="more", about="interval data; 1: judges agree"),
+            Column(key="crit_pearson", title="Pearson", better="more", about="mean over pairs of judges"),
+            Column(key="crit_spearman", title="Spearman", better="more", about="mean over pairs of judges"),
+            Column(
+                key="crit_flips",
+                title="winner flips %",
+                better="less",
+                about=f"debates and pairs of judges that name different winners; within {BAND:g} is a tie, which is no flip",
+            ),
+            Column(
+                key="crit_flips_ties",
+                title="flips, ties counted %",
+                better="less",
+                about="a win against a tie is a flip too",
+            ),
+        ),
+        lines,
+        "From the scores of the debates, cases resampled whole; the winner is the agent with the higher mean score over the debate, "
+        "judge by judge. Flips are Wilson intervals over debates and pairs of judges, which are not independent.",
+        "Whether the order, the length or the author of an argument moves a score needs asking again: `maci audit judges`.",
+        paper.NOTE,
+    )
+
+
+def _cells(entrant: Entrant, estimates: Estimates) -> list[Cell] | None:
+    some = entrant.picked()
     found = [
-        (f"{study.label}: {data}", seed, lesson)
-        for study in studies
-        for data, by_seed in study.meta.learnt.items()
-        for seed, lesson in sorted(by_seed.items())
+        (dict(given), place.case)
+        for place, answer in zip(some.places, some.answers, strict=True)
+        for step in answer.row.course
+        for arguments in step.scores.values()
+        for given in arguments
+        if len(given) > 1
     ]
     if not found:
         return None
-    lines = [line for data, seed, lesson in found for line in _lines(data, seed, lesson)]
-    calls, tokens = (sum(x) for x in zip(*((a.calls, a.usage.tokens) for _, _, a in found), strict=True))
-    notes = (
-        "Temperature T, doubt ε and weight of each agent, learnt from its openings to the dev cases, the same for every method. This "
-        "is before, and apart from, the calibration of each method's answers.",
-        f"Learning took {calls:,} calls and {tokens:,} tokens, which are no method's and in no other table.",
+    scores = [given for given, _ in found]
+    case, size = numbered([where for _, where in found])
+    statistics = (
+        alpha_sums(scores, case, size),
+        correlation_sums(scores, case, size, by_rank=False),
+        correlation_sums(scores, case, size, by_rank=True),
     )
-    return table(KEY, "Agents, as dev taught", _COLUMNS, lines, *notes, first="Agent", folded=True)
-
-
-def _lines(data: str, seed: int, lesson: Lesson) -> list[Line]:
-    """Whom no setting names is as it was: T = 1, ε = 0, the mean weight."""
-    t, doubt, weight = (lesson.settings.get(key, {}) for key in TAUGHT)
-    said = dict(note.split(": ", 1) for note in lesson.notes if ": " in note)
-    return [
-        Line(
-            name=agent,
-            cells=(
-                text(data),
-                text(str(seed)),
-                number(t.get(agent, 1.0), n=lesson.n),
-                number(doubt.get(agent, 0.0), n=lesson.n),
-                number(weight.get(agent, 1.0), n=lesson.n),
-                count(lesson.n),
-                text(lesson.weights),
-                text(said.get(agent, "")),
-            ),
-        )
-        for agent in dict.fromkeys((*weight, *t, *doubt))
+    agreed = [
+        undefined("no two judges", len(scores))
+        if one is None
+        else bootstrap_sums(one, estimates.draws, rows=len(scores))
+        for one in statistics
     ]
+    flips = [wilson(*_flips([a.row for a in some.answers], ties=ties)) for ties in (False, True)]
+    return [count(len(scores)), *map(estimate, agreed), *(estimate(share, "share") for share in flips)]
+
+
+def winner(row: Row, judge: str) -> str | None:
+    """The agent whose arguments this judge scored higher; empty for a tie, ``None`` where it scored fewer than two agents."""
+    by: dict[str, list[float]] = {}
+    for step in row.course:
+        for agent, arguments in step.scores.items():
+            by.setdefault(agent, []).extend(x[judge] for x in arguments if judge in x)
+    means = sorted(((float(np.mean(x)), agent) for agent, x in by.items() if x), reverse=True)
+    if len(means) < 2:
+        return None
+    return "" if means[0][0] - means[1][0] <= BAND else means[0][1]
+
+
+def _flips(rows: Sequence[Row], *, ties: bool) -> tuple[int, int]:
+    flipped = n = 0
+    for row in rows:
+        judges = sorted({j for step in row.course for some in step.scores.values() for x in some for j in x})
+        named = [who for judge in judges if (who := winner(row, judge)) is not None]
+        for one, other in combinations(named, 2):
+            n += 1
+            flipped += one != other and (ties or (one != "" and other != ""))
+    return flipped, n

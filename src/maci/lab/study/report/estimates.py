@@ -11,12 +11,23 @@ from typing import Literal
 import numpy as np
 
 from maci.calibration.profile import equal_width
-from maci.calibration.stats import RESAMPLES, Draws, Estimate, bootstrap, bootstrap_mean, bootstrap_sums, wilson
-from maci.calibration.stats.estimate import numbered, undefined
-from maci.calibration.stats.sums import bootstrap_all, ratio_sums
-from maci.lab.study.metrics import BINS, Scored, ece_of, ece_sums, per_case
+from maci.calibration.stats import (
+    RESAMPLES,
+    Draws,
+    Estimate,
+    Statistic,
+    bootstrap,
+    bootstrap_all,
+    bootstrap_mean,
+    bootstrap_sums,
+    numbered,
+    ratio_sums,
+    undefined,
+    wilson,
+)
+from maci.lab.study.metrics import BINS, ScoredAnswer, ece_of, ece_sums, per_case
 from maci.moderator.belief import Vector
-from maci.render.charts import Point
+from maci.render.report import Point
 
 WIDENED = "widened to its value"
 """In ``how``, where the interval that was drawn left out its own value."""
@@ -26,6 +37,10 @@ ALIKE = "alike in all cases, bounded by Wilson"
 
 _REACH = {"acc1": 1.0, "acc3": 1.0, "mrr": 1.0, "ece": 1.0, "ece_adaptive": 1.0, "brier": 2.0, "brier_top": 1.0}
 """How far two methods can differ in one case."""
+_ERRORS = ("ece", "ece_adaptive")
+"""Calibration errors, which are no means over answers."""
+_RANKED = 1000
+"""Resamples of what has to be ranked anew in each."""
 _PERFECT = 1000
 """Draws for the calibration error of a calibrated method."""
 
@@ -57,6 +72,13 @@ def bounded(found: Estimate, cases: int, reach: float) -> Estimate:
     u = wilson(0, cases).high
     middle = (1 - u) * found.value
     return Estimate(found.value, middle - u * reach, middle + u * reach, found.n, ALIKE)
+
+
+def _defined(values: Sequence[float] | Vector, cases: Sequence[Hashable]) -> tuple[Vector, list[Hashable]]:
+    """The values that are not nan, and their cases."""
+    x = np.asarray(values, dtype=float)
+    keep = np.flatnonzero(~np.isnan(x))
+    return x[keep], [cases[i] for i in keep.tolist()]
 
 
 def point(x: float, found: Estimate) -> Point:
@@ -97,11 +119,15 @@ class Estimates:
         y = np.bincount(place, weights=np.asarray(below, dtype=float), minlength=size)
         return bootstrap_sums(ratio_sums(x, y), self.draws, rows=len(place), method=method)
 
-    def mean(self, values: Sequence[float] | Vector, cases: Sequence[Hashable]) -> Estimate:
+    def mean(
+        self,
+        values: Sequence[float] | Vector,
+        cases: Sequence[Hashable],
+        method: Literal["bca", "percentile"] = "bca",
+    ) -> Estimate:
         """The mean of the values that are defined."""
-        x = np.asarray(values, dtype=float)
-        keep = np.flatnonzero(~np.isnan(x))
-        return self.ratio(x[keep], np.ones(len(keep)), [cases[i] for i in keep.tolist()])
+        x, by = _defined(values, cases)
+        return self.ratio(x, np.ones(len(x)), by, method)
 
     def means(self, columns: Sequence[Sequence[float] | Vector], cases: Sequence[Hashable]) -> list[Estimate]:
         """The means of several values of the same answers; those that are defined throughout are drawn at once.
@@ -126,65 +152,78 @@ class Estimates:
 
     def share(self, right: Sequence[float] | Vector, cases: Sequence[Hashable]) -> Estimate:
         """A proportion: like :meth:`mean`, Wilson where all are equal."""
-        x = np.asarray(right, dtype=float)
-        keep = np.flatnonzero(~np.isnan(x))
-        kept, by = x[keep], [cases[i] for i in keep.tolist()]
-        if len(kept) and (kept.all() or not kept.any()):
-            return bootstrap_mean(kept.astype(bool), self.rng(), groups=by)
-        return self.mean(kept, by)
+        x, by = _defined(right, cases)
+        if len(x) and (x.all() or not x.any()):
+            return bootstrap_mean(x.astype(bool), self.rng(), groups=by)
+        return self.mean(x, by)
 
     def share_of(self, found: Sequence[tuple[bool | float, Hashable]]) -> Estimate:
         """A proportion of (right, case) pairs."""
         return self.share([float(right) for right, _ in found], [case for _, case in found])
 
-    def metrics(self, metrics: Sequence[str], scored: Sequence[Scored], cases: Sequence[Hashable]) -> list[Estimate]:
-        """Several metrics of the same answers."""
-        plain = [m for m in metrics if m not in ("acc1", "acc3", "ece", "ece_adaptive")]
-        found = dict(zip(plain, self.means([per_case(m, scored) for m in plain], cases), strict=True))
-        return [found[m] if m in found else self.metric(m, scored, cases) for m in metrics]
+    def metrics(
+        self, metrics: Sequence[str], scored: Sequence[ScoredAnswer], cases: Sequence[Hashable]
+    ) -> list[Estimate]:
+        """Several metrics of :mod:`maci.lab.study.metrics`, of the same answers."""
+        means = [m for m in metrics if m not in (*_ERRORS, "acc1", "acc3")]
+        found = dict(zip(means, self.means([per_case(m, scored) for m in means], cases), strict=True))
+        for metric in metrics:
+            if metric in _ERRORS:
+                found[metric] = covering(self._error(metric, [scored], cases))
+            elif metric not in found:
+                found[metric] = self.share(per_case(metric, scored), cases)
+        return [found[metric] for metric in metrics]
 
-    def metric(self, metric: str, scored: Sequence[Scored], cases: Sequence[Hashable]) -> Estimate:
-        """A metric of :mod:`maci.lab.study.metrics`."""
-        if metric in ("ece", "ece_adaptive"):
-            return covering(self._error(metric, [scored], cases))
-        values = per_case(metric, scored)
-        if metric in ("acc1", "acc3"):
-            return self.share(values, cases)
-        return self.mean(values, cases)
+    def metric(self, metric: str, scored: Sequence[ScoredAnswer], cases: Sequence[Hashable]) -> Estimate:
+        """One of them.
 
-    def difference(self, metric: str, a: Sequence[Scored], b: Sequence[Scored], cases: Sequence[Hashable]) -> Estimate:
+        >>> from maci.lab.study.metrics import score
+        >>> right = [score({"a": 0.6, "b": 0.4}, gold) for gold in "aab"]
+        >>> some = Estimates(resamples=100)
+        >>> round(some.metric("acc1", right, "xyz").value, 3), round(some.metric("ece", right, "xyz").value, 3)
+        (0.667, 0.067)
+        """
+        return self.metrics([metric], scored, cases)[0]
+
+    def difference(
+        self, metric: str, a: Sequence[ScoredAnswer], b: Sequence[ScoredAnswer], cases: Sequence[Hashable]
+    ) -> Estimate:
         """metric(a) − metric(b) over the same answers, drawn together; percentile. Never without width: see :func:`bounded`."""
-        if metric in ("ece", "ece_adaptive"):
+        if metric in _ERRORS:
             found = covering(self._error(metric, [a, b], cases))
         else:
             found = self.mean_difference(per_case(metric, a) - per_case(metric, b), cases)
         reach = _REACH.get(metric)
         return found if reach is None else bounded(found, len(set(cases)), reach)
 
-    def _error(self, metric: str, of: Sequence[Sequence[Scored]], cases: Sequence[Hashable]) -> Estimate:
+    def _error(self, metric: str, of: Sequence[Sequence[ScoredAnswer]], cases: Sequence[Hashable]) -> Estimate:
         """A calibration error, or the difference of two, over the answers whose truth is known to all."""
         known = [i for i in range(len(cases)) if all(some[i].correct is not None for some in of)]
-        by, place_size = [cases[i] for i in known], numbered([cases[i] for i in known])
+        by = [cases[i] for i in known]
         pairs = [
             (np.array([some[i].confidence for i in known]), np.array([float(some[i].correct is True) for i in known]))
             for some in of
         ]
+        method: Literal["bca", "percentile"] = "bca" if len(of) == 1 else "percentile"
         if metric == "ece":
-            first, *rest = (ece_sums(*pair, *place_size) for pair in pairs)
+            first, *rest = (ece_sums(*pair, *numbered(by)) for pair in pairs)
             whole = first.less(rest[0]) if rest else first
-            return bootstrap_sums(whole, self.draws, rows=len(known), method="percentile" if rest else "bca")
+            return bootstrap_sums(whole, self.draws, rows=len(known), method=method)
         one, *other = (ece_of(*pair, adaptive=True) for pair in pairs)
-        found = (lambda i: one(i) - other[0](i)) if other else one
-        method: Literal["bca", "percentile"] = "percentile" if other else "bca"
-        return bootstrap(found, len(known), self.rng(), groups=by, method=method, resamples=self.resamples)
+        return self.ranked((lambda i: one(i) - other[0](i)) if other else one, by, method)
+
+    def ranked(
+        self, statistic: Statistic, cases: Sequence[Hashable], method: Literal["bca", "percentile"] = "bca"
+    ) -> Estimate:
+        """What has to be ranked anew in each resample, an area or bins of equal mass: at most 1,000 of them."""
+        draws = min(_RANKED, self.resamples)
+        return bootstrap(statistic, len(cases), self.rng(), groups=cases, method=method, resamples=draws)
 
     def mean_difference(self, d: Vector, cases: Sequence[Hashable]) -> Estimate:
         """The mean of paired differences, percentile; undefined ones are left out."""
-        keep = np.flatnonzero(~np.isnan(d))
-        by = [cases[i] for i in keep.tolist()]
-        return self.ratio(d[keep], np.ones(len(keep)), by, method="percentile")
+        return self.mean(d, cases, method="percentile")
 
-    def calibrated_ece(self, scored: Sequence[Scored], cases: Sequence[Hashable]) -> Estimate:
+    def calibrated_ece(self, scored: Sequence[ScoredAnswer], cases: Sequence[Hashable]) -> Estimate:
         """The ECE that a perfectly calibrated method with these confidences would show: its mean and 95 % range.
 
         Right answers are drawn with their confidence as chance, one draw for all answers to a case (Bröcker & Smith 2007,

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from maci.errors import CheckFailed, InputError
-from maci.lab.study.learning import Lesson
-from maci.lab.study.rows import Key, Row
-from maci.lab.study.store import FILE, Meta, Store, conflict, open_store
+from maci.lab.study.learning import DevLesson
+from maci.lab.study.rows import Row, RowKey
+from maci.lab.study.store import FILE, conflict, open_store
+from maci.lab.study.study import Meta, differences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,12 +25,12 @@ class Gathered:
     label: str
     """What the report calls it."""
     meta: Meta
-    rows: Mapping[Key, Row]
-    planned: tuple[Key, ...]
+    rows: Mapping[RowKey, Row]
+    planned: tuple[RowKey, ...]
     """By any of the folders."""
 
     @property
-    def missing(self) -> tuple[Key, ...]:
+    def missing(self) -> tuple[RowKey, ...]:
         """Planned, and neither answered nor failed."""
         return tuple(key for key in self.planned if key not in self.rows)
 
@@ -42,11 +43,10 @@ def gather(folders: Sequence[Path], url: str | None = None) -> tuple[Gathered, .
     for folder in folders:
         if url is None:
             _refuse_parent(folder)
-        store = open_store(folder, url, name=folder.resolve().name, make=False)
-        try:
-            found.append((folder.resolve().name, *_read(store)))
-        finally:
-            store.close()
+        with open_store(folder, url, name=folder.resolve().name, make=False) as store:
+            if (meta := store.meta()) is None:
+                raise InputError(f"{store.where} has no study yet: `maci study run SPEC.toml` begins one")
+            found.append((folder.resolve().name, meta, list(store.rows())))
     return join(found)
 
 
@@ -62,13 +62,6 @@ def _refuse_parent(folder: Path) -> None:
         )
 
 
-def _read(store: Store) -> tuple[Meta, list[Row]]:
-    meta = store.meta()
-    if meta is None:
-        raise InputError(f"{store.where} has no study yet: `maci study run SPEC.toml` begins one")
-    return meta, list(store.rows())
-
-
 def join(found: Sequence[tuple[str, Meta, Sequence[Row]]]) -> tuple[Gathered, ...]:
     """(folder's name, plan, rows) of each → studies; the plan's latest form counts, and everything any of them planned."""
     by: dict[str, list[tuple[str, Meta, Sequence[Row]]]] = {}
@@ -79,7 +72,7 @@ def join(found: Sequence[tuple[str, Meta, Sequence[Row]]]) -> tuple[Gathered, ..
     for entries in by.values():
         folder, meta, _ = entries[0]
         label = meta.spec.name if names[meta.spec.name] == 1 else f"{meta.spec.name} ({folder})"
-        rows: dict[Key, Row] = {}
+        rows: dict[RowKey, Row] = {}
         for _, _, some in entries:
             for row in some:
                 old = rows.setdefault(row.key, row)
@@ -92,9 +85,9 @@ def join(found: Sequence[tuple[str, Meta, Sequence[Row]]]) -> tuple[Gathered, ..
     return tuple(studies)
 
 
-def _learnt(entries: Sequence[tuple[str, Meta, Sequence[Row]]]) -> dict[str, dict[int, Lesson]]:
+def _learnt(entries: Sequence[tuple[str, Meta, Sequence[Row]]]) -> dict[str, dict[int, DevLesson]]:
     """What all folders of a study have learnt of its agents; refused where two of them answered with different settings."""
-    found: dict[str, dict[int, Lesson]] = {}
+    found: dict[str, dict[int, DevLesson]] = {}
     source: dict[tuple[str, int], str] = {}
     for folder, meta, _ in entries:
         for data, by_seed in meta.learnt.items():
@@ -102,23 +95,10 @@ def _learnt(entries: Sequence[tuple[str, Meta, Sequence[Row]]]) -> dict[str, dic
                 old = found.setdefault(data, {}).setdefault(seed, lesson)
                 first = source.setdefault((data, seed), folder)
                 if old.settings != lesson.settings:
+                    what = "; ".join(differences(old.settings, lesson.settings))
                     raise CheckFailed(
                         f"{first} and {folder} are of one study, but dev taught them different things about the agents of {data}, "
-                        f"seed {seed} ({_differing(old, lesson)}): their answers cannot be joined. Report on one of them alone, or "
+                        f"seed {seed} ({what}): their answers cannot be joined. Report on one of them alone, or "
                         f"run {folder} again from an empty folder with the response cache of {first}"
                     )
     return found
-
-
-def _differing(one: Lesson, other: Lesson) -> str:
-    """The first setting in which they differ."""
-    for key in sorted({*one.settings, *other.settings}):
-        a, b = one.settings.get(key, {}), other.settings.get(key, {})
-        for agent in sorted({*a, *b}):
-            if a.get(agent) != b.get(agent):
-                return f"{key} of {agent} is {_said(a.get(agent))} in one, {_said(b.get(agent))} in the other"
-    return "their settings"
-
-
-def _said(value: float | None) -> str:
-    return "not given" if value is None else f"{value:g}"

@@ -8,10 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from maci.calibration.stats import Estimate
-from maci.calibration.stats.estimate import estimate
+from maci.calibration.stats import Estimate, estimate
 from maci.lab.study.report.arena import Answered, Arena, Entrant
-from maci.lab.study.report.course import debaters
+from maci.lab.study.report.course import debaters, flips
 from maci.lab.study.report.estimates import Estimates, bounded
 from maci.lab.study.report.parts import by_method, table
 from maci.moderator.harm import majority
@@ -46,35 +45,36 @@ def harm_table(arena: Arena, estimates: Estimates) -> Table | None:
             if watched
             else None
         )
-        flips = [(*pair, case) for a, case in zip(some.answers, some.cases, strict=True) for pair in _flips(a)]
-        spoiled, mended = ([(was != now, case) for was, now, case in flips if was is right] for right in (True, False))
+        turns = [(*pair, case) for a, case in zip(some.answers, some.cases, strict=True) for pair in _flips(a)]
         return [
             count(len(some.places)),
             estimate(estimates.mean(moves, some.cases), "mean"),
             estimate(_rate(along, moves, some.cases, estimates), "share"),
             estimate(blind, "share"),
-            *(count(sum(moved for moved, _ in side)) for side in (spoiled, mended)),
-            *(estimate(estimates.share_of(side), "share") for side in (spoiled, mended)),
+            *flips(turns, estimates),
         ]
 
-    columns = (
-        Column(key="n", title="debates", about="that had a round after the openings"),
-        Column(key="moves", title="moves", about="changes of an agent's leading outcome, for each debate"),
-        Column(key="to_majority", title="to the majority %", about="of the moves: to what most others led with"),
-        Column(
-            key="conformity",
-            title="conformity %",
-            better="less",
-            about="of the moves: to the majority, and no new admitted evidence for it; only where evidence is admitted",
+    return table(
+        "harm",
+        "Harm: what debate does to the agents",
+        (
+            Column(key="n", title="debates", about="that had a round after the openings"),
+            Column(key="moves", title="moves", about="changes of an agent's leading outcome, for each debate"),
+            Column(key="to_majority", title="to the majority %", about="of the moves: to what most others led with"),
+            Column(
+                key="conformity",
+                title="conformity %",
+                better="less",
+                about="of the moves: to the majority, and no new admitted evidence for it; only where evidence is admitted",
+            ),
+            Column(key="agents_harmed", title="right → wrong", about="moves of an agent, round by round"),
+            Column(key="agents_mended", title="wrong → right"),
+            Column(key="agents_harmed_share", title="harmed %", better="less", about="of the turns after a right one"),
+            Column(key="agents_mended_share", title="mended %", better="more", about="of the turns after a wrong one"),
         ),
-        Column(key="agents_harmed", title="right → wrong", about="moves of an agent, round by round"),
-        Column(key="agents_mended", title="wrong → right"),
-        Column(key="agents_harmed_share", title="harmed %", better="less", about="of the turns after a right one"),
-        Column(key="agents_mended_share", title="mended %", better="more", about="of the turns after a wrong one"),
+        by_method(arena, cells, debaters(arena)),
+        "Every agent's leading outcome from round to round; intervals by case. The answer itself: `From opening to end`.",
     )
-    note = "Every agent's leading outcome from round to round; intervals by case. The answer itself: `From opening to end`."
-    lines = by_method(arena, cells, debaters(arena))
-    return table("harm", "Harm: what debate does to the agents", columns, lines, note)
 
 
 def _rate(above: Sequence[float], below: Sequence[float], cases: Sequence[Hashable], estimates: Estimates) -> Estimate:
@@ -83,30 +83,26 @@ def _rate(above: Sequence[float], below: Sequence[float], cases: Sequence[Hashab
     return estimates.ratio([above[i] for i in keep], [below[i] for i in keep], [cases[i] for i in keep])
 
 
+def _turns(answer: Answered) -> list[tuple[str | None, str | None, str | None]]:
+    """(lead before, lead now, what most others led with before) of every agent and round."""
+    return [
+        (before[agent], now, majority(before, agent))
+        for before, after in pairwise(_leads(answer))
+        for agent, now in after.items()
+        if agent in before
+    ]
+
+
 def _moves(answer: Answered) -> tuple[int, int]:
     """(changes of a lead, of them to the former majority's)."""
-    moves = went = 0
-    rounds = _leads(answer)
-    for before, after in pairwise(rounds):
-        for agent, now in after.items():
-            was = before.get(agent)
-            if was is not None and now is not None and was != now:
-                moves += 1
-                went += now == majority(before, agent)
-    return moves, went
+    to = [now == most for was, now, most in _turns(answer) if was is not None and now is not None and was != now]
+    return len(to), sum(to)
 
 
 def _flips(answer: Answered) -> list[tuple[bool, bool]]:
     """(right before, right now) of every agent and round; nothing where the truth is not known."""
-    gold, rounds = answer.row.gold, _leads(answer)
-    if gold is None:
-        return []
-    return [
-        (before[agent] == gold, now == gold)
-        for before, after in pairwise(rounds)
-        for agent, now in after.items()
-        if agent in before
-    ]
+    gold = answer.row.gold
+    return [] if gold is None else [(was == gold, now == gold) for was, now, _ in _turns(answer)]
 
 
 def hollow_table(arena: Arena, estimates: Estimates) -> Table | None:
@@ -123,18 +119,22 @@ def hollow_table(arena: Arena, estimates: Estimates) -> Table | None:
         rate = estimate(estimates.share_of([(hollow, case) for hollow, _, case in agreed]), "share")
         return [count(len(agreed)), rate, count(len(parts[0])), *shares] if agreed else None
 
-    columns = (
-        Column(
-            key="agreed",
-            title="came to agree",
-            about="debates whose openings led with different outcomes, and whose end did not",
+    return table(
+        "hollow",
+        "Harm: hollow consensus",
+        (
+            Column(
+                key="agreed",
+                title="came to agree",
+                about="debates whose openings led with different outcomes, and whose end did not",
+            ),
+            Column(key="hollow", title="hollow %", better="less", about="D fell while neither O nor Q rose"),
+            Column(key="hollow_n", title="hollow"),
+            Column(key="acc1:hollow", title="right if hollow %", better="more"),
+            Column(key="acc1:solid", title="right if solid %", better="more"),
         ),
-        Column(key="hollow", title="hollow %", better="less", about="D fell while neither O nor Q rose"),
-        Column(key="hollow_n", title="hollow"),
-        Column(key="acc1:hollow", title="right if hollow %", better="more"),
-        Column(key="acc1:solid", title="right if solid %", better="more"),
+        by_method(arena, cells, debaters(arena)),
     )
-    return table("hollow", "Harm: hollow consensus", columns, by_method(arena, cells, debaters(arena)))
 
 
 def _came_to_agree(answer: Answered) -> bool:
@@ -159,17 +159,23 @@ def seat_table(arena: Arena, estimates: Estimates) -> Table | None:
         mean = estimates.mean([math.fsum(wins) / len(wins) for wins, _ in found], [case for _, case in found])
         return [count(len(found)), *ends, estimate(mean, "share")]
 
-    columns = (
-        Column(key="n", title="debates", about="whose openings differ and whose answer is one of them"),
-        Column(key="first_seat", title="first seat's %", about="share whose answer is what the first seat opened with"),
-        Column(key="last_seat", title="last seat's %"),
-        Column(key="any_seat", title="mean seat %", about="what a seat wins by chance"),
+    return table(
+        "seats",
+        "Harm: whose opening wins",
+        (
+            Column(key="n", title="debates", about="whose openings differ and whose answer is one of them"),
+            Column(
+                key="first_seat", title="first seat's %", about="share whose answer is what the first seat opened with"
+            ),
+            Column(key="last_seat", title="last seat's %"),
+            Column(key="any_seat", title="mean seat %", about="what a seat wins by chance"),
+        ),
+        by_method(arena, cells, debaters(arena)),
+        (
+            "Seats are held by different agents, so a row alone says who is right more often. What order does is the difference "
+            "between `sequential` and `maci`, which have the same seats."
+        ),
     )
-    note = (
-        "Seats are held by different agents, so a row alone says who is right more often. What order does is the difference "
-        "between `sequential` and `maci`, which have the same seats."
-    )
-    return table("seats", "Harm: whose opening wins", columns, by_method(arena, cells, debaters(arena)), note)
 
 
 def rollback_table(arena: Arena, estimates: Estimates) -> Table | None:
@@ -187,22 +193,25 @@ def rollback_table(arena: Arena, estimates: Estimates) -> Table | None:
             found += [count(sum(g is not None for g in gains)), gain]
         return found
 
-    columns = (
-        Column(key="n", title="debates"),
-        Column(key="left", title="left round 0", about="answers that are not the round-0 vote"),
-        Column(key="rollback", title="worse", about="of them: with less admitted evidence than the round-0 vote"),
-        Column(
-            key="rollback_gain",
-            title="gain",
-            better="more",
-            about="change of Acc@1 in points if those had been rolled back",
+    return table(
+        "rollback",
+        "Harm: falling back to the round-0 vote",
+        (
+            Column(key="n", title="debates"),
+            Column(key="left", title="left round 0", about="answers that are not the round-0 vote"),
+            Column(key="rollback", title="worse", about="of them: with less admitted evidence than the round-0 vote"),
+            Column(
+                key="rollback_gain",
+                title="gain",
+                better="more",
+                about="change of Acc@1 in points if those had been rolled back",
+            ),
+            Column(key="unearned", title="no better", about="with no more admitted evidence than the round-0 vote"),
+            Column(key="unearned_gain", title="gain", better="more"),
         ),
-        Column(key="unearned", title="no better", about="with no more admitted evidence than the round-0 vote"),
-        Column(key="unearned_gain", title="gain", better="more"),
+        by_method(arena, cells, debaters(arena)),
+        "`harm.rollback` = worse or unearned. Admitted evidence: distinct spans cited for an outcome, each at its best CRIT.",
     )
-    note = "`harm.rollback` = worse or unearned. Admitted evidence: distinct spans cited for an outcome, each at its best CRIT."
-    lines = by_method(arena, cells, debaters(arena))
-    return table("rollback", "Harm: falling back to the round-0 vote", columns, lines, note)
 
 
 def _left(answer: Answered) -> bool:

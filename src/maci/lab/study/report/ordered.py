@@ -2,36 +2,44 @@
 
 Answers always stand beside one that says `neutral` to everything, and article by article beside one-shot answers. There D and R are the
 raters and S the answer (its top outcome), each put on the nearest step, halfway on the one nearer to the centre; DR, DS and SR are the
-distances between them.
+distances between them. Bias mitigation is whether agents that began apart on a scale were brought together, and not only to the middle.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 
-from maci.calibration.stats.estimate import estimate
-from maci.lab.study.metrics import Scored, score
+from maci.calibration.stats import estimate
+from maci.lab.methods.method import Step
+from maci.lab.study.metrics import ScoredAnswer, score
 from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Arena, Entrant, Place
 from maci.lab.study.report.estimates import Estimates
+from maci.lab.study.report.gather import Gathered
 from maci.lab.study.report.parts import by_method, line_of, printed_line, table
 from maci.lab.study.rows import Row
 from maci.moderator.belief import Vector
+from maci.moderator.divergence import cross_entropy, shared_information, wasserstein
 from maci.render.report import Cell, Column, Line, Table, count, show, show_value, text
 
 NEUTRAL = "always neutral"
 
 
-def _neutral(row: Row) -> Scored:
+def _centre(positions: Mapping[str, float]) -> float:
+    return (min(positions.values()) + max(positions.values())) / 2
+
+
+def _neutral(row: Row) -> ScoredAnswer:
     """The answer at the centre of the scale; between two labels where none is there."""
-    low, high = min(row.positions.values()), max(row.positions.values())
-    centre = (low + high) / 2
-    nearest = min(row.positions, key=lambda y: abs(row.positions[y] - centre))
-    if row.positions[nearest] == centre:
-        return score({nearest: 1.0}, row.gold, row.positions, row.raters)
-    ends = {y: 0.5 for y, x in row.positions.items() if x in (low, high)}
+    centre = _centre(row.positions)
+    middle = min(row.positions, key=lambda y: abs(row.positions[y] - centre))
+    if row.positions[middle] == centre:
+        return score({middle: 1.0}, row.gold, row.positions, row.raters)
+    places = row.positions.values()
+    ends = {y: 0.5 for y, x in row.positions.items() if x in (min(places), max(places))}
     return score(ends, None, row.positions, row.raters)
 
 
@@ -41,12 +49,11 @@ def ordered_table(arena: Arena, estimates: Estimates) -> Table | None:
     if not rows:
         return None
     raters = list(dict.fromkeys(name for place in sorted(rows) for name in rows[place].raters))
-    gap = ["partisan_gap"] if len(raters) > 1 else []
-    keys = ["mad", *(f"mad:{name}" for name in raters), *gap]
-    columns = list(_columns(arena.reference, raters))
+    columns = _columns(arena.reference, raters)
+    keys = [column.key for column in columns if column.key not in ("raters_difference", "acc1")]
     ours = {p: a.scored for p, a in arena.home.answers.items() if p in rows}
 
-    def cells(own: Mapping[Place, Scored], *, home: bool = False) -> tuple[Cell, ...]:
+    def cells(own: Mapping[Place, ScoredAnswer], *, home: bool = False) -> tuple[Cell, ...]:
         places = sorted(own)
         scored, cases = [own[p] for p in places], [p.case for p in places]
         found = [estimate(estimates.metric(key, scored, cases)) for key in keys]
@@ -69,38 +76,44 @@ def ordered_table(arena: Arena, estimates: Estimates) -> Table | None:
     neutral = {place: _neutral(row) for place, row in rows.items()}
     lines.append(Line(name=NEUTRAL, cells=cells(neutral), source="baseline"))
     lines += [x for x in _raters(rows, raters, columns, estimates) if arena.paper == "G2" or x.source != "paper"]
-    notes = (
+    return table(
+        "ordered",
+        "Distances on the scale",
+        columns,
+        lines,
         "Of the answers as given, not calibrated: softening pulls every answer to the middle. Distances are in steps of the scale.",
         "Distance from the centre is no accuracy: read it only beside `always neutral`, which has distance 0 without reading anything.",
-        *((paper.NOTE,) if arena.paper == "G2" else ()),
+        *(paper.NOTE,) if arena.paper == "G2" else (),
     )
-    return table("ordered", "Distances on the scale", columns, lines, *notes)
 
 
-def _columns(reference: str, raters: Sequence[str]) -> Iterator[Column]:
-    yield Column(
-        key="mad",
-        title="from centre",
-        about="mean |E − centre|; `neutral` always scores 0, so it is no merit by itself",
+def _columns(reference: str, raters: Sequence[str]) -> list[Column]:
+    nearer = "difference of the mean distance to all raters; below 0 the reference is nearer to them"
+    apart = Column(
+        key="partisan_gap", title="partisan gap", better="less", about="largest less smallest distance to a rater"
     )
-    for name in raters:
-        yield Column(key=f"mad:{name}", title=f"from {name}", better="less", about="mean |E − what the rater said|")
-    if len(raters) > 1:
-        about = "largest less smallest distance to a rater"
-        yield Column(key="partisan_gap", title="partisan gap", better="less", about=about)
-    if raters:
-        about = "difference of the mean distance to all raters; below 0 the reference is nearer to them"
-        yield Column(key="raters_difference", title=f"raters: {reference} less it", about=about)
-    yield Column(key="acc1", title="Acc@1 %", better="more")
+    return [
+        Column(
+            key="mad",
+            title="from centre",
+            about="mean |E − centre|; `neutral` always scores 0, so it is no merit by itself",
+        ),
+        *(
+            Column(key=f"mad:{name}", title=f"from {name}", better="less", about="mean |E − what the rater said|")
+            for name in raters
+        ),
+        *([apart] if len(raters) > 1 else []),
+        *([Column(key="raters_difference", title=f"raters: {reference} less it", about=nearer)] if raters else []),
+        Column(key="acc1", title="Acc@1 %", better="more"),
+    ]
 
 
 def ordered_words(found: Table, reference: str) -> str:
     """What an answer that reads nothing would have scored."""
-    cells = dict(
-        zip((c.key for c in found.columns), next(x for x in found.lines if x.name == NEUTRAL).cells, strict=True)
-    )
-    words = f"Answering neutral always has distance 0 from the centre and is right in {show_value(cells['acc1'])} % of these cases"
-    gap = cells.get("raters_difference")
+    right = show_value(found.cell(NEUTRAL, "acc1"))
+    words = f"Answering neutral always has distance 0 from the centre and is right in {right} % of these cases"
+    there = any(column.key == "raters_difference" for column in found.columns)
+    gap = found.cell(NEUTRAL, "raters_difference") if there else None
     if gap is None or not isinstance(gap.value, float) or gap.low is None or gap.high is None:
         return f"{words}."
     if gap.low <= 0 <= gap.high:
@@ -109,7 +122,7 @@ def ordered_words(found: Table, reference: str) -> str:
     return f"{words}; it lies {side} the raters than {reference} ({show(gap)} steps)."
 
 
-def _from_raters(scored: Sequence[Scored]) -> Vector:
+def _from_raters(scored: Sequence[ScoredAnswer]) -> Vector:
     found = [float(np.mean(list(s.from_raters.values()))) if s.from_raters else float("nan") for s in scored]
     return np.array(found, dtype=float)
 
@@ -129,8 +142,7 @@ def _raters(
             rows[p].raters[who] if name.startswith("rater ") else float(np.mean(list(rows[p].raters.values())))
             for p in places
         ]
-        centre = [(min(rows[p].positions.values()) + max(rows[p].positions.values())) / 2 for p in places]
-        far = [abs(x - c) for x, c in zip(said, centre, strict=True)]
+        far = [abs(x - _centre(rows[p].positions)) for x, p in zip(said, places, strict=True)]
         cells: list[Cell] = [text("") for _ in columns]
         cells[0] = estimate(estimates.mean(far, [p.case for p in places]))
         lines.append(Line(name=name, cells=tuple(cells), source="baseline"))
@@ -150,7 +162,7 @@ def nearest(position: float, positions: Mapping[str, float]) -> str:
     >>> nearest(0.5, {"-1": -1, "0": 0, "+1": 1}), nearest(-0.6, {"-1": -1, "0": 0, "+1": 1})
     ('0', '-1')
     """
-    centre = (min(positions.values()) + max(positions.values())) / 2
+    centre = _centre(positions)
     return min(positions, key=lambda y: (round(abs(positions[y] - position), 9), abs(positions[y] - centre)))
 
 
@@ -174,7 +186,8 @@ def _usable(arena: Arena) -> dict[Place, Row]:
 
 def distance_table(arena: Arena, estimates: Estimates) -> Table | None:
     """Mean DR, DS, SR of every method, and how far the reference moved from each one-shot answer."""
-    if not _usable(arena):
+    rows = _usable(arena)
+    if not rows:
         return None
     columns = (
         Column(key="distance:n", title="n"),
@@ -200,21 +213,22 @@ def distance_table(arena: Arena, estimates: Estimates) -> Table | None:
         apart = [_apart(a.row, a.scored.answer) for a in some.answers]
         return [*_distances(apart, some.cases, estimates), text("") if entrant.name == arena.reference else gap]
 
-    rows = _usable(arena)
     places = sorted(rows)
-    centre = [nearest((min(x) + max(x)) / 2, rows[p].positions) for p in places if (x := rows[p].positions.values())]
-    neutral = [_apart(rows[p], y) for p, y in zip(places, centre, strict=True)]
+    neutral = [_apart(rows[p], nearest(_centre(rows[p].positions), rows[p].positions)) for p in places]
     always = (*_distances(neutral, [p.case for p in places], estimates), text(""))
     lines = [*by_method(arena, cells), Line(name=NEUTRAL, cells=always, source="baseline")]
     if arena.paper == "G2":
         lines += [printed_line(one, columns, {"distance:n": "count"}) for one in paper.DISTANCES]
     d, r = next(iter(rows.values())).raters
-    notes = (
+    return table(
+        "distances",
+        "Distances to the raters: DR, DS, SR",
+        columns,
+        lines,
         f"D is {d}, R is {r}, S the answer's top outcome; steps of the scale. One-shot answers are those of `single`.",
         "An answer that is always neutral lies between any two raters on different sides; read the distances beside its line.",
-        *((paper.DISTANCE_NOTE, paper.NOTE) if arena.paper == "G2" else ()),
+        *(paper.DISTANCE_NOTE, paper.NOTE) if arena.paper == "G2" else (),
     )
-    return table("distances", "Distances to the raters: DR, DS, SR", columns, lines, *notes)
 
 
 def _distances(apart: Sequence[tuple[int, int, int]], cases: Sequence[Hashable], estimates: Estimates) -> list[Cell]:
@@ -232,12 +246,6 @@ def article_table(arena: Arena) -> Table | None:
     first = min(p.seed for p in rows)
     places = sorted(p for p in rows if p.seed == first)
     shots = [e for e in arena.entrants if e.use == "single" and not e.best]
-    columns = (
-        *(Column(key=k, title=k) for k in ("D", "R", "S")),
-        *(Column(key=f"one-shot {e.name}", title=e.name.removeprefix("single/")) for e in shots),
-        *(Column(key=k, title=k) for k in ("DR", "DS", "SR")),
-        Column(key="data", title="source"),
-    )
     lines = []
     total = [0, 0, 0]
     for place in places[:MOST]:
@@ -250,8 +258,88 @@ def article_table(arena: Arena) -> Table | None:
         lines.append(Line(name=place.item, cells=cells))
     blank = [text("") for _ in range(3 + len(shots))]
     lines.append(Line(name="Total", cells=(*blank, *map(count, total), text("")), source="baseline"))
-    title = f"Article by article, {len(places[:MOST])} of {len(places)}, seed {first}"
-    note = (
-        f"S is {arena.reference}. Articles in the order of their ids, which are hashes of their texts: none was chosen."
+    return table(
+        "articles",
+        f"Article by article, {len(places[:MOST])} of {len(places)}, seed {first}",
+        (
+            *(Column(key=k, title=k) for k in ("D", "R", "S")),
+            *(Column(key=f"one-shot {e.name}", title=e.name.removeprefix("single/")) for e in shots),
+            *(Column(key=k, title=k) for k in ("DR", "DS", "SR")),
+            Column(key="data", title="source"),
+        ),
+        lines,
+        f"S is {arena.reference}. Articles in the order of their ids, which are hashes of their texts: none was chosen.",
+        first="Article",
     )
-    return table("articles", title, columns, lines, note, first="Article")
+
+
+SMOOTHING = 1e-6
+
+
+def gaps(step: Step, positions: Mapping[str, float]) -> tuple[float, float, float] | None:
+    """W̃₁, shared information and normalised cross-entropy, means over all pairs of agents; ``None`` below two agents."""
+    order = sorted(positions, key=positions.__getitem__)
+    scale = np.array([positions[y] for y in order])
+    beliefs = [_on(order, p) for p in step.beliefs.values()]
+    found = [
+        (
+            wasserstein(p, q, scale),
+            shared_information(p, q),
+            (cross_entropy(p, q, len(order), SMOOTHING) + cross_entropy(q, p, len(order), SMOOTHING)) / 2,
+        )
+        for p, q in combinations(beliefs, 2)
+    ]
+    return None if not found else tuple(float(x) for x in np.mean(found, axis=0))  # type: ignore[return-value]
+
+
+def _on(order: Sequence[str], belief: Mapping[str, float]) -> Vector:
+    p = np.array([belief.get(y, 0.0) for y in order])
+    return p / p.sum() if p.sum() > 0 else np.full(len(order), 1 / len(order))
+
+
+def mitigation_table(study: Gathered, arena: Arena, estimates: Estimates) -> Table | None:
+    """How far apart agents were at the opening and at the end, of every debate on a scale."""
+
+    def cells(entrant: Entrant) -> list[Cell] | None:
+        some = entrant.picked(lambda a: bool(a.row.positions) and len(a.row.course) > 1)
+        ends = [[gaps(a.row.course[t], a.row.positions) for t in (0, -1)] for a in some.answers]
+        known = [i for i, (first, last) in enumerate(ends) if first is not None and last is not None]
+        if not known:
+            return None
+        cases, values = [some.cases[i] for i in known], np.array([ends[i] for i in known], dtype=float)
+        means = estimates.means([values[:, end, i] for i in range(3) for end in (0, 1)], cases)
+        first, last = values[:, 0, 0], values[:, 1, 0]
+        change = estimate(estimates.mean_difference(last - first, cases), "signed")
+        narrowed = estimate(estimates.share((last < first - 1e-9).astype(float), cases), "share")
+        return [count(len(known)), *map(estimate, means[:2]), change, narrowed, *map(estimate, means[2:])]
+
+    return table(
+        "mitigation",
+        "Bias mitigation: agents brought together",
+        (
+            Column(key="gap:n", title="n"),
+            Column(key="gap:opening", title="W̃₁ opening", about="distance of the agents' beliefs, mean over pairs"),
+            Column(key="gap:end", title="W̃₁ end", better="less"),
+            Column(key="gap:change", title="change", about="end less opening; below 0 they came together"),
+            Column(key="gap:narrowed", title="narrowed %", about="cases in which agents ended nearer than they began"),
+            Column(key="shared:opening", title="shared inf. opening", about="1: equal beliefs (D6)"),
+            Column(key="shared:end", title="shared inf. end", better="more"),
+            Column(key="cross:opening", title="cross-entropy opening", about="normalised, both ways"),
+            Column(key="cross:end", title="cross-entropy end", better="less"),
+        ),
+        by_method(arena, cells),
+        *framings(study),
+        "Agents that come together need not be right: read it beside accuracy and the distances to the raters.",
+        "The paper draws these three signals and prints no figures of them.",
+    )
+
+
+def framings(study: Gathered) -> tuple[str, ...]:
+    """Who was told to see it which way; where nobody was, that it is no test of opposing framings."""
+    told = {seat.name or seat.model: seat.persona for seat in study.meta.spec.panel.agents if seat.persona}
+    if told:
+        return tuple(f"{who} was told: {' '.join(persona.split())}" for who, persona in told.items())
+    return (
+        "Nobody was given a framing: agents differ by what they read and how they weigh it. Opposing framings are personas of language "
+        "models ([[panel.agents]] persona); studies/g2-framings.toml has such a panel.",
+    )

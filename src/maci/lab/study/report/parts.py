@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from maci.calibration.stats.estimate import estimate
+from maci.calibration.stats import estimate
 from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Arena, Entrant
 from maci.lab.study.report.compare import Comparison
@@ -107,21 +107,23 @@ def ablation_table(arena: Arena, found: Sequence[Comparison], main: Table) -> Ta
         Column(key="verdict", title="verdict"),
     )
     kinds: dict[str, Kind] = {"acc1": "share", "drop": "points", "ece": "number", "ece_rise": "signed"}
-    at = {column.key: i for i, column in enumerate(main.columns)}
-    own = {line.name: line for line in main.lines}
     uses = {e.name: e.use for e in arena.entrants}
     printed = {"G1": paper.ABLATIONS, "G2": paper.NEWS_ABLATIONS}.get(arena.paper, {})
-    home = own[arena.reference]
-    blank = text("")
-    lines = [line_of(arena, arena.home, (home.cells[at["acc1"]], blank, blank, home.cells[at["ece"]], blank, blank))]
+    blank, accuracy, error = text(""), main.cell(arena.reference, "acc1"), main.cell(arena.reference, "ece")
+    lines = [line_of(arena, arena.home, (accuracy, blank, blank, error, blank, blank))]
     for c in some:
-        e, line = c.ece, own[c.other]
-        rise = Cell(kind="signed", n=e.n)
-        if c.cases:
-            rise = Cell(value=-e.value, low=-e.high, high=-e.low, n=e.n, kind="signed", how=e.how)
-        said = text(_ABLATED.get(c.verdict, c.verdict))
-        drop = (estimate(c.accuracy, "points"), number(c.p, "p"))
-        lines.append(Line(name=c.other, cells=(line.cells[at["acc1"]], *drop, line.cells[at["ece"]], rise, said)))
+        e = c.ece
+        figures = (
+            main.cell(c.other, "acc1"),
+            estimate(c.accuracy, "points"),
+            number(c.p, "p"),
+            main.cell(c.other, "ece"),
+            Cell(value=-e.value, low=-e.high, high=-e.low, n=e.n, kind="signed", how=e.how)
+            if c.cases
+            else Cell(kind="signed", n=e.n),
+            text(_ABLATED.get(c.verdict, c.verdict)),
+        )
+        lines.append(Line(name=c.other, cells=figures))
         if uses[c.other] in printed:
             lines.append(printed_line(printed[uses[c.other]], columns, kinds))
     notes = (paper.NOTE,) if any(line.source == "paper" for line in lines) else ()
@@ -148,19 +150,20 @@ def members_table(arena: Arena, found: Sequence[Comparison], main: Table) -> Tab
         Column(key="acc1_difference", title=f"{arena.reference} less it, points"),
         Column(key="p_mcnemar_adjusted", title="p adjusted"),
     )
-    at = {column.key: i for i, column in enumerate(main.columns)}
-    own = {line.name: line for line in main.lines}
     by = {c.other: c for c in found}
     lines = []
     for e in [*singles, arena.home]:
         c = by.get(e.name)
-        cells = [own[e.name].cells[at[key]] for key in ("acc1", "acc3", "mrr")]
+        cells = [main.cell(e.name, key) for key in ("acc1", "acc3", "mrr")]
         cells += [text(""), text("")] if c is None else [estimate(c.accuracy, "points"), number(c.p, "p")]
         lines.append(line_of(arena, e, cells))
     kinds: dict[str, Kind] = {"acc1": "share", "acc3": "share"}
     lines += [printed_line(pair, columns, kinds) for pair in printed]
-    notes = (
-        *((paper.NOTE,) if printed else ()),
+    return table(
+        "pairs",
+        "The panel and its members",
+        columns,
+        lines,
+        *(paper.NOTE,) if printed else (),
         "A pair is a panel of two: run one study for each pair and give all folders to see them side by side.",
     )
-    return table("pairs", "The panel and its members", columns, lines, *notes)

@@ -1,16 +1,27 @@
-"""A study's report in one of its formats: the house's renderers, CSV with one row per method and metric, JSON with everything."""
+"""A study in the formats of people and of other programs: its report, and its rows.
+
+The report by the house's renderers, as CSV with one row per method and metric, as JSON with everything. Rows as JSON lines with all
+parts, CSV and Parquet with one flat line for each.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
 
-from maci.calibration.stats.estimate import as_json
-from maci.errors import InputError
+from maci.calibration.stats import as_json
+from maci.errors import InputError, installed
+from maci.lab.datasets import load_own
+from maci.lab.datasets.files import digest
+from maci.lab.study.rows import Row
+from maci.lab.study.study import Meta
+from maci.paths import writing
 from maci.render.html import to_html
 from maci.render.latex import to_latex
 from maci.render.markdown import to_markdown
@@ -86,25 +97,17 @@ def to_csv(report: Report) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
     for section in report.sections:
-        tables = sorted(
-            (t for t in section.tables if t.key in _METHOD_TABLES), key=lambda t: _METHOD_TABLES.index(t.key)
-        )
-        seen: set[tuple[str, str]] = set()
-        rows: dict[str, list[list[Any]]] = {}
-        for table in tables:
-            for line in table.lines:
-                if line.source == "paper":
-                    continue
+        rows: dict[str, dict[str, list[Any]]] = {}
+        for table in sorted(section.tables, key=lambda t: [*_METHOD_TABLES, t.key].index(t.key)):
+            for line in table.lines if table.key in _METHOD_TABLES else ():
                 for column, cell in zip(table.columns, line.cells, strict=True):
-                    metric = column.key if column.key != "n" or table.key == "main" else f"{table.key}_n"
-                    if cell.value in ("", "ended") or (line.name, metric) in seen:
+                    if line.source == "paper" or cell.value in ("", "ended"):
                         continue
-                    seen.add((line.name, metric))
-                    values = [_plain(x) for x in (cell.value, cell.low, cell.high)]
-                    found = [section.title, line.name, metric, *values, "" if cell.n is None else cell.n]
-                    rows.setdefault(line.name, []).append(found)
+                    metric = column.key if column.key != "n" or table.key == "main" else f"{table.key}_n"
+                    figures = [*map(_plain, (cell.value, cell.low, cell.high)), "" if cell.n is None else cell.n]
+                    rows.setdefault(line.name, {}).setdefault(metric, [section.title, line.name, metric, *figures])
         for some in rows.values():
-            writer.writerows(some)
+            writer.writerows(some.values())
     for table in report.tables:
         if table.key == "lessons":
             writer.writerows(row for line in table.lines for row in _lesson(table, line))
@@ -144,3 +147,102 @@ def render(report: Report, format: str, *, full: bool = False) -> str:
     if format not in _BY_NAME:
         raise InputError(f"--format {format}: choose one of {', '.join(FORMATS)}")
     return on_terminal(report, full=full) if format == "text" else _BY_NAME[format](report)
+
+
+Texts = Mapping[tuple[str, str], str]
+"""(Data, item) → what the case said."""
+
+ROW_FORMATS = ("jsonl", "csv", "parquet")
+_COLUMNS: Mapping[str, Literal["string", "int64", "float64", "json"]] = {
+    **dict.fromkeys(("data", "part", "item", "method", "gold", "group", "status", "reason", "answer"), "string"),
+    **dict.fromkeys(("seed", "correct", "calls", "judge_calls", "rounds", "tokens", "judge_tokens"), "int64"),
+    **dict.fromkeys(("confidence", "agreement", "q0", "d0", "usd", "judge_usd", "seconds"), "float64"),
+    **dict.fromkeys((f"{who}{part}" for who in ("", "judge_") for part in ("prompt", "cached", "generated")), "int64"),
+    **dict.fromkeys(("belief", "raters", "positions", "course", "extra"), "json"),
+    "context": "string",
+}
+"""Of CSV and Parquet, with their types; nested parts are written as JSON, and the text of the case comes last."""
+
+
+def _derived(row: Row, texts: Texts) -> dict[str, Any]:
+    """What can be said of a row in a word: who was named, whether that is right, what it cost."""
+    belief = row.belief
+    answer = max(belief, key=lambda y: belief[y]) if belief else None
+    return {
+        "answer": answer,
+        "confidence": belief[answer] if belief and answer is not None else None,
+        "correct": None if answer is None or row.gold is None else answer == row.gold,
+        "tokens": row.usage.tokens,
+        "judge_tokens": row.judge_usage.tokens,
+        "context": texts.get((row.data, row.item)),
+    }
+
+
+def flat(row: Row, texts: Texts | None = None) -> dict[str, Any]:
+    """A row as one line of a table: what was spent by its parts, nested parts as JSON, what is not known empty."""
+    spent = {
+        f"{who}{part}": getattr(usage, part)
+        for who, usage in (("", row.usage), ("judge_", row.judge_usage))
+        for part in ("prompt", "cached", "generated", "usd")
+    }
+    line = {**row.model_dump(mode="json", exclude={"usage", "judge_usage"}), **spent, **_derived(row, texts or {})}
+    line["correct"] = None if line["correct"] is None else int(line["correct"])
+    for name, kind in _COLUMNS.items():
+        if kind == "json" and line[name] is not None:
+            line[name] = json.dumps(line[name], ensure_ascii=False)
+    return {name: line[name] for name in _COLUMNS}
+
+
+def texts_of(meta: Meta) -> tuple[dict[tuple[str, str], str], tuple[str, ...]]:
+    """What the cases of a study's own files said, and why that is not known of some. Texts of public sets stay where they are."""
+    found: dict[tuple[str, str], str] = {}
+    missing = []
+    for entry in meta.spec.data:
+        if entry.file is None:
+            continue
+        known = meta.identity.get("files", {}).get(entry.name, {}).get(entry.file.name)
+        whole = {"per_label": 0}  # evidence was a case with another seed
+        try:
+            if known is not None and digest(entry.file) != known:
+                raise InputError(f"{entry.file} has changed since the study began")
+            task = load_own(entry.file, columns={**entry.map, **whole}, **{**entry.options, **whole})
+        except InputError as error:
+            missing.append(f"the texts of {entry.name} are left out: {error}")
+            continue
+        for item in (*task.dev, *task.test):
+            found[(entry.name, item.id)] = item.case.context or item.case.question
+    return found, tuple(missing)
+
+
+def export(rows: Iterable[Row], format: str, path: Path, texts: Texts | None = None) -> int:
+    """Write rows as ``jsonl``, ``csv`` or ``parquet``, with the texts of their cases where given; how many they were."""
+    if format not in ROW_FORMATS:
+        raise InputError(f"--format {format!r}: choose one of {', '.join(ROW_FORMATS)}")
+    with writing(path, "choose another --to"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if format == "parquet":
+            return _to_parquet(rows, path, texts)
+        with path.open("w", encoding="utf-8", newline="") as file:
+            table = csv.DictWriter(file, _COLUMNS)
+            if format == "csv":
+                table.writeheader()
+            n = 0
+            for n, row in enumerate(rows, 1):  # noqa: B007 - they are counted
+                if format == "csv":
+                    table.writerow(flat(row, texts))
+                else:
+                    line = {**row.model_dump(mode="json"), **_derived(row, texts or {})}
+                    file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            return n
+
+
+def _to_parquet(rows: Iterable[Row], path: Path, texts: Texts | None) -> int:
+    pa, parquet = (installed(name, "eval", "Parquet") for name in ("pyarrow", "pyarrow.parquet"))
+    kinds = {name: "string" if kind == "json" else kind for name, kind in _COLUMNS.items()}
+    schema = pa.schema([(name, getattr(pa, kind)()) for name, kind in kinds.items()])
+    n, left = 0, iter(rows)
+    with parquet.ParquetWriter(path, schema) as file:
+        while batch := [flat(row, texts) for row in islice(left, 5000)]:
+            file.write_table(pa.Table.from_pylist(batch, schema=schema))
+            n += len(batch)
+    return n

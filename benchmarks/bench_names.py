@@ -1,0 +1,123 @@
+"""Names of outcomes: how often are two names of one thing joined, and how often two things, by kind of pair and by layer?
+
+    python benchmarks/bench_names.py benchmarks/data/names.jsonl [--half dev] [--encoder wordllama] [--model local/qwen2.5-coder-1.5b]
+
+A pair is right where it is joined as it should be (the same, or narrower the right way round), or kept apart. Precision is over pairs
+that were joined. Recall is over pairs that should be joined; "within reach" are those that share a word or a known alias, or are an
+abbreviation or another spelling. A pair that a layer leaves open stays apart, unless `--model` is asked about it: about those that
+share a word or have close embeddings, as in a debate. With `--all` it is asked about every open pair.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from maci.agents.judges.comparer import Comparer
+from maci.calibration.stats import wilson
+from maci.cases.names import Relation, relate, share_a_word
+from maci.config.sections import Beliefs
+from maci.evidence.encode import load_encoder
+from maci.llm.models import House
+
+JOINED = {"same", "narrower", "broader"}
+REACHED = {"abbrev", "spelling", "qualifier", "syn_shared"}
+
+
+def gold(row: dict[str, Any]) -> str:
+    if row["gold"] != "narrower":
+        return str(row["gold"])
+    return "narrower" if row["narrower_is"] == "a" else "broader"
+
+
+def related(row: dict[str, Any], cosine: float, threshold: float) -> Relation | None:
+    """The first relation that joins ``b`` with ``a`` or one of its aliases; else one that keeps them apart, if any does."""
+    found = relate(row["a"], row["b"], cosine, threshold)
+    for alias in row.get("aliases", ()) if found is None else ():
+        if (other := relate(alias, row["b"])) is not None and other.kind in JOINED:
+            return Relation(other.kind, "alias")
+    return found
+
+
+async def asked(rows: list[dict[str, Any]], name: str) -> dict[str, Relation]:
+    found = {}
+    async with House() as house:
+        comparer = Comparer("comparer", house.model(name))
+        for row in rows:
+            try:
+                said = await comparer.prepare("Which is it?", row["a"], row["b"]).within()
+            except Exception as error:
+                print(f"  {row['id']}: {error}")
+                continue
+            found[row["id"]] = Relation(said.kind, "model")
+    return found
+
+
+def share(right: int, n: int) -> str:
+    if not n:
+        return "–"
+    rate = wilson(right, n)
+    return f"{rate.value:.3f} [{rate.low:.3f}, {rate.high:.3f}] ({right}/{n})"
+
+
+def report(title: str, rows: Iterable[dict[str, Any]], found: dict[str, Relation | None], *, wrong: bool) -> None:
+    kinds: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    layers: dict[str, Counter[str]] = defaultdict(Counter)
+    joined, hits, wanted, reach, reached = Counter[bool](), 0, 0, 0, 0
+    print(f"\n{title}")
+    for row in rows:
+        relation, truth = found[row["id"]], gold(row)
+        right = relation is not None and relation.kind == truth
+        stands = "open" if relation is None else "right" if right else "wrong"
+        kinds[row["kind"], row["gold"]][stands] += 1
+        if relation is not None:
+            layers[relation.layer][stands] += 1
+            joined[right] += relation.kind in JOINED
+            if wrong and not right:
+                print(f"  wrong: {row['a']} | {row['b']} | {relation.kind} by {relation.layer}, should be {truth}")
+        if truth in JOINED:
+            wanted, hits = wanted + 1, hits + right
+        if truth == "same" and (row["kind"] in REACHED or row.get("aliases") or share_a_word(row["a"], row["b"])):
+            reach, reached = reach + 1, reached + right
+    print(f"{'kind':14}{'should be':12}{'right':>7}{'wrong':>7}{'open':>7}")
+    for (kind, truth), n in sorted(kinds.items()):
+        print(f"{kind:14}{truth:12}{n['right']:7}{n['wrong']:7}{n['open']:7}")
+    print(f"{'layer':26}{'right':>7}{'wrong':>7}")
+    for layer, n in layers.items():
+        print(f"{layer:26}{n['right']:7}{n['wrong']:7}")
+    print(f"precision of joins          {share(joined[True], joined.total())}")
+    print(f"recall of 'same' in reach   {share(reached, reach)}")
+    print(f"recall of all joins         {share(hits, wanted)}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--half", choices=["dev", "test"], default="dev")
+    parser.add_argument("--encoder", default="wordllama")
+    parser.add_argument("--model", default="")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--wrong", action="store_true", help="print what is wrong (not for the test half)")
+    args = parser.parse_args()
+    lines = (json.loads(line) for line in args.file.read_text(encoding="utf-8").splitlines())
+    rows = [row for row in lines if row["half"] == args.half]
+    encoder, rules = load_encoder(args.encoder), Beliefs()
+    vectors = {row["id"]: encoder.encode([row["a"], row["b"]]) for row in rows}
+    cosine = {row["id"]: float(vectors[row["id"]][0] @ vectors[row["id"]][1]) for row in rows}
+    found = {row["id"]: related(row, cosine[row["id"]], rules.label_match) for row in rows}
+    report(f"Without a model, {args.encoder}, {len(rows)} pairs of the {args.half} half", rows, found, wrong=args.wrong)
+    if args.model:
+        left = [row for row in rows if found[row["id"]] is None]
+        if not args.all:
+            left = [r for r in left if share_a_word(r["a"], r["b"]) or cosine[r["id"]] >= rules.ask_from]
+        found |= asyncio.run(asked(left, args.model))
+        report(f"With {args.model} asked about {len(left)} of them", rows, found, wrong=args.wrong)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,0 @@
-"""Who can answer: a case's hidden findings, a corpus, a Python function, an HTTP endpoint, a person."""

@@ -1,1 +1,0 @@
-"""The encoders behind :func:`maci.evidence.encode.load_encoder`, one file each, loaded when asked for."""
