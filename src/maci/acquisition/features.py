@@ -46,7 +46,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci.acquisition.gain import gain
-from maci.acquisition.plan import Kind, Proposal, Residual, proposal_id, table_of
+from maci.acquisition.plan import Proposal, Residual, proposal_id, table_of
+from maci.agents.argument import Kind
 from maci.agents.reader.library import Library, rate
 from maci.cases.outcomes import normal
 from maci.evidence.knowledge import wordings

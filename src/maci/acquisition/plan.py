@@ -11,20 +11,20 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 
 from maci.acquisition.gain import added_gains, choose, gain, posterior, value, with_silence
 from maci.acquisition.utilities import Utilities, favoured
-from maci.agents.argument import Inquiry
+from maci.agents.argument import Inquiry, Kind, Subkind
 from maci.cases.outcomes import normal
 from maci.config.sections import Plan
 from maci.moderator.belief import Vector, entropy
 
-Kind = Literal["question", "test", "history", "monitoring", "retrieval"]
 COSTS: Mapping[str, float] = {"question": 1.0, "history": 1.0, "retrieval": 1.0, "monitoring": 3.0, "test": 3.0}
 """What finding something out costs, in units of a question, unless `plan.costs` says otherwise."""
+AGENTS = "agents"
+"""The origin of what agents asked for."""
 NONE_OF_THESE = "none of these"
 """The answer of a test that shows nothing it was expected to."""
 _SHOWN = 0.02
@@ -62,6 +62,8 @@ class Proposal:
     """Turns that asked for it: round and seat, as in 2A."""
     cost: float | None = None
     """Where it is known; else that of its kind."""
+    subkind: Subkind | None = None
+    """What sort of test it is, where that is known."""
     query: str = ""
     """Retrieval: the text to search for."""
     filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -149,6 +151,13 @@ class Item:
     """Value of the answer under utilities, where some were given; where somebody is asked, times the chance of an answer."""
     answered: float | None = None
     """π: how likely it is to be answered, where there is somebody to ask (:mod:`maci.controller.acquiring`)."""
+    subkind: Subkind | None = None
+    """What sort of test it is, where that is known."""
+
+    @property
+    def sort(self) -> str:
+        """Its kind in words."""
+        return f"{self.kind} ({self.subkind})" if self.subkind else self.kind
 
     @property
     def if_answered(self) -> float:
@@ -249,9 +258,20 @@ def _weighed(candidate: Proposal, labels: Sequence[str], rules: Plan, chances: M
 
 
 def _by_bits(p: Vector, weighed: Sequence[_Weighed], rules: Plan) -> list[tuple[_Weighed, float]]:
-    """Chosen jointly by bits per cost."""
-    chosen = choose(p, [w.silent for w in weighed], [w.dear for w in weighed], rules.size, least=rules.least)
-    return [(weighed[i], added) for i, added in chosen if added >= rules.price * weighed[i].cost]
+    """Chosen jointly by bits per cost; below them, up to twice as many that agents asked for, though they add little."""
+    found = choose(p, [w.silent for w in weighed], [w.dear for w in weighed], rules.size, least=rules.least)
+    chosen = [(weighed[i], added) for i, added in found if added >= rules.price * weighed[i].cost]
+    taken = {of.candidate.id for of, _ in chosen}
+    wished = [of for of in weighed if AGENTS in of.candidate.origin and of.candidate.id not in taken]
+    worth = {of.candidate.id: gain(p, of.silent) / of.dear for of in wished}
+    kept = sorted((of for of in wished if worth[of.candidate.id] > 0), key=lambda of: -worth[of.candidate.id])
+    return chosen + _below(p, [of for of, _ in chosen], kept[: 2 * rules.size])
+
+
+def _below(p: Vector, above: Sequence[_Weighed], more: Sequence[_Weighed]) -> list[tuple[_Weighed, float]]:
+    """Items with the bits they add to those above them; 0 of those that are too many to be looked at jointly."""
+    added = added_gains(p, [of.silent for of in (*above, *more)])[len(above) :]
+    return list(zip(more, (*added, *[0.0] * len(more)), strict=False))
 
 
 def _by_value(p: Vector, weighed: Sequence[_Weighed], utilities: Utilities, size: int) -> list[tuple[_Weighed, float]]:
@@ -301,6 +321,7 @@ def _item(
         filters=candidate.filters,
         value=None if utilities is None else value(p, of.silent, np.array(utilities.table, dtype=np.float64)),
         answered=of.chance,
+        subkind=candidate.subkind,
     )
 
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from maci.acquisition.answers import ALIKE, apart, is_order
 from maci.acquisition.features import LISTED, Features, Mentioned, offered
 from maci.acquisition.gain import gain, gains
-from maci.acquisition.plan import COSTS, NONE_OF_THESE, Kind, Proposal, Residual, Survey, proposal_id, table_of
+from maci.acquisition.plan import AGENTS, COSTS, NONE_OF_THESE, Proposal, Residual, Survey, proposal_id, table_of
+from maci.agents.argument import Kind, Subkind
 from maci.agents.reader.library import Library
 from maci.cases.outcomes import normal
 from maci.evidence.encode import Encoder
@@ -31,6 +32,30 @@ _TEST = re.compile(
     r"\b(test|antigen|antibod\w+|serology|culture|biops\w+|x-?ray|ct|mri|scan|ultrasound|echo\w*|ecg|ekg|smear|titre|level|levels|"
     r"count|assay|pcr|imaging|radiograph\w*|endoscopy|urinalysis|blood|swab|panel|spirometry)\b",
     re.IGNORECASE,
+)
+_SUBKINDS: tuple[tuple[Subkind, re.Pattern[str]], ...] = (
+    (
+        "imaging",
+        re.compile(
+            r"\b(imag(e|es|ing)|x-?rays?|ct|mri|scans?|ultrasound|sonograph\w*|echo\w*|radiograph\w*|photograph\w*|endoscop\w+)\b",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "examination",
+        re.compile(
+            r"\b(examin\w+|inspect\w*|palpat\w+|auscultat\w+|blood pressure|tourniquet|reflex\w*|pulse|walk-?through)\b",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "laboratory",
+        re.compile(
+            r"\b(lab\w*|antigen|antibod\w+|serology|cultures?|biops\w+|smear|titre|levels?|counts?|assay|pcr|blood|urine|urinalysis|"
+            r"swab|panel|enzymes?|chemistry|sample|analys[ie]s)\b",
+            re.IGNORECASE,
+        ),
+    ),
 )
 _HISTORY = re.compile(
     r"\b(history|travel\w*|family|exposure|exposed|smok\w+|vaccinat\w+|previous|recent|contact|ever)\b", re.IGNORECASE
@@ -85,8 +110,10 @@ class Surveyor:
         ]
         worth = {c.id: gain(p, table_of(c, residual.labels)) / (c.cost or COSTS[c.kind]) for c in found}
         ranked = sorted(found, key=lambda c: (-worth[c.id], c.id))
-        pool = [c for c in ranked if worth[c.id] > 0][: 2 * _MOST]
-        chosen = distinct(pool, self._encoder)[:_MOST]
+        telling = [c for c in ranked if worth[c.id] > 0]
+        pool = telling[: 2 * _MOST] + [c for c in telling[2 * _MOST :] if AGENTS in c.origin]
+        told_apart = distinct(pool, self._encoder)
+        chosen = told_apart[:_MOST] + tuple(c for c in told_apart[_MOST:] if AGENTS in c.origin)  # who asks is heard
         # Who can only look things up must find something to look up, however many questions would tell more.
         chosen += tuple(c for c in lookups if c in found and worth[c.id] > 0 and c.id not in {d.id for d in chosen})
         chosen = (*sections, *(c for c in chosen if c.subject not in residual.menu))
@@ -151,6 +178,15 @@ def kind_of(text: str) -> Kind:
     if _TEST.search(text):
         return "test"
     return "history" if _HISTORY.search(text) else "question"
+
+
+def subkind_of(text: str) -> Subkind | None:
+    """What sort of test a text describes, where it says so.
+
+    >>> subkind_of("Abdominal ultrasound"), subkind_of("Dengue NS1 antigen"), subkind_of("Spirometry")
+    ('imaging', 'laboratory', None)
+    """
+    return next((subkind for subkind, words in _SUBKINDS if words.search(text)), None)
 
 
 def counted(features: Features, residual: Residual) -> list[Proposal]:
@@ -243,6 +279,7 @@ def _test(ask: str, expects: Mapping[str, str], about: Iterable[str], kind: Kind
         expected=dict(expects),
         origin=("knowledge",),
         assumed=True,
+        subkind=subkind_of(ask) if kind == "test" else None,
     )
 
 
@@ -266,9 +303,10 @@ def requested(residual: Residual) -> list[Proposal]:
                 answers=("yes", "no"),
                 table=table,
                 otherwise=(_GUESS, 1 - _GUESS),
-                origin=("agents",),
+                origin=(AGENTS,),
                 assumed=True,
                 requests=(asked.turn,),
+                subkind=(request.subkind or subkind_of(request.text)) if kind == "test" else None,
                 query=request.text if kind == "retrieval" else "",
             )
         )

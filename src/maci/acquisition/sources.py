@@ -219,6 +219,7 @@ class HttpSource(AnswerSource):
         question = {
             "id": item.id,
             "kind": item.kind,
+            "subkind": item.subkind,
             "text": item.text,
             "subject": item.subject,
             "query": item.query,

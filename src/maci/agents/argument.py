@@ -26,15 +26,23 @@ class Argument:
     """Ids of earlier arguments it responds to. The same argument in answer to another is still the same."""
 
 
+Kind = Literal["question", "test", "history", "monitoring", "retrieval"]
+"""In what way something can be found out."""
+Subkind = Literal["examination", "laboratory", "imaging"]
+"""What sort of test."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inquiry:
-    """Something an agent would like to know: a question with a yes or a no, and which outcomes expect which."""
+    """Something an agent would like to know: it comes out positive or negative, and outcomes differ in which they expect."""
 
     text: str
     expected: Mapping[str, bool] = field(default_factory=dict)
     """Outcome → whether the answer would be yes."""
-    kind: Literal["question", "test", "history", "monitoring", "retrieval"] | None = None
+    kind: Kind | None = None
     """``None``: as the text reads."""
+    subkind: Subkind | None = None
+    """Of a test."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +58,6 @@ class Turn:
     prompt: str | None = None
     """Hash of the prompt that led to it."""
     requests: tuple[Inquiry, ...] = ()
-    """What it would like to know next."""
+    """What it would like to know next, the most telling first."""
     note: str = ""
     """What was done to read it, where something was: percents that did not make 100."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from maci.calibration.temperature import fit_logistic
-from maci.cases.outcomes import canonical
+from maci.cases.labels import canonical
 from maci.config import Triage
 from maci.controller.state import first_agent
 from maci.controller.triage import BY_REGIME, Rates

@@ -7,11 +7,14 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from maci.cases.outcomes import OutcomeSpace, canonical, normal
+from maci.cases.labels import canonical
+from maci.cases.names import relate
+from maci.cases.outcomes import OutcomeSpace, normal
 from maci.errors import BeliefError, CaseError, InputError, explain, near
 from maci.files.bounds import Beyond, check_data
 from maci.files.parse import load, parse, read, read_bytes, read_lines
@@ -61,11 +64,35 @@ class Case:
                 raise CaseError(f"gold: {error}") from error
 
     def gold_among(self, labels: Iterable[str]) -> str | None:
-        """The true outcome as these labels spell it; in its own spelling where none of them is it, ``None`` where it is not known."""
+        """The true outcome among these labels: the one that means the same, else the one that holds it, else one that it holds.
+
+        Of several of the last kind the most probable, where labels come with probabilities. In its own spelling where no label is
+        it, ``None`` where it is not known.
+        """
         if self.gold is None:
             return None
         space = self.outcomes
-        return canonical(self.gold, space, tuple(labels) if space.kind == "open" else space.labels)
+        if space.kind != "open":
+            return canonical(self.gold, space, space.labels)
+        p = labels if isinstance(labels, Mapping) else dict.fromkeys(labels, 0.0)
+        found = canonical(self.gold, space, tuple(p))
+        if found in p:
+            return found
+        kinds = (y for y in p if (relation := relate(y, self.gold)) is not None and relation.kind == "narrower")
+        return max(kinds, key=lambda y: p[y], default=found)
+
+    def gold_is(self, answer: str, narrower: Mapping[str, float] = MappingProxyType({})) -> bool | None:
+        """Whether an answer is the true outcome itself, not one that holds it or that it holds; ``None`` where that is not known.
+
+        ``narrower`` are the names that the answer holds, with their shares: what most of it goes to counts as its finer answer.
+        """
+        if self.gold is None:
+            return None
+        finest = max(narrower, key=lambda name: narrower[name], default=answer)
+        said = finest if sum(narrower.values()) > 0.5 else answer
+        if self.outcomes.kind != "open":
+            return said == self.gold_among(())
+        return (relation := relate(said, self.gold)) is not None and relation.kind == "same"
 
     @property
     def query(self) -> str:

@@ -120,11 +120,17 @@ def _near(a: str, b: str) -> Relation | None:
     one, two = [w for w in left if w not in right], [w for w in right if w not in left]
     if not one or not two or any(x[:4] == y[:4] for x in one for y in two):
         return None
-    if {w for w in one if _marks(w)} != {w for w in two if _marks(w)}:
+    if {w for w in one if _marks(w)} != {w for w in two if _marks(w)} or _prefixes(one) != _prefixes(two):
         return None
     if [w for w in left if w in right] != [w for w in right if w in left]:
         return None
     return Relation("same", "embedding")
+
+
+def _prefixes(words: Sequence[str]) -> set[str]:
+    """Prefixes that turn a word into its opposite: *hypo-*, *non-*."""
+    prefixes = [p for pair in known.PREFIXES for p in pair if len(p) > 2]
+    return {p for word in words for p in prefixes if word.startswith(p) and len(word) > len(p) + 3}
 
 
 def share_a_word(a: str, b: str) -> bool:

@@ -1,8 +1,7 @@
 """Outcome spaces 𝒴: closed (listed labels), open (labels appear as agents name them), ordered (a scale).
 
-Labels are compared after normalising case, accents, punctuation and blanks, then through aliases. An open space
-also joins spellings one letter apart and names whose embeddings nearly coincide, but never names that differ in a
-discriminating token: *Hepatitis B* and *Hepatitis C*, *type 1* and *type 2*, *hypo-* and *hyper-* stay apart.
+Labels are compared after normalising case, accents, punctuation and blanks, then through aliases; how the names of an open space are
+joined is in :mod:`maci.cases.labels`.
 """
 
 from __future__ import annotations
@@ -10,21 +9,12 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal
 
-from maci.errors import BeliefError, CaseError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Vectors: TypeAlias = Mapping[str, NDArray[np.float32]]
-
+from maci.errors import CaseError
 
 OTHER = "other"
 """The bucket of an open space for mass on nothing named."""
@@ -32,7 +22,6 @@ OTHER = "other"
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 _WORD = re.compile(r"[^\W_]+")
 _ACCENT = re.compile(r"[\u0300-\u036f]")
-_OPPOSITES = ("hypo", "hyper", "non", "un", "anti", "pre", "post", "intra", "inter", "endo", "exo", "mono", "poly")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +97,10 @@ class OutcomeSpace:
             return None
         return next((label for label in self.labels if normal(label) == OTHER), OTHER)
 
+    def named(self, labels: Iterable[str]) -> tuple[str, ...]:
+        """The labels that name something: all but the bucket of an open space."""
+        return tuple(label for label in labels if label != self.rest)
+
     def size(self, seen: int) -> int:
         """|𝒴| for normalising: max(seen, declared)."""
         return max(seen, self.declared)
@@ -153,102 +146,3 @@ def normal(label: str) -> str:
     bare = unicodedata.normalize("NFKC", _ACCENT.sub("", unicodedata.normalize("NFKD", label))).casefold()
     # Letters, digits and the marks of scripts that need them: \w leaves those marks out.
     return " ".join("".join(c if unicodedata.category(c)[0] in "LNM" else " " for c in bare).split())
-
-
-def _one_letter_apart(a: str, b: str) -> bool:
-    """Damerau distance exactly 1 between words long enough for a slip of the pen."""
-    if min(len(a), len(b)) < 6 or abs(len(a) - len(b)) > 1 or a.isdigit() or b.isdigit():
-        return False
-    i = next((k for k, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-    if len(a) == len(b):
-        return a[i + 1 :] == b[i + 1 :] or (a[i : i + 2] == b[i : i + 2][::-1] and a[i + 2 :] == b[i + 2 :])
-    short, long = sorted((a, b), key=len)
-    return short[i:] == long[i + 1 :]
-
-
-def _spelling(a: str, b: str) -> bool:
-    words_a, words_b = a.split(), b.split()
-    if len(words_a) != len(words_b):
-        return False
-    return all(x == y or _one_letter_apart(x, y) for x, y in zip(words_a, words_b, strict=True))
-
-
-def _discriminating(label: str) -> frozenset[str]:
-    """Tokens that tell near-identical names apart: letters, numbers, opposed prefixes."""
-    words = label.split()
-    short = {w for w in words if len(w) <= 2 or any(c.isdigit() for c in w) or re.fullmatch(r"[ivx]+", w)}
-    return frozenset(short | {f"{p}-" for w in words for p in _OPPOSITES if w.startswith(p) and len(w) > len(p) + 3})
-
-
-def match_label(name: str, known: Iterable[str], vectors: Vectors, threshold: float) -> str | None:
-    """The known label an open name stands for: equal, one slip of spelling apart, or nearly the same meaning.
-
-    ``vectors`` are the unit embeddings of names and labels; what has none is compared by its spelling alone.
-
-    >>> match_label("hepatitis c", ["Hepatitis B", "Hepatitis C"], {}, 0.9)
-    'Hepatitis C'
-    >>> import numpy as np
-    >>> alike = dict.fromkeys(["Heart attack", "Hepatitis B", "Hepatitis E", "Infarction"], np.ones(1))
-    >>> match_label("Infarction", ["Heart attack"], alike, 0.9)
-    'Heart attack'
-    >>> match_label("Hepatitis E", ["Hepatitis B"], alike, 0.9)
-    """
-    known = list(known)
-    wanted = normal(name)
-    told_apart = _discriminating(wanted)
-    same = (label for label in known if normal(label) == wanted)
-    misspelt = (x for x in known if _spelling(normal(x), wanted) and _discriminating(normal(x)) == told_apart)
-    if (found := next(chain(same, misspelt), None)) is not None:
-        return found
-    if name not in vectors:
-        return None
-    alike = {
-        label: float(vectors[name] @ vectors[label])
-        for label in reversed(known)
-        if label in vectors and normal(label) != OTHER and _discriminating(normal(label)) == told_apart
-    }
-    best = max(alike, key=lambda label: alike[label], default=None)
-    return best if best is not None and alike[best] >= threshold else None
-
-
-def unnamed(
-    names: Iterable[str], space: OutcomeSpace, known: tuple[str, ...], embedded: Container[str]
-) -> tuple[str, ...]:
-    """Open spaces: names (and the labels to compare them with) whose embeddings are still needed to place the names."""
-    if space.kind != "open":
-        return ()
-    spelled = {normal(label) for label in (*known, *space.aliases)}
-    new = [name for name in names if normal(name) not in spelled and normal(name)]
-    if not new:
-        return ()
-    return tuple(name for name in dict.fromkeys((*new, *known)) if name not in embedded)
-
-
-def canonical(
-    name: str,
-    space: OutcomeSpace,
-    known: tuple[str, ...],
-    vectors: Vectors = MappingProxyType({}),
-    threshold: float = 0.9,
-) -> str:
-    """The label that ``name`` stands for; in an open space a new name becomes a label.
-
-    >>> canonical("DENGUE fever", OutcomeSpace(labels=("Dengue fever", "Malaria")), ("Dengue fever", "Malaria"))
-    'Dengue fever'
-    """
-    if name in known:
-        return name
-    wanted = normal(name)
-    for alias, label in space.aliases.items():
-        if normal(alias) == wanted:
-            return label
-    if space.kind == "open":
-        if not wanted:
-            raise BeliefError(f"outcome {name!r} has no letters or digits")
-        return match_label(name, known, vectors, threshold) or name.strip()
-    for label in known:
-        if normal(label) == wanted or label.strip() == name.strip():
-            return label
-    raise BeliefError(
-        f"{name!r} is not an outcome of this case: {', '.join(known[:8])}{' …' if len(known) > 8 else ''}"
-    )

@@ -43,8 +43,8 @@ from maci.story.result import result_of
 from maci.story.words import plural
 
 _COLUMNS = (
-    "number", "case", "status", "answer", "p", "abstained", "prediction_set", "gold", "correct", "stage", "stop_reason", "rounds",
-    "tokens", "usd", "folder", "warnings", "error",
+    "number", "case", "status", "answer", "p", "abstained", "prediction_set", "gold", "correct", "exact", "stage", "stop_reason",
+    "rounds", "tokens", "usd", "folder", "warnings", "error",
 )  # fmt: skip
 
 
@@ -208,6 +208,7 @@ def row(done: Done) -> dict[str, Any]:
         "correct": None
         if case.gold is None or result is None or answer is None
         else answer == case.gold_among(result.raw),
+        "exact": None if result is None or answer is None else case.gold_is(answer, result.narrower),
         "stage": Story.of(done.events).stage if result is not None else None,
         "stop_reason": None if result is None else result.stop_reason,
         "rounds": None if result is None else result.rounds,

@@ -17,7 +17,7 @@ from maci.controller.decisions import Finished
 from maci.controller.triage import Check, Prospect, Triaged
 from maci.story.result import plan_of
 from maci.story.story import Story
-from maci.story.words import cost, given, leads, minority, plural, shown, triage_words, unlike
+from maci.story.words import cost, given, known_words, leads, minority, plural, shown, triage_words, unlike
 
 _MISSING = re.compile(
     r"(?P<what>round \d+: (\d+ of \d+ scores are missing(?=: \S+ on)|(?P<who>.+?) abstained)): (\S+ on \S+: )?(?P<why>.*)",
@@ -130,7 +130,7 @@ def print_result(
         for line, style in given(result):
             say(line, style)
         if (gold := story.opened.case.gold_among(result.raw)) is not None:
-            say(f"Known answer: {gold}" + ("" if gold == result.answer else ", so this is wrong"))
+            say(f"Known answer: {known_words(story.opened.case, gold, result)}")
     spent = cost(result, priced=priced, kept=story.replies)
     detail = f"; {result.detail}" if why else ""
     apart = ", no agreement" if unlike(result.stop_reason, result.agreed) and not why else ""

@@ -115,7 +115,7 @@ def lines(plan: AcquisitionPlan, *, width: int = 80, full: bool = True) -> Itera
 
 def _details(item: Item, width: int) -> Iterator[str]:
     mark = "~" if item.assumed else ""
-    told = [f"{mark}{item.kind}; tells apart: " + "; ".join(f"{y}: {a}" for y, a in item.expected.items())]
+    told = [f"{mark}{item.sort}; tells apart: " + "; ".join(f"{y}: {a}" for y, a in item.expected.items())]
     told += [f"if {shift_words(shift)}" for shift in item.shifts[:4]]
     if item.answered is not None and item.answered < 1:
         told.append(f"an answer is {percent(item.answered)} likely, which the figures count")

@@ -312,7 +312,9 @@ class Plan(SettingsGroup):
     """What to find out next (SPEC 11)."""
 
     enabled: bool = param(True, "plan", "end every debate with a plan of what to find out next")
-    size: int = param(6, "plan", "most items of a plan", ge=1, le=50)
+    size: int = param(
+        6, "plan", "most items of a plan; what agents asked for is kept below them, up to twice as many", ge=1, le=50
+    )
     least: float = param(0.01, "G", "bits an item must add to those above it", ge=0, le=10)
     price: float = param(0.005, "G/c", "bits that a unit of cost must bring for an item to be on the plan", ge=0, le=10)
     acquire: int = param(

@@ -89,7 +89,8 @@ def conclude(state: State, reason: StopReason, detail: str, decisions: tuple[Dec
 def question(state: State) -> Question:
     """What agents and judges may know of the case."""
     case = state.opened.case
-    return Question(case.question, case.context, case.outcomes.kind, state.labels, state.findings)
+    named = case.outcomes.named(state.labels)
+    return Question(case.question, case.context, case.outcomes.kind, named, state.findings)
 
 
 def residual(state: State) -> Residual:

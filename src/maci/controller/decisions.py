@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from maci.acquisition.plan import Item
 from maci.acquisition.utilities import Favoured
+from maci.cases.names import Layer
 from maci.controller.caution import Dissent, HarmReport, PredictionSet, RolledBack, Watched
 from maci.controller.dials import Measured, RoundDials, RoundEvent
 from maci.controller.policies.bandit import Choice
 from maci.controller.stop import StopReason
 from maci.controller.triage import RegimeAdvice, Triaged
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joined:
+    """A name of an open space that is no label of its own: another name of a label, or a narrower one that the label holds."""
+
+    name: str
+    label: str
+    kind: Literal["same", "narrower"]
+    layer: Layer
+    """How that was found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +45,10 @@ class Initialized(RoundEvent):
     regime: RegimeAdvice
     correct: bool | None
     notes: tuple[str, ...]
+    joined: tuple[Joined, ...] = ()
+    """Names that were joined (D14)."""
+    narrower: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Label → the narrower names it holds, each with its share of the label's probability."""
     crit: ClassVar[None] = None
     """No judge scores an opening."""
     gain: ClassVar[None] = None
@@ -108,6 +124,10 @@ class Weighed(RoundEvent):
     """ω_u over the agents that have a belief."""
     mixture: Mapping[str, float]
     notes: tuple[str, ...]
+    joined: tuple[Joined, ...] = ()
+    """Names that were joined in this round (D14)."""
+    narrower: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Label → the narrower names it holds, each with its share of the label's probability."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,6 +237,8 @@ class Finished:
     prediction_set: PredictionSet | None = None
     favoured: Favoured | None = None
     """What the utilities say to do, where some were given."""
+    narrower: Mapping[str, float] = field(default_factory=dict)
+    """Names narrower than the answer that it holds, each with its share of the answer's probability."""
     calibrated: bool | None = None
     """Whether a calibration knows answers that come about like this one; ``None`` without an answer."""
     tied: tuple[str, ...] = ()

@@ -234,6 +234,7 @@ def _answered(result: Finished, state: State, mixture: Vector) -> Finished:
         abstained=abstention(state, answer, distribution, known=known),
         prediction_set=held,
         favoured=None if utilities is None else favoured(p, utilities),
+        narrower=state.narrower.get(answer, {}),
         calibrated=known,
         tied=tied,
         agreed=None if last is None else last.agreed,

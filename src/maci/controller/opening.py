@@ -18,7 +18,7 @@ from maci.controller.dials import RoundDials, first_tau_q
 from maci.controller.ending import Step, abstention, finish
 from maci.controller.measuring import theta
 from maci.controller.policies.base import scheduler
-from maci.controller.reading import Reading, calibrated, cited, gold_index, is_calibrated, spread
+from maci.controller.reading import Reading, calibrated, cited, gold_index, is_calibrated, read_round, shares, spread
 from maci.controller.rounds import by_hand, next_round
 from maci.controller.state import State, as_mapping, check_citations
 from maci.controller.triage import (
@@ -46,12 +46,14 @@ _UNGROUNDED = (
 def close_opening(state: State) -> Step:
     """Close round 0: read the openings, set the dials, choose the regime."""
     target = theta(state)
-    reading = Reading(state)
+    state, reading = read_round(state)
     if not reading.beliefs:
         state = replace(state, labels=reading.labels)
         return finish(state, "error", f"no agent gave an opening: {reading.first_reason()}")
     prior = [state.config.reliability.prior.get(agent, 1.0) for agent in reading.beliefs]
     mixture = np.average(list(reading.beliefs.values()), axis=0, weights=prior)
+    weights = dict(zip(reading.beliefs, prior, strict=True))
+    narrower = shares(reading.labels, reading.beliefs, weights, reading.fine, reading.joins)
     vectors = [state.vectors[i] for i in _found(state)]
     said = [(agent, check_citations(argument, state)) for agent, argument in state.arguments.values()]
     q0, sources = opening_quality(state)
@@ -76,11 +78,15 @@ def close_opening(state: State) -> Step:
         regime=regime(size, q0, d0, o0, sources, state.config),
         correct=None if state.opened.case.gold is None else int(mixture.argmax()) == gold_index(state, reading.labels),
         notes=notes,
+        joined=reading.new,
+        narrower=narrower,
     )
     opened = replace(
         state,
         labels=reading.labels,
         beliefs=reading.beliefs,
+        fine=reading.fine,
+        narrower=narrower,
         mixture=mixture,
         q0=q0,
         d=d0,

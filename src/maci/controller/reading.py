@@ -13,21 +13,26 @@ Where triage has learnt nothing, the answer stays as it is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Literal, NamedTuple
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from maci.cases.outcomes import OutcomeSpace, canonical
+from maci.cases.labels import Comparing, Join, Placement, place_names
+from maci.cases.outcomes import OutcomeSpace
 from maci.config import Config
 from maci.config.sections import Beliefs
-from maci.controller.decisions import CheckedCitation
+from maci.controller.decisions import CheckedCitation, Joined
 from maci.controller.inputs import Opened, Seat
-from maci.controller.state import State
+from maci.controller.state import State, comparing
 from maci.controller.triage import chance_right
 from maci.errors import BeliefError, ConfigError
 from maci.moderator.belief import Vector, bias_of, read, settle, temper, temper_to
 from maci.moderator.divergence import disagreement
+
+Fine: TypeAlias = Mapping[str, float]
+"""Narrower name → its part of what an agent gives the label that holds it."""
 
 
 class Readings(NamedTuple):
@@ -39,35 +44,31 @@ class Readings(NamedTuple):
     """Over these labels, in the order in which they were stated; an error where one was refused."""
     notes: tuple[str, ...]
     """What had to be mended."""
+    joins: Mapping[str, Join]
+    """Names that are no labels of their own, those joined before included."""
+    fine: tuple[Fine, ...]
+    """What each belief gives to narrower names."""
 
 
 def read_belief(
-    stated: Mapping[str, float],
-    labels: tuple[str, ...],
-    space: OutcomeSpace,
-    rules: Beliefs,
-    vectors: Mapping[str, NDArray[np.float32]],
-) -> tuple[Vector | dict[str, float], tuple[str, ...], str | None]:
-    """A stated belief, the labels with those it is the first to name, and a note where it had to be mended.
-
-    Every name is placed among the labels (:func:`maci.cases.outcomes.canonical`); ``vectors`` embeds what was named, for open spaces.
+    stated: Mapping[str, float], found: Placement, space: OutcomeSpace, rules: Beliefs
+) -> tuple[Vector | dict[str, float], str | None]:
+    """A stated belief over the labels that hold its names, and a note where it had to be mended.
 
     >>> space = OutcomeSpace(kind="open", aliases={"Breakbone": "Dengue"})
-    >>> read_belief({"BREAKBONE": 0.75, "dengue": 0.25}, ("other",), space, Beliefs(), {})
-    ({'Dengue': 1.0}, ('other', 'Dengue'), None)
+    >>> said = {"BREAKBONE": 0.75, "dengue": 0.25}
+    >>> read_belief(said, place_names(said, ("other",), space), space, Beliefs())
+    ({'Dengue': 1.0}, None)
     """
-    if tuple(stated) == labels:
+    if tuple(stated) == found.labels:
         p = np.fromiter(stated.values(), np.float64, len(stated))
         if p.min() >= 0 and abs(float(np.add.reduce(p)) - 1) <= 1e-9:
-            return p, labels, None
+            return p, None
     placed = dict[str, float]()
     for name, p_name in stated.items():
-        label = canonical(name, space, labels, vectors, rules.label_match)
-        if label not in labels:
-            labels = (*labels, label)
+        label = found.label(name)
         placed[label] = placed.get(label, 0.0) + p_name
-    mended, note = read(placed, rules.tolerance, space.rest)
-    return mended, labels, note
+    return read(placed, rules.tolerance, space.rest)
 
 
 def read_beliefs(
@@ -75,35 +76,77 @@ def read_beliefs(
     labels: tuple[str, ...],
     space: OutcomeSpace,
     config: Config,
-    vectors: Mapping[str, NDArray[np.float32]],
+    by: Comparing = Comparing(),
+    joins: Mapping[str, Join] = MappingProxyType({}),
 ) -> Readings:
-    """What agents state at one time, (agent, belief) each: read in this order, then taken as each agent's record says to take it."""
-    taken: list[tuple[str, Vector | dict[str, float] | BeliefError]] = []
+    """What agents state at one time, (agent, belief) each: names placed in this order among the labels in use
+    (:func:`maci.cases.labels.place_names`), then each belief taken as its agent's record says to take it.
+    """
+    found = Placement(labels, joins)
+    taken: list[tuple[str, tuple[tuple[str, ...], Vector | dict[str, float]] | BeliefError, Mapping[str, float]]] = []
     notes = []
     for agent, stated in said:
         try:
-            p, labels, note = read_belief(stated, labels, space, config.beliefs, vectors)
+            here = found if tuple(stated) == found.labels else place_names(stated, found.labels, space, found.joins, by)
+            p, note = read_belief(stated, here, space, config.beliefs)
         except BeliefError as error:
-            taken.append((agent, error))
+            taken.append((agent, error, {}))
             continue
-        taken.append((agent, p))
+        found = here
+        taken.append((agent, (here.labels, p), stated))
         if note:
             notes.append(f"{agent}: {note}")
     known = config.calibration
-    bias = bias_of(known.bias, labels)
+    bias = bias_of(known.bias, found.labels)
     beliefs = tuple(
-        p
-        if isinstance(p, BeliefError)
-        else settle(_vector(p, labels), known.agents.get(agent, 1.0), known.doubt.get(agent, 0.0), bias)
-        for agent, p in taken
+        given
+        if isinstance(given, BeliefError)
+        else settle(_vector(*given, found), known.agents.get(agent, 1.0), known.doubt.get(agent, 0.0), bias)
+        for agent, given, _ in taken
     )
-    return Readings(labels, beliefs, tuple(notes))
+    fine = tuple(_fine(stated, found) for *_, stated in taken)
+    return Readings(found.labels, beliefs, tuple(notes), found.joins, fine)
 
 
-def _vector(p: Vector | Mapping[str, float], labels: tuple[str, ...]) -> Vector:
+def _fine(stated: Mapping[str, float], found: Placement) -> Fine:
+    """What a belief gives to narrower names, each as a part of what it gives their label."""
+    held = {name: found.joins[name] for name in stated if name in found.joins}
+    finer = {name: join.label for name, join in held.items() if join.kind == "narrower"}
+    total = dict[str, float]()
+    for name, p in stated.items():
+        total[found.label(name)] = total.get(found.label(name), 0.0) + p
+    return {name: stated[name] / total[label] for name, label in finer.items() if total[label] > 0 < stated[name]}
+
+
+def shares(
+    labels: tuple[str, ...],
+    beliefs: Mapping[str, Vector],
+    weights: Mapping[str, float],
+    fine: Mapping[str, Fine],
+    joins: Mapping[str, Join],
+) -> dict[str, dict[str, float]]:
+    """Label → the narrower names it holds, each with its share of the label's probability in the mixture."""
+    found = dict[str, dict[str, float]]()
+    for name, label in dict.fromkeys((n, joins[n].label) for parts in fine.values() for n in parts if n in joins):
+        at = labels.index(label)
+        whole = sum(weights[agent] * float(p[at]) for agent, p in beliefs.items())
+        part = sum(weights[agent] * float(p[at]) * fine.get(agent, {}).get(name, 0.0) for agent, p in beliefs.items())
+        if part > 0:
+            found.setdefault(label, {})[name] = part / whole
+    return found
+
+
+def _vector(labels: tuple[str, ...], p: Vector | Mapping[str, float], found: Placement) -> Vector:
+    """A belief read while ``labels`` were in use, over those found in the end."""
     if isinstance(p, np.ndarray):
-        return widen(p, len(labels))
-    return np.array([p.get(label, 0.0) for label in labels])
+        if found.labels[: len(labels)] == labels:
+            return widen(p, len(found.labels))
+        p = dict(zip(labels, p.tolist(), strict=True))
+    place = {label: at for at, label in enumerate(found.labels)}
+    vector = np.zeros(len(found.labels))
+    for label, mass in p.items():
+        vector[place[found.label(label)]] += mass
+    return vector
 
 
 class Reading:
@@ -112,8 +155,16 @@ class Reading:
     def __init__(self, state: State) -> None:
         turns = {agent: turn for agent in state.agents if (turn := state.turns.get(agent)) is not None}
         said = ((agent, turn.belief) for agent, turn in turns.items())
-        found = read_beliefs(said, state.labels, state.opened.case.outcomes, state.config, state.label_vectors)
-        self.labels, self.notes = found.labels, found.notes
+        space = state.opened.case.outcomes
+        found = read_beliefs(said, state.labels, space, state.config, comparing(state), state.joins)
+        self.labels, self.notes, self.joins = found.labels, found.notes, found.joins
+        self.new = tuple(
+            Joined(name=name, label=join.label, kind=join.kind, layer=join.layer)
+            for name, join in found.joins.items()
+            if state.joins.get(name) != join and join.layer != "exact"
+        )
+        """What was joined in this round."""
+        self.fine = dict(zip(turns, found.fine, strict=True))
         taken = dict(zip(turns, found.beliefs, strict=True))
         self.beliefs: dict[str, Vector] = {}
         self.abstained: dict[str, str] = {}
@@ -138,6 +189,38 @@ class Reading:
 def widen(p: Vector, size: int) -> Vector:
     """A belief over labels that have grown at the end."""
     return p if len(p) == size else np.concatenate([p, np.zeros(size - len(p))])
+
+
+def read_round(state: State) -> tuple[State, Reading]:
+    """The beliefs of the open round, and the state over the labels they leave: what they made part of another label is held by it."""
+    reading = Reading(state)
+    labels, joins = reading.labels, reading.joins
+    if labels[: len(state.labels)] == state.labels:
+        return state.but(joins=joins), reading
+    before, found = state.labels, Placement(labels, joins)
+    memory = state.memory
+    outcome = {label: found.label(label) for label in before}
+    opening = dict.fromkeys(labels, 0.0)
+    for label, p in memory.opening.items():
+        opening[outcome[label]] += p
+    memory = replace(
+        memory,
+        opening=opening if memory.opening else {},
+        leads={agent: outcome[label] for agent, label in memory.leads.items()},
+        grounds={i: replace(g, outcome=outcome.get(g.outcome or "")) for i, g in memory.grounds.items()},
+        said=tuple(replace(said, outcome=outcome.get(said.outcome or "")) for said in memory.said),
+    )
+    state = state.but(
+        labels=labels,
+        joins=joins,
+        beliefs={agent: _vector(before[: len(p)], p, found) for agent, p in state.beliefs.items()},
+        mixture=None if state.mixture is None else _vector(before[: len(state.mixture)], state.mixture, found),
+        memory=memory,
+        stake=None if state.stake is None else state.stake._replace(leader=outcome[state.stake.leader]),
+    )
+    if state.d is not None:
+        state = state.but(d=spread(state.beliefs, state))
+    return state, reading
 
 
 def gold_index(state: State, labels: tuple[str, ...]) -> int | None:

@@ -95,7 +95,7 @@ def leading_outcomes(belief: Mapping[str, float]) -> tuple[tuple[str, float], ..
 def _opponent(state: State, agent: str) -> Opponent:
     """What the others are told of an agent; its opening's arguments stand in until something of it is admitted."""
     seat = state.seat(agent)
-    own = [entry.id for entry in state.record if entry.seat == seat]
+    own = [entry.id for entry in state.record if entry.seat == seat and not entry.fact]
     best = sorted(own, key=lambda i: state.merit[i], reverse=True) or [e.id for e in state.openings if e.seat == seat]
     belief = as_mapping(state.labels, state.beliefs[agent])
     return Opponent(leading_outcomes(belief), tuple(best[:MOST_SHOWN]))

@@ -20,7 +20,7 @@ from maci.controller.ending import Step, finish, in_words
 from maci.controller.measuring import mean, measure, theta
 from maci.controller.policies.bandit import Choice
 from maci.controller.policies.base import Learning, decide, scheduler
-from maci.controller.reading import Reading, spread, widen
+from maci.controller.reading import read_round, shares, spread, widen
 from maci.controller.state import State, as_mapping, check_citations
 from maci.controller.stop import stop_reason
 from maci.controller.watch import watch
@@ -90,7 +90,7 @@ def close_round(state: State) -> Step:
     config, t = state.config, state.round
     admissions, candidates = _admissions(state)
     gated = Gated(round=t, dials=state.dials, admissions=admissions)
-    reading = Reading(state)
+    state, reading = read_round(state)
     if not reading.beliefs:
         return finish(state, "error", f"no agent has a belief in round {t}: {reading.first_reason()}", (gated,))
     admitted = [a for a in admissions if a.admitted]
@@ -107,6 +107,9 @@ def close_round(state: State) -> Step:
     omega = weights([standing[agent][0] for agent in present], floor=0.0)
     table = np.stack([beliefs[agent] for agent in present])
     mixture = omega @ table
+    fine = {**state.fine, **{agent: parts for agent, parts in reading.fine.items() if agent not in reverted}}
+    weights_of = dict(zip(present, omega.tolist(), strict=True))
+    narrower = shares(labels, beliefs, weights_of, fine, reading.joins)
     weighed = Weighed(
         round=t,
         labels=labels,
@@ -114,9 +117,11 @@ def close_round(state: State) -> Step:
         reverted={agent: as_mapping(labels, p) for agent, p in reverted.items()},
         abstained=reading.abstained,
         reliability=gamma,
-        weights=dict(zip(present, omega.tolist(), strict=True)),
+        weights=weights_of,
         mixture=as_mapping(labels, mixture),
         notes=notes,
+        joined=reading.new,
+        narrower=narrower,
     )
     warnings = (
         *state.warnings,
@@ -127,6 +132,8 @@ def close_round(state: State) -> Step:
     after = state.but(
         labels=labels,
         beliefs={**known, **beliefs},
+        fine=fine,
+        narrower=narrower,
         mixture=mixture,
         d=d,
         reliability=gamma,

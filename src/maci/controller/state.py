@@ -15,7 +15,8 @@ from maci.agents.anchor import Admitted, Finding, Rejected, seat_letter
 from maci.agents.argument import Argument, Turn
 from maci.agents.judges.crit import CritScore
 from maci.agents.judges.panel import Slot
-from maci.cases.outcomes import canonical, unnamed
+from maci.cases.labels import Comparing, Join, canonical, unnamed
+from maci.cases.names import Kind
 from maci.config import Config
 from maci.controller.caution import Memory
 from maci.controller.decisions import CheckedCitation, Finished, Planned
@@ -62,6 +63,14 @@ class State:
     positions: Vector | None
     metric: Vector | None
     label_vectors: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    joins: Mapping[str, Join] = field(default_factory=dict)
+    """Names of outcomes that are no labels of their own, and the labels that hold them (D14)."""
+    compared: Mapping[tuple[str, str], Kind] = field(default_factory=dict)
+    """What a model said of pairs of names."""
+    fine: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Agent → narrower name → its part of what the agent's last belief gives the label."""
+    narrower: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Label → narrower name → its share of the label's probability in the mixture."""
     spans: Mapping[str, Span] = field(default_factory=dict)
     vectors: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
     missing: frozenset[str] = frozenset()
@@ -242,7 +251,12 @@ def argument_id(round: int, seat: int, number: int) -> str:
 
 def place(name: str, labels: tuple[str, ...], state: State) -> str:
     """The canonical label of a name, given the labels known at this point."""
-    return canonical(name, state.opened.case.outcomes, labels, state.label_vectors, state.config.beliefs.label_match)
+    return canonical(name, state.opened.case.outcomes, labels, state.joins, comparing(state))
+
+
+def comparing(state: State) -> Comparing:
+    """What names of outcomes are compared by beside their words."""
+    return Comparing(vectors=state.label_vectors, threshold=state.config.beliefs.label_match, answers=state.compared)
 
 
 def check_citations(argument: Argument, state: State) -> tuple[CheckedCitation, ...]:

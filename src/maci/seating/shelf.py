@@ -103,7 +103,7 @@ class Shelf:
     def __init__(
         self, spans: Sequence[Span], labels: Sequence[str], encoder: Encoder, aliases: Mapping[str, str]
     ) -> None:
-        self.spans, self.labels, self._aliases = tuple(spans), tuple(labels), aliases
+        self.spans, self.labels, self._aliases, self._plain = tuple(spans), tuple(labels), aliases, encoder
         self._found: dict[tuple[str, int, int], Retrieval] = {}
         """The last searches: a case is often debated more than once."""
         texts = [span.text for span in spans]
@@ -125,7 +125,7 @@ class Shelf:
     @cached_property
     def judges(self) -> tuple[ReaderJudge, ...]:
         """The reader judges who know these spans."""
-        return reader_judges(self.library.spans)
+        return reader_judges(self.library.spans or self.spans, self._plain)
 
     @cached_property
     def _retriever(self) -> Retriever:

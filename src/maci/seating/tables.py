@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from maci.agents.argument import Argument, Turn
+from maci.agents.argument import Argument, Inquiry, Kind, Subkind, Turn
 from maci.agents.fake import FunctionJudge, ScriptedAgent
 from maci.agents.judges.crit import JudgeAbstained, ScoreRequest
 from maci.agents.reader.library import Latest
@@ -127,9 +127,28 @@ class _ScriptedArgument(_Scripted):
         return Argument(**self.model_dump(exclude={"cite", "crit"}), citations=cited)
 
 
+class _ScriptedRequest(_Scripted):
+    text: str
+    kind: Kind | None = None
+    subkind: Subkind | None = None
+    positive: tuple[_Label, ...] = ()
+    """Outcomes that a positive result favours."""
+    negative: tuple[_Label, ...] = ()
+
+    def inquiry(self) -> Inquiry:
+        sides = {**dict.fromkeys(self.positive, True), **dict.fromkeys(self.negative, False)}
+        return Inquiry(text=self.text, kind=self.kind, subkind=self.subkind, expected=sides)
+
+
 class _ScriptedTurn(_Scripted):
     belief: dict[_Label, float]
     arguments: tuple[_ScriptedArgument, ...] = ()
+    requests: tuple[_ScriptedRequest, ...] = ()
+    """What it would like to know next."""
+
+    def turn(self) -> Turn:
+        said = tuple(argument.argument() for argument in self.arguments)
+        return Turn(belief=self.belief, arguments=said, requests=tuple(r.inquiry() for r in self.requests))
 
 
 class _ScriptedAgent(_Scripted):
@@ -165,15 +184,8 @@ class Script(_Scripted):
     def table(self, case: Case, encoder: Encoder) -> Table:
         """A table of scripted agents and judges."""
         spans = tuple(Span(item.id, item.text, item.source) for item in self.evidence)
-        agents = []
-        for agent in self.agents:
-            turns = [
-                Turn(belief=turn.belief, arguments=tuple(said.argument() for said in turn.arguments))
-                for turn in agent.turns
-            ]
-            agents.append(ScriptedAgent(agent.name, turns, family=agent.family))
         return Table(
-            agents=agents,
+            agents=[ScriptedAgent(a.name, [turn.turn() for turn in a.turns], family=a.family) for a in self.agents],
             judges=[
                 FunctionJudge(judge.name, partial(self._score, judge), family=judge.family) for judge in self.judges
             ],

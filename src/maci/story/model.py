@@ -9,7 +9,7 @@ from typing import Literal
 from maci.agents.argument import Argument, Turn
 from maci.agents.judges.crit import CritScore
 from maci.controller.caution import Watched
-from maci.controller.decisions import Admission, Signals
+from maci.controller.decisions import Admission, Joined, Signals
 from maci.controller.dials import RoundDials
 from maci.controller.inputs import Intervened, Pending
 from maci.controller.policies.bandit import Choice
@@ -152,6 +152,26 @@ class Round:
     def answer(self) -> str | None:
         """The leading outcome of the mixture."""
         return max(self.mixture, key=lambda label: self.mixture[label]) if self.mixture else None
+
+
+def joined_words(joined: Joined) -> str:
+    """How a name was joined with a label, in words.
+
+    >>> joined_words(Joined(name="GERD", label="Acid reflux", kind="same", layer="alias"))
+    '“GERD” counts as “Acid reflux”: a known alias'
+    """
+    how = {
+        "exact": "the same words",
+        "alias": "a known alias",
+        "abbreviation": "an abbreviation",
+        "spelling": "another spelling",
+        "qualifier": "they differ only in a qualifier",
+        "opposed": "",
+        "embedding": "nearly the same meaning (embeddings)",
+        "model": "a model was asked",
+    }[joined.layer]
+    verb = "counts as" if joined.kind == "same" else "is counted under"
+    return f"“{joined.name}” {verb} “{joined.label}”: {how}"
 
 
 def hand_words(event: Intervened) -> str:

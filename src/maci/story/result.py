@@ -12,8 +12,9 @@ from typing import Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
-from maci.acquisition.plan import AcquisitionPlan, Item, Kind
+from maci.acquisition.plan import AcquisitionPlan, Item
 from maci.acquisition.utilities import Favoured
+from maci.agents.argument import Kind, Subkind
 from maci.controller.decisions import Planned
 from maci.controller.stop import StopReason
 from maci.controller.triage import Check, Prospect, RegimeAdvice, Stage
@@ -65,6 +66,7 @@ class ItemPage(Page):
         le=1,
         description="where a source is asked: the chance that it answers, which gains and value count; shifts are given an answer",
     )
+    subkind: Subkind | None = Field(None, description="what sort of test it is, where that is known")
 
 
 class FavouredPage(Page):
@@ -199,6 +201,10 @@ class Result(Page):
     dissent: DissentView | None = Field(None, description="the minority report; null where nothing speaks for another")
     prediction_set: PredictionSetView | None = Field(None, description="null without a calibration that has one")
     rolled_back: RolledBackView | None = Field(None, description="null where the answer is the debate's own")
+    narrower: dict[str, float] = Field(
+        default_factory=dict,
+        description="names narrower than the answer that were given for it, each with its share of the answer's probability",
+    )
     favoured: FavouredPage | None = Field(None, description="what the utilities say to do; null without utilities")
     plan: PlanPage | None = Field(
         None, description="what to find out next, as `maci plan --json`; null where none was made"

@@ -36,7 +36,7 @@ from maci.controller.triage import Stage, Triaged
 from maci.errors import InputError
 from maci.evidence.span import Span, quote_places
 from maci.llm.usage import Usage
-from maci.story.model import Cited, Hand, Judged, ReturnedCall, Round, Statement, hand_words
+from maci.story.model import Cited, Hand, Judged, ReturnedCall, Round, Statement, hand_words, joined_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,7 +273,7 @@ class Story:
                 now = self._round(0)
                 opened = self._at(
                     0, beliefs=event.beliefs, abstained=event.abstained, mixture=event.mixture, signals=event,
-                    notes=(*now.notes, *event.notes),
+                    notes=(*now.notes, *event.notes, *map(joined_words, event.joined)),
                 )  # fmt: skip
                 return opened._at(1, dials=event.dials)
             case Gated():
@@ -282,7 +282,7 @@ class Story:
                 return self._at(
                     event.round, beliefs=event.beliefs, reverted=event.reverted, abstained=event.abstained,
                     mixture=event.mixture, weights=event.weights,
-                    notes=(*self._round(event.round).notes, *event.notes),
+                    notes=(*self._round(event.round).notes, *event.notes, *map(joined_words, event.joined)),
                 )  # fmt: skip
             case Measured():
                 return self._at(event.round, signals=event)

@@ -12,6 +12,7 @@ from typing import assert_never
 
 from maci.acquisition.plan import Shift
 from maci.acquisition.utilities import Favoured
+from maci.cases.case import Case
 from maci.controller.caution import Dissent, Watched
 from maci.controller.decisions import Dialled, Finished, Gained, Gated, Initialized, Planned, Weighed
 from maci.controller.dials import Measured
@@ -320,6 +321,21 @@ def minority(found: Dissent) -> str:
     )
 
 
+def narrower_words(result: Finished) -> str:
+    """What part of the answer's probability was given to narrower names."""
+    parts = sorted(result.narrower.items(), key=lambda item: -item[1])
+    named = ", ".join(f"{name} ({100 * share:.0f} %)" for name, share in parts[:5])
+    return f"More narrowly, of the probability of {result.answer}: {named}"
+
+
+def known_words(case: Case, gold: str, result: Finished) -> str:
+    """The truth, and whether the answer is it, exactly or at the level at which names are compared."""
+    if gold != result.answer:
+        return f"{gold}, so this is wrong"
+    exact = result.answer is None or case.gold_is(result.answer, result.narrower)
+    return gold if exact else f"{case.gold}, so this is right, but not as narrow or wide"
+
+
 def given(result: Finished) -> Iterator[tuple[str, str]]:
     """(sentence, style): the answer as it is given, or why none is, and what belongs to it."""
     assert result.answer is not None
@@ -333,7 +349,9 @@ def given(result: Finished) -> Iterator[tuple[str, str]]:
 
 
 def besides(result: Finished) -> Iterator[tuple[str, str]]:
-    """(sentence, style): what the debate itself said where the openings' answer is given; the prediction set; what to do."""
+    """(sentence, style): narrower names, what the debate itself said, the prediction set, what to do."""
+    if result.narrower:
+        yield narrower_words(result), ""
     if (back := result.rolled_back) is not None:
         p = back.distribution[back.answer]
         yield f"This is the round-0 vote; the debate itself came to {back.answer} (p = {p:.2f})", "yellow"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -173,10 +175,23 @@ def test_requests_and_disagreements_are_proposed_and_marked_as_assumed():
     survey = Surveyor().survey(residual(leads=("Flu", "Gout"), requests=(Asked(turn="2A", request=wish),)))
     kinds = {c.kind: c for c in survey.candidates}
     assert kinds["test"].requests == ("2A",)
+    assert kinds["test"].subkind == "imaging"
     assert kinds["test"].table["Gout"][0] > 0.5 > kinds["test"].table["Flu"][0]
     assert kinds["retrieval"].filters == {"outcomes": ("Flu", "Gout")}
     assert kinds["retrieval"].origin == ("disagreement",)
     assert all(c.assumed for c in survey.candidates)
+
+
+def test_what_agents_ask_for_stays_on_the_plan_below_what_brings_most():
+    wishes = [Inquiry(text=f"Sign {n}", expected={"Gout": True, "Flu": False}, kind="test") for n in range(5)]
+    asked = tuple(Asked(turn="1A", request=wish) for wish in wishes)
+    survey = Surveyor().survey(residual(requests=asked))
+    rules = Plan(size=1)
+    items = make_plan(LABELS, np.array([0.5, 0.3, 0.2]), survey.candidates, rules).items
+    assert len(items) == 3 and [item.kind for item in items[1:]] == ["test", "test"]
+    assert all("agents" in item.origin for item in items[1:])
+    own = [replace(candidate, origin=("corpus",)) for candidate in survey.candidates]
+    assert len(make_plan(LABELS, np.array([0.5, 0.3, 0.2]), own, rules).items) == 1
 
 
 def test_a_request_about_no_known_outcome_is_dropped():

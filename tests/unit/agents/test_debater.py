@@ -429,9 +429,9 @@ def test_a_reply_begins_with_reasoning_unless_the_model_thinks_by_itself() -> No
     for reasons in (True, False):
         turn(model, ask(1, asks=True), reasons=reasons)
     with_room, without = (list(request.schema.json["properties"]) for request in model.history)
-    assert with_room == ["reasoning", "arguments", "belief", "request"] and without == with_room[1:]
+    assert with_room == ["reasoning", "arguments", "belief", "requests"] and without == with_room[1:]
     first, second = (request.messages[-1].content for request in model.history)
-    assert first.endswith('the fields "reasoning", "arguments", "belief", "request", in this order.')
+    assert first.endswith('the fields "reasoning", "arguments", "belief", "requests", in this order.')
     assert "Think first" in first and "reasoning" not in second
 
 
@@ -454,7 +454,7 @@ def test_reasoning_is_on_record_and_reaches_neither_opponents_nor_judges() -> No
 
 
 def test_debaters_debate_and_one_that_cannot_be_read_sits_out_and_the_result_says_so() -> None:
-    cite = [{"span": "E1", "quote": ""}]
+    cite = [{"span": "E3", "quote": ""}]  # beyond the case
     good = [FakeModel(f"fake/{n}", f"family-{n}", replies=lambda r: answer(citations=cite)) for n in "xy"]
     mute = FakeModel("fake/mute", "family-mute", replies=lambda r: "no")
     table = seat([*(Debater(m.name, m) for m in good), Debater("mute", mute)], case=make_case())
@@ -513,29 +513,56 @@ def test_what_was_found_out_is_shown_as_data_after_the_round_it_followed() -> No
     assert stable[2].index("Found out after round 1") < stable[2].index("Record of round 2")
 
 
-def with_request(**request: object) -> str:
-    return json.dumps({**json.loads(answer()), "request": request})
+def with_requests(*requests: object) -> str:
+    return json.dumps({**json.loads(answer()), "requests": requests})
 
 
-def test_a_debater_may_ask_for_something_where_somebody_listens() -> None:
-    said = with_request(question="Is NS1 positive?", yes="Dengue", no="zika")
+def test_a_debater_may_ask_for_several_things_of_several_kinds_where_somebody_listens() -> None:
+    said = with_requests(
+        {"kind": "laboratory", "text": "NS1  antigen", "yes": ["Dengue"], "no": ["zika", "chikungunya"]},
+        {"kind": "history", "text": "Travel", "yes": "dengue", "no": []},
+        {"kind": "imaging", "text": "X-ray of the joints", "yes": ["chikungunya", "zika"], "no": ["zika"]},
+        {"kind": "monitoring", "text": "Platelets over two days", "yes": ["dengue"], "no": []},
+        {"kind": "question", "text": "One too many", "yes": ["dengue"], "no": []},
+    )
     wish = turn(FakeModel(replies=[said]), ask(1, asks=True)).requests
-    assert [(r.text, dict(r.expected)) for r in wish] == [("Is NS1 positive?", {"dengue": True, "zika": False})]
+    assert [(r.kind, r.subkind, r.text) for r in wish] == [
+        ("test", "laboratory", "NS1 antigen"),
+        ("history", None, "Travel"),
+        ("test", "imaging", "X-ray of the joints"),
+        ("monitoring", None, "Platelets over two days"),
+    ]
+    assert wish[0].expected == {"dengue": True, "zika": False, "chikungunya": False}
+    assert wish[2].expected == {"chikungunya": True}  # what it favours both ways it does not tell apart
+
+
+def test_requests_have_a_place_only_where_somebody_listens() -> None:
     heard, deaf = (FakeModel(replies=lambda request: answer()) for _ in range(2))
     assert turn(heard, ask(1, asks=True)).requests == ()
     turn(deaf, ask(1))
-    assert '"request"' in heard.history[0].messages[-1].content
-    assert '"request"' not in deaf.history[0].messages[-1].content
-    assert "request" in heard.history[0].schema.json["properties"]
-    assert "request" not in deaf.history[0].schema.json["properties"]
+    assert '"requests"' in heard.history[0].messages[-1].content
+    assert '"requests"' not in deaf.history[0].messages[-1].content
+    form = heard.history[0].schema.json["properties"]["requests"]
+    assert form["maxItems"] == 4
+    kinds = ["question", "history", "examination", "laboratory", "imaging", "retrieval", "monitoring"]
+    assert form["items"]["properties"]["kind"]["enum"] == kinds
+    assert "requests" not in deaf.history[0].schema.json["properties"]
 
 
 @pytest.mark.parametrize(
-    "request_",
-    [{"question": "", "yes": "dengue", "no": "zika"}, {"question": "Well?", "yes": "zika", "no": "zika"}, {"question": 3}, ["?"], None],
-)  # fmt: skip
-def test_a_request_that_cannot_be_read_is_none_and_the_turn_stands(request_: object) -> None:
-    said = json.dumps({**json.loads(answer()), "request": request_})
+    "requests",
+    [
+        [{"text": "", "yes": ["dengue"], "no": ["zika"]}],
+        [{"text": "Well?", "yes": ["zika"], "no": ["zika"]}],
+        [{"text": "Well?", "yes": [], "no": []}],
+        [{"text": 3, "yes": ["dengue"]}],
+        ["?"],
+        "?",
+        None,
+    ],
+)
+def test_a_request_that_cannot_be_read_is_none_and_the_turn_stands(requests: object) -> None:
+    said = json.dumps({**json.loads(answer()), "requests": requests})
     taken = turn(FakeModel(replies=[said]), ask(1, asks=True))
     assert taken.requests == ()
     assert taken.belief["dengue"] == pytest.approx(0.7)

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from maci.cases.outcomes import OutcomeSpace, canonical, match_label, normal
+from maci.cases.labels import canonical
+from maci.cases.outcomes import OutcomeSpace, normal
 from maci.errors import BeliefError, CaseError
 
 
@@ -75,28 +75,6 @@ def test_an_unknown_label_is_refused_with_the_known_ones() -> None:
         canonical("Denge fever", CLOSED, CLOSED.labels)  # a closed space guesses no spelling
 
 
-def test_an_open_space_joins_spellings_but_not_discriminating_tokens() -> None:
-    space = OutcomeSpace(kind="open")
-    known = ("Dengue fever", "Hepatitis B", "hypothyroidism", "Diabetes type 1")
-    assert canonical("Dengeu fever", space, known) == "Dengue fever"
-    assert canonical("Dengue fevers", space, known) == "Dengue fevers"  # too short a word to be a slip
-    for other in ("Hepatitis C", "hyperthyroidism", "Diabetes type 2", "Diabetes type II"):
-        assert canonical(other, space, known, dict.fromkeys((other, *known), np.ones(1, np.float32))) == other
-    with pytest.raises(BeliefError, match="no letters or digits"):
-        canonical("?!", space, known)
-
-
-def test_an_open_space_joins_names_that_mean_the_same() -> None:
-    def placed(cos: float, known: tuple[str, ...]) -> str | None:
-        near = np.array([cos, (1 - cos**2) ** 0.5], np.float32)
-        vectors = {"breakbone illness": near, **dict.fromkeys(known, np.array([1, 0], np.float32))}
-        return match_label("breakbone illness", known, vectors, 0.9)
-
-    assert placed(0.95, ("Dengue fever", "other")) == "Dengue fever"
-    assert placed(0.85, ("Dengue fever", "other")) is None
-    assert placed(0.99, ("other", "Other")) is None  # the rest attracts nothing
-
-
 @pytest.mark.parametrize("spelled", ["other", "Other", "OTHER"])
 def test_an_open_space_has_one_bucket_for_the_rest_however_it_is_spelled(spelled: str) -> None:
     space = OutcomeSpace(kind="open", labels=("Dengue", spelled))
@@ -109,3 +87,9 @@ def test_an_open_space_has_one_bucket_for_the_rest_however_it_is_spelled(spelled
 def test_the_size_of_a_space_is_what_was_seen_or_declared() -> None:
     assert OutcomeSpace(kind="open", declared=30).size(4) == 30
     assert OutcomeSpace(kind="open", declared=3).size(4) == 4
+
+
+def test_the_bucket_names_nothing() -> None:
+    space = OutcomeSpace(kind="open", labels=("Dengue", "Other"))
+    assert space.named((*space.start, "Malaria")) == ("Dengue", "Malaria")
+    assert OutcomeSpace(labels=("Dengue", "other")).named(("Dengue", "other")) == ("Dengue", "other")

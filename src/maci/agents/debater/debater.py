@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf, isfinite
@@ -13,10 +14,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from maci.agents.agent import Agent
 from maci.agents.anchor import TurnRequest
-from maci.agents.argument import Argument, Inquiry, Turn
+from maci.agents.argument import Argument, Inquiry, Kind, Subkind, Turn
 from maci.agents.contentiousness import Words
 from maci.agents.debater.elicit import measured, sampled
-from maci.agents.debater.prompt import CHOICE, LISTED, PROMPTS, answerable, messages, names_each, numbered
+from maci.agents.debater.prompt import CHOICE, LISTED, PROMPTS, REQUESTS, answerable, messages, names_each, numbered
 from maci.cases.outcomes import normal, shown
 from maci.evidence.span import Citation, Span, quote_score
 from maci.llm.budget import Call, Purse
@@ -198,25 +199,44 @@ def _listed(belief: Any) -> Any:
     return [{"outcome": name, "percent": p} for name, p in belief.items()] if isinstance(belief, dict) else belief
 
 
+_KINDS: Mapping[str, tuple[Kind, Subkind | None]] = {
+    "question": ("question", None),
+    "history": ("history", None),
+    "examination": ("test", "examination"),
+    "laboratory": ("test", "laboratory"),
+    "imaging": ("test", "imaging"),
+    "retrieval": ("retrieval", None),
+    "monitoring": ("monitoring", None),
+}
+"""The words for what can be asked for → its kind in the plan."""
+
+
+def _names(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+_Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
+
+
 class _Request(_Part):
-    question: str = ""
-    yes: str = ""
-    no: str = ""
+    kind: str = ""
+    text: str
+    yes: _Names = ()
+    no: _Names = ()
 
 
-def _first(request: Any) -> Any:
-    """One request, however it was written; what cannot be read is none: nobody has to ask."""
-    if isinstance(request, list):
-        request = request[0] if request else None
-    if isinstance(request, str):
-        return {"question": request}
-    known = isinstance(request, dict) and all(isinstance(v, str) for v in request.values())
-    return request if known else None
+def _readable(requests: Any) -> list[_Request]:
+    """The requests that can be read; others are none: nobody has to ask."""
+    found = []
+    for request in requests if isinstance(requests, list) else [requests]:
+        with suppress(ValidationError):
+            found.append(_Request.model_validate(request))
+    return found
 
 
 class _Reply(_Part):
     arguments: tuple[_Argument, ...] = ()
-    request: Annotated[_Request | None, BeforeValidator(_first)] = None
+    requests: Annotated[tuple[_Request, ...], BeforeValidator(_readable)] = ()
     belief: Annotated[tuple[_Share, ...], BeforeValidator(_listed)] = ()
 
 
@@ -278,17 +298,23 @@ class Form:
         unknown = {i for argument in reply.arguments for i in argument.answers} - {*self.ids, *map(str.lower, self.ids)}
         if unknown:
             note = "; ".join(filter(None, (note, f"answers nothing in the record: {', '.join(sorted(unknown))[:60]}")))
-        return Said(arguments, belief, note, self._requests(reply.request))
+        return Said(arguments, belief, note, self._requests(reply.requests))
 
-    def _requests(self, asked: _Request | None) -> tuple[Inquiry, ...]:
-        if asked is None or not normal(asked.question):
-            return ()
+    def _requests(self, asked: Sequence[_Request]) -> tuple[Inquiry, ...]:
+        """What is asked for and would tell outcomes apart, each text once."""
         known = {normal(label): label for label in self.labels}
-        sides = ((asked.yes, True), (asked.no, False))
-        expected = {known.get(normal(name), name.strip()): side for name, side in sides if normal(name)}
-        if len(expected) < 2 and normal(asked.yes) == normal(asked.no):  # it favours nothing
-            expected = {}
-        return (Inquiry(text=asked.question.strip()[:300], expected=expected),) if expected else ()
+        found: dict[str, Inquiry] = {}
+        for request in asked[:REQUESTS]:
+            yes, no = (
+                {known.get(normal(name), name.strip()) for name in names if normal(name)}
+                for names in (request.yes, request.no)
+            )
+            expected = {name: name in yes for name in sorted(yes ^ no)}  # what both favour is not told apart
+            kind, subkind = _KINDS.get(normal(request.kind), (None, None))
+            text = " ".join(request.text.split())[:300]
+            if expected and normal(text):
+                found.setdefault(normal(text), Inquiry(text=text, expected=expected, kind=kind, subkind=subkind))
+        return tuple(found.values())
 
     def _argument(self, said: _Argument, numbers: Mapping[str, str]) -> Argument:
         citations = {}
@@ -379,8 +405,11 @@ def _schema(
     elif verbalised:
         fields["belief"] = _list(object_schema(outcome=outcome, percent=percent), 1, LISTED)
     if asks:
-        side = {"type": "string", "enum": [*labels, ""]} if "enum" in outcome else _text(120)
-        fields["request"] = object_schema(question=_text(160), yes=side, no=side)
+        kind_of_request = {"type": "string", "enum": list(_KINDS)}
+        names = _list(outcome, 0, 3)
+        fields["requests"] = _list(
+            object_schema(kind=kind_of_request, text=_text(160), yes=names, no=names), 0, REQUESTS
+        )
     return Schema("turn", object_schema(**fields))
 
 

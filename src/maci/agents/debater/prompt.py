@@ -29,9 +29,9 @@ from maci.evidence.span import Span
 from maci.llm.model import Message
 from maci.llm.prompts import load
 
-_NAMES = "system case opening turn reasoning answers belief choose request form"
+_NAMES = "system case opening turn reasoning answers belief choose requests form"
 PROMPTS = tuple(load("maci.agents", name) for name in _NAMES.split())
-_SYSTEM, _CASE, _OPENING, _TURN, _REASONING, _ANSWERS, _BELIEF, _CHOOSE, _REQUEST, _FORM = PROMPTS
+_SYSTEM, _CASE, _OPENING, _TURN, _REASONING, _ANSWERS, _BELIEF, _CHOOSE, _REQUESTS, _FORM = PROMPTS
 _TAG = re.compile(r"<(?=/|data\b)", re.IGNORECASE)
 
 
@@ -102,8 +102,8 @@ def messages(
             _BELIEF.render(which="" if names_each(request.question.kind, request.question.labels) else _LIKELIEST)
         )
     if request.asks:
-        parts.append(_REQUEST.text)
-    fields = {"reasoning": reasons, "arguments": True, "belief": verbalised, "request": request.asks}
+        parts.append(_REQUESTS.render(most=REQUESTS))
+    fields = {"reasoning": reasons, "arguments": True, "belief": verbalised, "requests": request.asks}
     parts.append(_FORM.render(fields=", ".join(f'"{name}"' for name, there in fields.items() if there)))
     return _system(persona), Message("user", _known(request)), Message("user", "\n".join(parts))
 
@@ -141,6 +141,8 @@ _EACH = 60
 """Most outcomes of which each is asked for by name; of more, or of unknown ones, the model lists the likeliest."""
 LISTED = 6
 """Most outcomes of such a list."""
+REQUESTS = 4
+"""Most things a debater may ask for in a turn."""
 _LIKELIEST = f" that matters (at most {LISTED})"
 
 

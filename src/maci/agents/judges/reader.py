@@ -1,14 +1,18 @@
-"""Reader judges: score an argument from its cited spans, the case and the claim, by surface statistics.
+"""Reader judges: score an argument from its cited spans, the case and the claim, without a language model.
 
 A family of their own (``surface``): none of the debaters weighs letters, word coverage or phrases. Three features of text, one
-similarity (weighted Dice), one reading of the three criteria:
+reading of the three criteria:
 
-- *evidence support*: the case's likeness to the best cited span about the claimed outcome, less for citations that do not stand;
+- *evidence support*: the best cited span, less for citations that do not stand. What contradicts the claim, by a number, a negation or
+  an opposite (:mod:`maci.evidence.bearing`), does not support it. Neither does the case itself;
 - *logical coherence*: do the cited spans speak for what is claimed, and, where a rival's spans are cited too, do they speak less;
-- *query relevance*: mean likeness of everything cited.
+- *query relevance*: mean nearness of everything cited.
 
-Likeness is s / (s + s₀), where s₀ is what a span of the library usually has with its nearest fellow: ½ is "as close as records
-usually get".
+There are two kinds of spans. One that is labelled with an outcome is a record of it: it supports that outcome as far as it is like the
+case (weighted Dice). One without a label is a statement: it supports a claim as far as it says the same, by features and by the
+encoder's cosine, and more if its numbers bear the claim out. Both are s / (s + s₀); for records s₀ is what a span of the library
+usually has with its nearest fellow: ½ is "as close as records usually get". These judges cannot tell a paraphrase without shared words
+from a text about something else, nor find a contradiction that takes knowledge of the world: decisions/019 has the figures.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from math import fsum, log
 from statistics import median
@@ -23,12 +28,20 @@ from statistics import median
 from maci.agents.agent import Judge
 from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
 from maci.cases.outcomes import normal
+from maci.evidence.bearing import assertion, bearing, denies
+from maci.evidence.encode import Encoder
 from maci.evidence.lexical import terms
+from maci.evidence.quantities import agreement
+from maci.evidence.source import CASE
 from maci.evidence.span import Span, estimate_tokens
 from maci.llm.usage import Usage
 
 _LONGEST = 60
 """Tokens no justification exceeds."""
+_GIVEN = 0.25
+"""What a word of the question or the case counts, where another counts 1."""
+_BY_MEANING, _USUAL = 0.7, 0.2
+"""The encoder's part in how near a statement is to a claim, and what is usual there (s₀ of statements)."""
 _SAMPLE = 40
 """Spans looked at to learn what is usual."""
 
@@ -59,13 +72,32 @@ def _sum(features: Callable[[str], frozenset[str]], weight: Mapping[str, float],
     return fsum(weight.get(feature, unseen) for feature in features(text))
 
 
+def _without(said: str, topic: str) -> str:
+    """What is said, without the words of the question and the case; all of it where nothing else is left."""
+    given = set(terms(topic))
+    rest = [word for word in re.findall(r"[^\W_]+", said) if (stems := terms(word)) and stems[0] not in given]
+    return " ".join(rest) or said
+
+
+@dataclass(frozen=True, slots=True)
+class _Bearing:
+    """What a cited span does for an argument."""
+
+    fit: float
+    """How near it is to the case or the claim."""
+    support: float
+    contradicts: bool = False
+    sure: float = 1.0
+    """½ where nothing shows that it agrees with the claim."""
+
+
 class ReaderJudge(Judge):
     """A judge that compares texts by one kind of feature."""
 
     family = "surface"
 
-    def __init__(self, feature: str, library: Iterable[Span]) -> None:
-        self.name = feature
+    def __init__(self, feature: str, library: Iterable[Span], encoder: Encoder | None = None) -> None:
+        self.name, self._encoder = feature, encoder
         self._features = lru_cache(maxsize=4096)(FEATURES[feature])
         texts = [span.text for span in library]
         seen = Counter(f for text in texts for f in self._features(text))
@@ -90,7 +122,7 @@ class ReaderJudge(Judge):
             mass = self._mass(texts[row])
             near = [hit / min(mass, self._mass(texts[other])) for other, hit in hits.items() if other != row]
             nearest.append(max(near, default=0.0))
-        return max(median(nearest), 1e-6) if nearest else 0.2
+        return max(median(nearest), 1e-6) if nearest else _USUAL
 
     def likeness(self, a: str, b: str) -> float:
         """S / (s + s₀) for two texts, s the weighted Dice overlap of their features."""
@@ -110,34 +142,79 @@ class ReaderJudge(Judge):
         return estimate_tokens(" ".join((argument.claim, *argument.reasons, *(span.text for span in request.spans))))
 
     async def score(self, request: ScoreRequest) -> tuple[CritScore, Usage]:
-        """Score the argument; abstains where nothing cited can be verified."""
+        """Score the argument; abstains where it cites only what cannot be verified."""
         argument, spans = request.argument, request.spans
-        if not spans:
+        if not spans and request.unverified:
             raise JudgeAbstained("no citation could be verified")
-        case = request.question.context or request.question.question
-        near = {span.id: self.likeness(case, span.text) for span in spans}
+        bears = {span.id: self._bearing(request, span) for span in spans}
         claimed = normal(argument.outcome or "")
         rivals = [s for s in spans if s.label is not None and claimed and normal(s.label) != claimed]
-        backing = [near[s.id] for s in spans if s not in rivals]
-        against = max((near[s.id] for s in rivals), default=0.0)
-        support = max(backing, default=0.0)
+        backing = [bears[s.id] for s in spans if s not in rivals]
+        against = max((bears[s.id].fit for s in rivals), default=0.0)
+        support = max((b.support for b in backing), default=0.0)
         if rivals:
             logic = support / (support + against) if support else 0.0  # nothing of the case in either: no support
         else:
-            logic = min(1.0, sum(backing) / len(backing) / support) if support else 0.0  # a mean may round above
-        standing = len(spans) / (len(spans) + request.unverified)
-        best = max(spans, key=lambda s: near[s.id])
+            logic = min(1.0, sum(b.support * b.sure for b in backing) / len(backing) / support) if support else 0.0
+        standing = len(spans) / (len(spans) + request.unverified) if spans else 0.0
         score = CritScore(
             evidence=support * standing,
             logic=logic,
-            relevance=sum(near.values()) / len(near),
+            relevance=sum(b.fit for b in bears.values()) / len(bears) if bears else 0.0,
             links=tuple(logic for _ in argument.reasons),
-            justification=f"By {self.name}, {best.id} is closest to the case ({near[best.id]:.2f}).",
+            justification=self._reason(spans, bears),
         )
         written = min(_LONGEST, estimate_tokens(score.justification))
         return score, Usage(prompt=self._read(request), generated=written, free=True)
 
+    def _reason(self, spans: Sequence[Span], bears: Mapping[str, _Bearing]) -> str:
+        if not spans:
+            return "Nothing is cited."
+        if against := next((s for s in spans if bears[s.id].contradicts), None):
+            return f"{against.id} says otherwise."
+        if all(s.source == CASE for s in spans):
+            return "Only the case itself is cited."
+        best = max(spans, key=lambda s: bears[s.id].fit)
+        return f"By {self.name}, {best.id} is closest ({bears[best.id].fit:.2f})."
 
-def reader_judges(library: Sequence[Span]) -> tuple[ReaderJudge, ...]:
+    def _bearing(self, request: ScoreRequest, span: Span) -> _Bearing:
+        """What one cited span does for the argument."""
+        question, argument = request.question, request.argument
+        if span.source == CASE:
+            return _Bearing(0.0, 0.0)
+        said = (argument.claim, *argument.reasons)
+        case = question.context or question.question
+        if span.label is not None:
+            fit, denied = self.likeness(case, span.text), any(denies(span.text, text, span.label) for text in said)
+            return _Bearing(fit, 0.0 if denied else fit, contradicts=denied)
+        signs = [sign for text in said if (sign := bearing(text, span.text))]
+        stated = " ".join(map(assertion, said))
+        fit = self.nearness(stated, span.text, f"{question.question} {question.context}")
+        if argument.outcome and f" {normal(argument.outcome)} " in f" {normal(span.text)} ":  # a description of it
+            fit = max(fit, self.likeness(case, span.text))
+        if signs and signs[0] < 0:
+            return _Bearing(fit, 0.0, contradicts=True)
+        counted = any(agreement(assertion(text), span.text) > 0 for text in said)
+        return _Bearing(fit, 0.5 + 0.5 * fit if counted else fit, sure=1.0 if signs else 0.5)
+
+    def nearness(self, said: str, text: str, topic: str) -> float:
+        """How much of what is said a text says too, by features and by meaning, as s / (s + s₀).
+
+        Words of the question and the case are in every argument: as features they count for little, the encoder is not shown them.
+        """
+        given, one, other = self._features(topic), self._features(said), self._features(text)
+
+        def mass(features: Iterable[str]) -> float:
+            return fsum(_GIVEN if feature in given else 1.0 for feature in features)
+
+        least = min(mass(one), mass(other))
+        s = mass(one & other) / least if least else 0.0
+        if self._encoder is not None:
+            rows = self._encoder.encode([_without(said, topic), _without(text, topic)])
+            s = _BY_MEANING * max(0.0, float(rows[0] @ rows[1])) + (1 - _BY_MEANING) * s
+        return s / (s + _USUAL)
+
+
+def reader_judges(library: Sequence[Span], encoder: Encoder | None = None) -> tuple[ReaderJudge, ...]:
     """The three of them."""
-    return tuple(ReaderJudge(feature, library) for feature in FEATURES)
+    return tuple(ReaderJudge(feature, library, encoder) for feature in FEATURES)

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from maci.cases.case import Case, Document
-from maci.cases.outcomes import OutcomeSpace, canonical
+from maci.cases.labels import canonical
+from maci.cases.outcomes import OutcomeSpace
 from maci.errors import BeliefError, CaseError, InputError, installed, near
 from maci.files.bounds import Beyond
 from maci.files.parse import parse

@@ -21,7 +21,7 @@ from maci.agents.agent import Agent
 from maci.agents.anchor import Admitted, Anchor, Opponent, Question, TurnRequest, seat_letter
 from maci.agents.argument import Argument, Turn
 from maci.cases.case import Case
-from maci.cases.outcomes import unnamed
+from maci.cases.labels import Comparing, Join, unnamed
 from maci.config import Config
 from maci.controller.caution import HarmReport
 from maci.controller.reading import read_beliefs
@@ -143,6 +143,7 @@ class Hearing:
         self.agents: tuple[Agent, ...] = tuple(self.table.agents)
         self.labels = case.outcomes.start
         self._label_vectors: dict[str, NDArray[np.float32]] = {}
+        self._joins: Mapping[str, Join] = {}
         evidence, budget = bench.config.evidence, bench.config.budget
         self._retrieved = self.table.evidence.retrieve(case.query, evidence.k_ret, evidence.context_tokens).spans
         self._ledger = Ledger(budget.tokens, budget.usd, parent=bench.ledger)
@@ -222,7 +223,7 @@ class Hearing:
         if self.short is not None or self.fatal is not None:
             return None
         outcomes = self.case.outcomes
-        labels = self.labels if outcomes.kind == "open" else outcomes.labels
+        labels = outcomes.named(self.labels) if outcomes.kind == "open" else outcomes.labels
         request = TurnRequest(
             round=round,
             seat=self.seat(agent.name),
@@ -262,7 +263,8 @@ class Hearing:
         if names := unnamed((name for _, turn in said for name in turn.belief), space, self.labels, known):
             known.update(zip(names, self.table.encoder.encode(names), strict=True))
         stated = ((agent.name, turn.belief) for agent, turn in said)
-        self.labels, beliefs, _ = read_beliefs(stated, self.labels, space, self.config, known)
+        by = Comparing(vectors=known, threshold=self.config.beliefs.label_match)
+        self.labels, beliefs, _, self._joins, _ = read_beliefs(stated, self.labels, space, self.config, by, self._joins)
         voices = []
         for (agent, turn), p in zip(said, beliefs, strict=True):
             if isinstance(p, BeliefError):
@@ -275,12 +277,19 @@ class Hearing:
 
     def pool(self, voices: Iterable[Voice], weights: Sequence[float] | None = None) -> dict[str, float]:
         """The linear pool over the labels known by now: the mean of the beliefs, weighted where weights are given."""
-        rows = [[voice.belief.get(label, 0.0) for label in self.labels] for voice in voices]
+        rows = [list(self._placed(voice.belief).values()) for voice in voices]
         return as_mapping(self.labels, np.average(rows, axis=0, weights=weights))
+
+    def _placed(self, belief: Mapping[str, float]) -> dict[str, float]:
+        """A belief over the labels known by now; one that has become part of another since counts there."""
+        held = dict.fromkeys(self.labels, 0.0)
+        for label, p in belief.items():
+            held[self._joins[label].label if label in self._joins else label] += p
+        return held
 
     def votes(self, voices: Iterable[Voice]) -> dict[str, float]:
         """The share of votes of each outcome; every voice votes for its lead."""
-        leads = [voice.lead for voice in voices]
+        leads = [self._joins[voice.lead].label if voice.lead in self._joins else voice.lead for voice in voices]
         return {label: leads.count(label) / len(leads) for label in self.labels}
 
     def step(self, voices: Mapping[str, Voice], *, cl: float | None = None) -> Step:

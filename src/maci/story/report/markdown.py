@@ -44,7 +44,7 @@ def to_markdown(story: Story, source: Provenance | None = None) -> str:
     parts += _listed("Minority report", against(story))
     parts += _listed("Found out on the way", [found_words(story, item) for item in story.acquired])
     if story.plan is not None and story.plan.items:
-        items = [[i.text, i.kind, f"{i.expected_information_gain:.2f}", f"{i.cost:g}"] for i in story.plan.items[:5]]
+        items = [[i.text, i.sort, f"{i.expected_information_gain:.2f}", f"{i.cost:g}"] for i in story.plan.items[:5]]
         parts += ["## What to find out next", table(["question", "kind", "bits", "cost"], items, words=2)]
     if story.closed:
         head, rows = summary_table(story)

@@ -200,7 +200,7 @@ def _row(item: Item) -> Markup:
     return el(
         "tr",
         el("th", ("~ " if item.assumed else "") + item.text, scope="row", dir="auto"),
-        el("td", item.kind, class_="words"),
+        el("td", item.sort, class_="words"),
         (el("td", figure, data_l=name) for name, figure in zip(_FIGURES[1:], figures, strict=False)),
         el("td", names(item.separates, " / "), class_="words", data_l="tells apart"),
         el("td", el("ul", map(_shift, item.shifts[:4])), class_="words"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from maci.controller.decisions import Finished
-from maci.render.markup import Child, Markup, el, join, percent
+from maci.render.markup import Child, Markup, el, join, percent, typeset
 from maci.story.model import Statement
 from maci.story.report.parts import distribution, linked, listed, names, prose, tile
 from maci.story.report.sources import Provenance
@@ -17,6 +17,7 @@ from maci.story.words import (
     cost,
     figure,
     how_sure,
+    known_words,
     plural,
     reason,
     rival_of,
@@ -80,7 +81,9 @@ def _known(story: Story, result: Finished) -> Markup | None:
     gold = story.opened.case.gold_among(result.raw)
     if gold is None:
         return None
-    right = gold == result.answer
+    right, case = gold == result.answer, story.opened.case
+    if right and result.answer is not None and not case.gold_is(result.answer, result.narrower):
+        return el("p", f"Known answer: {typeset(known_words(case, gold, result))}.", class_="good", dir="auto")
     verdict = el("span", "This is right." if right else "This is wrong.", class_="good" if right else "bad")
     return el("p", "Known answer: ", el("bdi", gold), ". ", verdict)
 

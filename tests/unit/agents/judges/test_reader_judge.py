@@ -10,6 +10,7 @@ from maci.agents.anchor import Question
 from maci.agents.argument import Argument
 from maci.agents.judges.crit import JudgeAbstained, ScoreRequest
 from maci.agents.judges.reader import FEATURES, ReaderJudge, reader_judges
+from maci.evidence.source import CASE
 from maci.evidence.span import Span
 
 NEAR = Span.of("High fever with pain behind the eyes and a rash.", "a", 0, "Dengue")
@@ -56,6 +57,45 @@ def test_citations_that_do_not_stand_count_against_the_argument(judge):
 def test_nothing_verified_is_an_abstention(judge):
     with pytest.raises(JudgeAbstained):
         score(judge, unverified=2)
+
+
+FACTS = [
+    Span.of("Finger-prick glucose on arrival 2.1 mmol/l; patient sweating.", "the ambulance record"),
+    Span.of("Glucose on scene 7.8 mmol/l.", "the second sheet"),
+    Span.of("The ambulance passed its annual test in February.", "the fleet log"),
+    Span.of("The neighbour thinks the fall came from low blood sugar.", CASE),
+    Span.of("Crew: no glucose was measured.", "a letter"),
+]
+
+
+def stated(judge, *spans):
+    """A claim of fact, with citations that differ."""
+    question = Question("Was it low blood sugar?", FACTS[3].text, "closed", ("low blood sugar", "a rhythm problem"))
+    argument = Argument(
+        claim="The glucose was below 3 mmol/l when found.", reasons=("It was measured.",), outcome="low blood sugar"
+    )
+    return asyncio.run(judge.score(ScoreRequest(question=question, argument=argument, spans=spans)))[0]
+
+
+def test_the_cited_words_decide_and_not_that_something_is_cited(judge):
+    support, number, other, case, negation = (stated(judge, fact) for fact in FACTS)
+    nothing = stated(judge)
+    assert support.composite > 0.5
+    assert all(score.composite < 0.35 for score in (number, other, case, negation, nothing))
+    assert number.evidence == negation.evidence == case.evidence == nothing.evidence == 0
+    assert number.justification == f"{FACTS[1].id} says otherwise."
+    assert (case.justification, nothing.justification) == ("Only the case itself is cited.", "Nothing is cited.")
+
+
+def test_the_case_beside_support_takes_nothing_from_the_evidence_and_adds_nothing(judge):
+    assert stated(judge, FACTS[0], FACTS[3]).evidence == stated(judge, FACTS[0]).evidence > 0.5
+
+
+def test_a_record_of_the_outcome_that_says_the_opposite_does_not_support_the_claim(judge):
+    cold = Span.of("A runny nose and sneezing, without a high fever or a rash.", "a", 0, "Dengue")
+    argument = Argument(claim="The rash is typical of it.", outcome="Dengue")
+    request = ScoreRequest(question=QUESTION, argument=argument, spans=(cold,))
+    assert asyncio.run(judge.score(request))[0].evidence == 0
 
 
 def test_the_three_are_of_one_family_that_no_reader_has():
