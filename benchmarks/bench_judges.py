@@ -33,7 +33,7 @@ from maci.evidence.encode import load_encoder
 from maci.evidence.knowledge import builtin_spans
 from maci.evidence.source import CASE
 from maci.evidence.span import Citation, Span
-from maci.seating.readers import ReaderPanel
+from maci.seating.models import ReaderPanel
 from maci.seating.table import opening
 
 DATA = Path(os.environ.get("MACI_BLIND", Path(__file__).parent / "data" / "blind")) / "arguments.jsonl"

@@ -1,11 +1,21 @@
-"""A local model: tokens a second, and how much of a debate's prompts comes from the prefix cache, by llama.cpp's own counters.
+"""A debate of local models beside llama.cpp itself on the same prompts.
 
-    python benchmarks/bench_local.py [--model smollm2-135m] [--rounds 4] [--evidence 600] [--json]
+    python benchmarks/bench_local.py [--model qwen2.5-coder-1.5b] [--rounds 1] [--repeats 3] [--judge] [--set KEY=VALUE] [--json]
 
-Two agents with different evidence take turns at the same time, as in a debate: task, evidence and earlier rounds first, what changes
-last. Between the rounds three judges of the same model score each argument with short prompts of their own, which is the worst
-case: they compete with the agents for places. Target: from round 2 on, at least 60 % of the prompt tokens come from the cache.
-Then one form is filled several times in each of the two ways a reply can be held to a schema.
+Runs by turns, each in a new process of llama.cpp that has read nothing yet:
+
+``debate``  the case dengue, two agents of one model, as `maci debate` runs it; with ``--judge`` the same model scores each argument
+            three times, instead of the readers
+``raw``     the prompts of that debate, as they were sent, straight to llama.cpp's server: in the same order, as many at a time as
+            were under way, as many tokens written as in the debate, and no schema
+
+A rate is tokens (read, from the cache, or written) a second. ``ratio`` is the debate's rate over that of the run of ``raw`` behind
+it; the target is at least 0.9. Seconds on the clock are what a person waits; on a machine that does other things at the same time
+seconds of the processor say more: of llama.cpp's process alone for ``raw``, of that and MACI's own for ``debate``. ``read`` counts
+the prompt tokens that llama.cpp had to read, and not those it found in its cache.
+
+With ``--draws`` one form is filled so many times in each of the two ways a reply can be held to a schema; with ``--batch`` so many
+tokens are written in 1, 2 and 4 sequences at once.
 """
 
 from __future__ import annotations
@@ -13,18 +23,25 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import random
+import os
+import statistics
+import sys
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
-from maci.llm.local import Counters, LocalProvider, open_local
-from maci.llm.model import Message, Request, Schema
+from maci.cases.case import load_case
+from maci.controller.inputs import TurnFailed
+from maci.debating.loop import debate
+from maci.llm.local import Counters, LocalProvider
+from maci.llm.local import provider as local
+from maci.llm.model import Message, Reply, Request, Schema
+from maci.llm.providers import Http
+from maci.seating.seating import Choice, seat_case
 
-TEXT = (
-    "fever rash platelets count mosquito travel headache joint pain blood test low high patient reports after days swelling liver "
-    "enzyme raised malaria dengue virus antibody sample hospital nausea vomiting eye cough night sweats water contact"
-)
-TURN = Schema(
+FORM = Schema(
     "turn",
     {
         "type": "object",
@@ -37,132 +54,237 @@ TURN = Schema(
         "additionalProperties": False,
     },
 )
-SCORE = Schema(
-    "score",
-    {
-        "type": "object",
-        "properties": {"score": {"type": "integer", "minimum": 0, "maximum": 100}},
-        "required": ["score"],
-        "additionalProperties": False,
-    },
-)
-
-
-def prose(rng: random.Random, words: int) -> str:
-    return " ".join(rng.choice(TEXT.split()) for _ in range(words))
 
 
 @dataclass
-class Seen:
-    """What the agents' replies said of each round, and the server's counters at its end."""
+class Run:
+    """What one run took."""
 
-    prompt: list[int] = field(default_factory=list)
-    cached: list[int] = field(default_factory=list)
-    counters: list[Counters] = field(default_factory=list)
+    wall: float = 0.0
+    cpu: float = 0.0
+    counters: Counters = field(default_factory=Counters)
+    calls: list[tuple[dict[str, Any], Reply]] = field(default_factory=list)
+    """What was sent, and what came back, in the order of sending."""
+    most: int = 1
+    """Calls under way at once, at most."""
 
-
-async def debate(model: LocalProvider, *, rounds: int, evidence: int, judges: int, rng: random.Random) -> Seen:
-    seen, history = Seen(counters=[await model.counters()]), ""
-    task = "You debate which condition explains the findings. " + prose(rng, 60)
-    shown = [prose(rng, evidence) for _ in range(2)]
-
-    async def turn(agent: int, tail: str) -> str:
-        messages = (Message("system", task), Message("user", shown[agent] + history + tail))
-        request = Request(messages=messages, max_tokens=120, schema=TURN, temperature=0.7, seed=agent)
-        reply = await model.send(request)
-        seen.prompt[-1] += reply.usage.prompt
-        seen.cached[-1] += reply.usage.cached
-        return reply.text
-
-    async def score(argument: str, seed: int) -> None:
-        messages = (
-            Message("system", "You judge one argument. " + prose(random.Random(1), 80)),
-            Message("user", argument),
-        )
-        await model.send(Request(messages=messages, max_tokens=30, schema=SCORE, temperature=0.3, seed=seed))
-
-    for number in range(rounds):
-        seen.prompt.append(0)
-        seen.cached.append(0)
-        tail = f"\n\nRound {number}. Contentiousness {0.9 - 0.2 * number:.1f}. " + prose(rng, 40)
-        turns = await asyncio.gather(*(turn(agent, tail) for agent in range(2)))
-        await asyncio.gather(*(score(text, seed) for text in turns for seed in range(judges)))
-        history += f"\n\nRound {number}, admitted:\n" + "\n".join(turns)
-        seen.counters.append(await model.counters())
-    return seen
+    @property
+    def tokens(self) -> int:
+        return self.counters.processed + self.counters.cached + self.counters.generated
 
 
-async def forms(model: LocalProvider, draws: int) -> dict[bool, tuple[float, float]]:
-    """Generated tokens for one filled form, and their rate: held by LLGuidance without free spaces, and by ``response_format``."""
-    await model.counters()
-    chat, found = model._chat, {}
-    assert chat is not None
+def spent(pid: int) -> float:
+    """Processor seconds of a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def measured(model: LocalProvider, run: Run, work: Callable[[], Awaitable[None]], *, own: bool) -> None:
+    """Do the work once the model is loaded; ``own`` counts this process's time as well."""
+    before = await model.counters()
+    assert model._chat is not None
+    pid = model._chat.engine._process.pid
+    cpu, mine, start = spent(pid), time.process_time(), time.perf_counter()
+    await work()
+    run.wall = time.perf_counter() - start
+    run.cpu = spent(pid) - cpu + (time.process_time() - mine if own else 0.0)
+    run.counters = await model.counters() - before
+
+
+async def debated(options: argparse.Namespace) -> Run:
+    """A debate, with everything that was sent to the model."""
+    run, under_way, name = Run(), 0, f"local/{options.model}"
+    sets = [f"stop.max_rounds={options.rounds}", "stop.min_rounds=1", "budget.tokens=1000000"]
+    judges = name if options.judge else "reader"
+    choice = Choice(
+        agents=f"{name},{name}",
+        judges=judges,
+        sets=[*sets, "crit.same_family=true", *options.set],
+        seed=options.seed,
+        no_cache=True,
+        offline=True,
+    )
+    seated = seat_case(load_case("dengue"), choice)
+    assert seated.house is not None
+    model = seated.house.model(name).provider
+    assert isinstance(model, LocalProvider)
+    plain = local._Chat.send
+
+    async def watched(chat: local._Chat, request: Request) -> Reply:
+        nonlocal under_way
+        place, under_way = len(run.calls), under_way + 1
+        run.most = max(run.most, under_way)
+        run.calls.append((chat._body(request), Reply(text="")))
+        try:
+            reply = await plain(chat, request)
+        finally:
+            under_way -= 1
+        run.calls[place] = run.calls[place][0], reply
+        return reply
+
+    async def work() -> None:
+        async for event in debate(seated.opened, seated.table):
+            if isinstance(event, TurnFailed):
+                raise RuntimeError(event.error)  # noqa: TRY004
+
+    local._Chat.send = watched  # type: ignore[method-assign]
+    try:
+        await measured(model, run, work, own=True)
+    finally:
+        local._Chat.send = plain  # type: ignore[method-assign]
+        await seated.house.aclose()
+    return run
+
+
+async def raw(options: argparse.Namespace, debated: Run) -> Run:
+    """The same prompts, straight to the server."""
+    run, http = Run(most=debated.most), Http(total=3600)
+    model = local.open_local(options.model, http, offline=True)
+    places = asyncio.Semaphore(debated.most)
+
+    async def work() -> None:
+        chat = model._chat
+        assert chat is not None
+
+        async def one(body: dict[str, Any], reply: Reply) -> None:
+            bare = {key: value for key, value in body.items() if key not in ("grammar", "max_tokens")}
+            bare |= {"max_tokens": reply.usage.generated, "ignore_eos": True}
+            async with places:
+                status, _, answer = await http.post(
+                    f"{chat.engine.address}/v1/chat/completions", chat._headers(), bare, chat._peer
+                )
+            if status != 200:
+                raise RuntimeError(answer)
+
+        await asyncio.gather(*(one(body, reply) for body, reply in debated.calls))
+
+    try:
+        await measured(model, run, work, own=False)
+    finally:
+        await model.aclose()
+        await http.aclose()
+    return run
+
+
+async def forms(options: argparse.Namespace) -> dict[str, float]:
+    """Tokens for one filled form, and their rate: held by LLGuidance, and by GBNF."""
+    model, found = local.open_local(options.model, offline=True), {}
     messages = (Message("system", "You diagnose."), Message("user", "Fever, rash, pain behind the eyes. Is it dengue?"))
-    for guided in (True, False):
-        chat.engine.guided, before = guided, await model.counters()
-        for seed in range(draws):
-            await model.send(Request(messages=messages, max_tokens=200, schema=TURN, temperature=0.7, seed=seed))
-        used = await model.counters() - before
-        found[guided] = used.generated / draws, used.generated / used.generated_seconds
-    chat.engine.guided = True
+    try:
+        await model.counters()
+        assert model._chat is not None
+        engine = model._chat.engine
+        ways = {"llguidance": True, "gbnf": False} if engine.guided else {"gbnf": False}
+        for name, guided in ways.items():
+            engine.guided, before = guided, await model.counters()
+            for seed in range(options.draws):
+                await model.send(Request(messages=messages, max_tokens=200, schema=FORM, temperature=0.7, seed=seed))
+            used = await model.counters() - before
+            found[f"form_tokens_{name}"] = round(used.generated / options.draws, 1)
+            found[f"form_tokens_per_s_{name}"] = round(used.generated / used.generated_seconds, 1)
+    finally:
+        await model.aclose()
     return found
 
 
-async def measure(options: argparse.Namespace) -> dict[str, object]:
-    model = open_local(options.model, parallel=options.parallel, threads=options.threads)
+async def batches(options: argparse.Namespace) -> dict[str, float]:
+    """Processor milliseconds a written token, for 1, 2 and 4 sequences at once: what a batch saves."""
+    model, found = local.open_local(options.model, parallel=4, offline=True), {}
     try:
-        start = time.perf_counter()
         await model.counters()
-        loaded = time.perf_counter() - start
-        start = time.perf_counter()
-        seen = await debate(
-            model,
-            rounds=options.rounds,
-            evidence=options.evidence,
-            judges=options.judges,
-            rng=random.Random(options.seed),
-        )
-        wall = time.perf_counter() - start
-        form = await forms(model, options.draws)
+        chat = model._chat
+        assert chat is not None
+        pid = chat.engine._process.pid
+        for many in (1, 2, 4):
+            took = []
+            for _ in range(options.repeats):
+                asked = [{"prompt": f"Tale {n}:", "n_predict": options.batch, "ignore_eos": True} for n in range(many)]
+                before = spent(pid)
+                await asyncio.gather(*(chat._exchange("/completion", one) for one in asked))
+                took.append(1e3 * (spent(pid) - before) / (many * options.batch))
+            found[f"cpu_ms_a_token_{many}_at_once"] = round(statistics.median(took), 1)
     finally:
         await model.aclose()
-    whole = seen.counters[-1] - seen.counters[0]
-    later = seen.counters[-1] - seen.counters[1]
-    agents = sum(seen.cached[1:]) / max(1, sum(seen.prompt[1:]))
+    return found
+
+
+def summary(ratios: list[float]) -> dict[str, float]:
     return {
-        "model": options.model,
-        "parallel": model.parallel,
-        "load_s": round(loaded, 2),
-        "debate_s": round(wall, 1),
-        "prompt_tokens_per_s": round(whole.processed / whole.prompt_seconds, 1) if whole.prompt_seconds else None,
-        "generated_tokens_per_s": round(whole.generated / whole.generated_seconds, 1)
-        if whole.generated_seconds
-        else None,
-        "prompt_tokens": whole.processed + whole.cached,
-        "generated_tokens": whole.generated,
-        "cached_share_from_round_2": None if later.share is None else round(later.share, 3),
-        "cached_share_from_round_2_agents": round(agents, 3),
-        "tokens_a_form": round(form[True][0], 1),
-        "tokens_a_form_response_format": round(form[False][0], 1),
-        "form_tokens_per_s": round(form[True][1], 1),
-        "form_tokens_per_s_response_format": round(form[False][1], 1),
+        "median": round(statistics.median(ratios), 3),
+        "least": round(min(ratios), 3),
+        "most": round(max(ratios), 3),
     }
+
+
+async def measure(options: argparse.Namespace) -> dict[str, object]:
+    pairs: list[tuple[Run, Run]] = []
+    for _ in range(options.repeats):
+        ours = await debated(options)
+        pairs.append((ours, await raw(options, ours)))
+        for name, run in zip(("debate", "raw"), pairs[-1], strict=True):
+            print(
+                f"{name:6} {run.tokens} tokens, {run.counters.processed} read, {run.counters.generated} written: "
+                f"{run.wall:.1f} s, {run.cpu:.1f} s of the processor",
+                file=sys.stderr,
+                flush=True,
+            )
+    ours, theirs = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+
+    def total(runs: list[Run], of: Callable[[Run], float]) -> float:
+        return sum(map(of, runs))
+
+    figures: dict[str, object] = {
+        "model": options.model,
+        "repeats": options.repeats,
+        "calls": [len(run.calls) for run in ours],
+        "at_once": max(run.most for run in ours),
+    }
+    for name, runs in (("debate", ours), ("raw", theirs)):
+        figures[name] = {
+            "wall_s": [round(run.wall, 1) for run in runs],
+            "cpu_s": [round(run.cpu, 1) for run in runs],
+            "prompt_tokens": sum(run.counters.processed + run.counters.cached for run in runs),
+            "read": sum(run.counters.processed for run in runs),
+            "written": sum(run.counters.generated for run in runs),
+            "prompt_tokens_per_s": _rate(runs, "processed", "prompt_seconds"),
+            "written_per_s": _rate(runs, "generated", "generated_seconds"),
+            "tokens_per_wall_s": round(total(runs, lambda run: run.tokens) / total(runs, lambda run: run.wall), 1),
+            "tokens_per_cpu_s": round(total(runs, lambda run: run.tokens) / total(runs, lambda run: run.cpu), 1),
+        }
+    figures["ratio_wall"] = summary([(a.tokens / a.wall) / (b.tokens / b.wall) for a, b in pairs])
+    figures["ratio_cpu"] = summary([(a.tokens / a.cpu) / (b.tokens / b.cpu) for a, b in pairs])
+    figures |= await forms(options) if options.draws else {}
+    return figures | (await batches(options) if options.batch else {})
+
+
+def _rate(runs: list[Run], count: str, seconds: str) -> float | None:
+    spent = sum(getattr(run.counters, seconds) for run in runs)
+    return round(sum(getattr(run.counters, count) for run in runs) / spent, 1) if spent else None
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="smollm2-135m", help="what follows local/ in its name")
-    parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("--evidence", type=int, default=600, help="words of evidence each agent is shown")
-    parser.add_argument("--judges", type=int, default=3)
-    parser.add_argument("--draws", type=int, default=8, help="forms filled in each way")
-    parser.add_argument("--parallel", type=int, default=None)
-    parser.add_argument("--threads", type=int, default=None)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the debate")
+    parser.add_argument("--judge", action="store_true", help="the model judges as well")
+    parser.add_argument("--draws", type=int, default=0, help="forms filled in each way")
+    parser.add_argument(
+        "--batch", type=int, default=0, help="tokens written in each sequence to see what a batch saves"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     figures = asyncio.run(measure(options))
-    print(json.dumps(figures) if options.json else "\n".join(f"{name:34} {value}" for name, value in figures.items()))
+    if options.json:
+        print(json.dumps(figures))
+        return
+    for name, value in figures.items():
+        if isinstance(value, dict):
+            print(f"{name:12}", "  ".join(f"{key} {given}" for key, given in value.items()))
+        else:
+            print(f"{name:12} {value}")
 
 
 if __name__ == "__main__":

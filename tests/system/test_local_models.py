@@ -125,6 +125,35 @@ def test_from_the_second_round_on_most_of_the_prompts_come_from_the_prefix_cache
     assert asyncio.run(main()) >= 0.6
 
 
+def test_the_beginning_that_prompts_sent_together_share_is_read_once() -> None:
+    """And what is answered is the same, up to the rounding that any other batch brings."""
+    requests = [ask(f"{FINDINGS}\nYou are analyst {a}. Argue.", tokens=1, top_logprobs=1) for a in "AB"]
+
+    async def together() -> tuple[int, list[Reply]]:
+        async with opened(parallel=2) as local:
+            before = await local.counters()
+            replies = await asyncio.gather(*map(local.send, requests))
+            read = (await local.counters() - before).processed
+            assert local._chat is not None
+            assert not list(local._chat.engine.folder.iterdir())
+            return read, replies
+
+    async def alone() -> list[Reply]:
+        async with opened(parallel=1) as local:
+            return [await local.send(request) for request in requests]
+
+    (read, replies), others = asyncio.run(together()), asyncio.run(alone())
+    prompt = replies[0].usage.prompt
+    assert prompt > 500
+    assert read < prompt + 60  # not twice
+    assert all(reply.usage.cached > prompt - 60 for reply in replies)
+    for reply, other in zip(replies, others, strict=True):
+        assert reply.logprobs is not None and other.logprobs is not None
+        (token, logprob), (expected, close) = reply.logprobs[0].top[0], other.logprobs[0].top[0]
+        assert token == expected
+        assert logprob == pytest.approx(close, abs=0.1)
+
+
 def test_a_prompt_that_does_not_fit_is_refused_with_its_length() -> None:
     async def main() -> None:
         async with opened(context=512) as local:

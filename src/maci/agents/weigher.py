@@ -27,8 +27,9 @@ from maci.agents.argument import Argument, Turn
 from maci.agents.contentiousness import stance
 from maci.agents.debater.elicit import measured, together
 from maci.agents.debater.prompt import fenced, single_line
+from maci.cases.outcomes import shown
 from maci.errors import BadReply
-from maci.evidence.encode import Encoder
+from maci.evidence.encode import Encoder, as_query
 from maci.evidence.source import CASE
 from maci.evidence.span import Citation, Span, sentences
 from maci.llm.budget import Call, Purse
@@ -130,7 +131,7 @@ class Weigher(Agent):
         parts = [part for _, part in sentences(text)]
         if len(parts) <= _SENTENCES:
             return text.strip()
-        rows = self._encoder.encode([question, *parts])
+        rows = self._encoder.encode([as_query(self._encoder, question), *parts])
         best = np.argsort(-(rows[1:] @ rows[0]), kind="stable")[:_SENTENCES]
         return " ".join(parts[i] for i in sorted(best.tolist()))
 
@@ -154,7 +155,7 @@ class Weigher(Agent):
             source=fenced(text) or "(none)",
             question=fenced(question.question),
             context=f"\n<data>\n{fenced(question.context)}\n</data>\n" if question.context else "",
-            outcomes=", ".join(map(single_line, question.labels)),
+            outcomes=", ".join(map(single_line, shown(question.labels).values())),
         )
         return Request(messages=(Message("user", asked),), max_tokens=_NAME, temperature=0.0, top_logprobs=20)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
@@ -104,6 +104,32 @@ class OutcomeSpace:
     def size(self, seen: int) -> int:
         """|𝒴| for normalising: max(seen, declared)."""
         return max(seen, self.declared)
+
+
+def shown(labels: Sequence[str]) -> dict[str, str]:
+    """Label → the name under which language models are shown it: each begins with a capital letter, or all stay as they are.
+
+    Held to a choice between names, small models prefer those that begin like a sentence, whatever they mean. :func:`normal` maps what
+    they answer back to the label.
+
+    >>> shown(["gout", "Dengue fever", "(vertigo) BPPV", "+1", "iPhone"])  # doctest: +NORMALIZE_WHITESPACE
+    {'gout': 'Gout', 'Dengue fever': 'Dengue fever', '(vertigo) BPPV': '(Vertigo) BPPV', '+1': '+1', 'iPhone': 'IPhone'}
+    >>> shown(["polish", "Polish"])
+    {'polish': 'polish', 'Polish': 'Polish'}
+    """
+    names = {label: _capital(label) for label in labels}
+    apart = len(set(names.values())) == len(names)
+    return (
+        names
+        if apart and all(normal(name) == normal(label) for label, name in names.items())
+        else dict(zip(labels, labels, strict=True))
+    )
+
+
+def _capital(label: str) -> str:
+    """The label with its first letter large."""
+    first = next((n for n, char in enumerate(label) if char.isalnum()), 0)
+    return label[:first] + label[first : first + 1].upper() + label[first + 1 :]
 
 
 @lru_cache(maxsize=4096)

@@ -23,7 +23,7 @@ def index(
     ],
     out: Annotated[Path, typer.Option(help="Folder of the index; made or brought up to date.")] = Path("maci-index"),
     encoder: Annotated[
-        str, typer.Option(help="Encoder to embed with: wordllama, minilm, st:MODEL, module:function.")
+        str, typer.Option(help="Encoder to embed with: wordllama, minilm, arctic, st:MODEL, module:function.")
     ] = "wordllama",
     output: OutputOptions,
 ) -> None:

@@ -177,7 +177,7 @@ class Evidence(SettingsGroup):
     """Retrieval and citations (SPEC 2, 4)."""
 
     encoder: str = param(
-        "wordllama", "φ", "wordllama, minilm or minilm-last (extra `dense`), st:MODEL or module:function"
+        "wordllama", "φ", "wordllama, minilm, minilm-last or arctic (extra `dense`), st:MODEL or module:function"
     )
     k_ret: int = param(32, "k_ret", "spans retrieved for a case", ge=1, le=1000)
     context_tokens: int = param(4000, "context", "most tokens of evidence an agent is shown", ge=100, le=1_000_000)

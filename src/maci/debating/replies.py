@@ -38,7 +38,7 @@ from maci.controller.inputs import (
 from maci.controller.requests import Want
 from maci.controller.state import State
 from maci.errors import BudgetError, InputError, is_fatal, one_line, said
-from maci.evidence.encode import Encoder
+from maci.evidence.encode import Encoder, as_query
 from maci.evidence.source import ACQUIRED
 from maci.evidence.span import Span
 from maci.llm.budget import Call, Purse, reported
@@ -212,7 +212,7 @@ def retrieve(table: Table, state: State) -> Retrieved:
     """The case's evidence, embedded."""
     case, limits = state.opened.case, state.config.evidence
     found = table.evidence.retrieve(case.query, limits.k_ret, limits.context_tokens)
-    rows = table.encoder.encode([case.query, *(span.text for span in found.spans)])
+    rows = table.encoder.encode([as_query(table.encoder, case.query), *(span.text for span in found.spans)])
     vectors = {span.id: pack(row) for span, row in zip(found.spans, rows[1:], strict=True)}
     return Retrieved(spans=found.spans, core=found.core, vectors=vectors, theta=pack(rows[0]))
 

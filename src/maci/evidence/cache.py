@@ -52,6 +52,11 @@ class CachedEncoder:
         """The name of the encoder within: a cached vector is that encoder's vector."""
         return self._encoder.name
 
+    @property
+    def query_prefix(self) -> str:
+        """What the encoder within wants before a query."""
+        return str(getattr(self._encoder, "query_prefix", ""))
+
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One unit row per text; only texts never seen before reach the encoder, each once."""
         keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in texts]

@@ -6,6 +6,7 @@ name                   encoder
 ``wordllama``          static token vectors, mean-pooled; part of every install
 ``minilm``             all-MiniLM-L6-v2, int8, by onnxruntime (extra ``dense``; weights on first use)
 ``minilm-last``        the same, but the vector of the last word piece instead of the mean of all
+``arctic``             snowflake-arctic-embed-s, int8, made for retrieval (extra ``dense``; weights on first use)
 ``st:MODEL``           any sentence-transformers model, if that package is installed
 ``module:attribute``   your own: a function from a list of texts to vectors, or an object with name and encode
 =====================  ======================================================================================
@@ -16,11 +17,7 @@ name                   encoder
 
 Word order plays no part, so it is fast and never needs a GPU, a download or a second thread.
 
-:class:`MiniLMEncoder` is all-MiniLM-L6-v2 with int8 weights through onnxruntime:
-
-    φ(text) = v / ‖v‖,   v = Σ_j m_j h_j / Σ_j m_j      (``pooling="last"``: h of the last word piece instead)
-
-where h are the last hidden states of the first 256 word pieces and m is the attention mask.
+:class:`~maci.evidence.onnx.OnnxEncoder` has the ones that onnxruntime computes (MiniLM, arctic).
 
 :class:`SentenceTransformerEncoder` and :class:`FunctionEncoder` are for what MACI does not ship: other models and the user's own code.
 
@@ -43,12 +40,12 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maci.errors import ConfigError, EnvironmentError_, ModelError, installed, said
+from maci.errors import ConfigError, EnvironmentError_, ModelError, said
 from maci.llm.local import weights
 
 _loaded: dict[str, Encoder] = {}
@@ -79,7 +76,16 @@ class Encoder(Protocol):
         """One unit-length row per text, in order; an empty text gives a zero row."""
 
 
-SHIPPED = frozenset({"wordllama", "minilm", "minilm-last"})
+def as_query(encoder: Encoder, text: str) -> str:
+    """The text to encode when ``text`` is a query: some encoders need fixed words before a query, and none before a passage.
+
+    >>> as_query(load_encoder("wordllama"), "High fever.")
+    'High fever.'
+    """
+    return f"{getattr(encoder, 'query_prefix', '')}{text}"
+
+
+SHIPPED = frozenset({"wordllama", "minilm", "minilm-last", "arctic"})
 """Encoders that load no code and no weights but pinned ones."""
 
 
@@ -102,15 +108,18 @@ def load_encoder(name: str = "wordllama", *, offline: bool = False) -> Encoder:
 def _load(name: str, *, offline: bool) -> Encoder:
     if name == "wordllama":
         return WordLlamaEncoder()
-    if name in ("minilm", "minilm-last"):
-        pooling: Literal["mean", "last"] = "last" if name.endswith("-last") else "mean"
-        return MiniLMEncoder(offline=offline, pooling=pooling)
+    if name in SHIPPED:
+        from maci.evidence.onnx import OnnxEncoder
+
+        return OnnxEncoder(name, offline=offline)
     scheme, _, rest = name.partition(":")
     if scheme == "st" and rest:
         return SentenceTransformerEncoder(rest, offline=offline or weights.is_offline())
     if scheme and rest:
         return load_plugin(scheme, rest)
-    raise ConfigError(f"encoder {name!r} is not known: use wordllama, minilm, minilm-last, st:MODEL or module:function")
+    raise ConfigError(
+        f"encoder {name!r} is not known: use wordllama, minilm, minilm-last, arctic, st:MODEL or module:function"
+    )
 
 
 class WordLlamaEncoder:
@@ -157,84 +166,6 @@ def _quiet_root_logger() -> Iterator[None]:
     finally:
         root.setLevel(level)
         root.handlers[:] = handlers
-
-
-_WEIGHTS = "minilm-l6-v2-int8"
-_MAX_PIECES = 256
-_DIMENSIONS = 384
-_BATCH_PIECES = 2048
-"""Word pieces, padding included, per call: short texts go many at a time, long ones a few."""
-
-
-class MiniLMEncoder:
-    """The int8 ONNX model.
-
-    Only the weights are int8, the arithmetic is float32: beyond rounding, a text's vector does not depend on
-    the texts it is batched with.
-    """
-
-    name = f"{_WEIGHTS}/1"
-
-    def __init__(self, *, offline: bool = False, pooling: Literal["mean", "last"] = "mean") -> None:
-        self._pooling = pooling
-        if pooling == "last":
-            self.name = f"{_WEIGHTS}/1/last"
-        os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        purpose = "the encoder 'minilm'"
-        onnxruntime, tokenizers = (installed(name, "dense", purpose) for name in ("onnxruntime", "tokenizers"))
-        files = weights.pull(_WEIGHTS, offline=offline)
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        try:
-            self._session = onnxruntime.InferenceSession(
-                str(files["model.onnx"]), options, providers=["CPUExecutionProvider"]
-            )
-            self._tokenizer = tokenizers.Tokenizer.from_file(str(files["tokenizer.json"]))
-        except Exception as error:  # both libraries raise bare exceptions of their own
-            raise ModelError(
-                f"the encoder 'minilm' cannot be loaded ({error}): run `maci models remove {_WEIGHTS}` and "
-                f"`maci models pull {_WEIGHTS}`, or use the encoder 'wordllama'"
-            ) from error
-        self._tokenizer.enable_truncation(_MAX_PIECES)
-        self._tokenizer.no_padding()
-
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One unit row per text, in order; texts of like length are computed together."""
-        ids = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
-        rows = np.zeros((len(texts), _DIMENSIONS), dtype=np.float32)
-        filled = [row for row, text in enumerate(texts) if text.strip()]
-        for batch in _batches(filled, [len(pieces) for pieces in ids]):
-            rows[batch] = self._pooled([ids[row] for row in batch])
-        return unit(rows)
-
-    def _pooled(self, ids: list[list[int]]) -> NDArray[np.float32]:
-        shape = (len(ids), max(map(len, ids)))
-        pieces, mask = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-        for row, own in enumerate(ids):
-            pieces[row, : len(own)] = own
-            mask[row, : len(own)] = 1
-        feed = {"input_ids": pieces, "attention_mask": mask, "token_type_ids": np.zeros_like(pieces)}
-        hidden: NDArray[np.float32] = self._session.run(None, feed)[0]
-        if self._pooling == "last":
-            last: NDArray[np.float32] = hidden[np.arange(len(ids)), mask.sum(axis=1) - 1]
-            return last
-        weight = mask[:, :, None].astype(np.float32)
-        pooled: NDArray[np.float32] = (hidden * weight).sum(axis=1) / weight.sum(axis=1)
-        return pooled
-
-
-def _batches(rows: list[int], lengths: list[int]) -> Iterator[list[int]]:
-    """Rows sorted by length, cut so that rows × longest stays within the budget."""
-    batch: list[int] = []
-    for row in sorted(rows, key=lambda row: (lengths[row], row)):
-        if batch and (len(batch) + 1) * lengths[row] > _BATCH_PIECES:
-            yield batch
-            batch = []
-        batch.append(row)
-    if batch:
-        yield batch
 
 
 class SentenceTransformerEncoder:
@@ -343,6 +274,7 @@ class AdaptedEncoder:
     def __init__(self, encoder: Encoder, corpus: Sequence[str]) -> None:
         self._encoder = encoder
         self.name = f"{encoder.name}+adapted"
+        self.query_prefix = str(getattr(encoder, "query_prefix", ""))
         raw = encoder.encode(corpus)
         n = len(raw)
         mean = raw.mean(axis=0) if n else np.zeros(1, np.float32)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from maci.errors import EvidenceError, InputError
 from maci.evidence.cache import CachedEncoder
 from maci.evidence.corpus import Corpus
-from maci.evidence.encode import Encoder
+from maci.evidence.encode import Encoder, as_query
 from maci.evidence.lexical import Lexical, normal_text
 from maci.evidence.span import Span, estimate_tokens
 from maci.paths import EMBEDDINGS
@@ -118,7 +118,7 @@ class Retriever:
         return np.sort(np.concatenate([above, ties]))
 
     def _similarity(self, query: str, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        vector = self.encoder.encode([query])[0]
+        vector = self.encoder.encode([as_query(self.encoder, query)])[0]
         cosine = (self._embed(rows)[rows] @ vector).astype(np.float64)
         rounded: NDArray[np.float64] = np.round(np.clip(cosine, -1.0, 1.0), _ROUND)
         return rounded

@@ -89,7 +89,7 @@ def case_again(recorded: Case, written: Case, form: Mapping[str, str]) -> Case:
 
 
 CASE_KINDS = (".yaml", ".yml", ".toml", ".json")
-_ENCODERS = frozenset({"wordllama", "minilm"})
+_ENCODERS = frozenset({"wordllama", "minilm", "arctic"})
 
 
 @dataclass(frozen=True, slots=True)

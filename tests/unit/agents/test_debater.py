@@ -193,8 +193,8 @@ def test_from_one_round_to_the_next_the_prompt_only_grows_at_the_end_of_its_stab
 def test_openings_stand_before_the_record_under_ids_of_their_own() -> None:
     record = (admitted(1, 0, "A", "s-1", "Mine."), admitted(1, 0, "B", "s-2", "Theirs."), admitted(1, 1, "B", "s-2"))
     text = prompt_of(ask(2, anchor=Anchor(record, 0.5, 0.5, 0.3)))
-    assert "[0A1] You, for dengue: Mine. Cites E2." in text
-    assert "[0B1] Analyst B, for dengue: Theirs. Cites E3." in text
+    assert "[0A1] Analyst A, for Dengue: Mine. Cites E2." in text
+    assert "[0B1] Analyst B, for Dengue: Theirs. Cites E3." in text
     assert text.index("# Openings") < text.index("[0A1]") < text.index("# Record of round 1") < text.index("[1B1]")
 
 
@@ -203,8 +203,8 @@ def test_the_changing_part_says_round_tone_and_what_others_hold() -> None:
     low = prompt_of(ask(2, anchor=Anchor((), 0.1, 0.5, 0.3), belief={"dengue": 0.6, "zika": 0.4}, others=others))
     high = prompt_of(ask(2, anchor=Anchor((), 0.9, 0.5, 0.3), belief={"dengue": 0.6}, others=others))
     assert "cooperative" in low and "highly confrontational" in high
-    assert "dengue 60 %, zika 40 %" in low
-    assert "Analyst B: zika 61 %, dengue 30 %. Strongest: 1B2, 0B1." in low
+    assert "Dengue 60 %, Zika 40 %" in low
+    assert "Analyst B: Zika 61 %, Dengue 30 %. Strongest: 1B2, 0B1." in low
 
 
 def test_gates_are_told_in_words_that_rise_with_them_and_not_at_all_where_they_are_off() -> None:
@@ -246,7 +246,7 @@ def test_names_in_use_are_shown_where_the_prompt_changes_and_never_the_rest() ->
     )
     assert first[1] == later[1]
     assert "Names in use" not in first[2].content
-    assert "- dengue\n- Yellow fever\n" in later[2].content and "- other" not in later[2].content
+    assert "- Dengue\n- Yellow fever\n" in later[2].content and "- other" not in later[2].content.lower()
 
 
 def test_evidence_cannot_close_its_fence_and_is_announced_as_data() -> None:
@@ -309,7 +309,7 @@ def test_the_schema_names_the_outcomes_and_pieces_that_exist() -> None:
     schema = model.history[0].schema
     assert schema is not None
     fields = schema.json["properties"]["arguments"]["items"]["properties"]
-    assert fields["outcome"]["enum"] == list(LABELS)
+    assert fields["outcome"]["enum"] == ["Dengue", "Chikungunya", "Zika"]
     assert fields["citations"]["items"]["properties"]["span"]["enum"] == ["E1", "E2", "E3"]
 
 
@@ -372,11 +372,58 @@ def test_a_local_model_is_held_to_the_names_and_its_probabilities_are_read_behin
 
     model = FakeModel("local/x", replies=reply)
     said = turn(model, belief="logprobs")
-    assert model.history[-1].schema is not None and model.history[-1].schema.json["enum"] == list(LABELS)
+    assert model.history[-1].schema is not None and model.history[-1].schema.json["enum"] == [
+        "Dengue",
+        "Chikungunya",
+        "Zika",
+    ]
     assert said.belief["dengue"] / said.belief["zika"] == pytest.approx(exp(0.8))
     hosted = FakeModel("openai/x", replies=reply)
     turn(hosted, belief="logprobs")
     assert hosted.history[-1].schema is None
+
+
+def test_one_token_of_a_local_model_is_enough_where_it_names_an_outcome_and_no_two_begin_alike() -> None:
+    def reply(request: Request) -> Reply | str:
+        if request.schema and request.schema.name == "turn":
+            return answer()
+        return Reply(text="Den", logprobs=(Token("Den", -0.2, (("Den", -0.2), ("Z", -2.0), ("Ch", -5.0))),))
+
+    model = FakeModel("local/x", replies=reply)
+    said = turn(model, belief="logprobs")
+    assert [request.max_tokens for request in model.history[1:]] == [1]
+    assert said.belief["dengue"] / said.belief["zika"] == pytest.approx(exp(1.8))
+    assert said.belief["dengue"] / said.belief["chikungunya"] == pytest.approx(exp(4.8))
+
+
+def test_names_are_shown_with_a_capital_letter_and_mapped_back_to_the_outcomes() -> None:
+    argued = dict(json.loads(answer()))
+    for argument in argued["arguments"]:
+        argument["outcome"] = "Zika"
+    argued["belief"] = {"Dengue": 10, "Chikungunya": 20, "Zika": 70}
+    model = FakeModel(replies=[json.dumps(argued)])
+    said = turn(model)
+    asked = "\n".join(message.content for message in model.history[0].messages)
+    assert "- Dengue\n- Chikungunya\n- Zika" in asked
+    assert said.arguments[0].outcome == "zika"
+    assert said.belief == {"dengue": 0.1, "chikungunya": 0.2, "zika": 0.7}
+
+
+def test_sampled_names_are_mapped_back_too() -> None:
+    model = FakeModel(replies=lambda r: '{"outcome": "Zika"}' if r.schema and r.schema.name == "choice" else answer())
+    assert turn(model, belief="sampled").belief == {"zika": 1.0}
+    assert model.history[-1].schema is not None
+    assert model.history[-1].schema.json["properties"]["outcome"]["enum"] == ["Dengue", "Chikungunya", "Zika"]
+
+
+def test_the_record_reads_the_same_to_everyone_in_it() -> None:
+    """So that a cache of what was read serves all agents."""
+    said = Admitted("1A1", "A", 1, Argument(claim="It fits.", outcome="zika", citations=(), reasons=("So.",)))
+    record = Anchor((said,), 0.5, 0.5, 0.3)
+    one, other = (messages(ask(2, seat=seat, anchor=record), persona="", arguments=1, verbalised=True) for seat in "AB")
+    assert one[:2] == other[:2]
+    assert "Analyst A, for Zika: It fits." in one[1].content
+    assert "You are analyst A." in one[2].content and "You are analyst B." in other[2].content
 
 
 # --- room to think ----------------------------------------------------------------------------------------------------------

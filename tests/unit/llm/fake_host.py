@@ -10,6 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 plan = {}
+done = []
+"""What was asked of the server's own paths, in order."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -30,12 +32,19 @@ class Handler(BaseHTTPRequestHandler):
         return False
 
     def do_GET(self):
-        if self.allowed():
+        if not self.allowed():
+            return
+        if self.path == "/slots":
+            self.answer(200, json.dumps([{"id": n, "is_processing": False} for n in range(plan["parallel"])]))
+        else:
             self.answer(200, "llamacpp:prompt_tokens_total 7\nllamacpp:prompt_tokens_cached_total 3\n", "text/plain")
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if not self.allowed():
+            return
+        if not self.path.startswith("/v1/"):
+            self.own(body)
             return
         asked = body["messages"][-1]["content"]
         if asked == "die":
@@ -53,11 +62,26 @@ class Handler(BaseHTTPRequestHandler):
                 "body": body,
                 "argv": sys.argv,
                 "spin": os.environ.get("GOMP_SPINCOUNT"),
+                "before": done[:],
             }
         )
         choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
         usage = {"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 3}}
         self.answer(200, json.dumps({"model": plan["alias"], "choices": [choice], "usage": usage}))
+
+    def own(self, body):
+        """The paths that read a beginning once and copy it."""
+        done.append([self.path, body])
+        if self.path == "/apply-template":
+            self.answer(200, json.dumps({"prompt": "".join(m["content"] for m in body["messages"]) + "<reply>"}))
+        elif Path(plan["path"]).stem == "unshared":
+            self.answer(501, json.dumps({"error": {"code": 501, "message": "not supported"}}))
+        elif self.path.endswith("save"):
+            (Path(plan["folder"]) / body["filename"]).write_text("what was read")
+            self.answer(200, "{}")
+        else:
+            assert not self.path.endswith("restore") or (Path(plan["folder"]) / body["filename"]).is_file()
+            self.answer(200, json.dumps({"id_slot": 1}))
 
     def log_message(self, *_):
         sys.stderr.write("I some line of a log\n")

@@ -19,6 +19,7 @@ import pytest
 from maci.errors import ConfigError, ContextOverflow, Interrupted, MissingExtra, ModelError, UnknownModel, WrongKey
 from maci.llm.local import Counters, LocalProvider, engine, open_local, provider
 from maci.llm.local import engine as shared
+from maci.llm.local.gbnf import gbnf
 from maci.llm.local.gguf import fingerprint, source_of, training_context
 from maci.llm.local.provider import cores
 from maci.llm.model import Message, Request, Schema
@@ -51,7 +52,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Files of every kind the stand-in knows; afterwards no process is left."""
     monkeypatch.setattr(engine, "_HOST", Path(__file__).with_name("fake_host.py"))
     monkeypatch.setattr(provider, "find_spec", lambda _: object())
-    for name in ("good", "plain", "cut", "huge", "slow"):
+    for name in ("good", "plain", "cut", "huge", "slow", "unshared"):
         gguf(tmp_path / f"{name}.gguf", context=512)
     yield tmp_path
     assert not shared._leases
@@ -178,6 +179,15 @@ def test_cores_counts_siblings_once_and_keeps_to_a_containers_share(
     assert cores(tmp_path / "none") == 6
 
 
+@pytest.mark.parametrize(("free", "places"), [(16_000, 4), (3_000, 2)])
+def test_how_many_sequences_there_are_depends_on_the_memory_unless_it_is_said(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, free: int, places: int
+) -> None:
+    monkeypatch.setattr(provider, "_free", lambda: free)
+    assert open_local(str(folder / "good.gguf")).parallel == places
+    assert open_local(str(folder / "good.gguf"), parallel=3).parallel == 3
+
+
 def test_counters_subtract_and_are_honest_about_nothing() -> None:
     assert Counters.read("").share is None
     early, late = Counters(processed=10, cached=0), Counters(processed=20, cached=30)
@@ -260,14 +270,119 @@ def test_a_schema_becomes_a_grammar_that_keeps_the_order_and_allows_no_stray_spa
     asyncio.run(main())
 
 
-def test_without_llguidance_the_schema_goes_the_usual_way(folder: Path) -> None:
+def test_as_many_alternatives_are_asked_for_as_were_wanted(folder: Path) -> None:
+    async def main() -> None:
+        async with opened(folder / "good.gguf") as local:
+            body = told(await local.send(ask(top_logprobs=100)))["body"]
+        assert (body["logprobs"], body["top_logprobs"]) == (True, 100)
+
+    asyncio.run(main())
+
+
+def test_where_llguidance_cannot_hold_a_model_the_grammar_is_gbnf(folder: Path) -> None:
     async def main() -> None:
         async with opened(folder / "plain.gguf") as local:
             body = told(await local.send(ask(schema=SCHEMA)))["body"]
-        assert "grammar" not in body
-        assert body["response_format"]["type"] == "json_schema"
+        assert "response_format" not in body
+        assert body["grammar"] == gbnf(SCHEMA.json)
+        assert body["grammar"].startswith(r'root ::= "{\"why\": " "\""')
 
     asyncio.run(main())
+
+
+# What prompts have in common
+
+
+CASE = "A long case. " * 300
+
+
+def paths(reply: Any) -> list[str]:
+    return [path for path, _ in told(reply)["before"]]
+
+
+def test_what_prompts_sent_together_have_in_common_is_read_once_and_copied(folder: Path) -> None:
+    async def main() -> None:
+        async with opened(folder / "good.gguf", parallel=3) as local:
+            await local.send(ask("load"))
+            first, *_ = await asyncio.gather(*(local.send(ask(f"{CASE}You are {a}.")) for a in "ABC"))
+            assert local._chat is not None
+            assert not list(local._chat.engine.folder.iterdir())
+        before = told(first)["before"]
+        assert [path for path, _ in before[3:]] == [
+            "/completion",
+            "/slots/1?action=save",
+            "/slots/0?action=restore",
+            "/slots/2?action=restore",
+        ]
+        assert before[3][1] == {"prompt": f"{CASE}You are ", "n_predict": 0, "cache_prompt": True}
+
+    asyncio.run(main())
+
+
+def test_what_all_places_have_read_already_is_not_read_and_copied_again(folder: Path) -> None:
+    async def main() -> None:
+        async with opened(folder / "good.gguf", parallel=2) as local:
+            once = await asyncio.gather(*(local.send(ask(f"{CASE}You are {a}.")) for a in "AB"))
+            again = await asyncio.gather(*(local.send(ask(f"{CASE}Again, you are {a}.")) for a in "AB"))
+            more = await asyncio.gather(*(local.send(ask(f"{CASE}{CASE}Now you are {a}.")) for a in "AB"))
+        assert len(paths(once[0])) == len(paths(again[0])) == 5
+        assert len(paths(more[0])) == 10
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("texts", "parallel"),
+    [
+        (("short A", "short B"), 2),
+        ((f"A {CASE}", f"B {CASE}"), 2),
+        ((f"{CASE}A", f"{CASE}B"), 1),
+        ((f"{CASE}A",), 2),
+    ],
+    ids=["short", "different from the start", "one place", "one prompt"],
+)
+def test_where_nothing_is_gained_prompts_are_sent_as_they_are(
+    folder: Path, texts: tuple[str, ...], parallel: int
+) -> None:
+    async def main() -> None:
+        async with opened(folder / "good.gguf", parallel=parallel) as local:
+            for reply in await asyncio.gather(*(local.send(ask(text)) for text in texts)):
+                assert paths(reply) == []
+
+    asyncio.run(main())
+
+
+def test_a_server_that_cannot_copy_what_it_has_read_still_answers(folder: Path) -> None:
+    async def main() -> None:
+        async with opened(folder / "unshared.gguf", parallel=2) as local:
+            for reply in await asyncio.gather(*(local.send(ask(f"{CASE}{a}")) for a in "AB")):
+                assert paths(reply)[-1] == "/completion"
+
+    asyncio.run(main())
+
+
+def test_one_who_gives_up_while_a_beginning_is_read_does_not_hold_up_the_others(folder: Path) -> None:
+    async def main() -> None:
+        async with opened(folder / "good.gguf", parallel=2) as local:
+            await local.send(ask("load"))
+            gone, stays = (asyncio.create_task(local.send(ask(f"{CASE}{a}"))) for a in "AB")
+            await asyncio.sleep(0.005)
+            gone.cancel()
+            assert told(await stays)["body"]["messages"][-1]["content"] == f"{CASE}B"
+
+    asyncio.run(main())
+
+
+def test_what_was_saved_is_gone_with_the_process(folder: Path) -> None:
+    async def main() -> Path:
+        async with opened(folder / "good.gguf") as local:
+            await local.send(ask())
+            assert local._chat is not None
+            kept = local._chat.engine.folder
+            assert kept.is_dir()
+        return kept
+
+    assert not asyncio.run(main()).exists()
 
 
 @pytest.mark.parametrize(("name", "cause"), [("cut", "not within the file bounds"), ("huge", "lack of memory")])

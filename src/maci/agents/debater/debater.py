@@ -18,7 +18,7 @@ from maci.agents.argument import Argument, Inquiry, Kind, Subkind, Turn
 from maci.agents.contentiousness import Words
 from maci.agents.debater.elicit import measured, sampled
 from maci.agents.debater.prompt import CHOICE, LISTED, PROMPTS, REQUESTS, answerable, messages, names_each, numbered
-from maci.cases.outcomes import normal
+from maci.cases.outcomes import normal, shown
 from maci.evidence.span import Citation, Span, quote_score
 from maci.llm.budget import Call, Purse
 from maci.llm.model import Message, Model, Request, Schema
@@ -273,7 +273,7 @@ class Form:
         """The JSON Schema of the answer."""
         return _schema(
             self.kind,
-            self.labels,
+            tuple(shown(self.labels).values()),
             tuple(self.pieces),
             self.arguments,
             verbalised=self.verbalised,
@@ -329,10 +329,14 @@ class Form:
             reasons=_filled(said.reasons),
             opposing=_filled(said.opposing),
             citations=tuple(citations.values()),
-            outcome=(said.outcome or "").strip() or None,
+            outcome=self._label((said.outcome or "").strip()) or None,
             against=said.effect == "opposes",
             answers=tuple(i for i in self.ids if {i, i.lower()}.intersection(said.answers)),
         )
+
+    def _label(self, name: str) -> str:
+        """The outcome that a name stands for, as the case spells it; a name of no outcome stays as it is."""
+        return next((label for label in self.labels if normal(label) == normal(name)), name) if name else name
 
     def _cited(self, named: str, quote: str | None) -> str:
         """The piece a citation means: where its words stand in another piece than the one named, that one.
@@ -348,7 +352,8 @@ class Form:
 
     def _belief(self, shares: Sequence[_Share]) -> tuple[dict[str, float], str]:
         """The belief and a note. Percents are shares: what they sum to says nothing, unless it is 0."""
-        known = {normal(key): label for label, key in plain_keys(self.labels).items()}  # some APIs take only such keys
+        keys = plain_keys(shown(self.labels).values()).values()  # some APIs take only such keys
+        known = {normal(key): label for label, key in zip(self.labels, keys, strict=True)}
         known |= {normal(label): label for label in self.labels}
         belief: dict[str, float] = {}
         for share in shares:

@@ -1,7 +1,9 @@
 """A belief from a model that does not state one: by drawing answers, or from the probabilities of its words.
 
 ``sampled``: N draws of one outcome each; the belief is how often each was drawn. ``logprobs``: one answer with the
-log-probabilities of the alternatives at each token; the belief is the mass of the words that begin each outcome's name.
+log-probabilities of the alternatives at each token; the belief is the mass of the words that begin each outcome's name. A model on
+this machine is first asked for a single token, which takes one pass and nothing to be written: that is all where it would name an
+outcome, and no two of those it would name begin alike.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from functools import lru_cache
 from math import exp
 from typing import TypeVar
 
-from maci.cases.outcomes import normal
+from maci.cases.outcomes import normal, shown
 from maci.errors import BadReply, BudgetError, MaciError, ModelError
 from maci.llm.budget import Call, Purse
 from maci.llm.model import Model, Reply, Request, Schema, Token
@@ -23,6 +25,11 @@ from maci.llm.structured import Unusable, extract, object_schema
 T = TypeVar("T")
 _AROUND = ' \t\n"'
 """What may stand before a name."""
+_ALTERNATIVES = 100
+"""Tokens whose probabilities a model on this machine gives: enough for the beginning of every outcome."""
+_NAMING, _UNCLEAR = 0.5, 0.01
+"""One token is enough where at least this share of the probability is on beginnings of names, and of that at most this share on
+beginnings that several names have."""
 
 
 async def sampled(
@@ -32,7 +39,7 @@ async def sampled(
 
     A draw that the budget has no room for is one that was not usable.
     """
-    request = replace(request, schema=_form(tuple(labels)))
+    request = replace(request, schema=_form(tuple(shown(labels).values())))
     replies, failed = await together(model.prepare(_draw(request, n)).make(purse) for n in range(draws))
     names = (_named(reply, labels) for reply in replies if reply is not None)
     count = Counter(name for name in names if name is not None)
@@ -66,11 +73,26 @@ def _draw(request: Request, n: int) -> Request:
 def measured(model: Model, request: Request, labels: Sequence[str], *, held: bool = True) -> Call[dict[str, float]]:
     """The outcomes' share of the probability of what the model would write.
 
-    A model on this machine is ``held`` to the names: it writes one of them between quotation marks, and the probabilities are still
-    those of all it would have written at that place. Hosted APIs take no schema of a bare text.
+    A model on this machine is ``held`` to the names where one token does not tell: it writes one of them between quotation marks, and
+    the probabilities are still those of all it would have written at that place. Hosted APIs take no schema of a bare text.
     """
-    if held and model.name.startswith("local/"):
-        request = replace(request, schema=_name(tuple(labels)))
+    if not model.name.startswith("local/"):
+        return _written(model, request, labels)
+    request = replace(request, top_logprobs=_ALTERNATIVES)
+    glance = model.prepare(replace(request, max_tokens=1))
+    whole = replace(request, schema=_name(tuple(shown(labels).values()))) if held else request
+
+    async def make(purse: Purse) -> dict[str, float]:
+        reply = await glance.make(purse)
+        if reply.logprobs and _tells(reply.logprobs[0], labels):
+            return label_masses(reply.logprobs[:1], labels)
+        return await _written(model, whole, labels).make(purse)
+
+    return Call(glance.bound, make)
+
+
+def _written(model: Model, request: Request, labels: Sequence[str]) -> Call[dict[str, float]]:
+    """The same from a whole answer."""
     naming = model.prepare(request)
 
     async def make(purse: Purse) -> dict[str, float]:
@@ -84,6 +106,27 @@ def measured(model: Model, request: Request, labels: Sequence[str], *, held: boo
         return masses
 
     return Call(naming.bound, make)
+
+
+def _tells(token: Token, labels: Sequence[str]) -> bool:
+    """Whether the first token of an answer says how probable each outcome is.
+
+    >>> first = (("Den", -0.3), ("Hep", -2.0), ("The", -4.0))
+    >>> _tells(Token("Den", -0.3, first), ["Dengue", "Hepatitis A"])
+    True
+    >>> _tells(Token("Den", -0.3, first), ["Dengue", "Hepatitis A", "Hepatitis B"])
+    False
+    >>> _tells(Token("The", -0.1, (("The", -0.1), ("Den", -3.0))), ["Dengue", "Hepatitis A"])
+    False
+    """
+    naming = unclear = 0.0
+    for text, logprob in (dict(token.top) | {token.text: token.logprob}).items():
+        begun = text.lstrip(_AROUND).casefold()
+        fitting = sum(label.casefold().startswith(begun) or begun.startswith(label.casefold()) for label in labels)
+        if begun.strip() and fitting:
+            naming += exp(min(0.0, logprob))
+            unclear += exp(min(0.0, logprob)) if fitting > 1 else 0.0
+    return naming >= _NAMING and unclear <= _UNCLEAR * naming
 
 
 @lru_cache(maxsize=64)

@@ -8,6 +8,8 @@
 
 Pieces of evidence are numbered E1, E2, … in the order in which this agent came to see them, so a number never changes. Whatever a
 document, a model or another agent wrote stands between ``<data>`` and ``</data>``, on a single line where a line is expected.
+Outcomes go by the names that :func:`~maci.cases.outcomes.shown` gives them. The record is worded the same for every agent, whose own
+arguments stand there under its seat as well: a cache of what one agent's model has read then serves all agents of that model.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from itertools import groupby
 from maci.agents.anchor import Anchor, Finding, Opponent, Question, TurnRequest
 from maci.agents.argument import Argument
 from maci.agents.contentiousness import Words, tone
-from maci.cases.outcomes import OTHER
+from maci.cases.outcomes import OTHER, shown
 from maci.evidence.source import ACQUIRED, CASE
 from maci.evidence.span import Span
 from maci.llm.model import Message
@@ -76,6 +78,7 @@ def messages(
     reasons: bool = True,
 ) -> tuple[Message, ...]:
     """The whole prompt of a turn; ``words`` in which it is told how contentious to be, ``reasons``: its reply has room to think."""
+    request = _renamed(request)
     several = f"{arguments} arguments" if arguments > 1 else "one argument"
     if request.round == 0:
         parts = [_OPENING.render(arguments=several)]
@@ -103,6 +106,35 @@ def messages(
     fields = {"reasoning": reasons, "arguments": True, "belief": verbalised, "requests": request.asks}
     parts.append(_FORM.render(fields=", ".join(f'"{name}"' for name, there in fields.items() if there)))
     return _system(persona), Message("user", _known(request)), Message("user", "\n".join(parts))
+
+
+def _renamed(request: TurnRequest) -> TurnRequest:
+    """The request with every outcome under the name that models are shown."""
+    question, anchor = request.question, request.anchor
+    listed = shown(question.labels) if question.kind != "open" else {}
+
+    def name(label: str) -> str:
+        """Of an open question each by itself: what stands in the record must not change as more are named."""
+        if question.kind != "open":
+            return listed.get(label, label)
+        return label if label == OTHER else shown((label,))[label]
+
+    def renamed(argument: Argument) -> Argument:
+        return replace(argument, outcome=argument.outcome and name(argument.outcome))
+
+    return replace(
+        request,
+        question=replace(question, labels=tuple(map(name, question.labels))),
+        anchor=replace(
+            anchor, record=tuple(replace(entry, argument=renamed(entry.argument)) for entry in anchor.record)
+        ),
+        belief=request.belief and {name(label): p for label, p in request.belief.items()},
+        others={
+            seat: replace(other, leading=tuple((name(label), p) for label, p in other.leading))
+            for seat, other in request.others.items()
+        },
+        heard=tuple((seat, tuple(map(renamed, arguments))) for seat, arguments in request.heard),
+    )
 
 
 _EACH = 60
@@ -150,8 +182,7 @@ def _known(request: TurnRequest) -> str:
             cited = [number_of[c.span] for c in entry.argument.citations if c.span in number_of]
             lines += [piece(number, pieces[number]) for number in dict.fromkeys(cited) if number not in shown]
             shown.update(cited)
-            who = "You" if entry.seat == request.seat else f"Analyst {entry.seat}"
-            lines.append(_said(entry.id, who, entry.argument, cited))
+            lines.append(_said(entry.id, entry.seat, entry.argument, cited))
         title = f"Record of round {round}" if round else "Openings (nobody has judged them)"
         text += f"\n\n# {title}\n{_data(lines)}"
     return text + _found_out(later, request.round, pieces, number_of, shown)
@@ -202,11 +233,11 @@ def _names(labels: Sequence[str]) -> str:
     return _data([f"- {single_line(label)}" for label in labels])
 
 
-def _said(identity: str, who: str, argument: Argument, cited: Sequence[str]) -> str:
+def _said(identity: str, seat: str, argument: Argument, cited: Sequence[str]) -> str:
     """An argument on a line of its own."""
     side = f", {'against' if argument.against else 'for'} {argument.outcome}" if argument.outcome else ""
     reply = f", in answer to {', '.join(argument.answers)}" if argument.answers else ""
-    parts = [f"{who}{side}{reply}: {argument.claim}", *argument.reasons]
+    parts = [f"Analyst {seat}{side}{reply}: {argument.claim}", *argument.reasons]
     parts += [f"Against it: {point}" for point in argument.opposing]
     return f"[{identity}] {single_line(' '.join(parts))} Cites {', '.join(cited) or 'nothing'}."
 
@@ -230,10 +261,7 @@ def _standing(request: TurnRequest) -> Iterator[str]:
         number_of = {span.id: number for number, span in numbered(request.evidence).items()}
         yield "Said in this round already, and not yet judged:"
         yield _data(
-            [
-                _said(i, f"Analyst {seat}", a, [number_of[c.span] for c in a.citations if c.span in number_of])
-                for seat, i, a in heard
-            ]
+            [_said(i, seat, a, [number_of[c.span] for c in a.citations if c.span in number_of]) for seat, i, a in heard]
         )
     if request.rejected:
         yield "Your arguments of the last round that were not admitted; only you are told. Mend them or drop them:"

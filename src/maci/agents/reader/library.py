@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from maci.agents.anchor import Finding
 from maci.cases.outcomes import normal
-from maci.evidence.encode import Encoder
+from maci.evidence.encode import Encoder, as_query
 from maci.evidence.lexical import terms
 from maci.evidence.span import Span, estimate_tokens
 from maci.moderator.belief import Vector
@@ -159,7 +159,7 @@ class Library:
             if word in self._postings:
                 rows, values = self._postings[word]
                 counts[rows, column] = values
-        likeness = (self._vectors @ self._encoder.encode([text])[0]).astype(np.float64)
+        likeness = (self._vectors @ self._encoder.encode([as_query(self._encoder, text)])[0]).astype(np.float64)
         view = self._views[text] = View(words, counts, likeness, estimate_tokens(text))
         return view
 

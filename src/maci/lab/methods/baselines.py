@@ -28,6 +28,7 @@ from maci.agents.agent import Agent
 from maci.agents.anchor import Admitted
 from maci.cases.case import Case
 from maci.controller.requests import call_seed
+from maci.evidence.encode import as_query
 from maci.lab.methods.method import Bench, Hearing, Method, MethodAnswer, Step, Unfit, Voice
 
 
@@ -372,7 +373,8 @@ class MultiLlmDebate(Method):
         if len(voices) <= self.diversity:
             return voices
         texts = [" ".join((a.claim + " " + " ".join(a.reasons)) for a in v.arguments) or v.lead for v in voices]
-        rows = hearing.table.encoder.encode([hearing.case.query, *texts]).astype(np.float64)
+        encoder = hearing.table.encoder
+        rows = encoder.encode([as_query(encoder, hearing.case.query), *texts]).astype(np.float64)
         rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
         near = np.argsort(-(rows[1:] @ rows[0]), kind="stable")[: self.quality]
         alike = rows[1:] @ rows[1:].T

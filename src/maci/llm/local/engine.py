@@ -111,8 +111,9 @@ class Engine:
         """Start it; :meth:`await_ready` is next."""
         self.plan, self.key = plan, secrets.token_urlsafe(32)
         self.address, self.guided = "", False
-        """Where it listens; whether it holds replies to a schema by LLGuidance."""
+        """Where it listens; whether LLGuidance can hold its replies to a schema."""
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # closed by stop
+        self._saved = tempfile.TemporaryDirectory(prefix="maci-", ignore_cleanup_errors=True)
         try:
             self._process = subprocess.Popen(
                 [sys.executable, str(_HOST)],
@@ -123,7 +124,13 @@ class Engine:
             )
         except OSError as error:
             self._log.close()
+            self._saved.cleanup()
             raise ModelError(f"{plan.alias}: Python ({sys.executable}) could not be started: {error}") from error
+
+    @property
+    def folder(self) -> Path:
+        """Where it saves what a place has read."""
+        return Path(self._saved.name)
 
     def await_ready(self) -> None:
         """Block until the model is loaded; raises :class:`~maci.errors.ModelError` with llama.cpp's reason where it is not."""
@@ -131,7 +138,7 @@ class Engine:
         assert stdin is not None and stdout is not None
         line = b""
         with suppress(OSError, ValueError):  # it is gone, or was stopped
-            stdin.write(json.dumps({**asdict(self.plan), "key": self.key}).encode() + b"\n")
+            stdin.write(json.dumps({**asdict(self.plan), "key": self.key, "folder": self._saved.name}).encode() + b"\n")
             stdin.flush()
             line = stdout.readline()
         answer = json.loads(line) if line.endswith(b"\n") else {}
@@ -168,6 +175,7 @@ class Engine:
         self._end()
         self._process.stdout.close()
         self._log.close()
+        self._saved.cleanup()
 
     def _end(self) -> None:
         try:

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sys
 import time
 import urllib.request
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 _ERRORS_ONLY = 1
@@ -30,14 +33,16 @@ def main() -> None:
     plan = json.loads(sys.stdin.buffer.readline())
     try:
         server = _load(plan)
-        _await(server.listening_address, plan["key"])
-        answer = {"address": server.listening_address, "guided": _guided()}
+        ask = partial(_ask, server.listening_address, plan["key"])
+        _await(ask)
+        answer = {"address": server.listening_address, "guided": _guided(ask)}
     except Exception as error:  # whatever it is, it is the parent's to tell
         answer = {"error": f"{type(error).__name__}: {error}"}
     say.write(json.dumps(answer) + "\n")
     say.flush()
     if "error" not in answer:
         sys.stdin.buffer.read()
+    shutil.rmtree(plan["folder"], ignore_errors=True)  # the parent does so too, if it can
     os._exit("error" in answer)  # not by letting go of the server: that waits for calls nobody reads any more
 
 
@@ -56,30 +61,46 @@ def _load(plan: dict[str, Any]) -> Any:
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = plan["threads"]
     params.cache_prompt, params.cache_ram_mib = True, plan["cache_mib"]
     params.endpoint_metrics, params.ui, params.warmup = True, False, False
+    params.endpoint_slots, params.slot_save_path = True, os.path.join(plan["folder"], "")  # noqa: PTH118  # it must end in a slash
     params.offline, params.verbosity = True, _ERRORS_ONLY
     return xllamacpp.Server(params)
 
 
-def _guided() -> bool:
-    """Whether this build of llama.cpp has LLGuidance in it."""
+def _guided(ask: Callable[..., Any]) -> bool:
+    """Whether LLGuidance can hold this model to a schema: it is in this build, and the tokenizer puts no space before a text.
+
+    llama.cpp tells LLGuidance the text of each token as if it began a reply. A tokenizer that puts a space there (SentencePiece, as of
+    Llama 2) then has two tokens for one text, with and without that space, and replies come out as ``{"d ise ase ": …``.
+    """
     import xllamacpp
 
-    return bool(xllamacpp.json_schema_to_grammar({"type": "object"}).startswith("%llguidance"))
+    if not xllamacpp.json_schema_to_grammar({"type": "object"}).startswith("%llguidance"):
+        return False
+    first = json.loads(ask("/tokenize", {"content": "x", "with_pieces": True}))["tokens"][0]["piece"]
+    return not (isinstance(first, str) and first.startswith(" "))
 
 
-def _await(address: str, key: str) -> None:
+def _await(ask: Callable[..., Any]) -> None:
     """Until the server's own loop has answered once; only then are requests taken up."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    request = urllib.request.Request(f"{address}/metrics", headers={"Authorization": f"Bearer {key}"})  # noqa: S310
     for attempt in range(100):
         try:
-            with opener.open(request, timeout=60) as response:
-                response.read()
+            ask("/metrics")
             return
         except OSError:
             if attempt == 99:
                 raise
             time.sleep(0.05)
+
+
+def _ask(address: str, key: str, path: str, body: object = None) -> bytes:
+    """What the server says."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(f"{address}{path}", data, headers)  # noqa: S310
+    with opener.open(request, timeout=60) as response:
+        said: bytes = response.read()
+    return said
 
 
 if __name__ == "__main__":

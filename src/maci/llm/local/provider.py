@@ -21,7 +21,9 @@ from typing import Any
 from maci.errors import ConfigError, ContextOverflow, Interrupted, MissingExtra, ModelError, Unreachable
 from maci.llm.keys import Key
 from maci.llm.local.engine import Counters, Engine, Lease, Plan, lease
+from maci.llm.local.gbnf import gbnf
 from maci.llm.local.gguf import Source, source_of, training_context
+from maci.llm.local.prefix import Prefixes
 from maci.llm.local.weights import Progress
 from maci.llm.model import Provider, Reply, Request
 from maci.llm.providers import Http, OpenAI
@@ -57,6 +59,8 @@ _CONTEXT = 8192
 """Tokens of a sequence, where nothing else is said and the model can read as many."""
 _CACHE_MIB = 4096
 """At most; memory is taken as prompts are displaced."""
+_ROOMY = 8192
+"""MiB of free memory from which four sequences are worked on at once, and not two: each has its whole context set aside."""
 _SAMPLING = frozenset({"top_p", "top_k", "min_p", "repeat_penalty", "presence_penalty", "frequency_penalty"})
 _PATIENCE = 3600.0
 
@@ -75,8 +79,9 @@ def open_local(
     """The model whose name is ``local/`` and ``name``. Nothing is fetched or loaded yet, so the extra is not needed yet either.
 
     ``context``: tokens of each sequence (default: 8192, or what the model was trained for if that is less). ``parallel``: sequences
-    at once (default: as many as cores, between 2 and 4). ``threads``: default one for each physical core. ``extra``: sampling
-    parameters. ``offline`` (or MACI_OFFLINE=1): fetch nothing. ``progress`` is told how far a download is, from another thread.
+    at once (default: 4, or 2 where less than 8 GB of memory are free). ``threads``: default one for each physical core.
+    ``extra``: sampling parameters. ``offline`` (or MACI_OFFLINE=1): fetch nothing. ``progress`` is told how far a
+    download is, from another thread.
     """
     return LocalProvider(
         source_of(name),
@@ -113,8 +118,9 @@ class LocalProvider(Provider):
             raise ConfigError(
                 f"{self.name} takes no {', '.join(sorted(unknown))}: extra may have {', '.join(sorted(_SAMPLING))}"
             )
-        self.parallel = parallel or min(4, max(2, cores()))
-        """Sequences it works on at once; more calls than that wait for each other."""
+        self.parallel = parallel or (4 if _free() >= _ROOMY else 2)
+        """Sequences it works on at once, in one batch; more calls than that wait for each other. A token of a batch takes less time
+        than one written alone (benchmarks/bench_local.py --batch), and judges need not take the places of agents."""
         self._source, self._context, self._threads = source, context, threads or cores()
         self._extra, self._offline, self._progress = dict(extra or {}), offline, progress
         self.identity = {"api": "llama.cpp", "weights": source.weights, "options": self._extra}
@@ -158,7 +164,9 @@ class LocalProvider(Provider):
             await self._http.aclose()
 
     async def _let_go(self) -> None:
-        held, self._lease, self._chat = self._lease, None, None
+        held, chat, self._lease, self._chat = self._lease, self._chat, None, None
+        if chat is not None:
+            await chat.prefixes.aclose()
         if held is not None:
             await asyncio.to_thread(held.release)
 
@@ -221,15 +229,34 @@ class _Chat(OpenAI):
             model=model, http=http, base_url=f"{engine.address}/v1", key=key, provider="local", options=options
         )
         self.engine = engine
+        self.prefixes = Prefixes(self._exchange, engine.plan.parallel, engine.folder)
+
+    async def send(self, request: Request) -> Reply:
+        """One attempt, once what the prompt has in common with others' has been read."""
+        await self.prefixes.ready(self._body(request)["messages"])
+        return await super().send(request)
 
     def _body(self, request: Request) -> dict[str, Any]:
         body = super()._body(request)
-        if self.engine.guided and request.schema is not None and body.pop("response_format", None) is not None:
-            body["grammar"] = _grammar(request.schema.json)
+        if "top_logprobs" in body:
+            body["top_logprobs"] = request.top_logprobs  # not held to OpenAI's limit
+        if request.schema is not None and body.pop("response_format", None) is not None:
+            body["grammar"] = (_guidance if self.engine.guided else gbnf)(request.schema.json)
         return body
 
+    async def _exchange(self, path: str, body: object) -> Any:
+        """What the server answers at one of its own paths."""
+        url, peer = f"{self.engine.address}{path}", self._peer
+        if body is None:
+            status, _, answer = await self._http.get(url, self._headers(), peer)
+        else:
+            status, _, answer = await self._http.post(url, self._headers(), body, peer)
+        if status != 200:
+            raise ModelError(f"{self.name}: llama.cpp answers {path} with {status}: {str(answer)[:200]}")
+        return answer
 
-def _grammar(schema: Mapping[str, Any]) -> str:
+
+def _guidance(schema: Mapping[str, Any]) -> str:
     """A schema as a grammar for LLGuidance, without freedom where to put spaces and line breaks.
 
     What llama.cpp itself makes of ``response_format`` lets line breaks in between any two parts, which small models use at length, and
@@ -248,9 +275,13 @@ def _grammar(schema: Mapping[str, Any]) -> str:
 
 def _cache() -> int:
     """MiB for displaced prompts: a quarter of the memory that is free, within limits."""
+    return max(256, min(_CACHE_MIB, _free() // 4))
+
+
+def _free() -> int:
+    """MiB of memory that are free; a guess where the system does not say."""
     try:
         words = Path("/proc/meminfo").read_text(encoding="ascii").split()
-        free = int(words[words.index("MemAvailable:") + 1]) // 1024
+        return int(words[words.index("MemAvailable:") + 1]) // 1024
     except (OSError, ValueError, IndexError):
-        return _CACHE_MIB // 4
-    return max(256, min(_CACHE_MIB, free // 4))
+        return _CACHE_MIB

