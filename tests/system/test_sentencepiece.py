@@ -14,8 +14,8 @@ import tarfile
 from pathlib import Path
 
 import pytest
-
 from maci.agents.debater.reply import Form
+
 from maci.evidence.span import Span
 from maci.llm.local import open_local
 from maci.llm.model import Message, Reply, Request, Schema
