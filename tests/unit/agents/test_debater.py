@@ -286,7 +286,7 @@ def test_a_local_model_is_held_to_the_names_and_its_probabilities_are_read_behin
 
 
 def test_debaters_debate_and_one_that_cannot_be_read_sits_out_and_the_result_says_so() -> None:
-    cite = [{"span": "E1", "quote": ""}]
+    cite = [{"span": "E5", "quote": ""}]
     good = [FakeModel(f"fake/{n}", f"family-{n}", replies=lambda r: answer(citations=cite)) for n in "xy"]
     mute = FakeModel("fake/mute", "family-mute", replies=lambda r: "no")
     table = seat([*(Debater(m.name, m) for m in good), Debater("mute", mute)], case=make_case())
