@@ -84,6 +84,8 @@ class Opened:
     """It answers whatever it is asked, be it that something is not there."""
     stakes: Stakes | None = None
     """Utilities of what could be done, where some were given: what is asked is then chosen by value, not by bits."""
+    notes: tuple[str, ...] = ()
+    """How the table was set where nobody said: warnings that the result repeats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,13 +22,14 @@ from maci.controller.inputs import Opened
 from maci.controller.reading import check_made_for
 from maci.errors import ConfigError, ModelError, WrongKey, concerning
 from maci.evidence.encode import load_encoder
-from maci.llm.keys import SERVICES, Key, find_key, key_help
+from maci.llm.catalogue import family
+from maci.llm.keys import SERVICES, Key, find_key, is_loopback, key_help
 from maci.llm.local.registry import WEIGHTS
 from maci.llm.local.weights import status
 from maci.seating import choose
-from maci.seating.file import find
+from maci.seating.file import Found, find, is_own
 from maci.seating.shelf import Sources, remembering
-from maci.seating.spec import PanelSpec, recorded_panel
+from maci.seating.spec import JudgeSpec, ModelSpec, PanelSpec, is_reader, judges_of, recorded_panel
 from maci.seating.table import Table, opening
 from maci.seating.tables import Tables
 from maci.seating.trust import resumed
@@ -80,7 +81,7 @@ class Choice:
     def settled(self) -> tuple[PanelSpec | str, Config]:
         """The panel, and the settings with its own defaults below them."""
         with concerning("agents" if self.agents else "judges" if self.judges else "panel"):
-            panel = choose(self.panel, self.agents, self.judges)
+            panel = with_judges(choose(self.panel, self.agents, self.judges))
         if isinstance(panel, str) and panel != "readers" and self.corpus is not None:
             raise ConfigError(f"the panel {panel!r} is scripted and cannot use --corpus: use --panel readers")
         given, base = dict(self.given), {}
@@ -133,6 +134,39 @@ def checked_house(spec: PanelSpec, choice: Choice) -> House:
     return house
 
 
+def with_judges(panel: PanelSpec | str) -> PanelSpec | str:
+    """The panel with a judge where none was named: a configured model of another family than all debaters'.
+
+    Configured is what a panels file names: first as a judge, then anywhere. A key in the environment alone sends nothing anywhere,
+    and a file that came with the working directory may not name a host of its own.
+    """
+    if isinstance(panel, str) or panel.judges is not None or not panel.seated:
+        return panel
+    debate, found = {_family(panel, seat.model) for seat in panel.agents}, find()
+    judges = [seat.model for entry, _ in found.panels.values() for seat in entry.judges or ()]
+    for name in dict.fromkeys([*judges, *sorted(found.mentioned)]):
+        if not is_reader(name) and _family(panel, name) not in debate and _at_hand(name, panel.options(name), found):
+            return panel.model_copy(update={"judges": judges_of([JudgeSpec(model=name)]), "found_judges": True})
+    return panel
+
+
+def _family(panel: PanelSpec, model: str) -> str:
+    return panel.options(model).family or family(model)
+
+
+def _at_hand(name: str, given: ModelSpec, found: Found) -> bool:
+    """Whether a model can be asked: there is a key where one is needed, and weights are here."""
+    where = next((file for model, (_, file) in found.models.items() if model in {name, name.partition("/")[0]}), None)
+    if given.base_url and not is_loopback(given.base_url) and where is not None and not is_own(where):
+        return False
+    try:
+        key_for(name, given)
+    except WrongKey:
+        return False
+    provider, _, model = name.partition("/")
+    return provider != "local" or model not in WEIGHTS or status(model).present
+
+
 class Seating:
     """Sets the table of one choice for case after case: settings, encoder and evidence are loaded once."""
 
@@ -158,9 +192,10 @@ class Seating:
         start(opened)
         check_made_for(opened)
         notes = _idle(choice, self.config)
-        if isinstance(self._panel, PanelSpec) and self._panel.judges is None and table.judges:
+        if isinstance(self._panel, PanelSpec) and self._panel.found_judges:
+            names = ", ".join(judge.name for judge in table.judges)
             notes += (
-                "No judges were named (--judges): the three reader judges score. They compare texts and are no models.",
+                f"No judges were named (--judges): {names} from your panels file judges, which is of another family.",
             )
         return Seated(opened, table, self.house, notes)
 

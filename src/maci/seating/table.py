@@ -48,6 +48,10 @@ class Table:
     """The panel that sits here, by name; nothing for one made in Python."""
     spec: Mapping[str, Any] | None = None
     """A panel of models as it was resolved."""
+    notes: tuple[str, ...] = ()
+    """What its results should warn of."""
+    unjudged: bool = False
+    """Nobody fit to judge was found, so the debate is CRIT-free."""
 
     def __post_init__(self) -> None:
         for seats, kind in ((self.agents, Agent), (self.judges, Judge)):
@@ -91,6 +95,8 @@ def opening(
     """
     if seed < 0:
         raise InputError(f"seed is {seed}: give a whole number, 0 or more")
+    if table.unjudged:
+        config = config.model_copy(update={"crit": config.crit.model_copy(update={"enabled": False})})
     if case.outcomes.metric and find_spec("scipy") is None:
         raise MissingExtra("scipy", "eval", "a ground metric of your own")
     return Opened(
@@ -113,6 +119,7 @@ def opening(
         answers=() if table.source is None else table.source.kinds,
         sure=table.source is not None and table.source.sure,
         stakes=stakes,
+        notes=table.notes,
     )
 
 
