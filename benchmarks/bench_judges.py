@@ -121,7 +121,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--half", choices=("dev", "test"), default="dev")
     parser.add_argument("--model")
-    parser.add_argument("--limit", type=int)
+    parser.add_argument("--limit", type=int, help="so many arguments, evenly spread")
     parser.add_argument("--show", help="list the groups of this kind in which the supported one was not preferred")
     parser.add_argument("--cases", action="store_true")
     args = parser.parse_args()
@@ -130,7 +130,8 @@ def main() -> None:
         print(f"built-in cases, embedded panel: {right} of {n} right ({right / n:.3f}), {rounds:.2f} rounds")
         return
     rows = [json.loads(line) for line in args.data.read_text(encoding="utf-8").splitlines()]
-    rows = [row for row in rows if row["half"] == args.half][: args.limit]
+    rows = [row for row in rows if row["half"] == args.half]
+    rows = rows[:: max(1, len(rows) // args.limit)][: args.limit] if args.limit else rows
     if args.model:
         from maci.agents.judges.llm import LlmJudge
         from maci.llm.models import House

@@ -27,7 +27,7 @@ def _lines(rows: Sequence[dict[str, Any]], found: Found, plain: bool) -> Iterato
         yield f"{row['name']}  [{row['source']}]{'  ' if row['about'] else ''}{row['about']}"
         if row["agents"]:
             judges = row["judges"]
-            said = "reader judges by default" if judges is None else ", ".join(judges) or "none (CRIT-free)"
+            said = "found when it debates" if judges is None else ", ".join(judges) or "none (CRIT-free)"
             yield f"    agents {', '.join(row['agents'])}\n    judges {said}"
     for name, (model, path) in found.models.items():
         yield f"model {name}  [{path}]" + (f"  at {model.base_url}" if model.base_url else "")
@@ -36,7 +36,7 @@ def _lines(rows: Sequence[dict[str, Any]], found: Found, plain: bool) -> Iterato
 
 
 def _rows(found: Found) -> list[dict[str, Any]]:
-    """Every panel; judges of ``None`` were not named, so the reader judges where there is evidence for them."""
+    """Every panel; judges of ``None`` were not named, so they are found when it debates."""
 
     def seat(seat: JudgeSpec) -> str:
         return seat.model if is_reader(seat.model) or not seat.name else f"{seat.name} ({seat.model})"

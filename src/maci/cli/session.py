@@ -37,7 +37,7 @@ from maci.seating.seating import PanelChoice, Seated, reseat, seat_case, unprice
 from maci.seating.spec import PanelSpec, recorded_panel
 from maci.seating.table import unnamed
 from maci.story.result import result_of
-from maci.story.words import plural
+from maci.story.words import as_sentence, plural
 
 _NAMING = (
     'Name them with --outcomes "a,b,c", or as `outcomes:` in a case file; on the web page under Possible outcomes.'
@@ -151,7 +151,7 @@ class DebateSession:
                 async for event in debate(seated.opened, seated.table, record=transcript, recorded=recorded):
                     view.show(event)
                     if isinstance(event, Opened):
-                        for note in seated.notes:
+                        for note in (*seated.notes, *map(as_sentence, event.notes)):
                             view.note(note)
             if view.story.result is None:
                 raise EnvironmentError_(f"the debate broke off; go on with: {again}")

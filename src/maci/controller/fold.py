@@ -57,7 +57,8 @@ def start(opened: Opened) -> State:
     config, space = opened.config, opened.case.outcomes
     if config.crit.enabled and not opened.judges:
         raise ConfigError("there are no judges: name some, or run CRIT-free with --set crit.enabled=false")
-    warnings = check_families(
+    warnings = [*opened.notes]
+    warnings += check_families(
         [(seat.name, seat.family) for seat in opened.agents],
         [(seat.name, seat.family) for seat in opened.judges] if config.crit.enabled else [],
         config.crit.same_family,

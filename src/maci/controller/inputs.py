@@ -87,6 +87,8 @@ class Opened:
     """Who is asked whether two names are one outcome, if anybody is (D14)."""
     stakes: Stakes | None = None
     """Utilities of what could be done, where some were given: what is asked is then chosen by value, not by bits."""
+    notes: tuple[str, ...] = ()
+    """How the table was set where nobody said: warnings that the result repeats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

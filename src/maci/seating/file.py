@@ -85,6 +85,11 @@ class Found:
         return seats | {name for name in self.models if "/" in name}
 
 
+def is_own(path: Path) -> bool:
+    """Whether a panels file is the user's, and did not come with the working directory."""
+    return bool(os.environ.get("MACI_PANELS")) or path != Path(PANELS)
+
+
 def find(*, project: bool = True) -> Found:
     """All named panels and models of the panels files and, unless it is left out, of the project file."""
     from maci.seating.project import PROJECT_PANEL, find_project
@@ -93,7 +98,7 @@ def find(*, project: bool = True) -> Found:
     models: dict[str, tuple[ModelOptions, Path]] = {}
     for path in panel_files():
         file = load_panels(path)
-        if not os.environ.get("MACI_PANELS") and path == Path(PANELS):
+        if not is_own(path):
             check_trust(file, path)
         panels = {**{name: (panel, path) for name, panel in file.panels.items()}, **panels}
         models = {**{name: (model, path) for name, model in file.models.items()}, **models}

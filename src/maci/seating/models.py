@@ -15,7 +15,6 @@ from maci.agents.reader.families import FAMILIES, Family
 from maci.agents.reader.reader import Conduct, Reader
 from maci.cases.case import Case
 from maci.config import Config
-from maci.errors import ConfigError
 from maci.evidence.encode import Encoder
 from maci.evidence.span import Span
 from maci.llm.catalogue import no_price
@@ -26,6 +25,16 @@ from maci.seating.table import Table
 if TYPE_CHECKING:
     from maci.agents.judges.comparer import Comparer
     from maci.llm.client import Client
+
+
+READERS_JUDGE = (
+    "caution: no judges were named (--judges) and no model of another family is configured, so the three reader judges scored: they "
+    "compare words and numbers and do not understand an argument"
+)
+NOBODY_JUDGES = (
+    "caution: no judges were named (--judges), no model of another family is configured, and there is no evidence that reader judges "
+    "could compare arguments with: no argument was scored"
+)
 
 
 def deal(
@@ -89,17 +98,12 @@ class ModelPanel:
         self._books = Bookcase(sources, encoder)
 
     def settle(self, case: Case) -> PanelSpec:
-        """The panel with judges and names; the reader judges where none were named and there is something for them to read."""
+        """The panel with judges and names; where no judge was named or found, the reader judges if there is something to compare."""
         judges = self._spec.judges
         if not self._config.crit.enabled:
             judges = ()
         elif judges is None:
-            if not self._books.knows(case):
-                raise ConfigError(
-                    "no judges were named, and no evidence names or is labelled with an outcome, which the reader judges need: "
-                    "name judges (--judges provider/model,…) of another family than the debaters, or debate without (--judges none)"
-                )
-            judges = judges_of([JudgeSpec(model="reader")])
+            judges = judges_of([JudgeSpec(model="reader")]) if self._books.readable(case) else ()
         agents, judges = names(self._spec.agents, judges)
         return self._spec.model_copy(update={"agents": agents, "judges": judges})
 
@@ -107,12 +111,14 @@ class ModelPanel:
         """The table for one case."""
         spec = self.settle(case)
         self._check_prices(spec)
-        shelf = self._books.whole(case, for_readers=spec.reads)
         families = _families(spec.agents)
+        shelf = self._books.whole(case, for_readers=bool(families))
         readers: dict[str, Any] = (
             {reader.name: reader for reader in deal(shelf, families, seed=seed)} if families else {}
         )
         if any(is_reader(seat.model) for seat in spec.judges or ()):
+            if not shelf.spans:
+                self._books.about(case)  # says what is lacking
             readers |= {judge.name: judge for judge in shelf.judges}
         agents: list[Agent] = [
             readers[s.name] if is_reader(s.model) else self._debater(s, shelf.encoder) for s in spec.agents
@@ -130,6 +136,8 @@ class ModelPanel:
             proposer=shelf,
             comparer=self._comparer(spec),
             spec=spec.record(),
+            notes=self._notes(spec),
+            unjudged=self._config.crit.enabled and not judges,
         )
 
     def _comparer(self, spec: PanelSpec) -> Comparer | None:
@@ -140,6 +148,12 @@ class ModelPanel:
         from maci.agents.judges.comparer import Comparer
 
         return Comparer(f"names:{models[0]}", self._models.model(models[0]))
+
+    def _notes(self, spec: PanelSpec) -> tuple[str, ...]:
+        """What a result should say of judges whom nobody named."""
+        if self._spec.judges is not None or not self._config.crit.enabled or not spec.seated:
+            return ()
+        return (READERS_JUDGE if spec.judges else NOBODY_JUDGES,)
 
     def _check_prices(self, spec: PanelSpec) -> None:
         """A ceiling in dollars can only be kept where prices are known."""

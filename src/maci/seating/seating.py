@@ -19,20 +19,22 @@ from maci.config import Config, full_key, load
 from maci.controller.fold import start
 from maci.controller.inputs import Opened
 from maci.controller.reading import check_made_for
-from maci.errors import ConfigError, ModelError, concerning
+from maci.errors import ConfigError, MaciError, ModelError, concerning
 from maci.evidence.encode import load_encoder
+from maci.llm.catalogue import family
+from maci.llm.keys import is_loopback
 from maci.llm.local.registry import WEIGHTS
 from maci.llm.local.weights import status
 from maci.seating import choose
-from maci.seating.file import find
+from maci.seating.file import Found, find, is_own
 from maci.seating.shelf import Sources, remembering
-from maci.seating.spec import PanelSpec, names, recorded_panel
+from maci.seating.spec import JudgeSpec, PanelSpec, is_reader, judges_of, names, recorded_panel
 from maci.seating.table import Table, opening
 from maci.seating.tables import Tables
 from maci.seating.trust import resumed
 
 if TYPE_CHECKING:
-    from maci.llm.models import House
+    from maci.llm.models import House, ModelOptions
     from maci.seating.models import Models
 
 
@@ -84,7 +86,7 @@ class PanelChoice:
     def settled(self) -> tuple[PanelSpec | str, Config]:
         """The panel, and the settings with its own defaults below them."""
         with concerning("agents" if self.agents else "judges" if self.judges else "panel"):
-            panel = self.spec or choose(self.panel, self.agents, self.judges)
+            panel = with_judges(self.spec or choose(self.panel, self.agents, self.judges))
         if isinstance(panel, str) and panel != "readers" and self.corpus is not None:
             raise ConfigError(f"the panel {panel!r} is scripted and cannot use --corpus: use --panel readers")
         given, base = dict(self.given), dict(self.base)
@@ -123,6 +125,41 @@ def checked_house(spec: PanelSpec, choice: PanelChoice) -> House:
     with closing_on_failure(house):
         check_models(spec, house, choice.fetch)
     return house
+
+
+def with_judges(panel: PanelSpec | str) -> PanelSpec | str:
+    """The panel with a judge where none was named: a configured model of another family than all debaters'.
+
+    Configured is what a panels file names: first as a judge, then anywhere. A key in the environment alone sends nothing anywhere,
+    and a file that came with the working directory may not name a host of its own.
+    """
+    if isinstance(panel, str) or panel.judges is not None or not panel.seated:
+        return panel
+    debate, found = {_family(panel, seat.model) for seat in panel.agents}, find()
+    judges = [seat.model for entry, _ in found.panels.values() for seat in entry.judges or ()]
+    for name in dict.fromkeys([*judges, *sorted(found.mentioned)]):
+        if not is_reader(name) and _family(panel, name) not in debate and _at_hand(name, panel.options(name), found):
+            return panel.model_copy(update={"judges": judges_of([JudgeSpec(model=name)]), "found_judges": True})
+    return panel
+
+
+def _family(panel: PanelSpec, model: str) -> str:
+    return panel.options(model).family or family(model)
+
+
+def _at_hand(name: str, given: ModelOptions, found: Found) -> bool:
+    """Whether a model can be asked: there is a key where one is needed, and weights are here."""
+    where = next((file for model, (_, file) in found.models.items() if model in {name, name.partition("/")[0]}), None)
+    if given.base_url and not is_loopback(given.base_url) and where is not None and not is_own(where):
+        return False
+    from maci.llm.models import House
+
+    try:
+        House(cache=None, options={name: given}, offline=True).model(name).provider.check()
+    except MaciError:
+        return False
+    provider, _, model = name.partition("/")
+    return provider != "local" or model not in WEIGHTS or status(model).present
 
 
 class Seating:
@@ -165,9 +202,10 @@ class Seating:
         start(opened)
         check_made_for(opened)
         notes = ((self.who,) if choice.why else ()) + _idle(choice, self.config)
-        if isinstance(self._panel, PanelSpec) and self._panel.judges is None and table.judges:
+        if isinstance(self._panel, PanelSpec) and self._panel.found_judges:
+            judges = ", ".join(judge.name for judge in table.judges)
             notes += (
-                "No judges were named (--judges): the three reader judges score. They compare texts and are no models.",
+                f"No judges were named (--judges): {judges} judges, a model you have configured and of another family.",
             )
         return Seated(opened, table, self.house, notes)
 

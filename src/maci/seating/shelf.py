@@ -178,6 +178,10 @@ class Bookcase:
         labels = self._labels(case, (*given, *background))
         return self._shelf(case, labels, given, background)
 
+    def readable(self, case: Case) -> bool:
+        """Whether there is anything beside the case that an argument could be compared with."""
+        return bool(self._sources.given) or self.knows(case)
+
     def knows(self, case: Case) -> bool:
         """Whether anything speaks of the case's outcomes; of an open case's subject only what was given can be known to."""
         chosen = self._sources.given

@@ -58,9 +58,13 @@ class PanelSpec(Options):
     name: str = ""
     agents: tuple[AgentSpec, ...] = ()
     judges: tuple[JudgeSpec, ...] | None = None
-    """``None``: not said; the reader judges, where the evidence allows it. Empty: no judges, the CRIT-free controller."""
+    """``None``: not said, and no model of another family is configured; the reader judges where there is evidence to compare
+    with, else nobody. Empty: no judges, the CRIT-free controller.
+    """
     models: Mapping[str, ModelOptions] = {}
     """What the user says of the models at the table."""
+    found_judges: bool = False
+    """The judges were not named; they are a configured model of another family than the debaters'."""
     settings: Mapping[str, Any] = {}
     """The panel's own defaults, below a config file and flags."""
 

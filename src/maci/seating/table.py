@@ -51,6 +51,10 @@ class Table:
     """The panel that sits here, by name; nothing for one made in Python."""
     spec: Mapping[str, Any] | None = None
     """A panel of models as it was resolved."""
+    notes: tuple[str, ...] = ()
+    """What its results should warn of."""
+    unjudged: bool = False
+    """Nobody fit to judge was found, so the debate is CRIT-free."""
 
     def __post_init__(self) -> None:
         for seats, kind in ((self.agents, Agent), (self.judges, Judge)):
@@ -96,6 +100,8 @@ def opening(
         raise InputError(f"seed is {seed}: give a whole number, 0 or more")
     asked = table.comparer if case.outcomes.kind == "open" and config.beliefs.ask_names else None
     seats: list[Participant] = [*table.agents, *table.judges, *([] if asked is None else [asked])]
+    if table.unjudged:
+        config = config.model_copy(update={"crit": config.crit.model_copy(update={"enabled": False})})
     if case.outcomes.metric and find_spec("scipy") is None:
         raise MissingExtra("scipy", "eval", "a ground metric of your own")
     return Opened(
@@ -119,6 +125,7 @@ def opening(
         sure=table.source is not None and table.source.sure,
         comparer="" if asked is None else asked.name,
         stakes=stakes,
+        notes=table.notes,
     )
 
 

@@ -24,6 +24,7 @@ from hash_encoder import HashEncoder
 from maci.controller.inputs import Lost, Requested, Sent, TurnFailed, TurnTaken
 from maci.record.replay import replay
 from maci.record.transcript import read
+from maci.seating.models import READERS_JUDGE
 
 
 @pytest.fixture(autouse=True)
@@ -137,22 +138,48 @@ def test_replies_can_be_kept_elsewhere(maci) -> None:
         assert maci(*PAIR, "--cache", "a.sqlite", "--no-cache").code == 2
 
 
-def test_agents_by_name_get_the_reader_judges_and_are_told_so(maci) -> None:
+NAMED = ("debate", "case.yaml", "--agents", "openai/alpha,openai/beta", "--set", "max_rounds=2", "--out", "run")
+
+
+def test_agents_by_name_are_judged_by_a_configured_model_of_another_family(maci) -> None:
     with serving():
-        ran = maci(
-            "debate",
-            "case.yaml",
-            "--agents",
-            "openai/alpha,openai/alpha",
-            "--out",
-            "run",
-            "--plain",
-            "--set",
-            "max_rounds=2",
-        )
+        ran = maci(*NAMED, "--plain")
     assert ran.code == 0, ran.err
-    assert "No judges were named (--judges): the three reader judges score" in ran.out
-    assert "openai/alpha#2" in ran.out
+    assert "No judges were named (--judges): vllm/gamma from your panels file judges" in ran.out
+    opened = read(Path("run/transcript.jsonl")).opened
+    assert [judge.name for judge in opened.judges] == ["vllm/gamma"] and opened.notes == ()
+
+
+def test_a_configured_model_that_cannot_be_asked_is_no_judge(maci) -> None:
+    with serving():
+        file = Path("maci-panels.yaml")
+        file.write_text(file.read_text(encoding="utf-8").replace("[vllm/gamma]", "[anthropic/gamma]"), encoding="utf-8")
+        ran = maci(*NAMED, "--json")
+    assert ran.code == 0, ran.err
+    assert [judge.family for judge in read(Path("run/transcript.jsonl")).opened.judges] == ["surface"] * 3
+
+
+def test_a_file_of_the_working_directory_cannot_have_a_case_judged_on_its_own_host(maci) -> None:
+    with serving():
+        file = Path("maci-panels.yaml")
+        text = file.read_text(encoding="utf-8").replace("[vllm/gamma]", "[openrouter/gamma]")
+        strange = ", openrouter: {base_url: 'https://models.example.org/v1'}}"
+        file.write_text(text.rstrip()[:-1] + strange + "\n", encoding="utf-8")
+        ran = maci(*NAMED, "--json")
+    assert ran.code == 0, ran.err
+    assert [judge.family for judge in read(Path("run/transcript.jsonl")).opened.judges] == ["surface"] * 3
+
+
+def test_where_one_family_is_configured_the_reader_judges_score_and_the_result_says_so(maci) -> None:
+    with serving():
+        file = Path("maci-panels.yaml")
+        file.write_text(file.read_text(encoding="utf-8").replace("judges: [vllm/gamma], ", ""), encoding="utf-8")
+        ran = maci(*NAMED, "--plain")
+        result = json.loads(maci(*NAMED[:-1], "again", "--json").out)
+    assert ran.code == 0, ran.err
+    assert "no model of another family is configured, so the three reader judges scored" in ran.out
+    assert READERS_JUDGE in result["warnings"]
+    assert "reader judges scored" in maci("report", "run", "--format", "md").out
     assert "judges letters, words, phrases" in ran.out
 
 

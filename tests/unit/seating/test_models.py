@@ -18,6 +18,7 @@ from maci.errors import ConfigError, EvidenceError
 from maci.evidence.encode import load_encoder
 from maci.llm.model import Reply, Request, Token
 from maci.seating import choose
+from maci.seating.models import NOBODY_JUDGES, READERS_JUDGE
 from maci.seating.spec import AgentSpec, PanelSpec
 from maci.seating.table import Table, opening
 from maci.seating.tables import Tables
@@ -83,16 +84,22 @@ def test_without_evidence_about_the_outcomes_models_still_debate_on_what_there_i
 
 
 def test_reader_judges_where_there_is_nothing_for_them_to_read_are_refused() -> None:
+    _, table, _ = settle(BRIDGE, "fake/a,fake/b", "reader")
+    assert len(table.judges) == 3  # statements will do, they need no label
     with pytest.raises(EvidenceError, match="the readers have no evidence about any of safe, unsafe"):
-        settle(BRIDGE, "fake/a,fake/b", "reader")
+        settle(replace(BRIDGE, evidence=()), "fake/a,fake/b", "reader")
 
 
-def test_judges_that_are_not_named_are_the_readers_or_must_be_named() -> None:
+def test_judges_that_are_not_named_or_found_are_the_readers_or_nobody_and_the_result_says_so() -> None:
     spec, table, _ = settle(load_case("dengue"))
     assert [judge.name for judge in table.judges] == ["letters", "words", "phrases"]
     assert spec.judges is not None and spec.judges[0].model == "reader/letters"
-    with pytest.raises(ConfigError, match="no judges were named, and no evidence names or is labelled with an outcome"):
-        settle(BRIDGE)
+    assert table.notes == settle(BRIDGE)[1].notes == (READERS_JUDGE,)
+    bare = replace(BRIDGE, evidence=())
+    _, alone, config = settle(bare)
+    last = play(bare, alone, config)[-1]
+    assert isinstance(last, Finished) and last.answer is not None and NOBODY_JUDGES in last.warnings
+    assert not opening(bare, alone, config).config.crit.enabled
     _, free, _ = settle(BRIDGE, "fake/a,fake/b", "none")
     assert free.judges == []
     _, disabled, _ = settle(BRIDGE, "fake/a,fake/b", None, "crit.enabled=false")
