@@ -92,6 +92,8 @@ class Answer:
     """Share of the votes for the leading outcome, where votes were cast."""
     harm: HarmReport | None = None
     """What was watched, where the method watches."""
+    narrower: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Outcome → narrower names given for it, each with its share."""
 
 
 class Method(Protocol):
