@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -189,3 +191,18 @@ def test_two_labels_in_use_become_one_when_the_model_says_so_later() -> None:
     assert set(second) <= set(start.labels) and not set(second) <= set(after.labels)
     assert sum(after.mixture.values()) == pytest.approx(1)
     assert replay(events).state.finished == result(events)
+
+
+def test_a_baseline_joins_names_and_asks_as_a_debate_does() -> None:
+    from maci.lab.methods.session import Session
+
+    model = FakeModel(replies=[reply("same")])
+    case = make_case(OPEN)
+    agents = [script("ada", said("tennis elbow", "gout")), script("ben", said("climber's elbow", "Gout disease"))]
+    table = seat(agents, [judge()], case, comparer=Comparer("names:fake", model))
+    bench = SimpleNamespace(config=settings(), ledger=None, panel=SimpleNamespace(table=lambda case, seed: table))
+    session = Session(case, bench, 0)  # type: ignore[arg-type]
+    voices = asyncio.run(session.openings())
+    assert session.pool(voices.values()) == pytest.approx({"other": 0.0, "tennis elbow": 0.9, "gout": 0.1})
+    assert session.votes(voices.values())["tennis elbow"] == 1
+    assert len(model.history) == 1 and session.usage.tokens > 0

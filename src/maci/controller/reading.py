@@ -12,7 +12,7 @@ Where triage has learnt nothing, the answer stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
@@ -202,13 +202,26 @@ def next_pair(state: State) -> tuple[str, str] | None:
         return None
     if any(agent not in state.turns for agent in state.asked):
         return None
-    reading, space = Reading(state), state.opened.case.outcomes
-    if len(reading.beliefs) < 2:
-        return None
-    mass = dict(zip(reading.labels, np.mean(list(reading.beliefs.values()), axis=0).tolist(), strict=True))
+    reading = Reading(state)
+    space, by, beliefs = state.opened.case.outcomes, comparing(state), list(reading.beliefs.values())
     found = Placement(reading.labels, reading.joins)
-    pairs = undecided(mass, found, space, comparing(state), state.config.beliefs.ask_from)
-    return next((pair for pair in pairs if pair not in state.compared and pair[::-1] not in state.compared), None)
+    return open_pair(beliefs, found, space, by, state.config.beliefs.ask_from, state.compared)
+
+
+def open_pair(
+    beliefs: Sequence[Vector],
+    found: Placement,
+    space: OutcomeSpace,
+    by: Comparing,
+    close: float,
+    asked: Container[tuple[str, str]],
+) -> tuple[str, str] | None:
+    """The labels with most mass that no layer can tell and nobody was asked about; ``None`` of fewer than two beliefs."""
+    if len(beliefs) < 2:
+        return None
+    mass = dict(zip(found.labels, np.mean(beliefs, axis=0).tolist(), strict=True))
+    pairs = undecided(mass, found, space, by, close)
+    return next((pair for pair in pairs if pair not in asked and pair[::-1] not in asked), None)
 
 
 def read_round(state: State) -> tuple[State, Reading]:

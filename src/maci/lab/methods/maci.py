@@ -80,6 +80,7 @@ def summary(story: Story) -> MethodAnswer:
         judge_usage=sum(scores, Usage()),
         course=tuple(map(_step, story.closed)),
         harm=result.harm,
+        narrower={} if result.answer is None else {result.answer: result.narrower},
     )
 
 

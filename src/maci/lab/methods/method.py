@@ -21,10 +21,11 @@ from maci.agents.agent import Agent
 from maci.agents.anchor import Admitted, Anchor, Opponent, Question, TurnRequest, seat_letter
 from maci.agents.argument import Argument, Turn
 from maci.cases.case import Case
-from maci.cases.labels import Comparing, Join, unnamed
+from maci.cases.labels import Comparing, Join, Placement, unnamed
+from maci.cases.names import Kind as RelationKind
 from maci.config import Config
 from maci.controller.caution import HarmReport
-from maci.controller.reading import read_beliefs
+from maci.controller.reading import Readings, open_pair, read_beliefs, shares
 from maci.controller.requests import MOST_SHOWN, call_seed, leading_outcomes
 from maci.controller.state import as_mapping
 from maci.errors import BeliefError, BudgetError, ConfigError, is_fatal
@@ -102,6 +103,8 @@ class MethodAnswer:
     """Share of the votes for the leading outcome, where votes were cast."""
     harm: HarmReport | None = None
     """What was watched, where the method watches."""
+    narrower: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Outcome → narrower names given for it, each with its share."""
 
 
 class Method(Protocol):
@@ -144,6 +147,9 @@ class Hearing:
         self.labels = case.outcomes.start
         self._label_vectors: dict[str, NDArray[np.float32]] = {}
         self._joins: Mapping[str, Join] = {}
+        self._answers: dict[tuple[str, str], RelationKind | None] = {}
+        self.narrower: Mapping[str, Mapping[str, float]] = {}
+        """Outcome → narrower names last given for it, each with its share."""
         evidence, budget = bench.config.evidence, bench.config.budget
         self._retrieved = self.table.evidence.retrieve(case.query, evidence.k_ret, evidence.context_tokens).spans
         self._ledger = Ledger(budget.tokens, budget.usd, parent=bench.ledger)
@@ -262,16 +268,48 @@ class Hearing:
         space, known = self.case.outcomes, self._label_vectors
         if names := unnamed((name for _, turn in said for name in turn.belief), space, self.labels, known):
             known.update(zip(names, self.table.encoder.encode(names), strict=True))
-        stated = ((agent.name, turn.belief) for agent, turn in said)
-        by = Comparing(vectors=known, threshold=self.config.beliefs.label_match)
-        self.labels, beliefs, _, self._joins, _ = read_beliefs(stated, self.labels, space, self.config, by, self._joins)
-        voices = []
-        for (agent, turn), p in zip(said, beliefs, strict=True):
+        found = await self._read([(agent.name, turn.belief) for agent, turn in said])
+        self.labels, self._joins = found.labels, found.joins
+        voices, beliefs = [], {}
+        for at, ((agent, turn), p) in enumerate(zip(said, found.beliefs, strict=True)):
             if isinstance(p, BeliefError):
                 self.failures[agent.name] = f"belief refused: {p}"
             else:
                 voices.append(Voice(agent.name, as_mapping(self.labels, p), turn.arguments))
+                beliefs[str(at)] = p
+        fine = {str(at): parts for at, parts in enumerate(found.fine)}
+        self.narrower = shares(self.labels, beliefs, dict.fromkeys(beliefs, 1.0), fine, self._joins)
         return voices
+
+    async def _read(self, stated: Sequence[tuple[str, Mapping[str, float]]]) -> Readings:
+        """The beliefs; a model is asked about names that words cannot tell, as in a debate."""
+        space, rules = self.case.outcomes, self.config.beliefs
+        left = rules.ask_names if self.table.comparer is not None and space.kind == "open" else 0
+        while True:
+            answers = {pair: kind for pair, kind in self._answers.items() if kind is not None}
+            by = Comparing(vectors=self._label_vectors, threshold=rules.label_match, answers=answers)
+            found = read_beliefs(stated, self.labels, space, self.config, by, self._joins)
+            beliefs = [p for p in found.beliefs if not isinstance(p, BeliefError)]
+            placed = Placement(found.labels, found.joins)
+            pair = open_pair(beliefs, placed, space, by, rules.ask_from, self._answers) if left else None
+            if pair is None:
+                return found
+            left -= 1
+            self._answers[pair] = await self._compare(pair)
+
+    async def _compare(self, pair: tuple[str, str]) -> RelationKind | None:
+        """How two names stand to each other, as a model says; ``None`` where it does not say, or the budget has no room."""
+        assert self.table.comparer is not None
+        call = self.table.comparer.prepare(self.case.question, *pair, seed=call_seed(self.seed, "names", *pair))
+        if self._ledger.lacks(call.bound) is not None:
+            return None
+        with spend(self._ledger, call.bound) as purse:
+            try:
+                return (await call.make(purse)).kind
+            except Exception:  # without an answer the names stay apart
+                return None
+            finally:
+                self.usage = self.usage + purse.total()
 
     # --- concluding -----------------------------------------------------------------------------------------------------------
 
@@ -322,4 +360,5 @@ class Hearing:
             usage=self.usage,
             course=tuple(course),
             agreement=agreement,
+            narrower=self.narrower,
         )

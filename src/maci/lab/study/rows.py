@@ -37,6 +37,8 @@ class Row(BaseModel):
     item: str
     method: str
     gold: str | None
+    exact: bool | None = None
+    """Open outcomes: whether the answer is the true outcome itself, neither wider nor narrower."""
     group: str = ""
     """A stratum of the data set: category, outlet, source."""
     raters: Mapping[str, float] = {}

@@ -295,6 +295,7 @@ def row_of(key: RowKey, item: TaskItem, answer: MethodAnswer, seconds: float) ->
     return Row(
         **key._asdict(),
         gold=item.case.gold_among(answer.belief or space.start),
+        exact=_exact(item.case, answer),
         group=item.group,
         raters=dict(item.raters),
         positions=dict(zip(space.labels, space.positions, strict=True)) if space.kind == "ordered" else {},
@@ -313,6 +314,14 @@ def row_of(key: RowKey, item: TaskItem, answer: MethodAnswer, seconds: float) ->
         course=answer.course,
         harm=answer.harm,
     )
+
+
+def _exact(case: Case, answer: Answer) -> bool | None:
+    """Whether an open answer is the true outcome itself."""
+    if answer.belief is None or case.outcomes.kind != "open":
+        return None
+    top = max(answer.belief, key=lambda y: (answer.belief or {})[y])
+    return case.gold_is(top, answer.narrower.get(top, {}))
 
 
 def _ends_all(error: Exception) -> bool:

@@ -240,6 +240,12 @@ def free_table(fought: Sequence[tuple[Gathered, Arena]], estimates: Estimates) -
             Column(key=f"acc1:{listed.key}", title=listed.data[0], better="more"),
             Column(key=f"acc1:{open_.key}", title=open_.data[0], better="more"),
             Column(
+                key=f"exact:{open_.key}",
+                title="the same, exact",
+                better="more",
+                about="share whose answer is the true outcome itself, neither wider nor narrower",
+            ),
+            Column(
                 key=f"open_difference:{listed.key}",
                 title="open less listed, points",
                 about="on the cases answered both ways, paired",
@@ -255,9 +261,9 @@ def free_table(fought: Sequence[tuple[Gathered, Arena]], estimates: Estimates) -
         )
         for name in names
     ]
-    notes = ["Acc@1 %. An open answer is right where its name, or another name of it, is that of the true outcome."]
+    notes = ["Acc@1 %. An open answer is right where it names the true outcome, or one that is narrower or wider."]
     if any(listed.paper == "G1" for listed, _ in pairs):
-        cells = tuple(text(x) for listed, _ in pairs for x in ((*paper.FREE, "") if listed.paper else ("", "", "")))
+        cells = tuple(text(x) for listed, _ in pairs for x in ((*paper.FREE, "", "") if listed.paper else ("",) * 4))
         lines.append(Line(name="paper: MACI", cells=cells, source="paper"))
         notes.append(paper.NOTE)
     return table("free", "Constrained and free-text outcomes", columns, lines, *notes)
@@ -286,4 +292,8 @@ def _cells(name: str, listed: Arena, open_: Arena, estimates: Estimates) -> list
     shared = sorted(right[0].keys() & right[1].keys())
     d, cases = np.array([right[1][k] - right[0][k] for k in shared]), [item for _, item in shared]
     change = bounded(estimates.mean_difference(d, cases), len(set(cases)), 1.0)
-    return [*(estimate(share, "share") for share in shares), estimate(change, "points")]
+    own = next((e.answers for e in open_.entrants if e.name == name), {})
+    exact = estimates.share_of(
+        [(float(a.row.exact), p.item) for p, a in sorted(own.items()) if a.row.exact is not None]
+    )
+    return [*(estimate(share, "share") for share in (*shares, exact)), estimate(change, "points")]
