@@ -4,7 +4,8 @@ A line is ``{"hash":"…","seq":n,<event>}`` where hash = SHA-256(hash of the li
 So an edited, dropped or reordered line is found, wherever it is; only a missing end looks like what it is, an unfinished
 debate. The chain proves consistency, not authorship: who rewrites all of it can rewrite the hashes too.
 
-After the result, lines of type ``signature`` may follow. They are part of the chain and no events; :attr:`Recording.signatures` has them.
+After the result, lines of type ``signature`` may follow. They are part of the chain, not events: see
+:attr:`Recording.signatures`.
 
 Replies that were paid for are on disk before they are used; the rest is written in batches.
 """

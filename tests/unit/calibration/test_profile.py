@@ -99,7 +99,7 @@ def test_a_calibration_for_another_encoder_is_refused(outcomes, tmp_path: Path):
 
     with pytest.raises(
         ConfigError,
-        match=r"made for 'readers: .*fake-hash/64\+adapted \| format 6', and this debate is 'readers: .*wordllama.*run `maci calibrate` again",
+        match=r"made for 'readers: .*fake-hash/64\+adapted \| format 6', and this debate is 'readers: .*wordllama.*`maci calibrate`",
     ):
         asyncio.run(play())
 
