@@ -39,7 +39,7 @@ demo: $(VENV)/.core  ## a real debate on the embedded panel, its record and its 
 
 test: $(VENV)/.dev  ## every test that pip alone can provide for
 	@$(BIN)/python -m pytest -n 2 -m "not system"
-	@echo "Not run here: the system tier (a fresh clone set up from the README, PostgreSQL, Ray, local models, a browser); \`make test-system\` runs it."
+	@echo "Not run here: the system tier (a fresh clone set up from the README, PostgreSQL, Ray, local models, a browser, a mock of model APIs from npm); \`make test-system\` runs it."
 
 test-long: $(VENV)/.dev  ## memory over 10,000 debates in one process (SOAK="--tiny 500 --readers 30": fewer)
 	@PYTHONPATH=tests $(BIN)/python -m soak.memory $(SOAK)

@@ -16,7 +16,7 @@ from maci.story.report.sources import Provenance
 from stage import check
 
 pytestmark = pytest.mark.system
-FROZEN = Path(__file__).parents[1] / "transcripts" / "format-5.jsonl"
+FROZEN = Path(__file__).parents[1] / "transcripts" / "format-6.jsonl"
 
 
 @pytest.fixture(scope="session")

@@ -44,7 +44,7 @@ from maci.story.words import happened
 from maci.web.pages.debate import line
 
 KINDS: tuple[type, ...] = get_args(Event)
-RECORDED = read(Path(__file__).parents[1] / "transcripts" / "format-5.jsonl").events
+RECORDED = read(Path(__file__).parents[1] / "transcripts" / "format-6.jsonl").events
 
 
 def every_kind() -> list[Event]:

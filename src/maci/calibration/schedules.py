@@ -73,7 +73,7 @@ class DebateLessons(_Page):
 
 class _Export(_Page):
     kind: Literal["maci schedules"] = "maci schedules"
-    format: Literal[1] = 1
+    format: Literal[2] = 2
     actions: tuple[tuple[float, float], ...] = tuple((a.alpha, a.gamma) for a in ACTIONS)
     debates: tuple[DebateLessons, ...]
 
@@ -100,7 +100,11 @@ def report(events: Sequence[Event]) -> DebateLessons:
     )
 
 
-_FORMAT = 1
+_FORMAT = 2
+_OUTDATED = (
+    "what was learned rests on debates of an earlier version, in which evidence, prompts and judges were counted otherwise: move the "
+    "file away; `maci scheduler learn` takes in new transcripts"
+)
 _TABLES = """
 CREATE TABLE IF NOT EXISTS debates (
     task TEXT NOT NULL, debate TEXT NOT NULL, terms TEXT NOT NULL, schedule TEXT NOT NULL, PRIMARY KEY (task, debate)
@@ -158,6 +162,7 @@ class Schedules(SqliteFile):
             _FORMAT,
             name=f"what schedules learned, {where},",
             elsewhere="point MACI_STATE at another folder",
+            outdated=_OUTDATED,
             steps={"damaged": "it is damaged: move it away (`maci scheduler learn` reads transcripts in again)"},
             synchronous="FULL",
         )
@@ -225,6 +230,10 @@ class Schedules(SqliteFile):
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(map(str, first["loc"])) or "the file"
+            if place == "format" and first["input"] == 1:
+                raise InputError(
+                    f"{where} has format 1, and this version of maci reads format {_FORMAT}: {_OUTDATED}"
+                ) from error
             raise InputError(
                 f"{where} is no export of `maci scheduler export`: {place}: {first['msg'].lower()}"
             ) from error

@@ -17,7 +17,7 @@ from maci.controller.dials import RoundEvent
 from maci.controller.inputs import Input
 from maci.errors import InputError
 
-FORMAT = 5
+FORMAT = 6
 """Version of the transcript format, the only one that is read."""
 
 Event = Input | Decision

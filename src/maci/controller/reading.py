@@ -296,13 +296,14 @@ def calibrated(state: State, mixture: Vector | None = None, *, debated: bool | N
 
 
 def made_for(opened: Opened) -> str:
-    """What a calibration from such debates is good for: the panel with its models, and the encoder.
+    """What a calibration from such debates is good for: the panel with its models, the encoder, and the format of the record, which
+    changes with what is counted.
 
-    Such as ``readers: reader-lexical, reader-semantic, reader-bayesian; judges letters (surface), words (surface) | wordllama/256``.
+    Such as ``readers: reader-lexical, reader-semantic; judges letters (surface), words (surface) | wordllama/256 | format 6``.
     """
     agents, judges = (", ".join(_models(opened, seats)) for seats in ("agents", "judges"))
     judged = f"judges {judges}" if judges and opened.config.crit.enabled else "no judges"
-    return f"{opened.panel.strip('-') or 'agents'}: {agents}; {judged} | {opened.encoder}"
+    return f"{opened.panel.strip('-') or 'agents'}: {agents}; {judged} | {opened.encoder} | format {opened.format}"
 
 
 def _models(opened: Opened, seats: Literal["agents", "judges"]) -> Iterator[str]:
@@ -325,6 +326,11 @@ def check_made_for(opened: Opened) -> None:
         raise ConfigError(
             f"the calibration names only the encoder it was made with ({given!r}), not its panel: it was written by an earlier "
             f"version, and nothing shows that it fits this debate ({own!r}). Run `maci calibrate` again, or leave the calibration out"
+        )
+    if given == own.rpartition(" | ")[0] or " | format " not in given:
+        raise ConfigError(
+            f"the calibration was made by an earlier version ({given!r}), which counted evidence, prompts and judges "
+            "otherwise: its figures do not fit. Run `maci calibrate` again, or leave the calibration out"
         )
     raise ConfigError(
         f"the calibration was made for {given!r}, and this debate is {own!r}: run `maci calibrate` again (a panel "

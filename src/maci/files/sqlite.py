@@ -33,10 +33,12 @@ class SqliteFile:
         steps: Mapping[Trouble, str],
         error: Callable[[str], MaciError] = EnvironmentError_,
         synchronous: Literal["NORMAL", "FULL"] = "NORMAL",
+        outdated: str = "",
     ) -> None:
         """Open the file, and make its ``tables`` (each ``IF NOT EXISTS``) where it is new.
 
-        A file of version 0 says nothing of its format. Messages call it ``name``; ``elsewhere`` is how to choose another, and
+        A file of version 0 says nothing of its format; an older version is refused where ``outdated`` says why.
+        Messages call it ``name``; ``elsewhere`` is how to choose another, and
         ``steps`` what to do about each trouble, where there is more to say than that.
         """
         self.path, self.name, self._error, self._elsewhere = path, name, error, elsewhere
@@ -46,6 +48,7 @@ class SqliteFile:
             "locked": f"another process holds it; try again, or {elsewhere}",
             **steps,
         }
+        self._outdated = outdated
         self._lock = threading.RLock()
         self._db: sqlite3.Connection | None = None
         try:
@@ -75,6 +78,10 @@ class SqliteFile:
         if found > version:
             raise self._error(
                 f"{self.name} was written by a newer MACI (format {found}, this one reads {version}): upgrade, or {self._elsewhere}"
+            )
+        if self._outdated and 0 < found < version:
+            raise self._error(
+                f"{self.name} has format {found}, and this version of maci reads {version}: {self._outdated}"
             )
         if found == 0 and version and tables is not None:
             raise self._error(f"{self.name} is a database of something else: {self._elsewhere}")

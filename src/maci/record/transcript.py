@@ -4,6 +4,9 @@ A line is ``{"hash":"…","seq":n,<event>}`` where hash = SHA-256(hash of the li
 So an edited, dropped or reordered line is found, wherever it is; only a missing end looks like what it is, an unfinished
 debate. The chain proves consistency, not authorship: who rewrites all of it can rewrite the hashes too.
 
+After the result, lines of type ``signature`` may follow. They are part of the chain, not events: see
+:attr:`Recording.signatures`.
+
 Replies that were paid for are on disk before they are used; the rest is written in batches.
 """
 
@@ -13,7 +16,7 @@ import asyncio
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,7 +53,9 @@ class Recording:
     size: int
     """Bytes of the whole lines."""
     hashes: tuple[str, ...]
-    """Of every whole line."""
+    """Of every event's line."""
+    signatures: tuple[Mapping[str, Any], ...] = ()
+    """What was signed after the result, as it stands there; nothing is checked but the chain."""
 
     @property
     def opened(self) -> Opened:
@@ -93,7 +98,11 @@ def _check_format(rest: bytes, path: Path) -> None:
         raise TranscriptError(f"{path} is not a transcript: line 1 does not open a debate") from error
     if version != FORMAT:
         old = isinstance(version, int) and version < FORMAT
-        step = "it was written before 1.0; run the debate again" if old else "upgrade maci"
+        step = (
+            "it was written before 1.0, when evidence, prompts and judges were counted otherwise; run the debate again"
+            if old
+            else "upgrade maci"
+        )
         raise TranscriptError(f"{path} has format {version}, and this version of maci reads format {FORMAT}: {step}")
 
 
@@ -105,6 +114,7 @@ def read(path: str | Path) -> Recording:
     path = Path(path)
     events: list[Event] = []
     hashes: list[str] = []
+    signatures: list[Mapping[str, Any]] = []
     before, size, torn = _GENESIS, 0, 0
     for number, line in enumerate(_lines(path), 1):
         if not line.endswith(b"\n"):
@@ -123,6 +133,10 @@ def read(path: str | Path) -> Recording:
             data = _data(rest)
             if data.pop("seq") != number:
                 raise ValueError("wrong sequence number")
+            if data.get("type") == "signature" and events and isinstance(events[-1], Finished):
+                signatures.append(data)
+                before, size = claimed.decode(), size + len(line)
+                continue
             events.append(parse(json.dumps(data)))
         except (ValidationError, InputError, ValueError, KeyError) as error:
             raise TranscriptError(f"{path}, line {number}: not an event of this format: {error}") from error
@@ -132,7 +146,7 @@ def read(path: str | Path) -> Recording:
         raise TranscriptError(f"{path} is not a transcript: it holds no whole line; remove it and start again")
     if not isinstance(events[0], Opened):
         raise TranscriptError(f"{path} is not a transcript: it does not open a debate")
-    return Recording(tuple(events), torn, size, tuple(hashes))
+    return Recording(tuple(events), torn, size, tuple(hashes), tuple(signatures))
 
 
 def remove_empty(path: Path) -> bool:

@@ -79,7 +79,7 @@ def test_a_calibration_is_a_config_file_that_loads_and_names_what_it_was_made_fo
     config = load(file=file, environ={})
     assert config.calibration.made_for == (
         "readers: reader-lexical, reader-semantic, reader-bayesian; "
-        "judges letters (surface), words (surface), phrases (surface) | fake-hash/64+adapted"
+        "judges letters (surface), words (surface), phrases (surface) | fake-hash/64+adapted | format 6"
     )
     assert config.calibration.temperature == pytest.approx(found.settings["calibration.temperature"], abs=1e-6)
     assert config.dials.q_lo <= config.dials.q_hi and config.dials.d_lo <= config.dials.d_hi
@@ -99,7 +99,7 @@ def test_a_calibration_for_another_encoder_is_refused(outcomes, tmp_path: Path):
 
     with pytest.raises(
         ConfigError,
-        match=r"made for 'readers: .*fake-hash/64\+adapted', and this debate is 'readers: .*wordllama.*run `maci calibrate` again",
+        match=r"made for 'readers: .*fake-hash/64\+adapted \| format 6', and this debate is 'readers: .*wordllama.*`maci calibrate`",
     ):
         asyncio.run(play())
 

@@ -17,7 +17,7 @@ from helpers import judge, open_debate, script, seat, settings, turn
 from maci.calibration.schedules import DebateLessons, Schedules, report, summed, terms
 from maci.controller.policies.bandit import Arms, Context, Lesson
 from maci.debating.loop import debate
-from maci.errors import EnvironmentError_, InputError
+from maci.errors import EnvironmentError_, InputError, MaciError
 from maci.paths import schedules_file
 
 TERMS = "w"
@@ -108,13 +108,23 @@ def test_export_and_import_keep_everything_and_add_nothing_twice(tmp_path: Path)
     ("text", "said"),
     [
         ("{", "is no export"),
-        ('{"kind": "maci schedules", "format": 1, "actions": [[0, 0]], "debates": []}', "other actions"),
-        ('{"kind": "something", "format": 1, "actions": [], "debates": []}', "kind"),
+        ('{"kind": "maci schedules", "format": 2, "actions": [[0, 0]], "debates": []}', "other actions"),
+        ('{"kind": "something", "format": 2, "actions": [], "debates": []}', "kind"),
+        ('{"kind": "maci schedules", "format": 1, "actions": [], "debates": []}', "has format 1.*an earlier version"),
     ],
 )
 def test_what_is_no_export_is_refused(tmp_path: Path, text: str, said: str) -> None:
     with Schedules(tmp_path / "s.sqlite") as known, pytest.raises(InputError, match=said):
         known.bring(text, "file")
+
+
+def test_what_an_earlier_version_learned_is_refused_with_the_reason(tmp_path: Path) -> None:
+    with Schedules(tmp_path / "s.sqlite") as known:
+        known.do("PRAGMA user_version = 1")
+    with pytest.raises(
+        MaciError, match=r"has format 1, and this version of maci reads 2: .*earlier version.*move the file away"
+    ):
+        Schedules(tmp_path / "s.sqlite")
 
 
 def test_reset_forgets_one_task(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from fake_house import FakeHouse
 from maci.errors import WrongKey
 from maci.lab.audit.judges.audit import Audit
 
-FROZEN = Path(__file__).parents[2] / "transcripts" / "format-5.jsonl"
+FROZEN = Path(__file__).parents[2] / "transcripts" / "format-6.jsonl"
 QUICK = ("--n", 9, "--probed", 3, "--resamples", 50)
 
 

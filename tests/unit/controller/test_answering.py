@@ -12,7 +12,7 @@ from maci.controller.triage import Triaged, chance_right
 from maci.record.replay import difference, replay
 
 ROUNDS = ("min_rounds=2", "max_rounds=2", "tau_q=0")
-OWN = "agents: family-x, family-y; judges fake-judge | fake-hash/64"
+OWN = "agents: family-x, family-y; judges fake-judge | fake-hash/64 | format 6"
 """What a calibration of the tables here is made for."""
 
 

@@ -77,7 +77,8 @@ def test_an_existing_transcript_is_never_overwritten(path: Path) -> None:
         ),
         (
             forge([{"type": "opened", "format": FORMAT - 1}]),
-            f"has format {FORMAT - 1}, and this version of maci reads format {FORMAT}: it was written before 1.0; run the debate again",
+            f"has format {FORMAT - 1}, and this version of maci reads format {FORMAT}: it was written before 1.0, "
+            "when evidence, prompts and judges were counted otherwise; run the debate again",
         ),
         (forge([{"type": "opened", "format": "x"}]), "has format x"),
         (forge([{"type": "opened", "format": FORMAT}]), "line 1: not an event of this format"),
@@ -93,6 +94,24 @@ def test_a_file_that_is_no_transcript_is_refused_with_the_reason(tmp_path: Path,
     with pytest.raises(TranscriptError):  # and leaves no open file behind
         Transcript.resume(file)
     assert file.read_bytes() == data
+
+
+def test_signatures_after_the_result_are_kept_and_chained(path: Path) -> None:
+    write(path, table(), CONFIG)
+    whole = read(path)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    bare = [{key: value for key, value in line.items() if key not in ("hash", "seq")} for line in lines]
+    signed = {"type": "signature", "by": "Ada", "value": "c2ln"}
+    path.write_bytes(forge([*bare, signed]))
+    again = read(path)
+    assert again.events == whole.events and again.finished
+    assert again.signatures == (signed,) and not whole.signatures
+    path.write_bytes(forge([*bare, signed]).replace(b"Ada", b"Eve"))
+    with pytest.raises(TranscriptError, match="the chain is broken"):
+        read(path)
+    path.write_bytes(forge([*bare[:-1], signed, bare[-1]]))
+    with pytest.raises(TranscriptError, match="not an event of this format"):
+        read(path)
 
 
 def test_a_forged_line_number_is_noticed(path: Path) -> None:

@@ -20,7 +20,7 @@ from maci.record.transcript import read
 from maci.story import Story
 from maci.story.words import STOPS, how_sure, rival_of, would_change
 
-FROZEN = Path(__file__).parents[2] / "transcripts" / "format-5.jsonl"
+FROZEN = Path(__file__).parents[2] / "transcripts" / "format-6.jsonl"
 
 
 def events(**more):

@@ -11,7 +11,7 @@ from maci.story.whatif import other_rules, otherwise
 
 
 def test_where_a_record_asked_something_rules_are_compared_up_to_there() -> None:
-    recording = read(Path(__file__).parents[2] / "transcripts" / "format-5.jsonl")
+    recording = read(Path(__file__).parents[2] / "transcripts" / "format-6.jsonl")
     events, rules = recording.events, recording.opened.config
     same = otherwise(events, rules)
     first = next(event for event in events if isinstance(event, Planned) and event.acquire)

@@ -19,7 +19,7 @@ from maci.lab.audit.judges.agreement import against_people, code, exported, huma
 from maci.lab.audit.judges.items import builtin, draw, gather
 from planted_judges import arguments
 
-FROZEN = Path(__file__).parents[3] / "transcripts" / "format-5.jsonl"
+FROZEN = Path(__file__).parents[3] / "transcripts" / "format-6.jsonl"
 
 
 def test_arguments_of_a_transcript_are_read():

@@ -236,7 +236,7 @@ def test_the_settings_of_a_debate_may_be_called_set_as_in_a_spec() -> None:
 
 
 def test_a_debate_counts_what_it_spent_in_vain_as_baselines_do():
-    story = Story.of(read(Path(__file__).parents[3] / "transcripts" / "format-5.jsonl").events)
+    story = Story.of(read(Path(__file__).parents[3] / "transcripts" / "format-6.jsonl").events)
     assert story.result is not None and story.result.spent is not None
     before = summary(story).usage
     spent = dataclasses.replace(story.result.spent, lost=story.result.spent.lost + 70)

@@ -26,7 +26,7 @@ from maci.story.report.parts import anchors, argument
 from maci.story.report.sources import Provenance
 from page_helpers import check_page
 
-FROZEN = Path(__file__).parents[3] / "transcripts" / "format-5.jsonl"
+FROZEN = Path(__file__).parents[3] / "transcripts" / "format-6.jsonl"
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)> \u202eevil\u202c \x1b]0;x\x07 | # [x](javascript:y) `z` </style>'
 
 
@@ -67,7 +67,7 @@ def test_the_verdict_comes_first():
 
 
 def test_a_calibrated_answer_is_called_so():
-    own = "agents: family-first, family-second; judges fake-judge | fake-hash/64"
+    own = "agents: family-first, family-second; judges fake-judge | fake-hash/64 | format 6"
     story = Story.of(debate(f"calibration.made_for={own}", "calibration.temperature=1.5"))
     assert "calibrated probability" in to_html(story) and "not calibrated" not in to_markdown(story)
 
