@@ -139,7 +139,7 @@ async def debated(options: argparse.Namespace) -> Run:
 async def raw(options: argparse.Namespace, debated: Run) -> Run:
     """The same prompts, straight to the server."""
     run, http = Run(most=debated.most), Http(total=3600)
-    model = local.open_local(options.model, http, offline=True)
+    model = local.LocalProvider(options.model, http, offline=True)
     places = asyncio.Semaphore(debated.most)
 
     async def work() -> None:
@@ -168,7 +168,7 @@ async def raw(options: argparse.Namespace, debated: Run) -> Run:
 
 async def forms(options: argparse.Namespace) -> dict[str, float]:
     """Tokens for one filled form, and their rate: held by LLGuidance, and by GBNF."""
-    model, found = local.open_local(options.model, offline=True), {}
+    model, found = local.LocalProvider(options.model, offline=True), {}
     messages = (Message("system", "You diagnose."), Message("user", "Fever, rash, pain behind the eyes. Is it dengue?"))
     try:
         await model.counters()
@@ -189,7 +189,7 @@ async def forms(options: argparse.Namespace) -> dict[str, float]:
 
 async def batches(options: argparse.Namespace) -> dict[str, float]:
     """Processor milliseconds a written token, for 1, 2 and 4 sequences at once: what a batch saves."""
-    model, found = local.open_local(options.model, parallel=4, offline=True), {}
+    model, found = local.LocalProvider(options.model, parallel=4, offline=True), {}
     try:
         await model.counters()
         chat = model._chat
