@@ -22,6 +22,7 @@ from maci.lab.datasets.own import FIELDS
 from maci.lab.study.spec import StudySpec
 from maci.lab.theory.trajectories import TRAJECTORIES, play
 from maci.seating.file import PanelsFile
+from maci.seating.project import ProjectFile
 from maci.story.result import AskResult, PlanPage, Result
 
 DOCS = Path(__file__).parent
@@ -96,7 +97,7 @@ BLOCKS = {
 def schemas() -> dict[str, str]:
     """The published JSON Schemas."""
     files = {"argument": ArgumentLine, "case": CaseFile, "panels": PanelsFile, "plan": PlanPage, "result": Result}
-    files |= {"ask": AskResult, "study": StudySpec}
+    files |= {"ask": AskResult, "project": ProjectFile, "study": StudySpec}
     found = {**{name: model.model_json_schema() for name, model in files.items()}, "transcript": schema()}
     found["audit-judges"] = TypeAdapter(Audit).json_schema()
     return {f"schemas/{name}.json": json.dumps(found[name], indent=1, ensure_ascii=False) + "\n" for name in found}

@@ -88,6 +88,7 @@ def seat(agents: Sequence[Any], judges: Sequence[Any] | None = None, case: Case 
         judges=[judge()] if judges is None else judges,
         evidence=more.pop("evidence", None) or CaseEvidence(case or make_case()),
         encoder=more.pop("encoder", HashEncoder()),
+        comparer=more.pop("comparer", None),
     )
 
 
@@ -103,6 +104,7 @@ def open_debate(table: Table, config: Config | None = None, case: Case | None = 
             encoder=table.encoder.name,
             seed=7,
             version="test",
+            comparer="" if table.comparer is None else table.comparer.name,
         ),
         **changes,
     )

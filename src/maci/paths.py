@@ -6,6 +6,7 @@
 | ``MACI_STATE`` | what debates have taught: learned schedules | ``maci`` in the user's state folder |
 | ``MACI_KEYS`` | the file of API keys | ``keys.toml`` in the user's configuration folder |
 | ``MACI_PANELS`` | the only panels file to be read | ``maci-panels.yaml`` here, then ``panels.yaml`` in the configuration folder |
+| ``MACI_PROJECT`` | the only project file to be read | ``maci.toml`` here, or in a folder above |
 | ``MACI_DATA`` | the public data sets | none: name them with ``--data`` |
 
 The user's folders are those of the platform: ``XDG_CACHE_HOME``, ``XDG_STATE_HOME`` and ``XDG_CONFIG_HOME`` (``~/.cache``,
@@ -31,6 +32,8 @@ EMBEDDINGS = "embeddings.sqlite"
 """Of a corpus, in its folder; of everything else, in the cache."""
 PANELS = "maci-panels.yaml"
 """The panels file of a working directory."""
+PROJECT = "maci.toml"
+"""The project file, of a working directory and all folders in it."""
 
 
 def cache_dir() -> Path:
@@ -61,6 +64,30 @@ def panel_files() -> Iterator[Path]:
         yield chosen
         return
     yield from (path for path in (Path(PANELS), config_dir() / "panels.yaml") if path.is_file())
+
+
+def project_file() -> Path | None:
+    """The project file that holds here: of the working directory, or of the nearest folder above that has one.
+
+    Above the working directory only a file of the user's own counts: anybody may write into a folder such as ``/tmp``.
+    """
+    if chosen := _chosen("MACI_PROJECT"):
+        if not chosen.is_file():
+            raise ConfigError(f"MACI_PROJECT is {chosen}, and there is no such file: correct it or unset it")
+        return chosen
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        path = folder / PROJECT
+        try:
+            if path.is_file() and (folder == here or _own(path)):
+                return Path(PROJECT) if folder == here else path
+        except OSError:  # a folder that may not be looked into
+            continue
+    return None
+
+
+def _own(path: Path) -> bool:
+    return not hasattr(os, "getuid") or path.stat().st_uid in (os.getuid(), 0)
 
 
 def data_dir(given: Path | None = None) -> Path:

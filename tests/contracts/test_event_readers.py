@@ -21,11 +21,14 @@ from maci.controller.caution import Watched
 from maci.controller.decisions import Dialled, Finished
 from maci.controller.events import Event
 from maci.controller.inputs import (
+    Compared,
     Exhausted,
     Intervened,
     JudgeAbstention,
     Lost,
     Opened,
+    Requested,
+    RequestRecord,
     Resolved,
     Retrieved,
     Scored,
@@ -50,9 +53,11 @@ def every_kind() -> list[Event]:
     cited = Story.of(RECORDED).said[score.argument].citations[0].span
     late = tuple(span for span in of(Retrieved, RECORDED)[0].spans if span.id == cited)
     more: list[Event] = [
+        Requested(round=1, kind="turn", who=agent, requests=(RequestRecord(model="x/y", prompt="p", at="now"),)),
         TurnFailed(round=1, agent=agent, error="the line went dead"),
         Resolved(spans=late),
         JudgeAbstention(round=score.round, argument=score.argument, slot="mute#1", reason="it would not say"),
+        Compared(round=score.round, first="gout", second="podagra", relation="same", by="names:fake"),
         Intervened(cl=0.4, by="Ada"),
     ]
     events = [_telling(event, late) for event in RECORDED]
@@ -101,6 +106,7 @@ def page(events: Sequence[Event]) -> str:
 HIDDEN: Mapping[Callable[[Sequence[Event]], str], Mapping[type, str]] = {
     log: {},
     terminal: {
+        Requested: "`maci show --calls` prints what was asked",
         Sent: "the live area below the lines shows who is being waited for",
         Scored: "the gate prints each argument's CRIT",
         TurnFailed: "the round's beliefs name who abstained, and why",
@@ -109,10 +115,12 @@ HIDDEN: Mapping[Callable[[Sequence[Event]], str], Mapping[type, str]] = {
         Surveyed: "the plan prints what was found worth asking",
     },
     story: {
+        Requested: "`maci show --calls` prints what was asked",
         Exhausted: "the result says that the budget ended it, and its figures",
         Surveyed: "the plan has the candidates, with what each is worth",
     },
     page: {
+        Requested: "`maci show --calls` prints what was asked",
         Exhausted: "the result says that the budget ended it, and its figures",
         Surveyed: "the plan has the candidates, with what each is worth",
     },

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from helpers import arg, judge, make_case, of, play, result, script, seat, settings, turn
+from maci.agents.judges.comparer import Comparer
 from maci.cases.outcomes import OutcomeSpace
 from maci.controller.decisions import Initialized, Weighed
+from maci.controller.inputs import Compared, Sent
+from maci.errors import ConfigError
+from maci.llm.fake import FakeModel
 from maci.record.replay import replay
+from maci.story import Story
 
 OPEN = OutcomeSpace(kind="open")
 
@@ -93,3 +100,92 @@ def test_models_are_shown_the_names_in_use_without_the_bucket() -> None:
     agents = [script("ada", *[said("gout", "flu")] * 3), script("ben", *[said("gout", "flu")] * 3)]
     play(seat(agents, [judge()], case), settings("stop.max_rounds=2"), case)
     assert [request.question.labels for request in agents[0].history][:2] == [(), ("gout", "flu")]
+
+
+# --- the question to a model ------------------------------------------------------------------------------------------------------
+
+
+def reply(relation: str) -> str:
+    return json.dumps({"first": "one thing", "second": "another", "relation": relation})
+
+
+def asked(*relations: str | BaseException, sets=(), ada=None, ben=None, rounds=2, tokens=100_000):
+    """A debate on names that words cannot tell, and the model that was asked about them."""
+    model = FakeModel(replies=[r if isinstance(r, BaseException) else reply(r) for r in relations])
+    case = make_case(OPEN)
+    one, two = ada or said("tennis elbow", "gout"), ben or said("climber's elbow", "gout")
+    agents = [script("ada", *[one] * (rounds + 1)), script("ben", *[two] * (rounds + 1))]
+    table = seat(agents, [judge()], case, comparer=Comparer("names:fake", model))
+    config = settings(f"stop.max_rounds={rounds}", f"budget.tokens={tokens}", *sets)
+    return play(table, config, case), model
+
+
+def test_a_model_is_asked_once_about_names_that_words_cannot_tell() -> None:
+    events, model = asked("same")
+    (answer,) = of(Compared, events)
+    assert (answer.round, set(answer.pair), answer.relation) == (0, {"tennis elbow", "climber's elbow"}, "same")
+    assert answer.usage.tokens > 0 and answer.raw == reply("same") and answer.prompt
+    (start,) = of(Initialized, events)
+    assert start.d == pytest.approx(0, abs=1e-6)
+    assert [(j.label, j.kind, j.layer) for j in start.joined] == [("tennis elbow", "same", "model")]
+    assert len(model.history) == 1
+    assert "gold" not in model.history[0].messages[1].content
+    pending = [call for sent in of(Sent, events) for call in sent.calls if call.kind == "compare"]
+    assert len(pending) == 1 and pending[0].tokens >= answer.usage.tokens  # on record before it was made
+    assert result(events).tokens == answer.usage.tokens
+    assert any("are one outcome, says fake" in note for note in Story.of(events).rounds[0].notes)
+
+
+def test_the_answer_of_a_model_is_replayed_and_never_asked_again_after_a_kill() -> None:
+    events, _ = asked("different", rounds=3)
+    assert replay(events).state.finished == result(events)
+    at = next(i for i, event in enumerate(events) if isinstance(event, Compared)) + 1
+    case, model = make_case(OPEN), FakeModel()
+    agents = [script("ada", said("tennis elbow", "gout")), script("ben", said("climber's elbow", "gout"))]
+    table = seat(agents, [judge()], case, comparer=Comparer("names:fake", model))
+    again = play(table, settings("stop.max_rounds=3"), case, recorded=events[:at])
+    assert result(again) == result(events) and not model.history
+    with pytest.raises(ConfigError, match="names:fake compares names"):
+        play(seat(agents, [judge()], case), settings("stop.max_rounds=3"), case, recorded=events[:at])
+
+
+def test_a_narrower_name_is_kept_under_the_wider_as_the_model_says() -> None:
+    events, _ = asked("first_is_narrower")
+    (answer,) = of(Compared, events)
+    end = result(events)
+    assert end.answer == answer.second and end.narrower == {answer.first: pytest.approx(0.5)}
+
+
+@pytest.mark.parametrize("why", ["no", "no room"])
+def test_without_an_answer_the_names_stay_apart_and_it_is_said(why: str) -> None:
+    tokens = 10 if why == "no room" else 100_000
+    events, model = asked("rubbish", "rubbish", tokens=tokens)
+    (answer,) = of(Compared, events)
+    assert answer.relation is None and answer.error
+    assert bool(model.history) is (why == "no")
+    end = result(events)
+    assert end.stop_reason != "budget" and of(Initialized, events)[0].d > 0.5
+    assert any("nobody could say whether" in warning for warning in end.warnings)
+
+
+def test_questions_are_bounded_and_the_likeliest_names_come_first() -> None:
+    ada = turn(0.6, 0.3, 0.1, labels=("tennis elbow", "golfer elbow", "miner elbow"))
+    ben = turn(0.7, 0.3, labels=("climber elbow", "golfer elbow"))
+    events, _ = asked(*["different"] * 9, ada=ada, ben=ben, sets=("beliefs.ask_names=2",), rounds=2)
+    rounds = [answer.round for answer in of(Compared, events)]
+    assert rounds == [0, 0, 1, 1, 2, 2][: len(rounds)] and len(rounds) >= 4
+    assert set(of(Compared, events)[0].pair) == {"tennis elbow", "climber elbow"}
+    off, silent = asked(sets=("beliefs.ask_names=0",))
+    assert not silent.history and not of(Compared, off)
+
+
+def test_two_labels_in_use_become_one_when_the_model_says_so_later() -> None:
+    ada = turn(0.6, 0.4, labels=("tennis elbow", "golfer elbow"))
+    ben = turn(0.6, 0.4, labels=("climber elbow", "golfer elbow"))
+    events, _ = asked("different", "same", "different", ada=ada, ben=ben, sets=("beliefs.ask_names=1",), rounds=2)
+    second = of(Compared, events)[1].pair
+    start, after = of(Initialized, events)[0], of(Weighed, events)[0]
+    assert len(after.labels) == len(start.labels) - 1
+    assert set(second) <= set(start.labels) and not set(second) <= set(after.labels)
+    assert sum(after.mixture.values()) == pytest.approx(1)
+    assert replay(events).state.finished == result(events)

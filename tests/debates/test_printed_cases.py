@@ -5,8 +5,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from maci.files.data import load
-from maci.seating.scripted import _PAPER, file_table
 
 from hash_encoder import HashEncoder
 from maci.cases.case import load_case
@@ -15,8 +13,9 @@ from maci.config import build
 from maci.controller.decisions import Finished, Planned
 from maci.controller.dials import Measured
 from maci.debating.loop import debate
+from maci.files.parse import load
 from maci.seating.table import opening
-from maci.seating.tables import Tables
+from maci.seating.tables import _PAPER, Tables, script_of
 
 
 def play(name, profile="default"):
@@ -114,7 +113,7 @@ def test_another_name_for_the_case_and_its_outcomes_changes_nothing(name, tmp_pa
             ]
     path = tmp_path / "script.json"
     path.write_text(json.dumps(script), encoding="utf-8")
-    table = file_table(path, renamed, HashEncoder())
+    table = script_of(str(path), renamed).table(renamed, HashEncoder())
 
     async def events():
         return [event async for event in debate(opening(renamed, table, build("default", {})), table)]

@@ -66,6 +66,18 @@ class Anthropic(Shape):
             )
             texts += texts_of(message.get("content"), f"messages.{i}")
         need(body["messages"][0]["role"] == "user", 'messages: first message must use the "user" role')
+        thinking = body.get("thinking") or {}
+        if thinking.get("type") == "enabled":
+            budget = thinking.get("budget_tokens")
+            need(
+                isinstance(budget, int) and budget >= 1024,
+                "thinking.enabled.budget_tokens: Input should be at least 1024",
+            )
+            need(budget < (limit or 0), "`max_tokens` must be greater than `thinking.budget_tokens`")
+        if thinking.get("type") in ("enabled", "adaptive"):
+            need("temperature" not in body, "`temperature` may only be set to 1 when thinking is enabled")
+            forced = (body.get("tool_choice") or {}).get("type") in ("any", "tool")
+            need(not forced, "Thinking may not be enabled when tool_choice forces tool use.")
         form = (body.get("output_config") or {}).get("format")
         schema, tool, strict = None, None, None
         if form is not None:
@@ -119,6 +131,10 @@ class Anthropic(Shape):
                 "output_tokens": generated,
             },
         }
+
+    def think(self, reply: dict[str, Any], tokens: int) -> None:
+        reply["content"].insert(0, {"type": "thinking", "thinking": "Let me see.", "signature": "c2ln"})
+        reply["usage"]["output_tokens"] += tokens
 
     def error(self, wrong: Wrong) -> dict[str, Any]:
         kind = {

@@ -26,7 +26,7 @@ def write(schema: Mapping[str, Any] | None, rng: Random) -> str:
     return _sentence(rng, 60) if schema is None else json.dumps(_instance(schema, rng, schema))
 
 
-def quoting(text: str, prompt: str, labels: Sequence[str] = ()) -> str:
+def quoting(text: str, prompt: str, labels: Sequence[str] = (), *, agrees: bool = False) -> str:
     """A debater's turn that rests on the pieces it cites, so that it can be admitted: it quotes them and is about what they name.
 
     >>> turn = '{"arguments": [{"outcome": "flu", "claim": "x", "reasons": ["y"], "citations": [{"span": "E1", "quote": ""}]}]}'
@@ -45,6 +45,10 @@ def quoting(text: str, prompt: str, labels: Sequence[str] = ()) -> str:
             argument["outcome"] = next((x for x in labels if x.casefold() in piece.casefold()), argument["outcome"])
             argument["claim"] = f"{argument['outcome']}: {citation['quote']}"
             argument["reasons"] = [" ".join(words[:30])[:200]] * bool(words)
+    if agrees and isinstance(turn.get("belief"), dict):
+        turn["belief"] = {label: 0 if number else 95 for number, label in enumerate(turn["belief"])}
+        for argument, piece in zip(turn["arguments"], pieces, strict=False):
+            argument["citations"][0]["span"], argument["citations"][0]["quote"] = piece, ""
     return json.dumps(turn)
 
 

@@ -106,6 +106,11 @@ class Gemini(Shape):
             "modelVersion": asked.model,
         }
 
+    def think(self, reply: dict[str, Any], tokens: int) -> None:
+        reply["candidates"][0]["content"]["parts"].insert(0, {"text": "Let me see.", "thought": True})
+        reply["usageMetadata"]["thoughtsTokenCount"] += tokens
+        reply["usageMetadata"]["totalTokenCount"] += tokens
+
     def error(self, wrong: Wrong) -> dict[str, Any]:
         status = {401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED"}.get(
             wrong.status,

@@ -30,6 +30,9 @@ class OpenAI(Shape):
             "stream",
             "user",
             "reasoning_effort",
+            "reasoning",
+            "thinking",
+            "chat_template_kwargs",
             "presence_penalty",
             "frequency_penalty",
         ]
@@ -125,6 +128,11 @@ class OpenAI(Shape):
             },
             "system_fingerprint": "fp_fake",
         }
+
+    def think(self, reply: dict[str, Any], tokens: int) -> None:
+        reply["choices"][0]["message"]["reasoning_content"] = "Let me see."
+        reply["usage"]["total_tokens"] += tokens
+        reply["usage"]["completion_tokens_details"]["reasoning_tokens"] = tokens
 
     def error(self, wrong: Wrong) -> dict[str, Any]:
         kind, code = {

@@ -58,6 +58,7 @@ class FakeServer:
         refuses: Collection[str] = (),
         echo: bool = False,
         quotes: bool = False,
+        agrees: bool = False,
         thinks: int = 0,
         wait: float = 0.05,
         drip: float = 0.2,
@@ -68,10 +69,12 @@ class FakeServer:
         """Keys it accepts; ``None`` accepts any, and none at all."""
         self.models, self.context, self.refuses = tuple(models), context, frozenset(refuses)
         """Models it has (any, if empty), tokens they can read, parameters it does not know."""
-        self.echo, self.quotes = echo, quotes
-        """Whether its errors repeat the key in full; whether debaters quote the evidence they are shown."""
+        self.echo, self.quotes, self.agrees = echo, quotes, agrees
+        """Whether its errors repeat the key in full; whether debaters quote the evidence they are shown, and all hold the first
+        outcome for the likeliest."""
         self.thinks = thinks
-        """Tokens a model thinks before each answer, as far as its limit allows. As xAI has it, only the total counts them."""
+        """Tokens a model thinks before each answer, unless it is told not to; what its limit leaves after that is for the answer. As
+        xAI has it, only the total of the OpenAI-compatible API counts them."""
         self.wait, self.drip = wait, drip
         """Seconds of a Retry-After, and of an answer in small pieces."""
         self.counts: dict[str, Count] = {}
@@ -147,11 +150,12 @@ class FakeServer:
             self.faulted[fault] += 1
             if fault in REFUSED:
                 return self._refuse(shape, fault)
+        thought = 0 if _told_not_to_think(body) else min(self.thinks, asked.max_tokens)
+        asked.max_tokens -= thought
         text, whole = self._text(fault, body, asked, rng)
         generated = (
             min(-(-len(text.encode()) // 4), asked.max_tokens) if fault != "refused" else min(8, asked.max_tokens)
         )
-        thought = min(self.thinks, asked.max_tokens - generated)
         count.served += 1
         count.prompt += prompt
         count.generated += generated + thought
@@ -162,9 +166,8 @@ class FakeServer:
         if fault == "refused":
             return _json(shape.refusal(asked, prompt, generated))
         reply = shape.reply(asked, text, prompt, self._cached(key, asked, prompt), generated, whole)
-        if thought and isinstance(shape, OpenAI):
-            reply["usage"]["total_tokens"] += thought
-            reply["usage"]["completion_tokens_details"]["reasoning_tokens"] = thought
+        if thought:
+            shape.think(reply, thought)
         if fault is None or fault in CONTENT:
             return _json(reply)
         return await self._break(request, fault, json.dumps(reply).encode(), rng)
@@ -233,7 +236,7 @@ class FakeServer:
             text = self._write(asked, rng)
             if self.quotes and asked.schema is not None and "arguments" in asked.schema.get("properties", ()):
                 said = asked.schema["properties"]["arguments"]["items"]["properties"]
-                text = quoting(text, "\n".join(asked.texts), said["outcome"].get("enum", ()))
+                text = quoting(text, "\n".join(asked.texts), said["outcome"].get("enum", ()), agrees=self.agrees)
         if len(text) <= asked.max_tokens * 4 and len(text.encode()) <= asked.max_tokens * 4:
             return text, True
         return text.encode()[: asked.max_tokens * 4].decode("utf-8", "ignore"), False
@@ -278,6 +281,19 @@ class FakeServer:
             else:
                 transport.close()
         return response
+
+
+def _told_not_to_think(body: Mapping[str, Any]) -> bool:
+    """In the words of any of the services."""
+    config = (body.get("generationConfig") or {}).get("thinkingConfig") or {}
+    return (
+        body.get("reasoning_effort") == "none"
+        or (body.get("reasoning") or {}).get("effort") == "none"
+        or (body.get("thinking") or {}).get("type") == "disabled"
+        or (body.get("chat_template_kwargs") or {}).get("enable_thinking") is False
+        or config.get("thinkingBudget") == 0
+        or config.get("thinkingLevel") == "MINIMAL"
+    )
 
 
 def _json(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:

@@ -60,6 +60,10 @@ class Shape(ABC):
     def refusal(self, asked: Asked, prompt: int, generated: int) -> dict[str, Any]: ...
 
     @abstractmethod
+    def think(self, reply: dict[str, Any], tokens: int) -> None:
+        """Add to a reply what the model thought before it."""
+
+    @abstractmethod
     def error(self, wrong: Wrong) -> dict[str, Any]: ...
 
 

@@ -21,6 +21,7 @@ from maci import __version__
 from maci.errors import EnvironmentError_, InputError, MaciError, exit_code, is_output_lost
 
 COMMANDS = {
+    "init": "Find the models this machine can use, propose a panel, and write it to maci.toml.",
     "debate": "Debate one case.",
     "ask": "Answer a case by one agent, a vote or a debate: as far as it pays.",
     "batch": "Debate many cases, or ask about them, under one budget.",
@@ -30,8 +31,8 @@ COMMANDS = {
     "report": "Write a debate as a page: the verdict first, then its story, evidence, charts and audit.",
     "replay": "Recompute every number of a debate; with other settings, ask when they would have stopped it.",
     "plan": "What to find out next: questions, tests and queries, by what each is expected to bring.",
-    "config": "Show every setting: its value, symbol, range and meaning.",
-    "cases": "List the built-in cases.",
+    "config": "Show every setting, or one: its value, symbol, range and meaning.",
+    "cases": "List the built-in cases, or print one as a YAML file.",
     "index": "Turn documents into an evidence index for --corpus.",
     "calibrate": "Learn thresholds, the temperature of reported probabilities, and prediction sets from cases with known answers.",
     "verify": "Check what is claimed of the rules by simulation: claim, measured, pass or fail; exits 1 where one fails.",
@@ -40,6 +41,9 @@ COMMANDS = {
     "data": "List, describe and verify data sets.",
     "scheduler": "What learned schedules (ucb, linucb) learned: show, test, move.",
     "study": "Compare methods on data sets: run, resume, report, export.",
+    "export": "Turn debates into training data: conversations, preference pairs, tables.",
+    "outcome": "Record how a decision turned out, beside the run, for later calibration.",
+    "prune": "Delete old runs and cached replies and embeddings; shows what it would delete first.",
     "audit": "Check what a debate rests on: its judges, its behaviour dial.",
 }
 """The first line of each command's help, so that `maci --help` need not import them."""

@@ -37,6 +37,8 @@ from maci.llm.models import House
 from maci.llm.usage import dollars
 from maci.paths import check_folder, run_dir, writing
 from maci.record.owner import owning
+from maci.render.markup import clean
+from maci.seating.project import with_project
 from maci.seating.seating import Seating, unpriced
 from maci.story import Story
 from maci.story.result import result_of
@@ -95,7 +97,7 @@ def batch(
     The same command with the same --out goes on where a run broke off: finished cases are kept, open ones go on from their record.
     """
     given = {**(ASKING if ask else {}), "answer.risk": risk}
-    choice = chosen(panel, settings, replies, given, seed=seed, quiet=output.silent, corpus=corpus)
+    choice = with_project(chosen(panel, settings, replies, given, seed=seed, quiet=output.silent, corpus=corpus))
     read = list(read_cases(cases))
     if not read:
         raise InputError(f"{cases} holds no case: write one JSON object a line, with `question` and `outcomes`")
@@ -109,6 +111,8 @@ def batch(
         todo, lambda case: begin(seating.seat(case), None), tokens=budget.budget_tokens, usd=budget.budget_usd,
         jobs=jobs, retry_failed=retry_failed, keep=keep,
     )  # fmt: skip
+    if choice.why and not output.silent:
+        typer.echo(clean(seating.who), err=True)
     again = f"Go on with the same command with --out {shlex.quote(str(out))}"
     kept = f"nothing that was recorded is lost, what is done is in {out / 'results.json'}. {again}"
     with interruptible(kept), owning(out):

@@ -4,23 +4,35 @@ from __future__ import annotations
 
 import json as jsonlib
 from collections.abc import Iterator, Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from maci.cases.case import Case, CaseFile, builtin_cases
+from maci.cases.case import Case, CaseFile, builtin_cases, load_case
 from maci.cli.options import Json, Plain
 from maci.cli.output import columns, publish
 
 
 def cases(
+    name: Annotated[
+        str | None, typer.Argument(help="Print this case as a file that can be edited and debated.", metavar="NAME")
+    ] = None,
     schema: Annotated[bool, typer.Option("--schema", help="The JSON Schema of a case file.")] = False,
     json: Json = False,
     plain: Plain = False,
 ) -> None:
-    """List the built-in cases."""
+    """List the built-in cases, or print one as a YAML file."""
     if schema:
         typer.echo(jsonlib.dumps(CaseFile.model_json_schema(), indent=None if json else 2))
+        return
+    if name is not None:
+        data = case_data(load_case(name))
+        if json:
+            typer.echo(jsonlib.dumps(data, ensure_ascii=False))
+        else:
+            import yaml
+
+            typer.echo(yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100), nl=False)
         return
     found = builtin_cases()
     rows = [
@@ -37,3 +49,34 @@ def _lines(found: Mapping[str, Case], plain: bool) -> Iterator[str]:
     yield from columns(rows, right=[1])
     if not plain:
         yield "\nDebate one with: maci debate NAME    (the clinical ones are written for this package; not for medical use)"
+
+
+def case_data(case: Case) -> dict[str, Any]:
+    """A case as its file says it."""
+    space = case.outcomes
+    outcomes: Any = list(space.labels)
+    table = {
+        "positions": list(space.positions),
+        "aliases": dict(space.aliases),
+        "declared": space.declared,
+        "metric": [list(row) for row in space.metric],
+    }
+    if space.kind != "closed" or any(table.values()):
+        outcomes = {"kind": space.kind, "labels": outcomes, **{key: value for key, value in table.items() if value}}
+        outcomes = "open" if outcomes == {"kind": "open", "labels": []} else outcomes
+    evidence = []
+    for document in case.evidence:
+        more = {"source": document.source, "id": document.id, "label": document.label}
+        given = {key: value for key, value in more.items() if value}
+        evidence.append({"text": document.text, **given} if given else document.text)
+    data = {
+        "id": case.id,
+        "title": case.title,
+        "question": case.question,
+        "context": case.context,
+        "outcomes": outcomes,
+        "evidence": evidence,
+        "hidden": dict(case.hidden),
+        "gold": case.gold,
+    }
+    return {key: value for key, value in data.items() if value}

@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
 from rich.console import Console
 from rich.table import Table
 
 from maci.cli.options import Json, Plain, SettingsOptions, grouped
 from maci.cli.output import publish
-from maci.config import Parameter, load, parameters
+from maci.config import Parameter, full_key, load, parameters
+from maci.seating.project import find_project
 
 
 @grouped
-def config(*, settings: SettingsOptions, json: Json = False, plain: Plain = False) -> None:
-    """Show every setting: its value, symbol, range and meaning."""
-    rows = parameters(load(settings.profile, file=settings.config, sets=settings.sets or ()))
+def config(
+    *,
+    key: Annotated[
+        str | None, typer.Argument(help="Only this setting or section, such as tau_q or gate.", metavar="KEY")
+    ] = None,
+    settings: SettingsOptions,
+    json: Json = False,
+    plain: Plain = False,
+) -> None:
+    """Show every setting, or one: its value, symbol, range and meaning."""
+    project = find_project()
+    profile = settings.profile or (project.file.profile if project and settings.config is None else None)
+    base = {} if project is None else project.settings
+    rows = parameters(load(profile, file=settings.config, sets=settings.sets or (), base=base))
+    if key is not None:
+        sections = {row.key.partition(".")[0] for row in rows}
+        wanted = {row.key for row in rows if row.key.startswith(f"{key}.")} if key in sections else {full_key(key)}
+        rows = [row for row in rows if row.key in wanted]
+        if key not in sections and not json:
+            _one(rows[0], plain=plain)
+            return
     if json or plain:
         publish([row.model_dump() for row in rows], map(_line, rows), json=json)
         return
@@ -27,6 +49,16 @@ def config(*, settings: SettingsOptions, json: Json = False, plain: Plain = Fals
     console.print(table)
     if any(row.value != row.default for row in rows):
         console.print("* differs from the default")
+
+
+def _one(row: Parameter, *, plain: bool) -> None:
+    """One setting in full."""
+    changed = "" if row.value == row.default else f" (default {row.default})"
+    typer.echo(f"{row.key} = {row.value}{changed}")
+    typer.echo(f"  {row.meaning}")
+    typer.echo(f"  symbol {row.symbol}; {row.valid}")
+    if not plain:
+        typer.echo(f"  change it with --set {row.key}=VALUE or MACI_{row.key.replace('.', '_').upper()}")
 
 
 def _line(row: Parameter) -> str:

@@ -13,7 +13,6 @@ import typer
 from maci.cli.options import DataDir, Json, Plain
 from maci.cli.output import columns, publish
 from maci.errors import CheckFailed, InputError
-from maci.paths import data_dir
 
 if TYPE_CHECKING:
     from maci.lab.datasets import DataSet, TaskItem
@@ -118,8 +117,9 @@ def verifying(
 ) -> None:
     """Read every file that is here and compare its SHA-256; exits 1 where one differs."""
     from maci.lab.datasets import SETS, find
+    from maci.seating.project import data_folder
 
-    folder = data_dir(data or context.obj)
+    folder = data_folder(data or context.obj)
     entries = [find(name)] if name else list(SETS.values())
     states = {entry.name: entry.state(folder) for entry in entries}
     if name and not any(state.here for state in states[name]):
@@ -141,8 +141,10 @@ def verifying(
 
 def _folder(given: Path | None) -> Path | None:
     """The folder of the data sets; none where nobody named one, which a list can live with."""
+    from maci.seating.project import data_folder
+
     try:
-        return data_dir(given)
+        return data_folder(given)
     except InputError:
         if given is not None:
             raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from pathlib import Path
 from textwrap import fill
 from typing import Annotated
 
@@ -13,8 +14,9 @@ from rich.console import Console
 
 from maci.cli.options import Json, PanelOptions, Plain, grouped
 from maci.cli.output import publish
+from maci.llm.env import use_env_file
 from maci.llm.usage import Usage, dollars
-from maci.seating.checks import CheckResult, machine, models
+from maci.seating.checks import CheckResult, machine, models, project_panel
 from maci.story.words import plural
 
 _COLOURS = {"ok": typer.colors.GREEN, "warning": typer.colors.YELLOW, "problem": typer.colors.RED}
@@ -28,19 +30,35 @@ def doctor(
     timeout: Annotated[
         float | None, typer.Option(help="Seconds a model may take (default: 30, and 180 to load a local one).", min=0.1)
     ] = None,
+    live: Annotated[
+        bool,
+        typer.Option("--live", help="Hold one small, capped debate with each configured provider; costs some tokens."),
+    ] = False,
+    out: Annotated[
+        Path, typer.Option(help="With --live: the report to share, without keys.", dir_okay=False, metavar="FILE")
+    ] = Path("maci-live.md"),
     json: Json = False,
     plain: Plain = False,
 ) -> None:
     """Check what a debate needs: keys, endpoints, weights, structured output; each with its fix.
 
-    Every model named is asked twice, for a few tokens; without --panel, --agents or --judges, every service that has
-    a key is asked what it serves, which costs nothing, and every local model that is here is tried.
+    Every model named is asked twice, for a few tokens. Without --panel, --agents, --judges and a panel in maci.toml, every service
+    that has a key is asked what it serves, which costs nothing, and every local model that is here is tried.
     """
+    if panel.env_file is not None:
+        use_env_file(panel.env_file)
+    if live:
+        from maci.cli.live_check import live_check
+
+        if not live_check(panel, out, json=json):
+            raise typer.Exit(3)
+        return
     findings = list(machine())
+    seats = panel.panel or (project_panel() if panel.agents is None and panel.judges is None else None)
     screen = Console(stderr=True)
     shown = screen.is_terminal and not json and not plain
     with screen.status("asking …") if shown else nullcontext():
-        findings += asyncio.run(models(panel.panel, panel.agents, panel.judges, offline=offline, seconds=timeout))
+        findings += asyncio.run(models(seats, panel.agents, panel.judges, offline=offline, seconds=timeout))
     fine = all(finding.state != "problem" for finding in findings)
     spent = sum((finding.usage for finding in findings), Usage())
     rows = [{"subject": f.subject, "state": f.state, "says": f.says} for f in findings]

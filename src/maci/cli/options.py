@@ -77,6 +77,16 @@ Cache = Annotated[
     Path | None,
     typer.Option(help="Where models' replies are kept and found again.", dir_okay=False, metavar="FILE"),
 ]
+EnvFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="A file such as .env: providers' keys are read from it, and nothing else.",
+        envvar="MACI_ENV_FILE",
+        show_envvar=True,
+        dir_okay=False,
+        metavar="FILE",
+    ),
+]
 Offline = Annotated[bool, typer.Option("--offline", help="Fetch no weights: use those that are here.")]
 Risk = Annotated[
     float | None,
@@ -112,7 +122,9 @@ class PanelOptions:
 
     panel: Annotated[
         str | None,
-        typer.Option(help="Who debates: readers (default), paper, a YAML script, or a named panel (`maci panels`)."),
+        typer.Option(
+            help="Who debates: readers, paper, a YAML script, or a named panel (default: the panel of maci.toml, else readers)."
+        ),
     ] = None
     agents: Annotated[
         str | None,
@@ -122,6 +134,7 @@ class PanelOptions:
         str | None,
         typer.Option(help="Judges of other families, as provider/model,…; `reader` or `none`.", metavar="MODELS"),
     ] = None
+    env_file: EnvFile = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from maci.cli.options import PanelOptions, ReplyOptions, SettingsOptions
 from maci.config import LEARNED
 from maci.controller.inputs import Opened
 from maci.errors import InputError, MaciError
+from maci.llm.env import use_env_file
 from maci.record.transcript import read
 from maci.seating.seating import PanelChoice, Seated
 
@@ -40,6 +41,8 @@ def chosen(
 
     ``given``: settings that have an option, ``None`` if it was not used. ``quiet``: download weights without a progress bar.
     """
+    if panel.env_file is not None:
+        use_env_file(panel.env_file)
     return PanelChoice(
         panel=panel.panel, agents=panel.agents, judges=panel.judges, corpus=corpus,
         profile=settings.profile, config=settings.config, sets=settings.sets or (),

@@ -32,6 +32,7 @@ from maci.llm.usage import dollars
 from maci.paths import run_dir, slug
 from maci.record.transcript import Transcript
 from maci.seating import choose
+from maci.seating.project import with_project
 from maci.seating.seating import PanelChoice, Seated, reseat, seat_case, unpriced
 from maci.seating.spec import PanelSpec, recorded_panel
 from maci.seating.table import unnamed
@@ -70,11 +71,11 @@ class DebateSession:
     def _estimate(self) -> None:
         if self.options.resume:
             raise InputError("--dry-run estimates a new debate: leave out --resume")
-        found = asyncio.run(estimate(self._case(), self.choice))
+        found = asyncio.run(estimate(self._case(), with_project(self.choice)))
         publish(asdict(found), _estimated(found, ask=self.ask), json=self.output.json)
 
     def _start(self) -> None:
-        case, choice = self._case(), self.choice
+        case, choice = self._case(), with_project(self.choice)
         if self.ask:
             choice = replace(choice, given={**choice.given, **ASKING})
         seated = begin(seat_case(case, choice), self.task)

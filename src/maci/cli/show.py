@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json as jsonlib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from maci.cli.options import OutputOptions, grouped
 from maci.cli.output import emit
 from maci.errors import InputError
+
+if TYPE_CHECKING:
+    from maci.controller.events import Event
 
 
 @grouped
@@ -21,6 +25,9 @@ def show(
     ] = None,
     schema: Annotated[bool, typer.Option("--schema", help="The JSON Schema of a transcript's events.")] = False,
     round: Annotated[int | None, typer.Option(help="Only this round.", min=0)] = None,
+    calls: Annotated[
+        bool, typer.Option("--calls", help="What models were asked, word for word, and how each request went.")
+    ] = False,
     output: OutputOptions,
 ) -> None:
     """Read a debate: rounds, dials, signals, arguments, and why it stopped."""
@@ -40,6 +47,9 @@ def show(
         raise InputError("which debate? Give a TRANSCRIPT (a transcript.jsonl or its folder)")
     path = locate(transcript)
     recording = read(path)
+    if calls:
+        _show_calls(recording.events, round, output)
+        return
     if output.json:
         emit([tree(event) for event in recording.events])
         return
@@ -55,6 +65,31 @@ def show(
         )
     elif round is None:
         view.result(last, path, priced=not unpriced(recording.opened))
+
+
+def _show_calls(events: Sequence[Event], round: int | None, output: OutputOptions) -> None:
+    """Each request with its prompt; a prompt that was shown before is named only."""
+    from maci.render.markup import clean
+    from maci.story.calls import requests_of
+
+    asked = [each for each in requests_of(events) if round is None or each.round == round]
+    if output.json:
+        emit([each.tree() for each in asked])
+        return
+    if not asked:
+        typer.echo(
+            "No model was asked anything." if round is None else f"No model was asked anything in round {round}."
+        )
+    shown = set[str]()
+    for each in asked:
+        typer.echo(f"{clean(each.heading())}\n  {clean(each.facts())}")
+        if each.request.prompt in shown:
+            typer.echo("  (the same prompt as above)")
+        for role, text in () if each.request.prompt in shown else each.messages:
+            typer.echo(f"  {role}:")
+            typer.echo("\n".join(f"    {clean(line)}" for line in text.splitlines()))
+        shown.add(each.request.prompt)
+        typer.echo()
 
 
 def locate(path: Path) -> Path:

@@ -15,11 +15,13 @@ from maci.controller.dials import Measured
 from maci.controller.events import Event
 from maci.controller.inputs import (
     Acquired,
+    Compared,
     Exhausted,
     Intervened,
     JudgeAbstention,
     Lost,
     Opened,
+    Requested,
     Resolved,
     Retrieved,
     Scored,
@@ -122,7 +124,17 @@ class DebateView:
                     self._say(f"  {_chosen(event.choice)}", "dim")
                 if event.by_hand:
                     self._say(f"  dials set by hand for round {event.round}", "magenta")
-            case Retrieved() | Resolved() | Sent() | TurnTaken() | Scored() | JudgeAbstention() | Surveyed():
+            case (
+                Retrieved()
+                | Resolved()
+                | Sent()
+                | Requested()
+                | TurnTaken()
+                | Scored()
+                | JudgeAbstention()
+                | Compared()
+                | Surveyed()
+            ):
                 pass  # turns, evidence and scores are shown with the arguments, what was looked for with the plan
             case TurnFailed() | Lost() | Exhausted() | Finished():
                 pass  # the first is shown with the round's abstentions, the others in the result

@@ -110,7 +110,7 @@ class Crit(SettingsGroup):
     k: int = param(3, "K", "scores per argument", ge=1, le=25)
     judge_temperature: float = param(0.3, "T", "sampling temperature of judges", ge=0, le=2)
     same_family: bool = param(False, "family", "allow a judge of a debater's model family (recorded)")
-    max_tokens: int = param(600, "C", "most tokens a judge may write, reasoning included", ge=64, le=10**6)
+    max_tokens: int = param(600, "C", "most tokens a judge may write; thinking comes on top", ge=64, le=10**6)
     aggregation: Literal["mean", "reliability"] = param(
         "mean", "CRIT", "scores count equally (the paper), or by how well each judge has agreed with the others so far"
     )
@@ -158,7 +158,9 @@ class Agents(SettingsGroup):
         "whether every debater is shown all retrieved evidence, or each a part of its own until it is cited",
     )
     arguments: int = param(2, "M", "most arguments a model is asked for in a turn", ge=1, le=10)
-    max_tokens: int = param(1600, "C", "most tokens a model may write in a turn, reasoning included", ge=64, le=10**6)
+    max_tokens: int = param(
+        1600, "C", "most tokens a model may write in a turn; a model's own thinking comes on top", ge=64, le=10**6
+    )
     think_first: bool = param(
         True,
         "CoT",

@@ -22,12 +22,14 @@ from maci.controller.ending import SOURCE, Step, finish, forfeit
 from maci.controller.events import round_of
 from maci.controller.inputs import (
     Acquired,
+    Compared,
     Exhausted,
     Input,
     Intervened,
     JudgeAbstention,
     Lost,
     Opened,
+    Requested,
     Resolved,
     Retrieved,
     Scored,
@@ -38,10 +40,11 @@ from maci.controller.inputs import (
     unpack,
 )
 from maci.controller.opening import after_first, after_opening, close_opening
+from maci.controller.reading import next_pair
 from maci.controller.rounds import close_round, go_on
 from maci.controller.state import State, argument_id
 from maci.errors import ConfigError, InputError
-from maci.llm.usage import Bound, Usage
+from maci.llm.usage import PROMPT_CUT, Bound, Usage
 
 
 def start(opened: Opened) -> State:
@@ -98,6 +101,8 @@ def expected(state: State, item: Input) -> bool:
             )
         case Sent():
             return item.round == state.round and (asking if closing else state.theta is not None)
+        case Requested():
+            return True
         case Lost():
             return bool(state.in_flight)
         case Scored() | JudgeAbstention():
@@ -109,6 +114,8 @@ def expected(state: State, item: Input) -> bool:
                 and item.slot in {slot.id for slot in state.slots}
                 and item.slot not in state.scores.get(item.argument, ())
             )
+        case Compared():
+            return not closing and item.round == state.round and item.pair == next_pair(state)
         case Resolved():
             return not closing
         case Intervened():
@@ -139,6 +146,8 @@ def step(state: State, item: Input) -> Step:
             )
         case Sent():
             return _under_way(state, item), ()
+        case Requested():
+            return state.but(prompted=state.prompted | item.prompts.keys() | item.texts.keys()), ()
         case Lost():
             return forfeit(state), ()
         case TurnTaken():
@@ -173,6 +182,13 @@ def step(state: State, item: Input) -> Step:
                 state = state.but(silent=(*state.silent, f"{item.slot} on {item.argument}: {item.reason}"))
                 if item.fatal:
                     return finish(state, "error", f"{item.slot.rpartition('#')[0]}: {item.reason}")
+        case Compared():
+            said = {**state.compared, item.pair: item.relation}
+            state = state.but(compared=said, comparisons=state.comparisons + 1)
+            if item.relation is None:
+                why = f"nobody could say whether {item.first} and {item.second} are one outcome: {item.error}"
+                state = state.but(warnings=(*state.warnings, f"round {state.round}: {why}"))
+            state = _spend(state, item.usage, ("compare", item.by, " | ".join(item.pair)))
         case Intervened():
             if item.stop:
                 return conclude(state.but(acquiring=()), "stopped_by_user", f"stopped by {item.by or 'a person'}")
@@ -192,7 +208,12 @@ def step(state: State, item: Input) -> Step:
             raise AssertionError
         case _:
             assert_never(item)
-    return _close(state) if state.complete else (state, ())
+    return _close(state) if _complete(state) else (state, ())
+
+
+def _complete(state: State) -> bool:
+    """Whether the open round lacks nothing, and no two names are to be compared before it is closed."""
+    return state.complete and next_pair(state) is None
 
 
 def _found_out(state: State, item: Acquired) -> Step:
@@ -224,7 +245,7 @@ def _close(state: State) -> Step:
         return close_round(state)
     if state.stage == "single":
         state, decisions = after_first(state)
-        if state.round or state.finished or not state.complete:
+        if state.round or state.finished or not _complete(state):
             return state, decisions
         state, more = _close(state)  # the others have spoken already
         return state, (*decisions, *more)
@@ -239,6 +260,9 @@ def _seated(state: State, item: TurnTaken) -> State:
     waits = {item.agent} if any(state.unresolved(item.turn)) else set()
     turn = f"{state.round}{state.seat(item.agent)}"
     asks = tuple(Asked(turn=turn, request=request) for request in item.turn.requests)
+    cut = f"{item.agent}: {PROMPT_CUT}"
+    if item.turn.note.startswith(PROMPT_CUT) and not any(said.startswith(cut) for said in state.warnings):
+        state = state.but(warnings=(*state.warnings, f"{item.agent}: {item.turn.note}"))
     return state.but(
         requests=(*state.requests, *asks),
         turns={**state.turns, item.agent: item.turn},
@@ -260,7 +284,9 @@ def _spend(state: State, usage: Usage, call: tuple[str, str, str]) -> State:
     kind, who, _ = call
     if (most := state.in_flight.get(call)) is not None:
         state = state.but(in_flight={key: bound for key, bound in state.in_flight.items() if key != call})
-        state = _exceeded(state, {"turn": who, "score": who.rpartition("#")[0]}.get(kind, SOURCE), usage, most)
+        state = _exceeded(
+            state, {"turn": who, "compare": who, "score": who.rpartition("#")[0]}.get(kind, SOURCE), usage, most
+        )
     elif kind == "acquire" and not usage.free:
         state = _exceeded(state, SOURCE, usage, Usage())
     if not usage:

@@ -19,6 +19,7 @@ from maci.acquisition.utilities import Stakes
 from maci.agents.argument import Turn
 from maci.agents.judges.crit import CritScore
 from maci.cases.case import Case
+from maci.cases.names import Kind
 from maci.config import Config
 from maci.controller.dials import RoundEvent
 from maci.controller.policies.bandit import Learned
@@ -82,6 +83,8 @@ class Opened:
     """The kinds of items it can answer; all where none is named."""
     sure: bool = False
     """It answers whatever it is asked, be it that something is not there."""
+    comparer: str = ""
+    """Who is asked whether two names are one outcome, if anybody is (D14)."""
     stakes: Stakes | None = None
     """Utilities of what could be done, where some were given: what is asked is then chosen by value, not by bits."""
 
@@ -102,9 +105,9 @@ class Retrieved:
 class Pending:
     """A call about to be sent, and the most it can cost."""
 
-    kind: Literal["turn", "score", "acquire"]
+    kind: Literal["turn", "score", "compare", "acquire"]
     who: str
-    """The agent, the judge slot, or the item a source is asked."""
+    """The agent, the judge slot, whoever compares names, or the item a source is asked."""
     argument: str = ""
     tokens: int
     usd: float = 0.0
@@ -186,6 +189,85 @@ class JudgeAbstention(RoundEvent):
     fatal: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class PromptMessage:
+    """One message of a prompt: the hashes of the texts it is made of."""
+
+    role: str
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRecord:
+    """One request to a model."""
+
+    model: str
+    """``provider/model``, as it was asked."""
+    prompt: str
+    """Hash of the prompt."""
+    at: str
+    """When it was asked, UTC."""
+    seconds: float = 0.0
+    """Until it was answered, waiting and further attempts included."""
+    served: str = ""
+    """The model's name as the server reports it."""
+    attempts: int = 0
+    """How often it was sent; 0: the reply was in the response cache, or nothing was sent."""
+    cached: bool = False
+    """The reply came from the response cache."""
+    limit: int = 0
+    """Most tokens it could generate, thinking included."""
+    tokens: int = 0
+    """Read and generated."""
+    thought: int = 0
+    """Tokens of thinking, as far as they are known."""
+    truncated: bool = False
+    """The reply ran into the limit."""
+    without: tuple[str, ...] = ()
+    """Parameters that were left out because the model or its API does not take them."""
+    error: str = ""
+    """Why there was no reply."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requested(RoundEvent):
+    """What a call asked of models, word for word; written before what came of the call. It decides nothing."""
+
+    type: Literal["requested"] = "requested"
+    kind: str
+    who: str
+    argument: str = ""
+    requests: tuple[RequestRecord, ...]
+    prompts: Mapping[str, tuple[PromptMessage, ...]] = field(default_factory=dict)
+    """Hash of a prompt → its messages; only those that no event before holds."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """Hash of a text → the text; only those that no event before holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared(RoundEvent):
+    """What a model said of two names of outcomes that words and embeddings could not tell apart or join (D14)."""
+
+    type: Literal["compared"] = "compared"
+    first: str
+    second: str
+    relation: Kind | None
+    """How the first stands to the second; ``None`` where there is no answer: the names then stay apart."""
+    by: str
+    raw: str | None = None
+    """The reply, word for word."""
+    prompt: str | None = None
+    """Hash of the prompt."""
+    error: str = ""
+    """Why there is no answer."""
+    usage: Usage = field(default_factory=Usage)
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """The two names."""
+        return self.first, self.second
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intervened:
     """A person's hand on the dials, for the next round or from it on; or their pause, or their stop."""
@@ -257,11 +339,13 @@ Input = (
     Opened
     | Retrieved
     | Sent
+    | Requested
     | TurnTaken
     | TurnFailed
     | Resolved
     | Scored
     | JudgeAbstention
+    | Compared
     | Intervened
     | Lost
     | Exhausted
@@ -275,9 +359,9 @@ def usage_of(item: Input) -> Usage:
     match item:
         case TurnTaken():
             return item.turn.usage
-        case TurnFailed() | Scored() | JudgeAbstention() | Exhausted() | Acquired():
+        case TurnFailed() | Scored() | JudgeAbstention() | Compared() | Exhausted() | Acquired():
             return item.usage
-        case Opened() | Retrieved() | Sent() | Lost() | Resolved() | Intervened() | Surveyed():
+        case Opened() | Retrieved() | Sent() | Requested() | Lost() | Resolved() | Intervened() | Surveyed():
             return Usage()
         case _:
             assert_never(item)

@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from maci.cases.labels import Comparing, Join, Placement, place_names
+from maci.cases.labels import Comparing, Join, Placement, place_names, undecided
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import Config
 from maci.config.sections import Beliefs
@@ -189,6 +189,26 @@ class Reading:
 def widen(p: Vector, size: int) -> Vector:
     """A belief over labels that have grown at the end."""
     return p if len(p) == size else np.concatenate([p, np.zeros(size - len(p))])
+
+
+def next_pair(state: State) -> tuple[str, str] | None:
+    """The two names to ask a model about before the open round is closed; ``None`` where there are none.
+
+    All turns are in. Asked are labels that no layer can tell, those with most mass first, one pair after another, since an answer can
+    settle others.
+    """
+    limit = state.config.beliefs.ask_names
+    if not state.opened.comparer or state.comparisons >= limit or state.waiting or state.stage == "single":
+        return None
+    if any(agent not in state.turns for agent in state.asked):
+        return None
+    reading, space = Reading(state), state.opened.case.outcomes
+    if len(reading.beliefs) < 2:
+        return None
+    mass = dict(zip(reading.labels, np.mean(list(reading.beliefs.values()), axis=0).tolist(), strict=True))
+    found = Placement(reading.labels, reading.joins)
+    pairs = undecided(mass, found, space, comparing(state), state.config.beliefs.ask_from)
+    return next((pair for pair in pairs if pair not in state.compared and pair[::-1] not in state.compared), None)
 
 
 def read_round(state: State) -> tuple[State, Reading]:

@@ -14,6 +14,7 @@ from maci.agents.anchor import Anchor, Opponent, TurnRequest
 from maci.agents.judges.crit import ScoreRequest
 from maci.agents.judges.panel import shuffled
 from maci.controller.acquiring import question
+from maci.controller.reading import next_pair
 from maci.controller.state import State, as_mapping, check_citations
 from maci.evidence.source import CASE
 
@@ -22,11 +23,12 @@ class Want(NamedTuple):
     """Something only the outside can supply."""
 
     kind: str
-    """``retrieve``, ``turn``, ``resolve``, ``score``, ``survey`` or ``acquire``."""
+    """``retrieve``, ``turn``, ``resolve``, ``score``, ``compare``, ``survey`` or ``acquire``."""
     round: int
     who: str = ""
-    """The agent, the judge slot, or the item of the plan."""
+    """The agent, the judge slot, whoever compares names, or the item of the plan."""
     argument: str = ""
+    """The argument to score, or the two names to compare."""
 
 
 def wants(state: State) -> Iterator[Want]:
@@ -50,6 +52,8 @@ def wants(state: State) -> Iterator[Want]:
             open_ = [argument for argument in arguments if slot.id not in state.scores.get(argument, ())]
             for argument in shuffled(open_, seed=state.opened.seed, round=state.round, slot=slot.id):
                 yield Want("score", state.round, slot.id, argument)
+    if (pair := next_pair(state)) is not None:
+        yield Want("compare", state.round, state.opened.comparer, " | ".join(pair))
     for agent in state.asked:
         if agent not in state.turns:
             yield Want("turn", state.round, agent)

@@ -69,6 +69,7 @@ def next_round(state: State, dials: RoundDials, choice: Choice | None = None) ->
         arguments={},
         scores={},
         silent=(),
+        comparisons=0,
         hand=state.hand if state.hand is not None and state.hand.hold else None,
     )
 

@@ -65,8 +65,10 @@ class State:
     label_vectors: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
     joins: Mapping[str, Join] = field(default_factory=dict)
     """Names of outcomes that are no labels of their own, and the labels that hold them (D14)."""
-    compared: Mapping[tuple[str, str], Kind] = field(default_factory=dict)
-    """What a model said of pairs of names."""
+    compared: Mapping[tuple[str, str], Kind | None] = field(default_factory=dict)
+    """What a model said of pairs of names; ``None`` where it gave no answer."""
+    comparisons: int = 0
+    """Pairs asked about in the open round."""
     fine: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Agent → narrower name → its part of what the agent's last belief gives the label."""
     narrower: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -122,6 +124,8 @@ class State:
     """The part of ``usage`` that bought nothing."""
     agreement: Mapping[str, tuple[int, float]] = field(default_factory=dict)
     """Judge → (scores it gave beside others, sum of their squared distances from the others' mean)."""
+    prompted: frozenset[str] = frozenset()
+    """Hashes of the prompts and texts that are on record."""
     in_flight: Mapping[tuple[str, str, str], Usage] = field(default_factory=dict)
     """Calls that were sent and have not come back, with the most they can cost."""
     beyond: Mapping[str, tuple[int, Bound]] = field(default_factory=dict)
@@ -256,7 +260,8 @@ def place(name: str, labels: tuple[str, ...], state: State) -> str:
 
 def comparing(state: State) -> Comparing:
     """What names of outcomes are compared by beside their words."""
-    return Comparing(vectors=state.label_vectors, threshold=state.config.beliefs.label_match, answers=state.compared)
+    said = {pair: kind for pair, kind in state.compared.items() if kind is not None}
+    return Comparing(vectors=state.label_vectors, threshold=state.config.beliefs.label_match, answers=said)
 
 
 def check_citations(argument: Argument, state: State) -> tuple[CheckedCitation, ...]:

@@ -14,10 +14,23 @@ from time import monotonic
 from typing import Any, Literal, cast
 
 from maci.controller.inputs import Exhausted, Input, Intervened, Lost, Pending, Sent
-from maci.controller.requests import Want, score_request, turn_request, wants
+from maci.controller.reading import next_pair
+from maci.controller.requests import Want, call_seed, score_request, turn_request, wants
 from maci.controller.state import State
-from maci.debating.replies import acquire, asking, failure, resolve, retrieve, score, survey, turn
-from maci.errors import BudgetError, ConfigError
+from maci.debating.replies import (
+    acquire,
+    asking,
+    compare,
+    failure,
+    requested,
+    resolve,
+    retrieve,
+    score,
+    survey,
+    turn,
+    uncompared,
+)
+from maci.errors import BudgetError, ConfigError, said
 from maci.llm.budget import Ledger, Purse, spend
 from maci.llm.usage import Bound, Usage
 from maci.seating.table import Table
@@ -102,6 +115,10 @@ class Calls:
             raise ConfigError(
                 f"plan.acquire is {state.config.plan.acquire}, and there is nobody to ask: name a --source, or give the Table one"
             )
+        if state.opened.comparer and (table.comparer is None or table.comparer.name != state.opened.comparer):
+            raise ConfigError(
+                f"the record is of a debate in which {state.opened.comparer} compares names: it is not at this table"
+            )
         self._table, self._hand = table, hand
         self._heard: deque[Intervened] = deque()
         self._agents = {agent.name: agent for agent in table.agents}
@@ -111,6 +128,8 @@ class Calls:
         """On record as sent; made the next time round."""
         self._granted: list[_Call] = []
         """Further attempts on record as sent."""
+        self._replied: deque[Input] = deque()
+        """What came of a call whose requests have just been recorded."""
         self._broken_off = bool(state.in_flight)
         self._spent_in_vain, self._ruin = Usage(), cast(_Refusal | None, None)
         budget = state.config.budget
@@ -122,6 +141,8 @@ class Calls:
 
     async def next(self, state: State) -> Input:
         """The next input: a person's hand, local work, calls about to be sent, a reply, or the end of the budget."""
+        if self._replied:
+            return self._replied.popleft()
         if self._broken_off:
             self._broken_off = False
             self._ledger.spent = self._ledger.spent + sum(state.in_flight.values(), Usage())
@@ -136,7 +157,7 @@ class Calls:
             return survey(self._table, state)
         self._send()
         while True:
-            if (reply := self._reply()) is not None:
+            if (reply := self._reply(state)) is not None:
                 return reply
             if self._heard:
                 return self._heard.popleft()
@@ -215,6 +236,8 @@ class Calls:
                 call = asking(source, item)
                 answer = partial(acquire, source, self._table.encoder, want, state, item, call)
                 return _Call(want, call.bound, answer, False)
+            if want.kind == "compare":
+                return self._comparison(state, want)
             if want.kind == "turn":
                 agent = self._agents[want.who]
                 taking = agent.prepare(turn_request(state, want.who))
@@ -222,13 +245,21 @@ class Calls:
             judge = self._judges[want.who.rpartition("#")[0]]
             scoring = judge.prepare(score_request(state, want.who, want.argument))
             return _Call(want, scoring.bound, partial(score, want, scoring), judge.free)
-        except Exception as error:  # of prepare(): nothing was sent
-            failed = failure(want, error, Usage())
+        except Exception as error:  # of prepare()
+            return _unsent(want, failure(want, error, Usage()))
 
-            async def unsent(_: Purse) -> Input:
-                return failed
-
-            return _Call(want, Bound(), unsent, True)
+    def _comparison(self, state: State, want: Want) -> _Call:
+        """Two names to compare; where that does not fit the budget they stay apart, and the debate goes on."""
+        comparer, pair = self._table.comparer, next_pair(state)
+        assert comparer is not None and pair is not None
+        try:
+            case = state.opened.case
+            call = comparer.prepare(case.question, *pair, seed=call_seed(state.opened.seed, "names", *pair))
+        except Exception as error:
+            return _unsent(want, uncompared(pair, want, said(error)))
+        if self._ledger.lacks(call.bound) is not None:
+            return _unsent(want, uncompared(pair, want, "asking does not fit what is left of the budget"))
+        return _Call(want, call.bound, partial(compare, pair, want, call), comparer.free)
 
     async def _ask(self, call: _Call, more: Bound) -> bool:
         """Another attempt needs more than was set aside: wait until it is on record, or refused."""
@@ -265,18 +296,22 @@ class Calls:
             self._answer(call, True)
         self._granted = []
 
-    def _reply(self) -> Input | None:
-        """A reply that has come in, if any; what was set aside for it becomes what it cost."""
+    def _reply(self, state: State) -> Input | None:
+        """A reply that has come in, if any; what was set aside for it becomes what it cost. What it asked of models comes first."""
         for want, call in self._calls.items():
             if call.task is not None and call.task.done():
                 del self._calls[want]
                 item = call.task.result()
                 call.purse.close()
+                asked = requested(want, call.purse, state)
                 if isinstance(item, Exhausted):  # the call ran out of budget between two attempts
                     self._ruin = item.resource, item.detail
                     self._spent_in_vain = self._spent_in_vain + item.usage
-                    return self._reply()
-                return item
+                    return asked or self._reply(state)
+                if asked is None:
+                    return item
+                self._replied.append(item)
+                return asked
         return None
 
     def _ring(self, *_: object) -> None:
@@ -324,6 +359,15 @@ class Calls:
             if call.asking is not None:
                 self._ledger.settle(call.asking[0], Usage())
         self._granted = []
+
+
+def _unsent(want: Want, failed: Input) -> _Call:
+    """A call that failed before anything was sent."""
+
+    async def unsent(_: Purse) -> Input:
+        return failed
+
+    return _Call(want, Bound(), unsent, True)
 
 
 async def _give_up(tasks: Sequence[asyncio.Task[Input]]) -> None:

@@ -29,6 +29,8 @@ from maci.story import Story
 
 SENTENCE = 100
 """Characters of a claim, a reason or a justification."""
+_THOUGHT = 4
+"""A model that thinks is taken to use one part in so many of its room."""
 _WORDS = "what is on record fits this better than it fits anything else that was named, and no piece speaks against it so far; "
 
 
@@ -46,7 +48,9 @@ class StandIns:
         real = self._models.model(name)
         if real.price is None and name not in self.unpriced:
             self.unpriced.append(name)
-        return FakeModel(real.name, real.family, partial(self._answer, name), price=real.price)
+        return FakeModel(
+            real.name, real.family, partial(self._answer, name), price=real.price, reasoning=real.reasoning
+        )
 
     def _answer(self, name: str, request: Request) -> Reply:
         """Filler, counted as if the model had written it."""
@@ -58,7 +62,8 @@ class StandIns:
         )
         read = sum(estimate_tokens(message.content) for message in request.messages)
         read += 0 if form is None else estimate_tokens(form.text)
-        usage = Usage(prompt=read, generated=min(request.max_tokens, estimate_tokens(text)))
+        written = estimate_tokens(text) + request.thinking // _THOUGHT
+        usage = Usage(prompt=read, generated=min(request.max_tokens, written))
         return Reply(text=text, usage=usage, logprobs=(Token(text, -0.1),) if request.top_logprobs else None)
 
 
@@ -258,6 +263,7 @@ def _assumed(config: Config, judges: int) -> list[str]:
         f"{config.agents.arguments} arguments a turn, all admitted, each citing two pieces",
         f"about {SENTENCE} characters for a claim, a reason or a justification",
         f"{max(config.crit.k, judges)} scores for each argument" if judges else "no scores",
+        f"a model that thinks uses 1/{_THOUGHT} of the room it has for it",
         "no attempt repeated, nothing from the response cache, no discount for what a provider has cached",
     ]
 

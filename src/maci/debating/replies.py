@@ -16,14 +16,17 @@ from maci.acquisition.answers import AnswerSource, SourceReply, checked
 from maci.acquisition.plan import Item
 from maci.acquisition.proposals import Surveyor
 from maci.agents.argument import Turn
+from maci.agents.judges.comparer import Comparison
 from maci.agents.judges.crit import CritScore, JudgeAbstained
 from maci.controller.acquiring import USED, residual
 from maci.controller.events import dump, parse
 from maci.controller.inputs import (
     Acquired,
+    Compared,
     Exhausted,
     Input,
     JudgeAbstention,
+    Requested,
     Resolved,
     Retrieved,
     Scored,
@@ -40,6 +43,7 @@ from maci.evidence.source import ACQUIRED
 from maci.evidence.span import Span
 from maci.llm.budget import Call, Purse, reported
 from maci.llm.usage import Usage
+from maci.record.prompts import store
 from maci.seating.table import Table
 
 
@@ -66,8 +70,13 @@ async def score(want: Want, call: Call[CritScore], purse: Purse) -> Input:
     return await _made(want, make, purse)
 
 
-async def _made(want: Want, make: Callable[[], Awaitable[TurnTaken | Scored | Acquired]], purse: Purse) -> Input:
-    """What comes of a call, with what it cost; a failure is an input too."""
+async def _made(
+    want: Want,
+    make: Callable[[], Awaitable[TurnTaken | Scored | Acquired | Compared]],
+    purse: Purse,
+    failed: Callable[[Want, BaseException, Usage], Input] | None = None,
+) -> Input:
+    """What comes of a call, with what it cost; a failure is an input too, as ``failed`` or :func:`failure` makes it."""
     began = monotonic()
     try:
         reply = await make()
@@ -79,7 +88,44 @@ async def _made(want: Want, make: Callable[[], Awaitable[TurnTaken | Scored | Ac
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
             raise  # it is the debate itself that was cancelled
-        return failure(want, error, _cost(purse, began))
+        return (failed or failure)(want, error, _cost(purse, began))
+
+
+async def compare(pair: tuple[str, str], want: Want, call: Call[Comparison], purse: Purse) -> Input:
+    """Ask whether two names are one outcome; without an answer they stay apart."""
+
+    async def make() -> Compared:
+        found = await call.make(purse)
+        first, second = pair
+        return Compared(
+            round=want.round, first=first, second=second, relation=found.kind, by=want.who, raw=found.raw, prompt=found.prompt,
+        )  # fmt: skip
+
+    def failed(want: Want, error: BaseException, cost: Usage) -> Input:
+        return uncompared(pair, want, said(error), cost)
+
+    return await _made(want, make, purse, failed)
+
+
+def uncompared(pair: tuple[str, str], want: Want, why: str, usage: Usage = Usage()) -> Compared:
+    """Two names of which nobody could say how they stand to each other."""
+    return Compared(round=want.round, first=pair[0], second=pair[1], relation=None, by=want.who, error=why, usage=usage)
+
+
+def requested(want: Want, purse: Purse, state: State) -> Requested | None:
+    """What a call asked of models, for the record; ``None`` where it asked none."""
+    if not purse.exchanges:
+        return None
+    packed = store(purse.exchanges, state.prompted)
+    return Requested(
+        round=want.round,
+        kind=want.kind,
+        who=want.who,
+        argument=want.argument,
+        requests=packed.requests,
+        prompts=packed.prompts,
+        texts=packed.texts,
+    )
 
 
 def asking(source: AnswerSource, item: Item) -> Call[SourceReply]:

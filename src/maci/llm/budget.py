@@ -25,10 +25,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Generic, Literal, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, Self, TypeAlias, TypeVar
 
 from maci.errors import BudgetError, InputError, ModelError
 from maci.llm.usage import Bound, PaidFailure, Usage, dollars
+
+if TYPE_CHECKING:
+    from maci.llm.exchange import Exchange
 
 T = TypeVar("T")
 
@@ -142,6 +145,8 @@ class Purse:
         """Draws of which nothing was said yet, those that ask for more, and those of which all is known."""
         self._waiting = list[asyncio.Future[None]]()
         """Who was refused, and waits for what comes of them."""
+        self.exchanges: list[Exchange] = []
+        """What was asked of models with it."""
 
     async def draw(self, bound: Bound) -> Draw:
         """Set ``bound`` aside for one attempt, asking for more where what is left does not do.

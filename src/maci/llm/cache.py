@@ -17,7 +17,7 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -177,13 +177,17 @@ def request_key(identity: Mapping[str, Any] | str, request: Request) -> bytes:
     """What a reply is filed under. ``identity`` is the provider's, or its canonical JSON.
 
     SHA-256 over canonical JSON of all but the messages' texts, for which their roles and lengths stand, and then the texts as they are.
+    The room for thinking is not part of it: a reply that is whole answers the same request with any room.
     """
     head = identity if isinstance(identity, str) else canonical(identity)
     texts = [message.content.encode("utf-8", "surrogatepass") for message in request.messages]
     lengths = [(message.role, len(text)) for message, text in zip(request.messages, texts, strict=True)]
     schema = request.schema
     form = "null" if schema is None else f"[{canonical(schema.name)},{schema.text}]"
-    rest = (lengths, request.max_tokens, request.temperature, request.seed, request.sample, request.top_logprobs)
+    answer = request.max_tokens - request.thinking
+    rest = [lengths, answer, request.temperature, request.seed, request.sample, request.top_logprobs]
+    if request.reasoning is not None:
+        rest.append(request.reasoning)
     return hashlib.sha256(b"".join((f"[{head},{form},{canonical(rest)}]".encode(), *texts))).digest()
 
 
@@ -253,10 +257,18 @@ def _dump(reply: Reply) -> str:
     return json.dumps(
         {
             "text": reply.text,
-            "usage": {"prompt": usage.prompt, "cached": usage.cached, "generated": usage.generated, "usd": usage.usd},
+            "usage": {
+                "prompt": usage.prompt,
+                "cached": usage.cached,
+                "generated": usage.generated,
+                "thought": usage.thought,
+                "usd": usage.usd,
+            },
             "truncated": reply.truncated,
             "model": reply.model,
             "logprobs": None if logprobs is None else [(token.text, token.logprob, token.top) for token in logprobs],
+            "thinking": reply.thinking,
+            "without": reply.without,
         }
     )
 
@@ -272,19 +284,12 @@ def _load(text: str) -> Reply:
         truncated=kept["truncated"],
         model=kept["model"],
         logprobs=logprobs,
+        thinking=kept.get("thinking", ""),
+        without=tuple(kept.get("without", ())),
     )
 
 
 def as_hit(reply: Reply, *, kept: bool) -> Reply:
     """A reply as the second who asks gets it: its tokens count, but nobody pays for them again."""
     usage = reply.usage
-    again = Usage(
-        prompt=usage.prompt, cached=usage.cached, generated=usage.generated, free=True, kept=kept, saved=usage.usd
-    )
-    return Reply(
-        text=reply.text,
-        usage=again,
-        truncated=reply.truncated,
-        model=reply.model,
-        logprobs=reply.logprobs,
-    )
+    return replace(reply, usage=replace(usage, usd=0.0, free=True, kept=kept, saved=usage.usd))

@@ -11,17 +11,23 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from copy import copy
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from random import Random
 from time import monotonic
+from typing import Self
 
-from maci.errors import EnvironmentError_, Interrupted, ModelError
+from maci.errors import BadRequest, EnvironmentError_, Interrupted, ModelError, one_line
 from maci.llm.budget import Call, Draw, Purse
 from maci.llm.cache import ResponseCache, as_hit, canonical, request_key
 from maci.llm.catalogue import Price
+from maci.llm.exchange import Exchange
 from maci.llm.limits import LONGEST_PAUSE, Limiter, Slot
-from maci.llm.model import Provider, Reply, Request
+from maci.llm.model import Provider, Reply, Request, Token
+from maci.llm.reasoning import Reasoning, more_room, room, split_thinking
+from maci.llm.structured import Unusable, extract
 from maci.llm.tokens import MeasuredPrompt, PromptBound, at_least
 from maci.llm.usage import Bound, PaidFailure, Usage
 
@@ -44,6 +50,7 @@ class Client:
         retries: int = 4,
         timeout: float | None = 180.0,
         deadline: float = 900.0,
+        reasoning: Reasoning | None = None,
         clock: Callable[[], float] = monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -64,6 +71,10 @@ class Client:
         self._beyond = 0
         """How many tokens more than asked for the model was seen to generate."""
         self._surprised = False
+        self.reasoning = reasoning
+        """How much the model is asked to think; ``None``: as it does by itself."""
+        self._seen_thinking, self._room = False, 0
+        """Whether a reply of it showed thinking, and the room that was found to be needed."""
 
     @property
     def _landed(self) -> int:
@@ -80,24 +91,100 @@ class Client:
         """The model family."""
         return self._family
 
+    @property
+    def thinks(self) -> bool:
+        """Whether it thinks before it answers: it is asked to, is known for it, or was seen to."""
+        if self.reasoning is not None:
+            return self.reasoning != "none"
+        return self._seen_thinking or self.provider.thinks
+
+    def at(self, reasoning: Reasoning | None) -> Self:
+        """The same model asked to think as much; without a level, as it is."""
+        if reasoning is None:
+            return self
+        other = copy(self)
+        other.reasoning = reasoning
+        return other
+
+    def fitted(self, request: Request) -> Request:
+        """The request with the room this model needs for thinking on top of the answer's limit."""
+        extra = max(self._room, room(self.reasoning, thinks=self.thinks))
+        return replace(request, reasoning=self.reasoning, thinking=extra, max_tokens=request.max_tokens + extra)
+
+    def longer(self, request: Request, reply: Reply) -> Request | None:
+        """What to ask again where a reply was cut off before it was whole: the same with a higher limit, or ``None``.
+
+        Thinking gets more room, and so does it in later requests. An answer that was cut off itself gets twice its limit, once.
+        """
+        if not reply.truncated or _whole(request, reply):
+            return None
+        if self._seen_thinking or not reply.text.strip():
+            if (extra := more_room(request.thinking)) is None:
+                return None
+            self._seen_thinking, self._room = True, max(self._room, extra)
+            return replace(request, thinking=extra, max_tokens=request.max_tokens - request.thinking + extra)
+        return replace(request, max_tokens=2 * request.max_tokens - request.thinking)
+
     def prepare(self, request: Request) -> Call[Reply]:
         """A call answered from the cache or by the provider; the bound of a reply that is kept is its tokens and no dollars."""
-        prompt, key, bound = MeasuredPrompt(request.messages, request.schema), None, None
-        if self._cache is not None:
-            key = request_key(self._identity, request)
-            if (hit := self._cache.find(key)) is not None:
-                bound = Bound(hit.usage.tokens)
-        return Call(bound or self._most(request, prompt), partial(self._complete, request, prompt, key))
+        request = self.fitted(request)
+        prompt, key, bound = MeasuredPrompt(request.messages, request.schema), self._key(request), None
+        hit = None if self._cache is None or key is None else self._cache.find(key)
+        if hit is not None and _answers(hit, request):
+            bound = Bound(hit.usage.tokens)
+        return Call(bound or self._most(request, prompt), partial(self._complete, request, prompt))
+
+    def _key(self, request: Request) -> bytes | None:
+        return None if self._cache is None else request_key(self._identity, request)
 
     def _most(self, request: Request, measured: MeasuredPrompt) -> Bound:
         prompt, generated = self._prompt.bound(measured), request.max_tokens + self._beyond
         return Bound(prompt + generated, 0.0 if self.price is None else self.price.at_most(prompt, generated))
 
-    async def _complete(self, request: Request, prompt: MeasuredPrompt, key: bytes | None, purse: Purse) -> Reply:
-        """The answer. The cache is looked into before every attempt: another process may have been answered meanwhile."""
-        attempt, failed = 0, 0.0
+    async def _complete(self, request: Request, prompt: MeasuredPrompt, purse: Purse) -> Reply:
+        """The answer; one that was cut off is asked for again with a higher limit, twice at most."""
+        reply = await self._answered(request, prompt, self._key(request), purse)
+        answer = request.max_tokens - request.thinking
+        for _ in range(2):
+            more = self.longer(request, reply)
+            if more is None or more.max_tokens - more.thinking > 2 * answer:
+                break
+            request = more
+            try:
+                reply = await self._answered(request, prompt, self._key(request), purse)
+            except BadRequest:  # the model does not write as much
+                break
+        return reply
+
+    async def _answered(self, request: Request, prompt: MeasuredPrompt, key: bytes | None, purse: Purse) -> Reply:
+        """One answer, noted in the purse for the record."""
+        asked = Exchange(model=self._name, messages=request.messages, at=_now(), limit=request.max_tokens)
+        began, sent = self._clock(), [0]
+        try:
+            reply = await self._sought(request, prompt, key, purse, sent)
+        except Exception as error:
+            asked = replace(asked, error=one_line(str(error)))
+            raise
+        else:
+            usage, cached = reply.usage, not sent[0]
+            asked = replace(asked, served=reply.model, cached=cached, usage=usage, truncated=reply.truncated)
+            asked = replace(asked, without=reply.without)
+            return reply
+        finally:
+            seconds = round(self._clock() - began, 3)
+            purse.exchanges.append(replace(asked, attempts=sent[0], seconds=seconds))
+
+    async def _sought(
+        self, request: Request, prompt: MeasuredPrompt, key: bytes | None, purse: Purse, sent: list[int]
+    ) -> Reply:
+        """One answer. The cache is looked into before every attempt: another process may have been answered meanwhile.
+
+        ``sent`` counts the attempts.
+        """
+        failed = 0.0
         while True:
-            if key is not None and (hit := await self._found(key, purse)) is not None:
+            if key is not None and (hit := await self._found(key, request, purse)) is not None:
+                sent[0] = 0
                 return hit
             landed = self._landed
             try:
@@ -107,25 +194,25 @@ class Client:
                 if key is not None and (key in self._flights or self._landed != landed):  # perhaps the same was asked
                     draw.release()
                     continue
-                attempt += 1
+                sent[0] += 1
                 return await self._attempt(request, prompt, bound, draw, key)
             except ModelError as error:
-                failed = self._clock() if attempt < 2 else failed
-                delay = self._delay(error, attempt, failed, request)
+                failed = self._clock() if sent[0] < 2 else failed
+                delay = self._delay(error, sent[0], failed, request)
                 if delay is None:
-                    _add(error, attempt)
+                    _add(error, sent[0])
                     raise
-                _log.debug("%s: attempt %d failed (%s), again in %.1f s", self._name, attempt, error, delay)
+                _log.debug("%s: attempt %d failed (%s), again in %.1f s", self._name, sent[0], error, delay)
             await self._sleep(delay)
 
-    async def _found(self, key: bytes, purse: Purse) -> Reply | None:
+    async def _found(self, key: bytes, request: Request, purse: Purse) -> Reply | None:
         """The reply from the cache, or from somebody who is asking the same at this moment."""
         assert self._cache is not None
-        while (hit := await self._cache.get(key)) is None:
+        while (hit := await self._cache.get(key)) is None or not _answers(hit, request):
             if (flight := self._flights.get(key)) is None:
                 return None
             await asyncio.wait((flight,))
-            if (reply := flight.result()) is not None:
+            if (reply := flight.result()) is not None and _answers(reply, request):
                 hit = as_hit(reply, kept=reply.usage.kept)
                 break
         (await purse.draw(Bound(hit.usage.tokens))).settle(hit.usage)
@@ -207,6 +294,10 @@ class Client:
         if generated <= 0:
             generated = request.max_tokens if reply.text else 0
         generated = max(generated, at_least(reply.text))
+        thinking, text = split_thinking(reply.text)
+        thinking = thinking or reply.thinking
+        thought = min(generated, usage.thought or at_least(thinking))
+        self._seen_thinking |= thought > 0
         over, beyond = tokens - most, generated - request.max_tokens - self._beyond
         if over > 0 or beyond > 0:
             self._prompt.exceeded(over)
@@ -218,13 +309,17 @@ class Client:
             )
             self._surprised = True
         usd = self._usd(Usage(prompt=tokens, cached=cached, generated=generated))
-        return Reply(
-            text=reply.text,
-            usage=Usage(prompt=tokens, cached=cached, generated=generated, usd=usd, kept=kept),
-            truncated=reply.truncated,
-            model=reply.model,
-            logprobs=reply.logprobs,
+        return replace(
+            reply,
+            text=text,
+            thinking=thinking,
+            usage=Usage(prompt=tokens, cached=cached, generated=generated, thought=thought, usd=usd, kept=kept),
+            logprobs=reply.logprobs if text == reply.text else _written(reply.logprobs, text),
         )
+
+    def counted(self, request: Request, reply: Reply) -> Reply:
+        """A provider's reply as this model gives it: answer and thinking apart, with its price."""
+        return self._counted(request, MeasuredPrompt(request.messages, request.schema), reply, False)
 
     def _usd(self, usage: Usage) -> float:
         return 0.0 if self.price is None else self.price.usd(usage)
@@ -241,6 +336,37 @@ class Client:
     async def aclose(self) -> None:
         """Let go of the provider; the cache and the limiter are others' as well."""
         await self.provider.aclose()
+
+
+def _whole(request: Request, reply: Reply) -> bool:
+    """Whether a reply that ran into its limit can be used all the same."""
+    if request.schema is None:
+        return bool(reply.text.strip())
+    try:
+        extract(reply.text)
+    except Unusable:
+        return False
+    return True
+
+
+def _answers(hit: Reply, request: Request) -> bool:
+    """Whether a kept reply answers a request: one that was cut off does not where there is more room now."""
+    return not (hit.truncated and request.thinking and hit.usage.generated < request.max_tokens)
+
+
+def _written(tokens: tuple[Token, ...] | None, text: str) -> tuple[Token, ...] | None:
+    """The log-probabilities of the answer alone."""
+    if tokens is None:
+        return None
+    size, start = 0, len(tokens)
+    while start and size < len(text):
+        start -= 1
+        size += len(tokens[start].text)
+    return tokens[start:]
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def _add(error: ModelError, attempts: int) -> None:

@@ -22,6 +22,7 @@ from typing import Any, TypeAlias
 from maci.llm.catalogue import FREE, Price
 from maci.llm.client import Client
 from maci.llm.model import Provider, Reply, Request
+from maci.llm.reasoning import Reasoning
 from maci.llm.tokens import MeasuredPrompt
 from maci.llm.usage import Bound, PaidFailure, Usage
 
@@ -101,12 +102,13 @@ class FakeModel(Client):
         bound: Bound | None = None,
         price: Price | None = FREE,
         retries: int = 0,
+        reasoning: Reasoning | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """``bound`` is what every request is said to cost at most; without it, the estimate of a client."""
         self.fake = FakeProvider(name, replies)
         self.most = bound
-        super().__init__(self.fake, family=family, price=price, retries=retries, sleep=sleep)
+        super().__init__(self.fake, family=family, price=price, retries=retries, reasoning=reasoning, sleep=sleep)
 
     @property
     def history(self) -> list[Request]:

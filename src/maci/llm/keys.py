@@ -84,6 +84,7 @@ SERVICES: Mapping[str, Service] = MappingProxyType(
             Service("deepseek", "https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",)),
             Service("together", "https://api.together.xyz/v1", ("TOGETHER_API_KEY",)),
             Service("xai", "https://api.x.ai/v1", ("XAI_API_KEY",)),
+            Service("azure", "", ("AZURE_OPENAI_API_KEY",)),
             Service("ollama", "http://127.0.0.1:11434/v1"),
             Service("lmstudio", "http://127.0.0.1:1234/v1"),
             Service("vllm", "http://127.0.0.1:8000/v1"),
@@ -91,7 +92,38 @@ SERVICES: Mapping[str, Service] = MappingProxyType(
         )
     }
 )
-"""What is known by name. All but anthropic and gemini speak the OpenAI-compatible API."""
+"""What is known by name. All but anthropic and gemini speak the OpenAI-compatible API. Azure has an address for each customer."""
+
+ADDRESSES: Mapping[str, str] = MappingProxyType(
+    {
+        "openai": "OPENAI_BASE_URL",
+        "anthropic": "ANTHROPIC_BASE_URL",
+        "gemini": "GOOGLE_GEMINI_BASE_URL",
+        "ollama": "OLLAMA_HOST",
+        "azure": "AZURE_OPENAI_ENDPOINT",
+    }
+)
+"""Provider → the environment variable with which people say where it is."""
+
+
+def address_of(provider: str, environ: Mapping[str, str] = os.environ) -> str | None:
+    """Where the environment says a provider is; ``None`` where it says nothing.
+
+    Ollama's variable is also what its server listens on, so it may lack the scheme, the port or a host one can connect to.
+
+    >>> address_of("ollama", {"OLLAMA_HOST": "0.0.0.0"}), address_of("openai", {})
+    ('http://127.0.0.1:11434/v1', None)
+    """
+    given = environ.get(ADDRESSES.get(provider, ""), "").strip().rstrip("/")
+    if not given or provider != "ollama":
+        return given or None
+    parts = urlsplit(given if "://" in given else f"http://{given}")
+    host = (parts.hostname or "127.0.0.1").replace("0.0.0.0", "127.0.0.1")  # noqa: S104
+    try:
+        port = parts.port or (443 if parts.scheme == "https" else 80 if "://" in given else 11434)
+    except ValueError:
+        raise ConfigError(f"OLLAMA_HOST is {given!r}: write host:port, such as 127.0.0.1:11434") from None
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{port}/v1"
 
 
 def find_key(
@@ -130,6 +162,8 @@ def service_at(provider: str, base_url: str | None = None) -> Service | None:
     """The service a provider at an address is; ``None`` for a server of one's own."""
     if base_url is None:
         return SERVICES.get(provider)
+    if not base_url:
+        return None
     where = urlsplit(base_url).scheme, host_of(base_url)  # a key for https is not sent in the clear
     known = ((service, urlsplit(service.base_url).scheme) for service in SERVICES.values())
     return next((service for service, scheme in known if (scheme, host_of(service.base_url)) == where), None)

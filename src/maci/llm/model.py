@@ -13,6 +13,7 @@ from json import dumps
 from typing import Any, Literal, Protocol
 
 from maci.llm.budget import Call
+from maci.llm.reasoning import Reasoning, traits
 from maci.llm.usage import Usage
 
 
@@ -48,7 +49,7 @@ class Request:
 
     messages: tuple[Message, ...]
     max_tokens: int
-    """Most tokens it may generate, reasoning included."""
+    """Most tokens it may generate, thinking included."""
     schema: Schema | None = None
     temperature: float | None = None
     seed: int | None = None
@@ -57,6 +58,10 @@ class Request:
     """Which of several draws of the same request this is; part of the cache key."""
     top_logprobs: int = 0
     """Ask for the log-probabilities of this many alternatives per token, where the API gives them."""
+    reasoning: Reasoning | None = None
+    """How much it is to think before it answers; ``None``: as it does by itself."""
+    thinking: int = 0
+    """How many of ``max_tokens`` are room for thinking."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,7 @@ class Reply:
     """What a model answered."""
 
     text: str
+    """The answer, without what it thought."""
     usage: Usage = field(default_factory=Usage)
     truncated: bool = False
     """It ran into ``max_tokens``."""
@@ -80,6 +86,10 @@ class Reply:
     """The model's name as the server gave it."""
     logprobs: tuple[Token, ...] | None = None
     """Where asked for and given."""
+    thinking: str = ""
+    """What it thought before it answered, as far as the server shows it."""
+    without: tuple[str, ...] = ()
+    """Parameters of the request that were left out because the model or its API does not take them."""
 
 
 class Model(Protocol):
@@ -92,6 +102,10 @@ class Model(Protocol):
     @property
     def family(self) -> str:
         """The model family; judges must be of another one than the debaters."""
+
+    @property
+    def thinks(self) -> bool:
+        """Whether it thinks before it answers, so that the form of the answer needs no room for it."""
 
     def prepare(self, request: Request) -> Call[Reply]:
         """A call that gives the answer; made, it raises :class:`~maci.errors.ModelError` or a subclass."""
@@ -110,6 +124,11 @@ class Provider(Protocol):
     """Calls it takes at once, unless the user says otherwise."""
     key_source: str = ""
     """Where its key is from; nothing where it has none."""
+
+    @property
+    def thinks(self) -> bool:
+        """Whether the model thinks before it answers, as far as its name tells."""
+        return traits(self.name).thinks
 
     @property
     def structured(self) -> bool:

@@ -6,7 +6,8 @@
     openrouter/…  groq/…  mistral/…  deepseek/…  together/…  xai/…      other services with the OpenAI-compatible API
     ollama/…  lmstudio/…  vllm/…  llamacpp/…                            servers of one's own, at their usual address
     local/smollm2-135m  local//path/to/model.gguf                       on this machine (extra `local`)
-    litellm/provider/model                                              the long tail (extra `litellm`)
+    azure/DEPLOYMENT                                                    Azure OpenAI, at AZURE_OPENAI_ENDPOINT
+    bedrock/MODEL  litellm/provider/model                               the long tail (extra `litellm`)
 
 What is to be set for one model is in its :class:`ModelOptions`, under its name; under a provider's name, it is for all of that
 provider's models that have none of their own.
@@ -25,9 +26,10 @@ from maci.errors import ConfigError, near
 from maci.llm.cache import ResponseCache
 from maci.llm.catalogue import Price, family, price_of
 from maci.llm.client import Client
-from maci.llm.keys import SERVICES, find_key, is_loopback
+from maci.llm.keys import SERVICES, address_of, find_key, is_loopback
 from maci.llm.limits import Limiter
 from maci.llm.model import Provider
+from maci.llm.reasoning import Reasoning
 
 if TYPE_CHECKING:
     from maci.llm.providers import Http
@@ -89,6 +91,9 @@ class ModelOptions(Options):
     tokens_per_minute: float | None = Field(default=None, gt=0, description="the account's limit")
     timeout: float | None = Field(default=None, gt=0, le=86_400, description="seconds for one attempt")
     retries: int = Field(default=4, ge=0, le=100, description="attempts after the first")
+    reasoning: Reasoning | None = Field(
+        default=None, description="how much the model thinks before it answers; its own default if left out"
+    )
     extra: dict[str, Any] = Field(default={}, description="parameters sent with every request")
     context: int | None = Field(default=None, ge=256, description="tokens of context of a local model")
     parallel: int | None = Field(default=None, ge=1, le=256, description="sequences a local model works on at once")
@@ -99,8 +104,7 @@ def price_for(name: str, options: ModelOptions, environ: Mapping[str, str] = os.
     if options.price is not None:
         return Price(**options.price.model_dump())
     prefix, base_url = name.partition("/")[0], options.base_url
-    if prefix == "openai" and base_url is None:
-        base_url = environ.get("OPENAI_BASE_URL") or None
+    base_url = base_url or address_of(prefix, environ)
     proxy = base_url is not None and is_loopback(base_url) and prefix not in _OWN_MACHINE
     return None if proxy else price_of(name, base_url)
 
@@ -153,7 +157,7 @@ class House:
 
     def _open(self, name: str) -> Client:
         prefix, _, model = name.partition("/")
-        known = [*SERVICES, "local", "litellm"]
+        known = [*SERVICES, "local", "litellm", "bedrock"]
         if not prefix or not model:
             raise ConfigError(
                 f"model {name!r} is not of the form provider/model, as in openai/gpt-4o-mini or local/smollm2-135m: "
@@ -167,8 +171,8 @@ class House:
             )
         options = self._options.get(name) or self._options.get(prefix) or ModelOptions()
         base_url, key_env = options.base_url, options.key_env
-        if prefix == "openai" and base_url is None and (base_url := self._environ.get("OPENAI_BASE_URL") or None):
-            key_env = key_env or ("OPENAI_API_KEY" if self._environ.get("OPENAI_API_KEY") else None)  # a pair
+        if base_url is None and (base_url := address_of(prefix, self._environ)):  # address and key are a pair
+            key_env = key_env or next((v for v in SERVICES[prefix].variables if self._environ.get(v)), None)
         seconds = options.timeout or (_OWN_PATIENCE if prefix in _OWN_MACHINE else _PATIENCE)
         provider = self._provider(prefix, model, options, base_url, key_env, seconds)
         return Client(
@@ -178,7 +182,10 @@ class House:
             limiter=self._limiter(provider, prefix, options),
             price=price_for(name, options, self._environ),
             retries=options.retries,
-            timeout=seconds + 5 if prefix in ("local", "litellm") else None,  # the others' connections have one
+            reasoning=options.reasoning,
+            timeout=seconds + 5
+            if prefix in ("local", "litellm", "bedrock")
+            else None,  # the others' connections have one
         )
 
     def _provider(
@@ -204,7 +211,7 @@ class House:
         from maci.llm.providers import OWN_API, OpenAI
 
         key = None
-        if prefix != "litellm" or key_env:  # litellm looks for keys itself
+        if prefix not in ("litellm", "bedrock") or key_env:  # litellm looks for keys itself
             key = find_key(prefix, base_url, key_env=key_env, environ=self._environ, who=f"{prefix}/{model}")
         return OWN_API.get(prefix, OpenAI)(
             model=model,

@@ -14,7 +14,8 @@ from typing import Any, Generic, TypeVar
 
 from maci.errors import BadReply
 from maci.llm.budget import Call, Purse
-from maci.llm.model import Message, Model, Request
+from maci.llm.model import Message, Model, Reply, Request
+from maci.llm.usage import PROMPT_CUT
 
 T = TypeVar("T")
 
@@ -35,8 +36,16 @@ class Usable(Generic[T]):
 
     value: T
     text: str
-    """Word for word."""
+    """Without what the model thought."""
     repaired: bool
+    thinking: str = ""
+    note: str = ""
+    """What is to be said of the call itself: a prompt that was cut."""
+
+    @property
+    def raw(self) -> str:
+        """Word for word, with what the model thought before it."""
+        return f"<think>{self.thinking}</think>\n{self.text}" if self.thinking else self.text
 
 
 def extract(text: str) -> Any:
@@ -89,29 +98,66 @@ def plain_keys(names: Iterable[str]) -> dict[str, str]:
     return keys
 
 
+_CUTS = ("ollama/", "lmstudio/")
+"""Servers that cut a prompt which is longer than their context, and say nothing."""
+_LONGEST_TOKEN = 6
+"""Characters a token of a prompt has on average at most; prose has four or five."""
+
+
+def cut_prompt(name: str, request: Request, counted: int) -> str:
+    """A warning where a server counted far fewer tokens than the prompt has: it was cut to the context length. Else nothing.
+
+    >>> long = Request(messages=(Message("user", "The case and its evidence. " * 1000),), max_tokens=10)
+    >>> cut_prompt("ollama/m", long, 2048)[:54], cut_prompt("ollama/m", long, 6000)
+    ('the prompt was cut: ollama/m counted 2,048 tokens in a', '')
+    """
+    if counted <= 0 or not name.startswith(_CUTS):
+        return ""
+    size = sum(len(message.content) for message in request.messages)
+    if counted >= size // _LONGEST_TOKEN:
+        return ""
+    step = (
+        "set OLLAMA_CONTEXT_LENGTH for the server, such as 16384, and restart it"
+        if name.startswith("ollama/")
+        else "load the model with a longer context"
+    )
+    return f"{PROMPT_CUT}: {name} counted {counted:,} tokens in a prompt of {size:,} characters, so it did not read all of it; {step}"
+
+
 def ask(model: Model, request: Request, read: Callable[[Any], T], *, limit: str = "max_tokens") -> Call[Usable[T]]:
     """A call whose answer is as ``read`` makes it; ``read`` raises :class:`Unusable` where it cannot.
 
-    One repair is attempted; then :class:`~maci.errors.BadReply`. ``limit`` names the setting to raise where both were cut off.
+    One repair is attempted, unless the reply was cut off: then a higher limit was tried already. After that,
+    :class:`~maci.errors.BadReply`. ``limit`` names the setting to raise where a reply was cut off.
     """
     first = model.prepare(request)
 
     async def make(purse: Purse) -> Usable[T]:
         reply = await first.make(purse)
+        note = cut_prompt(model.name, request, reply.usage.prompt)
         try:
-            return Usable(read(extract(reply.text)), reply.text, False)
+            return Usable(read(extract(reply.text)), reply.text, False, reply.thinking, note)
         except Unusable as error:
-            wrong = f"{error}; it was cut off, be shorter" if reply.truncated else str(error)
+            if reply.truncated:
+                raise _cut_off(model, reply, limit) from error
+            wrong = str(error)
         said = Message("assistant", reply.text[:_SHOWN] or "(nothing)")
         repair = f"That cannot be used: {wrong}. Answer again, with the whole JSON object and nothing else."
         again = replace(request, messages=(*request.messages, said, Message("user", repair)))
         second = await model.prepare(again).make(purse)
         try:
-            return Usable(read(extract(second.text)), second.text, True)
+            return Usable(read(extract(second.text)), second.text, True, second.thinking, note)
         except Unusable as error:
-            why = str(error)
             if second.truncated:
-                why = f"it was cut off at {request.max_tokens:,} tokens: raise {limit}"
-            raise BadReply(f"{model.name} gave no usable answer, also when asked again: {why}") from error
+                raise _cut_off(model, second, limit) from error
+            raise BadReply(f"{model.name} gave no usable answer, also when asked again: {error}") from error
 
     return Call(first.bound, make)
+
+
+def _cut_off(model: Model, reply: Reply, limit: str) -> BadReply:
+    thought = f", {reply.usage.thought:,} of them thinking" if reply.usage.thought else ""
+    step = "set a lower `reasoning` for this model" if thought or not reply.text else f"raise {limit}"
+    return BadReply(
+        f"{model.name} was cut off after {reply.usage.generated:,} tokens{thought}, also with a higher limit: {step}"
+    )

@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 from maci.errors import ModelError
 
+PROMPT_CUT = "the prompt was cut"
+"""How the note on a call begins whose prompt the server did not read to its end."""
+
 
 def dollars(usd: float) -> str:
     """An amount with at least two figures of it to be seen.
@@ -43,6 +46,8 @@ class Usage:
     cached: int = 0
     """Prompt tokens that came from a cache of the provider's."""
     generated: int = 0
+    thought: int = 0
+    """Generated tokens that were thinking, as far as the provider counts them."""
     usd: float = 0.0
     free: bool = False
     """Counts against the token ceiling, but nobody pays for it: a reader's words, a reply from the response cache."""
@@ -72,6 +77,7 @@ class Usage:
             prompt=self.prompt + other.prompt,
             cached=self.cached + other.cached,
             generated=self.generated + other.generated,
+            thought=self.thought + other.thought,
             usd=self.usd + other.usd,
             free=self.free and other.free,
             seconds=self.seconds + other.seconds,

@@ -14,7 +14,7 @@ from maci.config import Config, unplanned
 from maci.controller.decisions import Decision
 from maci.controller.events import Event, is_decision, round_of, tree
 from maci.controller.fold import expected, start, step
-from maci.controller.inputs import Acquired, Input, Lost, Opened, Sent, Surveyed
+from maci.controller.inputs import Acquired, Input, Lost, Opened, Requested, Sent, Surveyed
 from maci.controller.reading import check_made_for
 from maci.controller.requests import wants
 from maci.controller.state import State
@@ -116,7 +116,7 @@ def replay_with(events: Sequence[Event], config: Config) -> State:
         check_made_for(other)
     state = start(other)
     for event in events[1:]:
-        if is_decision(event) or isinstance(event, Sent | Lost | Surveyed | Acquired):
+        if is_decision(event) or isinstance(event, Sent | Requested | Lost | Surveyed | Acquired):
             continue  # what the recorded rules led to says nothing about other ones
         item = cast(Input, event)
         if expected(state, item):

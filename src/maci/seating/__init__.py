@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from maci.cases.case import is_file
 from maci.errors import ConfigError, near
-from maci.seating.spec import AgentSpec, JudgeSpec, PanelSpec, agents_of, judges_of
+from maci.seating.spec import AgentSpec, JudgeSpec, PanelSpec, agents_of, judges_of, written
 
 __all__ = ["choose"]
 
@@ -34,7 +34,7 @@ def choose(
     if agents is not None:
         if panel is not None:
             raise ConfigError("give --panel or --agents, not both: a panel brings its own agents")
-        named = agents_of([AgentSpec(model=model) for model in _models(agents, "--agents")])
+        named = agents_of([written(AgentSpec, model) for model in _models(agents, "--agents")])
         spec = PanelSpec(agents=named, judges=_judges(judges), models=find().options)
         if len(spec.agents) < least:
             raise ConfigError(f"--agents {agents}: a debate needs at least two; the same model may be named twice")
@@ -72,4 +72,4 @@ def _judges(text: str | None) -> tuple[JudgeSpec, ...] | None:
         return None
     if text.strip().casefold() == "none":
         return ()
-    return judges_of([JudgeSpec(model=model) for model in _models(text, "--judges")])
+    return judges_of([written(JudgeSpec, model) for model in _models(text, "--judges")])

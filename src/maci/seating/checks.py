@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import platform
-import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,17 +15,22 @@ from typing import Literal
 
 from maci import __version__
 from maci.agents.judges.panel import check_families
-from maci.errors import BadRequest, MaciError, WrongKey, install
+from maci.config import Config
+from maci.errors import MaciError, WrongKey, install
 from maci.llm.catalogue import family
-from maci.llm.keys import SERVICES, is_loopback, key_help
+from maci.llm.client import Client
+from maci.llm.keys import SERVICES, address_of, is_loopback, key_help
 from maci.llm.local.registry import WEIGHTS
 from maci.llm.local.weights import status
-from maci.llm.model import Message, Provider, Reply, Request, Schema
+from maci.llm.model import Message, Reply, Request, Schema
+from maci.llm.reasoning import Reasoning
+from maci.llm.structured import object_schema
 from maci.llm.usage import Usage
 from maci.paths import cache_dir, panel_files
 from maci.seating import choose
 from maci.seating.file import find
 from maci.seating.models import Models
+from maci.seating.project import PROJECT_PANEL, find_project
 from maci.seating.seating import PanelChoice, open_house
 from maci.seating.spec import JudgeSpec, PanelSpec, is_reader
 from maci.story.words import plural
@@ -67,13 +71,32 @@ def machine() -> Iterator[CheckResult]:
     yield CheckResult("extras", "ok", f"{', '.join(have) or 'none'}{more}")
     yield _writable(cache_dir())
     try:
-        found, files = find(), list(panel_files())
+        found, files = find(project=False), list(panel_files())
     except MaciError as error:
         yield CheckResult("panels", "problem", str(error))
     else:
         where = f" in {', '.join(map(str, files))}" if files else "; docs/panels.md says how to write some"
         about = f"{len(found.panels)} with a name, {plural(len(found.models), 'entry')} about models{where}"
         yield CheckResult("panels", "ok", about)
+    try:
+        project = find_project()
+    except MaciError as error:
+        yield CheckResult("project", "problem", str(error))
+    else:
+        if project is not None:
+            about = "names the panel" if project.panel else "names no panel"
+            yield CheckResult("project", "ok", f"{project.path} {about}")
+
+
+def project_panel() -> str | None:
+    """The panel of the project file; ``None`` where there is none or it cannot be read, which another check says."""
+    try:
+        project = find_project()
+    except MaciError:
+        return None
+    if project is None or project.panel is None:
+        return None
+    return project.panel if isinstance(project.panel, str) else PROJECT_PANEL
 
 
 def _writable(folder: Path) -> CheckResult:
@@ -92,18 +115,22 @@ async def models(
     panel: str | None, agents: str | None, judges: str | None, *, offline: bool, seconds: float | None
 ) -> list[CheckResult]:
     """The models that were named, or the services and weights that are at hand."""
+    names: list[tuple[str, Reasoning | None]]
     named = not (panel is None and agents is None and judges is None)
     if not named:
-        spec, names = _known_models(), local_models()
+        spec, names = _known_models(), [(name, None) for name in local_models()]
     else:
         chosen = choose(panel, agents, judges, least=1) if agents or panel else choose("readers", None, judges)
         if isinstance(chosen, str) or not chosen.seated:
             name = chosen if isinstance(chosen, str) else chosen.name or "panel"
             return [CheckResult(name, "ok", "needs no model")]
-        spec, names = chosen, list(chosen.seated)
+        spec, seats = chosen, (*chosen.agents, *(chosen.judges or ()))
+        names = list(dict.fromkeys((seat.model, seat.reasoning) for seat in seats if not is_reader(seat.model)))
     async with open_house(spec, PanelChoice(no_cache=True, offline=True)) as house:  # the doctor fetches no weights
         services, found = ([], []) if named else keyed_services(house, spec)
-        asked = [ask_model(house, name, offline=offline, seconds=seconds or _patience(name)) for name in names]
+        asked = [
+            ask_model(house, name, level, offline=offline, seconds=seconds or _patience(name)) for name, level in names
+        ]
         listed = [] if offline else [ask_service(house, service, seconds or 30.0) for service in services]
         answers = await asyncio.gather(*asked)
         found += _families(spec)
@@ -143,6 +170,8 @@ def keyed_services(models: Models, spec: PanelSpec) -> tuple[list[str], list[Che
     names, keys = [], 0
     for name, service in SERVICES.items():
         given = spec.options(f"{name}/")
+        if not (given.base_url or address_of(name) or service.base_url):  # Azure, where nobody said where it is
+            continue
         try:
             provider = models.model(f"{name}/any").provider
             provider.check()
@@ -180,29 +209,27 @@ async def ask_service(models: Models, name: str, seconds: float) -> CheckResult 
 
 _NAMES = 20
 """Most models a service is listed with."""
-_REASONING = 2000
-"""Tokens for a model that thinks before it answers."""
-_TOO_FEW = re.compile(r"(?i)higher max_(completion_)?tokens|output limit was reached")
-_PING = Request(messages=(Message("user", "Say yes."),), max_tokens=1, temperature=0.0)
-_FORM = Schema(
-    "check",
-    {
-        "type": "object",
-        "properties": {"fine": {"type": "boolean"}},
-        "required": ["fine"],
-        "additionalProperties": False,
-    },
-)
+_FORM = Schema("check", object_schema(outcome={"type": "string"}, fine={"type": "boolean"}))
 _ASK = Request(
-    messages=(Message("user", 'Answer with the JSON object {"fine": true} and nothing else.'),),
-    max_tokens=64,
+    messages=(
+        Message(
+            "user",
+            "Two days after a picnic, six of ten guests are ill; all six ate the egg salad, and so did one who is well. Is the egg "
+            'salad the likeliest cause? Answer with a JSON object such as {"outcome": "egg salad", "fine": true}, and nothing else.',
+        ),
+    ),
+    max_tokens=min(Config().agents.max_tokens, Config().crit.max_tokens),
     schema=_FORM,
-    temperature=0.0,
+    temperature=Config().crit.judge_temperature,
+    seed=1,
 )
+"""What a debate asks, within the limit a debate has."""
 
 
-async def ask_model(models: Models, name: str, *, offline: bool, seconds: float) -> list[CheckResult]:
-    """Everything about one model: key or weights, one token from it, and whether it can be held to a form."""
+async def ask_model(
+    models: Models, name: str, reasoning: Reasoning | None = None, *, offline: bool, seconds: float
+) -> list[CheckResult]:
+    """Everything about one model: key or weights, an answer within a debate's limits, and whether it can be held to a form."""
     before = _at_hand(models, name)
     local = name.startswith("local/")
     if any(finding.state == "problem" for finding in before):
@@ -210,40 +237,46 @@ async def ask_model(models: Models, name: str, *, offline: bool, seconds: float)
     if offline and not local:
         return [*before, CheckResult(name, "warning", "not asked (--offline)")]
     try:
-        model = models.model(name)
+        model = models.model(name).at(reasoning)
         async with asyncio.timeout(seconds):
-            usage, formed = await _try(model.provider)
+            usage, reply, cut_off = await _try(model)
     except (MaciError, TimeoutError) as error:
         return [*before, CheckResult(name, "problem", _said(error, name, seconds))]
     usd = 0.0 if model.price is None else model.price.usd(usage)
     cost = ", price unknown" if model.price is None else "" if usd else ", free"
-    counted = Usage(prompt=usage.prompt, generated=usage.generated, usd=usd)
-    return [
-        *before,
-        CheckResult(name, "ok", f"answers, family {model.family}{cost}", counted),
-        _structured(name, model.provider.structured, formed),
-    ]
+    found = [CheckResult(name, "ok", f"answers, family {model.family}{cost}", replace(usage, usd=usd))]
+    if model.thinks or reply.usage.thought:
+        found.append(_thinking(name, reply, cut_off))
+    if reply.without:
+        found.append(
+            CheckResult(name, "ok", f"does not take {', '.join(reply.without)}: left out, and said in the record")
+        )
+    return [*before, *found, _structured(name, model.provider.structured, reply)]
 
 
-async def _try(provider: Provider) -> tuple[Usage, Reply]:
-    """One token, then a form. A model that reasons first needs more for it, and some servers say so with an error."""
-    usage = Usage()
-    try:
-        usage = (await provider.send(_PING)).usage
-    except BadRequest as error:
-        if not _TOO_FEW.search(str(error)):
-            raise
-    for most in (_ASK.max_tokens, _REASONING):
-        try:
-            formed: Reply = await provider.send(replace(_ASK, max_tokens=most))
-        except BadRequest as error:
-            if most == _REASONING or not _TOO_FEW.search(str(error)):
-                raise
-            continue
-        usage += formed.usage
-        if not formed.truncated:
-            break
-    return usage, formed
+async def _try(model: Client) -> tuple[Usage, Reply, int]:
+    """An answer in a form, what it cost, and the limit it was cut off at first, if it was."""
+    request = model.fitted(_ASK)
+    cut_off, usage = 0, Usage()
+    while True:
+        reply = model.counted(request, await model.provider.send(request))
+        usage += reply.usage
+        longer = model.longer(request, reply)
+        if longer is None or longer.max_tokens - longer.thinking > _ASK.max_tokens:
+            return Usage(prompt=usage.prompt, generated=usage.generated, thought=usage.thought), reply, cut_off
+        cut_off, request = cut_off or request.max_tokens, longer
+
+
+def _thinking(name: str, reply: Reply, cut_off: int) -> CheckResult:
+    if not cut_off:
+        thought = f"{reply.usage.thought:,} tokens here" if reply.usage.thought else "as its name says"
+        return CheckResult(name, "ok", f"thinks before it answers ({thought}); replies get room for it")
+    return CheckResult(
+        name,
+        "warning",
+        f"thinks before it answers, and was cut off at {cut_off:,} tokens; in a debate its first reply is asked for twice. "
+        f"Set `reasoning` for it (--agents {name}@reasoning=low, or in the panels file)",
+    )
 
 
 def _structured(name: str, held: bool, reply: Reply) -> CheckResult:
@@ -256,7 +289,7 @@ def _structured(name: str, held: bool, reply: Reply) -> CheckResult:
     if followed:
         why = "the server takes no schema; replies are checked, and repaired once"
     elif reply.truncated:
-        why = f"it used {_REASONING:,} tokens without an answer; if it reasons this long, raise agents.max_tokens and crit.max_tokens"
+        why = f"it used {reply.usage.generated:,} tokens without an answer: set a lower `reasoning` for it, or raise crit.max_tokens"
     else:
         why = "it did not follow a simple form; expect turns that cannot be read"
     return CheckResult(name, "warning", f"structured output: {why}")

@@ -43,7 +43,7 @@ class NamedPanel(Options):
     about: str = Field(default="", description="what it is for, shown by `maci panels`")
     agents: tuple[AgentEntry, ...] = Field(
         min_length=2,
-        description="models by name, or tables with model, name, persona, belief, draws, temperature, max_tokens",
+        description="models by name, or tables with model, name, persona, belief, draws, temperature, max_tokens, reasoning",
     )
     judges: tuple[JudgeEntry, ...] | None = Field(
         default=None, description="models by name, `reader`, or tables; an empty list is the CRIT-free controller"
@@ -85,20 +85,26 @@ class Found:
         return seats | {name for name in self.models if "/" in name}
 
 
-def find() -> Found:
-    """All named panels and models of the panels files."""
+def find(*, project: bool = True) -> Found:
+    """All named panels and models of the panels files and, unless it is left out, of the project file."""
+    from maci.seating.project import PROJECT_PANEL, find_project
+
     panels: dict[str, tuple[NamedPanel, Path]] = {}
     models: dict[str, tuple[ModelOptions, Path]] = {}
     for path in panel_files():
         file = load_panels(path)
         if not os.environ.get("MACI_PANELS") and path == Path(PANELS):
-            _check_trust(file, path)
+            check_trust(file, path)
         panels = {**{name: (panel, path) for name, panel in file.panels.items()}, **panels}
         models = {**{name: (model, path) for name, model in file.models.items()}, **models}
+    if project and (own := find_project()):
+        if isinstance(own.panel, NamedPanel):
+            panels[PROJECT_PANEL] = (own.panel, own.path)
+        models |= {name: (model, own.path) for name, model in own.models.items()}
     return Found(panels, models)
 
 
-def _check_trust(file: PanelsFile, path: Path) -> None:
+def check_trust(file: PanelsFile, path: Path) -> None:
     """A file that came with a folder neither sends keys elsewhere nor runs code."""
     from maci.evidence.encode import SHIPPED
 
@@ -126,11 +132,7 @@ def load_panels(path: Path) -> PanelsFile:
         return PanelsFile()
     if not isinstance(data, Mapping):
         raise ConfigError(f"{path}: a panels file is a table with the keys panels and models")
-    if secret := next(_secrets(data), None):
-        raise ConfigError(
-            f"{path}: {secret} looks like a key, and keys are not kept in this file: put it in an environment variable, and "
-            "write the variable's name as `key_env` of the model if it is not the provider's usual one"
-        )
+    check_no_keys(data, path)
     try:
         file = PanelsFile.model_validate(data)
     except ValidationError as error:
@@ -143,6 +145,15 @@ def load_panels(path: Path) -> PanelsFile:
         except ConfigError as error:
             raise ConfigError(f"{path}: panels.{name}.set: {error}") from error
     return file
+
+
+def check_no_keys(data: Any, path: Path) -> None:
+    """Refuse a file that holds what looks like a key."""
+    if secret := next(_secrets(data), None):
+        raise ConfigError(
+            f"{path}: {secret} looks like a key, and keys are not kept in this file: put it in an environment variable, and "
+            "write the variable's name as `key_env` of the model if it is not the provider's usual one"
+        )
 
 
 _KEY_NAME = re.compile(

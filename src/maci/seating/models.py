@@ -24,6 +24,7 @@ from maci.seating.spec import AgentSpec, JudgeSpec, PanelSpec, is_reader, judges
 from maci.seating.table import Table
 
 if TYPE_CHECKING:
+    from maci.agents.judges.comparer import Comparer
     from maci.llm.client import Client
 
 
@@ -127,8 +128,18 @@ class ModelPanel:
             evidence=shelf.evidence(case, held),
             encoder=shelf.encoder,
             proposer=shelf,
+            comparer=self._comparer(spec),
             spec=spec.record(),
         )
+
+    def _comparer(self, spec: PanelSpec) -> Comparer | None:
+        """The first judge's model, or the first debater's where only readers judge; nobody where only readers sit."""
+        models = [seat.model for seat in (*(spec.judges or ()), *spec.agents) if not is_reader(seat.model)]
+        if not models:
+            return None
+        from maci.agents.judges.comparer import Comparer
+
+        return Comparer(f"names:{models[0]}", self._models.model(models[0]))
 
     def _check_prices(self, spec: PanelSpec) -> None:
         """A ceiling in dollars can only be kept where prices are known."""
@@ -137,7 +148,7 @@ class ModelPanel:
                 raise no_price(name)
 
     def _debater(self, seat: AgentSpec, encoder: Encoder) -> Agent:
-        own, model = self._config.agents, self._models.model(seat.model)
+        own, model = self._config.agents, self._models.model(seat.model).at(seat.reasoning)
         if seat.belief == "pieces":
             from maci.agents.weigher import Weigher
 
@@ -165,7 +176,7 @@ def open_judge(seat: JudgeSpec, models: Models, config: Config) -> Judge:
     own = config.crit
     return LlmJudge(
         seat.name,
-        models.model(seat.model),
+        models.model(seat.model).at(seat.reasoning),
         temperature=own.judge_temperature if seat.temperature is None else seat.temperature,
         max_tokens=seat.max_tokens or own.max_tokens,
     )

@@ -6,7 +6,7 @@ Commands and the web page sit people down the same way; what they do where weigh
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ from maci.llm.local.weights import status
 from maci.seating import choose
 from maci.seating.file import find
 from maci.seating.shelf import Sources, remembering
-from maci.seating.spec import PanelSpec, recorded_panel
+from maci.seating.spec import PanelSpec, names, recorded_panel
 from maci.seating.table import Table, opening
 from maci.seating.tables import Tables
 from maci.seating.trust import resumed
@@ -73,17 +73,23 @@ class PanelChoice:
     """Utilities: what is worth asking is then a matter of value."""
     stakes_from: str = ""
     """The file they came from, for whoever has to mend it."""
+    spec: PanelSpec | None = None
+    """A panel that stands in no file, instead of a name."""
+    base: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the project file, below every other but a panel's own."""
+    why: str = ""
+    """Why these debate, where nobody named them."""
     fetch: Fetch = not_here
 
     def settled(self) -> tuple[PanelSpec | str, Config]:
         """The panel, and the settings with its own defaults below them."""
         with concerning("agents" if self.agents else "judges" if self.judges else "panel"):
-            panel = choose(self.panel, self.agents, self.judges)
+            panel = self.spec or choose(self.panel, self.agents, self.judges)
         if isinstance(panel, str) and panel != "readers" and self.corpus is not None:
             raise ConfigError(f"the panel {panel!r} is scripted and cannot use --corpus: use --panel readers")
-        given, base = dict(self.given), {}
+        given, base = dict(self.given), dict(self.base)
         if isinstance(panel, PanelSpec):
-            base = dict(panel.settings)
+            base = {**panel.settings, **base}
             if panel.judges == ():
                 given["crit.enabled"] = False
         with concerning("settings"):
@@ -133,6 +139,21 @@ class Seating:
             models = self.house = checked_house(self._panel, choice)
         self._tables = Tables(self._panel, encoder, self.config, models, shared=shared, source=choice.source)
 
+    @property
+    def who(self) -> str:
+        """Who debates and why, in one line."""
+        if isinstance(self._panel, str):
+            who = "Three embedded readers debate" if self._panel == "readers" else f"The panel {self._panel} debates"
+            return f"{who}, {self._choice.why}"
+        agents, judges = names(self._panel.agents, self._panel.judges or ())
+        if self._panel.judges is None:
+            scores = "the reader judges score"
+        elif judges:
+            scores = f"{_and(seat.name for seat in judges)} judge{'' if len(judges) > 1 else 's'}"
+        else:
+            scores = "nobody scores the arguments (CRIT-free)"
+        return f"{_and(seat.name for seat in agents)} debate and {scores}, {self._choice.why}"
+
     def seat(self, case: Case) -> Seated:
         """The table for a case; one that cannot debate is refused before anything is written."""
         choice = self._choice
@@ -143,12 +164,22 @@ class Seating:
         opened = opening(case, table, self.config, seed=choice.seed, corpus=where, stakes=choice.stakes)
         start(opened)
         check_made_for(opened)
-        notes = _idle(choice, self.config)
+        notes = ((self.who,) if choice.why else ()) + _idle(choice, self.config)
         if isinstance(self._panel, PanelSpec) and self._panel.judges is None and table.judges:
             notes += (
                 "No judges were named (--judges): the three reader judges score. They compare texts and are no models.",
             )
         return Seated(opened, table, self.house, notes)
+
+
+def _and(names: Iterable[str]) -> str:
+    """Names as a sentence lists them.
+
+    >>> _and(["a", "b", "c"]), _and(["a"])
+    ('a, b and c', 'a')
+    """
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def seat_case(case: Case, choice: PanelChoice, models: Models | None = None) -> Seated:

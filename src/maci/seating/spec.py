@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError
 
 from maci.errors import ConfigError, TranscriptError
 from maci.llm.models import ModelOptions, Options
+from maci.llm.reasoning import Reasoning, split_level
 
 if TYPE_CHECKING:
     from maci.controller.inputs import Opened
@@ -29,7 +30,12 @@ class JudgeSpec(Options):
     name: str = Field(default="", description="as it is called in the record; the model's name if left out")
     model: str = Field(description="provider/model, or reader/letters, reader/words, reader/phrases")
     temperature: float | None = Field(default=None, ge=0, le=2, description="crit.judge_temperature if left out")
-    max_tokens: int | None = Field(default=None, ge=16, le=1_000_000, description="most tokens of a reply")
+    max_tokens: int | None = Field(
+        default=None, ge=16, le=1_000_000, description="most tokens of a reply; thinking comes on top"
+    )
+    reasoning: Reasoning | None = Field(
+        default=None, description="how much it thinks before it answers; as the model's entry says if left out"
+    )
 
 
 class AgentSpec(JudgeSpec):
@@ -114,6 +120,16 @@ def check_model(model: str, where: str, readers: Sequence[str]) -> str:
 
 
 _Seat = TypeVar("_Seat", bound=JudgeSpec)
+
+
+def written(seat: type[_Seat], text: str) -> _Seat:
+    """A seat as it is written on the command line: a model's name, with ``@reasoning=low`` where it is to think so much.
+
+    >>> written(AgentSpec, "openai/gpt-6@reasoning=low").reasoning
+    'low'
+    """
+    model, level = split_level(text)
+    return seat(model=model) if level is None else seat(model=model, reasoning=level)
 
 
 def _expand(items: Iterable[_Seat], readers: Sequence[str], where: str) -> tuple[_Seat, ...]:

@@ -19,7 +19,8 @@ from maci import __version__
 from maci.acquisition.answers import AnswerSource
 from maci.acquisition.proposals import Proposer
 from maci.acquisition.utilities import Stakes
-from maci.agents.agent import Agent, Judge
+from maci.agents.agent import Agent, Judge, Participant
+from maci.agents.judges.comparer import Comparer
 from maci.cases.case import Case
 from maci.config import Config
 from maci.controller.events import FORMAT
@@ -44,6 +45,8 @@ class Table:
     """Who looks for what could be found out; without one, only agents' requests and disagreements are considered."""
     source: AnswerSource | None = None
     """Who answers what the plan asks."""
+    comparer: Comparer | None = None
+    """Who is asked whether two names are one outcome; nobody where only readers sit."""
     panel: str = ""
     """The panel that sits here, by name; nothing for one made in Python."""
     spec: Mapping[str, Any] | None = None
@@ -91,6 +94,8 @@ def opening(
     """
     if seed < 0:
         raise InputError(f"seed is {seed}: give a whole number, 0 or more")
+    asked = table.comparer if case.outcomes.kind == "open" and config.beliefs.ask_names else None
+    seats: list[Participant] = [*table.agents, *table.judges, *([] if asked is None else [asked])]
     if case.outcomes.metric and find_spec("scipy") is None:
         raise MissingExtra("scipy", "eval", "a ground metric of your own")
     return Opened(
@@ -107,11 +112,12 @@ def opening(
         panel=panel or table.panel,
         corpus=corpus,
         table=table.spec if spec is None else spec,
-        prompts={p.name: p.hash for seats in (table.agents, table.judges) for seat in seats for p in seat.prompts},
+        prompts={p.name: p.hash for seat in seats for p in seat.prompts},
         learned=learned,
         source="" if table.source is None else table.source.name,
         answers=() if table.source is None else table.source.kinds,
         sure=table.source is not None and table.source.sure,
+        comparer="" if asked is None else asked.name,
         stakes=stakes,
     )
 

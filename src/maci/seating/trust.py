@@ -16,6 +16,7 @@ from maci.errors import ConfigError
 from maci.llm.keys import SERVICES, host_of, is_loopback, owner_of, service_at
 from maci.llm.local.registry import WEIGHTS
 from maci.llm.models import ModelOptions
+from maci.llm.reasoning import split_level
 from maci.seating.spec import PanelSpec, recorded_panel
 
 if TYPE_CHECKING:
@@ -41,7 +42,9 @@ def leak(name: str, given: ModelOptions, *, any_secret: bool = False) -> str:
     provider = name.partition("/")[0]
     known = SERVICES.get(provider)
     url = given.base_url or (known.base_url if known else "")
-    if provider == "litellm" and ("://" in name or given.extra or not is_loopback(url or "http://localhost")):
+    if provider in {"litellm", "bedrock"} and (
+        "://" in name or given.extra or not is_loopback(url or "http://localhost")
+    ):
         return (
             "let litellm, which finds keys itself, send one elsewhere"  # base_url, extra.api_base, an address as a name
         )
@@ -94,7 +97,7 @@ def _said(given: ModelOptions) -> str:
 def _mentioned(own: Found, choice: PanelChoice) -> set[str]:
     """Models that the user names now."""
     given = f"{choice.agents or ''},{choice.judges or ''}".split(",")
-    return own.mentioned | {name.strip() for name in given}
+    return own.mentioned | {split_level(name.strip())[0] for name in given}
 
 
 def _code(opened: Opened, choice: PanelChoice) -> Iterator[str]:

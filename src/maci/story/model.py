@@ -11,7 +11,7 @@ from maci.agents.judges.crit import CritScore
 from maci.controller.caution import Watched
 from maci.controller.decisions import Admission, Joined, Signals
 from maci.controller.dials import RoundDials
-from maci.controller.inputs import Intervened, Pending
+from maci.controller.inputs import Compared, Intervened, Pending
 from maci.controller.policies.bandit import Choice
 from maci.controller.triage import Triaged
 from maci.llm.usage import Usage
@@ -80,7 +80,7 @@ class ReturnedCall:
     """A call of an agent or a judge that came back, and what it cost."""
 
     round: int
-    kind: Literal["turn", "score"]
+    kind: Literal["turn", "score", "compare"]
     who: str
     argument: str = ""
     usage: Usage = field(default_factory=Usage)
@@ -152,6 +152,23 @@ class Round:
     def answer(self) -> str | None:
         """The leading outcome of the mixture."""
         return max(self.mixture, key=lambda label: self.mixture[label]) if self.mixture else None
+
+
+def compared_words(event: Compared) -> str:
+    """What a model said of two names, in words."""
+    a, b = f"“{event.first}”", f"“{event.second}”"
+    match event.relation:
+        case "same":
+            said = f"{a} and {b} are one outcome"
+        case "narrower":
+            said = f"{a} is narrower than {b}"
+        case "broader":
+            said = f"{b} is narrower than {a}"
+        case "other":
+            said = f"{a} and {b} are two outcomes"
+        case None:
+            return f"{a} and {b} were not compared: {event.error}"
+    return f"{said}, says {event.by.removeprefix('names:')}"
 
 
 def joined_words(joined: Joined) -> str:

@@ -17,11 +17,13 @@ from maci.controller.dials import Measured
 from maci.controller.events import Event
 from maci.controller.inputs import (
     Acquired,
+    Compared,
     Exhausted,
     Intervened,
     JudgeAbstention,
     Lost,
     Opened,
+    Requested,
     Resolved,
     Retrieved,
     Scored,
@@ -36,7 +38,17 @@ from maci.controller.triage import Stage, Triaged
 from maci.errors import InputError
 from maci.evidence.span import Span, quote_places
 from maci.llm.usage import Usage
-from maci.story.model import Cited, Hand, Judged, ReturnedCall, Round, Statement, hand_words, joined_words
+from maci.story.model import (
+    Cited,
+    Hand,
+    Judged,
+    ReturnedCall,
+    Round,
+    Statement,
+    compared_words,
+    hand_words,
+    joined_words,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +102,7 @@ class Story:
                 for call in event.calls:
                     out[call.key] = out.get(call.key, Usage()) + Usage(prompt=call.tokens, usd=call.usd)
                 return replace(story, waiting=out)._at(event.round, sent=(*self._round(event.round).sent, *event.calls))
-            case TurnTaken() | TurnFailed() | Scored() | JudgeAbstention():
+            case TurnTaken() | TurnFailed() | Scored() | JudgeAbstention() | Compared():
                 return story._called(event)
             case Lost():
                 return story._lost()
@@ -101,7 +113,9 @@ class Story:
                 return replace(story, spans={**self.spans, **{span.id: span for span in event.spans}})
             case Intervened():
                 return story._touched(event)
-            case Opened() | Surveyed():  # the beginning, and what the plan repeats with its worth
+            case (
+                Opened() | Surveyed() | Requested()
+            ):  # the beginning, what the plan repeats with its worth, and what calls asked
                 return story
             case _:
                 assert_never(event)
@@ -219,7 +233,7 @@ class Story:
             return cited
         return replace(cited, places=quote_places(cited.quote, span.text))
 
-    def _called(self, event: TurnTaken | TurnFailed | Scored | JudgeAbstention) -> Self:
+    def _called(self, event: TurnTaken | TurnFailed | Scored | JudgeAbstention | Compared) -> Self:
         now = self._round(event.round)
         call = ReturnedCall(round=event.round, kind="turn", who="", usage=usage_of(event))
         changes: dict[str, object] = {"usage": now.usage + call.usage}
@@ -237,6 +251,10 @@ class Story:
                 call = replace(call, kind="score", who=event.slot, argument=event.argument)
                 call = replace(call, failed=event.reason, fatal=event.fatal)
                 changes |= _judged(now, call, None)
+            case Compared():
+                call = replace(call, kind="compare", who=event.by, argument=" | ".join(event.pair), prompt=event.prompt)
+                call = replace(call, failed=event.error)
+                changes["notes"] = (*now.notes, compared_words(event))
             case _:
                 assert_never(event)
         story = self._back((call.kind, call.who, call.argument), call.usage)

@@ -19,11 +19,13 @@ from maci.controller.dials import Measured
 from maci.controller.events import Event
 from maci.controller.inputs import (
     Acquired,
+    Compared,
     Exhausted,
     Intervened,
     JudgeAbstention,
     Lost,
     Opened,
+    Requested,
     Resolved,
     Retrieved,
     Scored,
@@ -36,7 +38,7 @@ from maci.controller.stop import StopReason
 from maci.controller.triage import Stage, Triaged
 from maci.llm.usage import dollars
 from maci.render.markup import fixed, percent, typeset
-from maci.story.model import Round, Statement, hand_words
+from maci.story.model import Round, Statement, compared_words, hand_words
 from maci.story.story import Story
 
 STOPS: Mapping[StopReason, str] = {
@@ -397,6 +399,8 @@ def happened(event: Event) -> str:
             return f"{len(event.spans)} cited pieces looked up{lacking}"
         case Sent():
             return f"round {event.round}: {len(event.calls)} calls"
+        case Requested():
+            return f"round {event.round}, {event.who}: {len(event.requests)} {'request' if len(event.requests) == 1 else 'requests'}"
         case Lost():
             return "calls under way when it broke off count in full"
         case TurnTaken():
@@ -408,6 +412,8 @@ def happened(event: Event) -> str:
             return f"{event.argument} by {event.slot}: {figure(event.score.composite, 2)}"
         case JudgeAbstention():
             return f"{event.argument} by {event.slot}: {event.reason}"
+        case Compared():
+            return compared_words(event)
         case Intervened():
             return f"{event.by or 'a person'} {hand_words(event)}"
         case Exhausted():

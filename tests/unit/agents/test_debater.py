@@ -130,8 +130,13 @@ def test_percents_that_do_not_make_100_are_shares_and_the_turn_says_so() -> None
 
 def test_a_reply_that_was_cut_off_names_the_setting_that_cut_it() -> None:
     cut = Reply(text='{"arguments": [{"cla', truncated=True)
-    with pytest.raises(BadReply, match=r"it was cut off at 1,600 tokens: raise agents\.max_tokens"):
-        turn(FakeModel(replies=[cut, cut]))
+    model = FakeModel(replies=[cut, cut])
+    with pytest.raises(
+        BadReply, match=r"was cut off after \d+ tokens, also with a higher limit: raise agents\.max_tokens"
+    ):
+        turn(model)
+    assert [request.max_tokens for request in model.history] == [1600, 3200]
+    assert model.history[0].messages == model.history[1].messages  # nobody is told to be shorter
 
 
 def belief_schema(kind: str, labels: tuple[str, ...]) -> dict[str, object]:

@@ -21,13 +21,9 @@ import pytest
 
 from fake_server import FakeServer, Faults
 from hash_encoder import HashEncoder
-from maci.controller.inputs import Lost, Sent
-from maci.errors import BadRequest
-from maci.llm.model import Provider, Reply
-from maci.llm.usage import Usage
+from maci.controller.inputs import Lost, Requested, Sent, TurnFailed, TurnTaken
 from maci.record.replay import replay
 from maci.record.transcript import read
-from maci.seating.checks import _try
 
 
 @pytest.fixture(autouse=True)
@@ -412,6 +408,69 @@ def test_panels_lists_them_with_where_they_are_from(maci) -> None:
     assert models["openai"]["key_env"] == "MINE" and models["vllm"]["source"] == "maci-panels.yaml"
 
 
+@pytest.mark.parametrize("service", ["openai", "anthropic", "gemini"])
+def test_models_that_think_complete_a_debate_with_default_settings(maci, service: str) -> None:
+    with serving(thinks=1500, quotes=True, agrees=True) as server:
+        address = server.url + ("/v1" if service == "openai" else "")
+        own = f"{{base_url: '{address}', key_env: MINE, family: alpha}}"
+        judge = f"{{base_url: '{address}', key_env: MINE, family: gamma}}"
+        Path("maci-panels.yaml").write_text(
+            f"models: {{{service}: {own}, {service}/gamma: {judge}}}\n", encoding="utf-8"
+        )
+        words = ("debate", "case.yaml", "--agents", f"{service}/alpha,{service}/beta", "--judges", f"{service}/gamma")
+        ran = maci(*words, "--out", "run", "--json")
+        count = next(iter(server.counts.values()))
+    assert (ran.code, ran.err) == (0, "")
+    found = json.loads(ran.out)
+    assert found["answer"] in {"dengue", "measles"} and found["rounds"] >= 2
+    assert found["stop_reason"] not in {"budget", "error"} and found["tokens"] == count.prompt + count.generated
+    assert not any(isinstance(event, TurnFailed) for event in read(Path("run/transcript.jsonl")).events)
+    assert maci("replay", "run").code == 0
+
+
+def test_show_calls_prints_what_was_asked_of_whom_and_how_it_went(maci) -> None:
+    short = ("--set", "stop.min_rounds=1", "--set", "stop.max_rounds=1")
+    with serving(thinks=700, refuses=["seed"]) as server:
+        assert maci(*PAIR, *short).code == 0
+        sent = [
+            [message["content"] for message in body["messages"]]
+            for _, _, body in server.seen
+            if "seed" not in body and body["model"] in {"alpha", "beta"}
+        ]
+    asked = json.loads(maci("show", "run", "--calls", "--json").out)
+    recorded = read(Path("run/transcript.jsonl"))
+    taken = [event for event in recorded.events if isinstance(event, TurnTaken)]
+    opening = [each for each in asked if each["round"] == 0]
+    assert {each["who"] for each in opening} == {"openai/alpha", "openai/beta"} and {
+        each["kind"] for each in asked
+    } == {
+        "turn",
+        "score",
+    }
+    for each in asked:
+        assert each["attempts"] == 1 and not each["cached"] and each["without"] == ["seed"] and each["tokens"] > 0
+        assert each["served"] == each["model"].partition("/")[2] and each["at"].startswith("20") and not each["error"]
+        assert each["messages"][0]["role"] == "system"
+    turns = [each for each in asked if each["kind"] == "turn"]
+    for each in turns:  # two messages of one role are one in this API
+        words = [message["content"] for message in each["messages"]]
+        assert [words[0], "\n\n".join(words[1:])] in sent
+    assert {each["prompt"] for each in turns} == {event.turn.prompt for event in taken}
+    assert sum(each["tokens"] for each in asked) == recorded.events[-1].tokens
+    cut = [each for each in asked if each["truncated"]]
+    assert all(each["limit"] == 600 for each in cut)  # only judges have less room than it thinks
+    text = maci("show", "run", "--calls", "--plain").out
+    assert "left out: seed" in text and "700 of them thinking" in text and "High fever and a rash." in text
+    once = maci("show", "run", "--calls", "--round", "0", "--plain").out
+    assert "Round 0, turn: openai/alpha" in once and "Round 1" not in once
+    assert [path.name for path in Path("run").glob("*.jsonl")] == ["transcript.jsonl"]
+    texts = [key for event in recorded.events if isinstance(event, Requested) for key in event.texts]
+    assert len(texts) == len(set(texts))  # every text once
+    assert maci(*PAIR[:-1], "again", *short).code == 0  # the server is gone: every reply is in the cache
+    again = json.loads(maci("show", "again", "--calls", "--json").out)
+    assert again and all(each["cached"] and each["attempts"] == 0 for each in again)
+
+
 def test_the_doctor_tries_each_model_of_a_panel_and_says_what_it_cost(maci) -> None:
     with serving(models=["alpha", "beta", "gamma"]):
         ran = maci("doctor", "--panel", "pair", "--json")
@@ -437,28 +496,17 @@ def test_the_doctor_finds_what_is_wrong_and_says_the_fix(maci, monkeypatch) -> N
     assert "key_env is 'MINE', and that environment variable is not set" in ran.out
 
 
-class Reasons(Provider):
-    """A provider whose model thinks before it answers, behind a server that takes a small limit for an error."""
-
-    def __init__(self, needs: int) -> None:
-        self.needs, self.asked = needs, list[int]()
-
-    async def send(self, request):
-        self.asked.append(request.max_tokens)
-        if request.max_tokens < self.needs:
-            raise BadRequest(
-                "it refuses the form of the request (400: Please try again with higher max_tokens.): check"
-            )
-        return Reply(text='{"fine": true}', usage=Usage(prompt=10, generated=request.max_tokens))
-
-
-def test_the_doctor_gives_a_model_that_reasons_first_room_to_answer() -> None:
-    provider = Reasons(500)
-    usage, reply = asyncio.run(_try(provider))
-    assert provider.asked == [1, 64, 2000]
-    assert (usage.generated, reply.text) == (2000, '{"fine": true}')
-    with pytest.raises(BadRequest):
-        asyncio.run(_try(Reasons(10_000)))
+def test_the_doctor_tries_a_debates_limits_and_says_that_a_model_thinks(maci) -> None:
+    with serving(thinks=1500, refuses=["seed"], answer=lambda body: '{"outcome": "egg salad", "fine": true}') as server:
+        ran = maci("doctor", "--agents", "openai/alpha,openai/alpha", "--judges", "none", "--plain")
+        asked = [body["max_tokens"] for _, _, body in server.seen if "seed" not in body]
+    assert ran.code == 0, ran.out
+    assert asked == [600, 6600]  # a judge's limit; then with room for thinking
+    assert "thinks before it answers, and was cut off at 600 tokens" in ran.out
+    assert "openai/alpha@reasoning=low" in ran.out and "does not take seed" in ran.out
+    with serving(thinks=1500):
+        ran = maci("doctor", "--agents", "openai/alpha@reasoning=low,openai/beta", "--judges", "none", "--plain")
+    assert "cut off" in ran.out.split("openai/beta", 1)[1] and ran.code == 0
 
 
 def test_the_doctor_sees_that_a_judge_is_a_debaters_relative(maci) -> None:

@@ -138,5 +138,5 @@ def test_a_command_opens_no_other() -> None:
         "print([name for name in ('ask', 'debate', 'study') if f'maci.cli.{name}' in sys.modules], file=sys.stderr)\n"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert "List the built-in cases." in ran.stdout
+    assert "List the built-in cases, or print one as a YAML file." in ran.stdout
     assert ran.stderr.strip() == "[]"

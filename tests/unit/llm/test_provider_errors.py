@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import ssl
 from datetime import UTC, datetime, timedelta
@@ -23,7 +24,10 @@ from maci.errors import (
     WrongKey,
 )
 from maci.llm.keys import Key
+from maci.llm.providers import OpenAI
+from maci.llm.providers._api import Answered
 from maci.llm.providers._errors import Complaint, Peer, interrupted, lost, no_key, refused
+from provider_helpers import ASK
 
 SECRET = "sk-proj-Zx81kQpL0vTT93aa"
 PEER = Peer(
@@ -267,9 +271,9 @@ def test_what_a_server_says_is_cut_short_and_cleared():
 
 
 def test_other_errors_have_next_steps_too():
-    for error in (interrupted(PEER, f"not JSON {SECRET}"), refused(PEER, f"no {SECRET}"), no_key(PEER)):
+    for error in (interrupted(PEER, f"not JSON {SECRET}"), refused(PEER, f"no {SECRET}")):
         check_message(error)
-    assert "OPENAI_API_KEY" in str(no_key(PEER))
+    assert "OPENAI_API_KEY" in str(no_key(PEER, "openai"))
 
 
 def test_next_steps_are_those_a_person_needs():
@@ -285,6 +289,12 @@ def test_next_steps_are_those_a_person_needs():
 
 def test_a_model_that_had_not_finished_thinking_is_to_be_given_more_tokens() -> None:
     said = openai("Could not finish the message because max_tokens or model output limit was reached.")
-    peer = Peer(name="openai/o1", host="h", base_url="http://h", key=None, key_help="")
-    error = Complaint.read(400, {}, said).error(peer)
-    assert isinstance(error, BadRequest) and "raise agents.max_tokens" in str(error)
+    assert Complaint.read(400, {}, said).cut_off and not Complaint.read(400, {}, openai("No.")).cut_off
+
+    async def answer(body: object, most: int) -> Answered:
+        return Answered(400, {}, said)
+
+    asked = OpenAI(model="o1", key=Key("k"))
+    asked._post = answer  # type: ignore[method-assign]
+    reply = asyncio.run(asked.send(ASK))
+    assert (reply.text, reply.truncated, reply.usage.generated) == ("", True, ASK.max_tokens)

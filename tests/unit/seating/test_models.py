@@ -175,3 +175,22 @@ def test_a_seat_that_only_reads_is_asked_about_every_piece_alone() -> None:
     assert [len(house.opened[name].history) for name in ("fake/a", "fake/b")] == [3, 3]  # two pieces, and none
     cited = {c.span for e in found if isinstance(e, TurnTaken) for a in e.turn.arguments for c in a.citations}
     assert cited == {"e2"}
+
+
+@pytest.mark.parametrize(
+    ("agents", "judges", "asked"),
+    [
+        ("fake/a,fake/b", "other/j", "names:other/j"),
+        ("fake/a,fake/b", "none", "names:fake/a"),
+        ("reader/lexical,reader/semantic", "reader", ""),
+    ],
+)
+def test_names_of_open_outcomes_are_compared_by_a_judges_model_or_a_debaters(
+    agents: str, judges: str, asked: str
+) -> None:
+    case = replace(load_case("dengue"), outcomes=OutcomeSpace(kind="open"), gold=None)
+    _, table, config = settle(case, agents, judges)
+    assert opening(case, table, config).comparer == asked
+    closed = load_case("dengue")
+    assert not opening(closed, table, config).comparer
+    assert not opening(case, table, load(sets=["beliefs.ask_names=0"], environ={})).comparer

@@ -102,9 +102,9 @@ class Debater(Agent):
                 belief=belief,
                 arguments=said.arguments,
                 requests=said.requests,
-                raw=answer.text[:_KEPT],
+                raw=answer.raw[:_KEPT],
                 prompt=fingerprint(asked.messages),
-                note=note,
+                note="; ".join(filter(None, (answer.note, note))),
             )
 
         return Call(arguing.bound, make)

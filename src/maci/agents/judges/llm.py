@@ -102,7 +102,7 @@ class LlmJudge(Judge):
                     lambda number: pieces[number[0]].id if number[0] in pieces else number[0],
                     grades.justification.strip()[:600],
                 ),
-                raw=answer.text[:4000],
+                raw=answer.raw[:4000],
                 prompt=fingerprint(asked.messages),
             )
 

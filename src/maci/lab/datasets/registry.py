@@ -12,7 +12,7 @@ from maci.errors import InputError, near
 from maci.lab.datasets import clinical, news, objective, recorded
 from maci.lab.datasets.dataset import DataSet, Task
 from maci.lab.datasets.own import OPTIONS, is_own, load_own, parse_map
-from maci.paths import data_dir
+from maci.seating.project import data_folder
 
 SETS: Mapping[str, DataSet] = MappingProxyType(
     {entry.name: entry for family in (clinical, news, objective, recorded) for entry in family.SETS}
@@ -44,7 +44,7 @@ def load(name: str, folder: Path | None = None, *, seed: int = 0, options: Mappi
         return _own(Path(name), options or {}, seed)
     entry = find(name)
     chosen = entry.choose(options or {})
-    where = data_dir(folder)
+    where = data_folder(folder)
     states = entry.state(where, entry.needed(chosen))
     if missing := [state.file.path for state in states if not state.here]:
         raise InputError(

@@ -67,7 +67,8 @@ def summary(story: Story) -> MethodAnswer:
     assert result is not None
     if any(call.fatal for call in calls):  # a wrong key or the like: nobody's answer
         raise NoModel(result.detail)
-    turns, scores = ([call.usage for call in calls if call.kind == kind] for kind in ("turn", "score"))
+    turns = [call.usage for call in calls if call.kind == "turn"]
+    scores = [call.usage for call in calls if call.kind != "turn"]
     return MethodAnswer(
         belief=result.raw if result.answer is not None else None,
         reason=result.stop_reason if result.answer is not None else result.detail or result.stop_reason,

@@ -35,8 +35,8 @@ from maci.lab.study.spec import Data
 from maci.lab.study.study import Meta, PlannedMethod, Study, evidence_of, fingerprint, unread
 from maci.llm.catalogue import family, no_price
 from maci.llm.usage import Usage
-from maci.paths import data_dir
 from maci.seating.models import Models
+from maci.seating.project import data_folder
 from maci.seating.shelf import remembering
 from maci.seating.table import Table
 from maci.seating.tables import Tables
@@ -143,7 +143,7 @@ class Worker:
             return {entry.file.name: digest(entry.file)}
         assert entry.set is not None
         found = find(entry.set)
-        states = found.state(data_dir(self.study.folder), found.needed(found.choose(entry.options)))
+        states = found.state(data_folder(self.study.folder), found.needed(found.choose(entry.options)))
         return {state.file.path: state.sha256 for state in states}
 
     def group(self, data: str, seed: int) -> TaskGroup:

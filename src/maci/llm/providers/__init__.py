@@ -12,6 +12,7 @@ from types import MappingProxyType
 from maci.llm.model import Provider
 from maci.llm.providers._api import Http
 from maci.llm.providers.anthropic import Anthropic
+from maci.llm.providers.cloud import Azure, Bedrock
 from maci.llm.providers.gemini import Gemini
 from maci.llm.providers.litellm import LiteLLM
 from maci.llm.providers.openai import OpenAI
@@ -21,6 +22,8 @@ __all__ = ["OWN_API", "Anthropic", "Gemini", "Http", "LiteLLM", "OpenAI"]
 OWN_API: Mapping[str, Callable[..., Provider]] = MappingProxyType(
     {
         "anthropic": Anthropic,
+        "azure": Azure,
+        "bedrock": Bedrock,
         "gemini": Gemini,
         "litellm": LiteLLM,
     }

@@ -7,7 +7,8 @@ token. The body is read in pieces all the same, and not beyond what the tokens a
 cut off, the connection is closed, and what was received counts in full.
 
 :class:`Api` makes the attempt. A server refuses a parameter it does not support with a 400 that names it, before any work. The provider
-then leaves that parameter out, remembers it, and asks again within the same attempt: nothing was charged. A schema is asked for in the
+then leaves that parameter out, remembers it, and asks again within the same attempt: nothing was charged. What a model is known not to
+take is left out from the start; the reply says what was (``Reply.without``). A schema is asked for in the
 best way the server accepts, see ``_WAYS``; :attr:`Api.structured` says whether the server still holds the model to it.
 """
 
@@ -29,6 +30,7 @@ from maci.errors import BadRequest, ConfigError, ModelError, UnknownModel
 from maci.llm.keys import SERVICES, Key, host_of, is_loopback, key_help, service_at
 from maci.llm.model import Provider, Reply, Request, Schema
 from maci.llm.providers._errors import Complaint, Peer, interrupted, lost, no_key
+from maci.llm.reasoning import traits
 from maci.llm.tokens import DENSEST, PromptBound, at_least
 from maci.llm.usage import Usage
 
@@ -218,7 +220,8 @@ class Api(Provider, ABC):
         self._root = self._peer.base_url.removesuffix(self._ROOT) + self._ROOT
         self._url = self._root + self._PATH.format(model=quote(model.removeprefix("models/"), safe="/-._~"))
         self.identity = {"api": self.API, "address": self._peer.base_url, "model": model, "options": self.options}
-        self._way, self._without = 0, frozenset[str]()
+        self._traits = traits(self.name)
+        self._way, self._without = 0, self._traits.without & frozenset(self._OPTIONAL)
         self._adapted: dict[tuple[str, str], dict[str, Any]] = {}
 
     def _meet(self, base_url: str | None, key: Key | None) -> tuple[Peer, str]:
@@ -253,11 +256,14 @@ class Api(Provider, ABC):
         """One attempt; a request refused for a parameter is sent again without it."""
         self.check()
         while True:
-            way, without = self._way, self._without
+            way, without, left_out = self._way, self._without, self._left_out(request)
             answer = await self._post(self._body(request), _most_bytes(request))
             if answer.status == 200:
-                return self._reply(request, answer.body, cut=answer.cut)
+                return replace(self._reply(request, answer.body, cut=answer.cut), without=left_out)
             complaint = Complaint.read(answer.status, answer.headers, answer.body)
+            if complaint.cut_off:  # it may have been charged: all that was asked for counts
+                usage = self._usage(request, None, None, None)
+                return Reply(text="", usage=usage, truncated=True, without=left_out)
             if complaint.kind() is not BadRequest or not self._give_up(request, complaint.about, way, without):
                 error = complaint.error(self._peer)
                 if isinstance(error, UnknownModel):
@@ -325,6 +331,23 @@ class Api(Provider, ABC):
         prompt = max(PromptBound().at_most(request.messages, request.schema), reply.usage.prompt)
         return replace(reply, usage=Usage(prompt=prompt, generated=generated), truncated=True)
 
+    def _takes(self, parameter: str, request: Request) -> bool:
+        """Whether a parameter can be sent with a request: the API has it and nothing says that this model refuses it."""
+        return parameter in self._OPTIONAL and parameter not in self._without
+
+    def _left_out(self, request: Request) -> tuple[str, ...]:
+        """What a request asks for and is not sent."""
+        wanted = {
+            "temperature": request.temperature is not None,
+            "seed": request.seed is not None,
+            "logprobs": request.top_logprobs > 0,
+            "reasoning": request.reasoning is not None,
+        }
+        left_out = [name for name, asked in wanted.items() if asked and not self._takes(name, request)]
+        if request.schema is not None and not self.structured:
+            left_out.append("schema")
+        return tuple(left_out)
+
     def _give_up(self, request: Request, about: str, way: int, without: frozenset[str]) -> bool:
         """Leave out what a refusal names. ``way`` and ``without`` are of the request refused: others may be ahead of it."""
         if request.schema is not None and way < len(self._WAYS) - 1 and self._SCHEMA.search(about):
@@ -346,7 +369,9 @@ class Api(Provider, ABC):
             self._adapted[key] = adapt(schema.json)
         return self._adapted[key]
 
-    def _usage(self, request: Request, prompt: Any, cached: Any, generated: Any, total: Any = None) -> Usage:
+    def _usage(
+        self, request: Request, prompt: Any, cached: Any, generated: Any, total: Any = None, thought: Any = None
+    ) -> Usage:
         """What the server counted; where it did not, the most it can have been.
 
         Some (xAI) leave what the model thought out of ``generated`` and count it in ``total`` alone: it is paid for.
@@ -357,7 +382,12 @@ class Api(Provider, ABC):
         elif _counts(total) and total > prompt:
             known.append(total - prompt)
         generated = max(known, default=request.max_tokens)
-        return Usage(prompt=prompt, cached=min(cached, prompt) if _counts(cached) else 0, generated=generated)
+        return Usage(
+            prompt=prompt,
+            cached=min(cached, prompt) if _counts(cached) else 0,
+            generated=generated,
+            thought=min(thought, generated) if _counts(thought) else 0,
+        )
 
 
 def _most_bytes(request: Request) -> int:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import Any
 
 from maci.errors import (
@@ -59,6 +60,7 @@ _MODEL = re.compile(
 _KEY = re.compile(
     r"invalid_api_key|api_key_invalid|api key (?:not valid|expired|not found)|authentication_error|invalid x-api-key"
 )
+_TOO_FEW = re.compile(r"higher max_(?:completion_)?tokens|output limit was reached")
 _MONEY = re.compile(r"insufficient_quota|credit balance|insufficient (?:credits|balance|funds)|billing_|perday")
 
 
@@ -111,6 +113,11 @@ class Complaint:
             return Overloaded
         return BadRequest
 
+    @property
+    def cut_off(self) -> bool:
+        """Whether a model had not finished thinking when it ran into its limit."""
+        return self.kind() is BadRequest and _TOO_FEW.search(self.about) is not None
+
     def error(self, peer: Peer) -> ModelError:
         """The error, with the next step."""
         kind = self.kind()
@@ -142,13 +149,8 @@ class Complaint:
             return "wants a key and was sent none", f"{peer.key_help or 'check the key'}, then run `maci doctor`"
         if kind is BadRequest and 300 <= self.status < 400:
             return "redirects to another address", f"check base_url, which is {peer.base_url}"
-        if kind is BadRequest and _TOO_FEW.search(self.about):
-            return "could not answer in so few tokens", "raise agents.max_tokens or crit.max_tokens (--set)"
         return _STEPS[kind][0], _STEPS[kind][1].format(peer=peer)
 
-
-_TOO_FEW = re.compile(r"higher max_(?:completion_)?tokens|output limit was reached")
-"""Reasoning models that had not finished thinking."""
 
 _STEPS: Mapping[type[ModelError], tuple[str, str]] = {
     ModelError: (
@@ -209,7 +211,8 @@ def refused(peer: Peer, what: str) -> ContentRefused:
 
 def no_key(peer: Peer, service: str) -> WrongKey:
     """Nothing was sent: there is no key to send."""
-    return WrongKey(f"{peer.name}: there is no key for {service}: {peer.key_help}, then run `maci doctor`")
+    filed = ", or read the keys in .env with --env-file .env" if Path(".env").is_file() else ""
+    return WrongKey(f"{peer.name}: there is no key for {service}: {peer.key_help}{filed}, then run `maci doctor`")
 
 
 def _cause(error: BaseException) -> str:

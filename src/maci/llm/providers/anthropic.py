@@ -15,8 +15,11 @@ from maci.llm.model import Reply, Request
 from maci.llm.providers._api import Api
 from maci.llm.providers._errors import refused
 from maci.llm.providers._schema import anthropic
+from maci.llm.reasoning import Reasoning
 
 _VERSION = "2023-06-01"
+_LEAST = 1024
+"""The smallest number of tokens for thinking that the API takes."""
 
 
 class Anthropic(Api):
@@ -33,6 +36,8 @@ class Anthropic(Api):
     _OPTIONAL: ClassVar[Mapping[str, re.Pattern[str]]] = {
         "temperature": re.compile(r"temperature"),
         "cache": re.compile(r"cache_control"),
+        "manner": re.compile(r"thinking\.type|budget_tokens|adaptive"),
+        "reasoning": re.compile(r"thinking|effort"),
     }
     _OWN = frozenset({"model", "messages", "system", "max_tokens", "stream", "tools", "tool_choice"})
 
@@ -58,19 +63,40 @@ class Anthropic(Api):
         }
         if system:
             body["system"] = system
-        if request.temperature is not None and "temperature" not in self._without:
+        if request.reasoning is not None and self._takes("reasoning", request):
+            body |= self._thinking(request.reasoning, request.thinking)
+        if request.temperature is not None and self._takes("temperature", request):
             body["temperature"] = min(request.temperature, 1.0)
         way = self._WAYS[self._way]
         if request.schema is not None and way != "text":
             schema = self._as(way, request.schema, anthropic)
             if way == "format":
                 form = {"format": {"type": "json_schema", "schema": schema}}
-                body["output_config"] = {**(self.options.get("output_config") or {}), **form}
+                body["output_config"] = {**(body.get("output_config") or {}), **form}
             else:
                 name = request.schema.name
                 body["tools"] = [{"name": name, "description": "Give the answer.", "input_schema": schema}]
                 body["tool_choice"] = {"type": "tool", "name": name, "disable_parallel_tool_use": True}
         return body
+
+    def _takes(self, parameter: str, request: Request) -> bool:
+        if not super()._takes(parameter, request):
+            return False
+        level = request.reasoning
+        if parameter == "reasoning" and level not in (None, "none"):  # a model made to call a tool may not think
+            return request.schema is None or self._WAYS[self._way] != "tool"
+        thinking = level not in (None, "none") and self._takes("reasoning", request)
+        return not (parameter == "temperature" and thinking)  # nor be given a temperature while it thinks
+
+    def _thinking(self, level: Reasoning, room: int) -> dict[str, Any]:
+        """How much to think: from Claude 4.6 on the model decides within an effort, before it is given a number of tokens."""
+        version = self._traits.version
+        if level == "none":
+            return {"thinking": {"type": "disabled"}} if version >= (5, 0) else {}
+        if (version >= (4, 6)) != ("manner" in self._without):
+            effort = {**(self.options.get("output_config") or {}), "effort": level}
+            return {"thinking": {"type": "adaptive"}, "output_config": effort}
+        return {"thinking": {"type": "enabled", "budget_tokens": max(room, _LEAST)}}
 
     def _read(self, request: Request, answer: dict[str, Any]) -> Reply:
         reason, blocks = answer.get("stop_reason"), answer["content"]
@@ -86,7 +112,9 @@ class Anthropic(Api):
                 None if parts[0] is None else sum(part or 0 for part in parts),
                 parts[2],
                 counted.get("output_tokens"),
+                thought=(counted.get("output_tokens_details") or {}).get("thinking_tokens"),
             ),
+            thinking="".join(block.get("thinking") or "" for block in blocks if block["type"] == "thinking"),
             truncated=reason in ("max_tokens", "model_context_window_exceeded"),
             model=str(answer.get("model") or ""),
         )

@@ -14,10 +14,12 @@ from maci.llm.model import Reply, Request, Token
 from maci.llm.providers._api import Api
 from maci.llm.providers._errors import interrupted, refused
 from maci.llm.providers._schema import gemini, openapi
+from maci.llm.reasoning import ROOM, Reasoning
 
 _REFUSALS = frozenset(
     {"SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "ESCALATION"}
 )
+_LEVELS: Mapping[Reasoning, str] = {"none": "MINIMAL", "low": "LOW", "medium": "MEDIUM", "high": "HIGH"}
 
 
 class Gemini(Api):
@@ -35,6 +37,7 @@ class Gemini(Api):
         "temperature": re.compile(r"temperature"),
         "seed": re.compile(r"\bseed\b"),
         "logprobs": re.compile(r"logprobs"),
+        "reasoning": re.compile(r"thinking"),
     }
     _OWN = frozenset({"maxOutputTokens", "responseMimeType", "responseSchema", "responseJsonSchema", "candidateCount"})
 
@@ -43,13 +46,14 @@ class Gemini(Api):
         return {} if key is None else {"x-goog-api-key": key.reveal()}
 
     def _body(self, request: Request) -> dict[str, Any]:
-        without = self._without
         wanted: dict[str, Any] = {**self.options, "maxOutputTokens": request.max_tokens}
-        if request.temperature is not None and "temperature" not in without:
+        if request.reasoning is not None and self._takes("reasoning", request):
+            wanted["thinkingConfig"] = self._thinking(request.reasoning, request.thinking)
+        if request.temperature is not None and self._takes("temperature", request):
             wanted["temperature"] = request.temperature
-        if request.seed is not None and "seed" not in without:
+        if request.seed is not None and self._takes("seed", request):
             wanted["seed"] = request.seed & 0x7FFFFFFF
-        if request.top_logprobs > 0 and "logprobs" not in without:
+        if request.top_logprobs > 0 and self._takes("logprobs", request):
             wanted["responseLogprobs"], wanted["logprobs"] = True, min(request.top_logprobs, 20)
         way = self._WAYS[self._way]
         if request.schema is not None and way != "text":
@@ -71,6 +75,13 @@ class Gemini(Api):
             body["systemInstruction"] = {"parts": system}
         return body
 
+    def _thinking(self, level: Reasoning, room: int) -> dict[str, Any]:
+        """How much to think: a level from Gemini 3 on, before a number of tokens. The Pro models cannot stop thinking altogether."""
+        pro = "pro" in self.model
+        if self._traits.version >= (3, 0):
+            return {"thinkingLevel": "LOW" if level == "none" and pro else _LEVELS[level]}
+        return {"thinkingBudget": (128 if pro else 0) if level == "none" else room or ROOM[level]}
+
     def _read(self, request: Request, answer: dict[str, Any]) -> Reply:
         if blocked := (answer.get("promptFeedback") or {}).get("blockReason"):
             raise refused(self._peer, str(blocked))
@@ -91,7 +102,9 @@ class Gemini(Api):
                 counted.get("cachedContentTokenCount"),
                 None if written is None else written + (counted.get("thoughtsTokenCount") or 0),
                 counted.get("totalTokenCount"),
+                counted.get("thoughtsTokenCount"),
             ),
+            thinking="".join(part.get("text") or "" for part in parts if part.get("thought")),
             truncated=reason == "MAX_TOKENS",
             model=str(answer.get("modelVersion") or ""),
             logprobs=_tokens(candidate.get("logprobsResult")) if request.top_logprobs > 0 else None,

@@ -15,6 +15,7 @@ from maci.llm.model import Reply, Request, Token
 from maci.llm.providers._api import Api
 from maci.llm.providers._errors import Complaint, refused
 from maci.llm.providers._schema import strict
+from maci.llm.reasoning import Reasoning
 
 
 class OpenAI(Api):
@@ -33,6 +34,7 @@ class OpenAI(Api):
         "seed": re.compile(r"\bseed\b"),
         "logprobs": re.compile(r"logprobs"),
         "limit": re.compile(r"max_(?:completion_)?tokens"),
+        "reasoning": re.compile(r"reasoning|think|chat_template_kwargs"),
     }
     _OWN = frozenset({"model", "messages", "max_tokens", "max_completion_tokens", "response_format", "stream", "n"})
 
@@ -49,11 +51,13 @@ class OpenAI(Api):
             # servers of one's own may take the new name for nothing and write without end
             "max_completion_tokens" if official != ("limit" in without) else "max_tokens": request.max_tokens,
         }
-        if request.temperature is not None and "temperature" not in without:
+        if request.reasoning is not None and self._takes("reasoning", request):
+            body |= self._thinking(request.reasoning)
+        if request.temperature is not None and self._takes("temperature", request):
             body["temperature"] = request.temperature
-        if request.seed is not None and "seed" not in without:
+        if request.seed is not None and self._takes("seed", request):
             body["seed"] = request.seed
-        if request.top_logprobs > 0 and "logprobs" not in without:
+        if request.top_logprobs > 0 and self._takes("logprobs", request):
             body["logprobs"], body["top_logprobs"] = True, min(request.top_logprobs, 20)
         way = self._WAYS[self._way]
         if request.schema is not None and way != "text":
@@ -67,6 +71,33 @@ class OpenAI(Api):
                 body["response_format"] = {"type": "json_schema", "json_schema": form}
         return body
 
+    def _takes(self, parameter: str, request: Request) -> bool:
+        if parameter == "reasoning" and self.origin == "api.openai.com" and not self._traits.thinks:
+            return request.reasoning == "none"  # models that do not think refuse it; not thinking is what they do
+        return super()._takes(parameter, request)
+
+    def _thinking(self, level: Reasoning) -> dict[str, Any]:
+        """How much to think, in the service's own words."""
+        match self.provider:
+            case "openrouter":
+                return {"reasoning": {"effort": level}}
+            case "deepseek":
+                return {"thinking": {"type": "disabled" if level == "none" else "enabled"}}
+            case "vllm" | "llamacpp" | "lmstudio" | "local":
+                template = {"enable_thinking": level != "none"} | (
+                    {} if level == "none" else {"reasoning_effort": level}
+                )
+                return {"chat_template_kwargs": {**(self.options.get("chat_template_kwargs") or {}), **template}}
+            case "openai" if self.origin == "api.openai.com" and level == "none":
+                if not self._traits.thinks:
+                    return {}
+                least = (
+                    "low" if self._traits.version == (0, 0) else "minimal" if self._traits.version == (5, 0) else "none"
+                )
+                return {"reasoning_effort": least}  # o3 and GPT-5 cannot stop thinking altogether
+            case _:  # Ollama makes `think` of it
+                return {"reasoning_effort": level}
+
     def _read(self, request: Request, answer: dict[str, Any]) -> Reply:
         choice = answer["choices"][0]
         message, reason = choice["message"], choice.get("finish_reason")
@@ -77,6 +108,7 @@ class OpenAI(Api):
         if reason == "content_filter":
             raise refused(self._peer, "content_filter")
         counted = answer.get("usage") or {}
+        thought = message.get("reasoning_content") or message.get("reasoning")
         cached = (counted.get("prompt_tokens_details") or {}).get("cached_tokens")
         return Reply(
             text=_text(message.get("content")),
@@ -86,7 +118,9 @@ class OpenAI(Api):
                 counted.get("prompt_cache_hit_tokens") if cached is None else cached,
                 counted.get("completion_tokens"),
                 counted.get("total_tokens"),
+                (counted.get("completion_tokens_details") or {}).get("reasoning_tokens"),
             ),
+            thinking=thought if isinstance(thought, str) else "",
             truncated=reason == "length",
             model=str(answer.get("model") or ""),
             logprobs=_tokens(choice.get("logprobs")) if request.top_logprobs > 0 else None,

@@ -1,0 +1,409 @@
+"""``maci init``: look for what this machine has, propose a panel, say what it costs, write ``maci.toml``."""
+
+from __future__ import annotations
+
+import json as jsonlib
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from maci.cli.options import BudgetOptions, Corpus, Json, PanelOptions, Plain, grouped
+from maci.errors import InputError, MaciError
+
+if TYPE_CHECKING:
+    from maci.debating.estimate import CostEstimate
+    from maci.seating.discover import Inventory
+    from maci.seating.propose import Proposal
+
+_NAMES = {
+    "openai": "OpenAI", "anthropic": "Anthropic", "gemini": "Gemini", "openrouter": "OpenRouter", "groq": "Groq",
+    "mistral": "Mistral", "deepseek": "DeepSeek", "together": "Together", "xai": "xAI", "azure": "Azure", "ollama": "Ollama",
+    "lmstudio": "LM Studio", "vllm": "vLLM", "llamacpp": "llama-server",
+}  # fmt: skip
+_ROUNDS = 3
+"""Rounds of a typical debate."""
+_HOSTED, _OWN, _WEIGHTS = 8.0, 10.0, 40.0
+"""Seconds that a call is assumed to take: at a provider, where those of a step run together; at a server of one's own, one after
+another; with weights that MACI runs itself."""
+_TYPICAL = {
+    "question": "Which change caused the outage?",
+    "context": "Checkout requests began to fail at 14:05. The error rate reached 40 % within ten minutes.",
+    "outcomes": ["database migration", "new load balancer", "expired certificate", "traffic peak"],
+    "evidence": [
+        "14:02 The database migration 0187 adds an index to the table orders and takes a lock on it.",
+        "14:04 The new load balancer takes over the second half of the requests.",
+        "14:05 First time-outs: the connection pool of the orders database is exhausted.",
+        "14:06 No expired certificate: all are valid for at least 30 days.",
+        "14:10 No traffic peak: requests per second are at 104 % of an ordinary Tuesday.",
+        "14:21 Migration 0187 is cancelled. 14:23 The error rate is back below 0.1 %.",
+    ],
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InitOptions:
+    """What `maci init` asks, writes and looks at."""
+
+    use: Annotated[
+        str | None,
+        typer.Option(help="Only these providers, such as ollama or openai,anthropic.", metavar="PROVIDERS"),
+    ] = None
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing: write the file.")] = False
+    force: Annotated[bool, typer.Option("--force", help="Write over a maci.toml that is there.")] = False
+    offline: Annotated[bool, typer.Option("--offline", help="Ask no server, not even on this machine.")] = False
+
+
+@grouped
+def init(
+    *,
+    panel: PanelOptions,
+    options: InitOptions,
+    profile: Annotated[str | None, typer.Option(help="Profile to write: `default` or `paper`.")] = None,
+    corpus: Corpus = None,
+    budget: BudgetOptions,
+    json: Json = False,
+    plain: Plain = False,
+) -> None:
+    """Find the models this machine can use, propose a panel, and write it to maci.toml.
+
+    Looks at panels files, keys (environment, keys.toml, .env), servers on this machine (Ollama, LM Studio, llama-server, vLLM)
+    and local weights. Models on this machine are preferred to paid ones. No provider that can send a bill is contacted.
+    """
+    import asyncio
+
+    from maci.paths import PROJECT
+    from maci.render.markup import clean
+    from maci.seating.discover import take_inventory
+
+    path = Path(PROJECT)
+    there = path.exists() or path.is_symlink()
+    if there and options.yes and not options.force:
+        raise InputError(f"{path} is here already and is not overwritten: add --force, or edit it")
+    env_file = panel.env_file or (Path(".env") if Path(".env").is_file() else None)
+    found = asyncio.run(take_inventory(env_file, offline=options.offline))
+    proposal = _proposed(panel, options, found)
+
+    def say(text: str = "") -> None:
+        if not json:
+            typer.echo("\n".join(map(clean, text.split("\n"))))
+
+    for line in _found(found, proposal):
+        say(line)
+    if proposal is None:
+        _nothing(found, json=json, say=say)
+        return
+    cost = asyncio.run(_estimate(proposal))
+    ceilings = _budget(budget, cost, proposal)
+    text = written(proposal, found, budget=ceilings, profile=profile, corpus=corpus, there=path)
+    for line in (*_panel(proposal, found), *_costs(cost, proposal, ceilings)):
+        say(line)
+    if not options.yes and not json:
+        if not sys.stdin.isatty():
+            raise InputError("there is no terminal to ask on: to write maci.toml, run `maci init --yes`")
+        say()
+        question = f"{path} is here already. Overwrite it?" if there else f"Write {path}?"
+        if not typer.confirm(question, default=not there):
+            say("Nothing was written.")
+            return
+    write = options.yes or not json
+    if write:
+        _write(path, text, over=there)
+    following = _next(proposal, found)
+    if json:
+        typer.echo(
+            jsonlib.dumps(_object(found, proposal, cost, path if write else None, following), ensure_ascii=False)
+        )
+        return
+    say(f"\nWrote {path}. Next: {following}" + ("" if plain else "    (`maci cases` lists built-in ones)"))
+
+
+def _proposed(panel: PanelOptions, options: InitOptions, found: Inventory) -> Proposal | None:
+    """The panel that was named, or one from what was found."""
+    from maci.seating import choose
+    from maci.seating.propose import Proposal, named, propose
+    from maci.seating.spec import PanelSpec
+
+    if panel.panel is not None and panel.agents is None:
+        chosen = choose(panel.panel, None, panel.judges)
+        if not isinstance(chosen, PanelSpec) or panel.judges is None:
+            return Proposal(panel=panel.panel)
+        return named(chosen)
+    if panel.agents is not None or panel.judges is not None:
+        if panel.agents is None:
+            raise InputError(f"--judges {panel.judges}: name the debaters too, with --agents")
+        spec = choose(panel.panel, panel.agents, panel.judges)
+        assert isinstance(spec, PanelSpec)
+        return named(spec)
+    use = [each.strip() for each in (options.use or "").split(",") if each.strip()]
+    return propose(found, use)
+
+
+async def _estimate(proposal: Proposal) -> CostEstimate | None:
+    """What a typical debate would cost, rehearsed; ``None`` where the panel is a script."""
+    from maci.cases.case import parse_case
+    from maci.debating.estimate import estimate
+    from maci.seating.seating import PanelChoice
+
+    if proposal.panel == "paper":
+        return None
+    case = parse_case(_TYPICAL, "a typical case")
+    choice = PanelChoice(panel=proposal.panel) if proposal.panel else PanelChoice(spec=proposal.spec)
+    return await estimate(case, choice)
+
+
+def _found(found: Inventory, proposal: Proposal | None) -> Iterator[str]:
+    """What was found, a line each."""
+    from maci.llm.keys import host_of
+    from maci.seating.discover import LOCAL_SERVERS
+
+    memory = f", {found.machine.memory / 1e9:.0f} GB of memory" if found.machine.memory else ""
+    cores = found.machine.cores
+    yield "Found:"
+    yield f"  this machine: {cores} {'core' if cores == 1 else 'cores'}{memory}"
+    for name, (_, path) in found.panels.panels.items():
+        yield f"  panel {name} in {path}"
+    for server in found.servers:
+        who = _NAMES[server.provider] + ("" if server.provider in LOCAL_SERVERS else "-compatible server")
+        names = [model.name for model in server.models]
+        listed = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+        if server.locked:
+            listed = f"asks for a key; name its models with --agents {server.provider}/NAME"
+        yield f"  {who} at {host_of(server.base_url)}: {listed or 'no model is loaded'}"
+    for name in found.weights:
+        weak = " (too weak to debate)" if name == "local/smollm2-135m" else ""
+        yield f"  weights {name}{weak}"
+    for key in found.keys:
+        idle = proposal is not None and key.provider in proposal.unused
+        unused = f"; not used, because it is paid (`maci init --use {key.provider}` uses it)" if idle else ""
+        yield f"  key for {_NAMES[key.provider]}: {key.source}{unused}"
+    for variable, host in found.unasked:
+        yield f"  {variable} names {host}, which was not asked; name its models with --agents"
+    if not (found.panels.panels or found.servers or found.weights or found.keys or found.unasked):
+        yield "  no panel, no server, no weights, no key"
+
+
+def _nothing(found: Inventory, *, json: bool, say: Any) -> None:
+    steps = _steps()
+    if json:
+        typer.echo(jsonlib.dumps(_object(found, None, None, None, steps[0]), ensure_ascii=False))
+        return
+    say("\nNo language model was found that can debate, so nothing was written. One of these changes that:")
+    for step in steps:
+        say(f"  - {step}")
+    say("Until then `maci debate` uses three embedded readers, which match words and do not reason.")
+
+
+def _steps() -> list[str]:
+    from maci.errors import install
+
+    return [
+        "start a local server (Ollama, LM Studio, llama-server or vLLM), then run `maci init` again",
+        "set a provider's key, such as OPENAI_API_KEY, in the environment or in .env, then run `maci init` again",
+        f"run a model without a server: {install('local')}, then `maci models pull qwen2.5-coder-1.5b` and `maci init`",
+    ]
+
+
+def _panel(proposal: Proposal, found: Inventory) -> Iterator[str]:
+    """Who would debate, and where the case goes."""
+    if proposal.panel is not None:
+        entry = found.panels.panels.get(proposal.panel)
+        yield f"\nPanel: {proposal.panel}" + (f" of {entry[1]}" if entry else " (built in)")
+        if entry:
+            seats = found.panels.spec(proposal.panel)
+            yield f"  debaters {', '.join(seat.model for seat in seats.agents)}"
+            judges = "the reader judges" if seats.judges is None else ", ".join(s.model for s in seats.judges) or "none"
+            yield f"  judges   {judges}"
+        return
+    yield "\nPanel:"
+    for part, seats_ in (("debater", proposal.agents), ("judge", proposal.judges)):
+        for each in seats_:
+            yield f"  {part:<7}  {each.model} (family {each.family})"
+    if not proposal.judges:
+        yield "  no judge (CRIT-free)"
+    for warning in proposal.warnings:
+        yield f"Warning: {warning}"
+    if any(each.provider == "ollama" for each in proposal.seats):
+        yield (
+            "Ollama cuts prompts that are longer than its context length, often 4,096 tokens: start it with "
+            "OLLAMA_CONTEXT_LENGTH=16384."
+        )
+    hosts = sorted(hosts_of(proposal, found))
+    if hosts:
+        yield f"A debate sends the case and its evidence to {' and '.join(hosts)}."
+    elif any(not _is_reader(each.model) for each in proposal.seats):
+        yield "Nothing leaves this machine."
+
+
+def _is_reader(model: str) -> bool:
+    from maci.seating.spec import is_reader
+
+    return is_reader(model)
+
+
+def hosts_of(proposal: Proposal, found: Inventory) -> set[str]:
+    """Hosts beyond this machine that a debate of these would send to."""
+    from maci.llm.keys import SERVICES, address_of, host_of, is_loopback
+
+    hosts = set()
+    for each in proposal.seats:
+        if each.provider in {"local", "reader"}:
+            continue
+        given = each.options or found.panels.options.get(each.model) or found.panels.options.get(each.provider)
+        known = SERVICES.get(each.provider)
+        url = (given.base_url if given else None) or address_of(each.provider) or (known.base_url if known else "")
+        if not is_loopback(url):
+            hosts.add(host_of(url) or each.provider)
+    return hosts
+
+
+def _costs(cost: CostEstimate | None, proposal: Proposal, ceilings: Mapping[str, Any]) -> Iterator[str]:
+    """What a typical debate costs and takes."""
+    if cost is None:
+        return
+    row = _typical(cost)
+    calls = sum(each.calls for each in cost.rounds if each.round <= row.round)
+    if not calls:
+        return
+    rounds = "1 round" if row.round == 1 else f"{row.round} rounds"
+    yield (
+        f"A typical debate (4 outcomes, 6 pieces of evidence, {rounds}): about {calls} calls, {row.so_far}; "
+        f"{_duration(calls, row.round, proposal)}."
+    )
+    if cost.unpriced:
+        yield f"No price is known for {', '.join(cost.unpriced)}."
+    if "usd" in ceilings:
+        yield f"The file sets a ceiling of ${ceilings['usd']:.2f} for each debate."
+
+
+def _typical(cost: CostEstimate) -> Any:
+    return next((row for row in cost.rounds if row.round == _ROUNDS), cost.rounds[-1])
+
+
+def _duration(calls: int, rounds: int, proposal: Proposal) -> str:
+    """How long it takes, with what that assumes."""
+    own = any(not each.paid for each in proposal.seats)
+    one = _HOSTED if not own else _WEIGHTS if any(each.provider == "local" for each in proposal.seats) else _OWN
+    seconds = calls * one if own else (1 + 2 * rounds) * one
+    long = f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.0f} seconds"
+    how = "they run one after another" if own else "those of a step run together"
+    return f"about {long} if calls take {one:g} s and {how}"
+
+
+def _ceiling(cost: CostEstimate) -> float:
+    """Dollars for one debate: what all rounds are expected to cost, twice, in whole tenths."""
+    whole = cost.rounds[-1].so_far.usd or 0.0
+    return max(0.1, math.ceil(whole * 20) / 10)
+
+
+def _budget(given: BudgetOptions, cost: CostEstimate | None, proposal: Proposal) -> dict[str, Any]:
+    """The ceilings to write: those given, and one in dollars where a debate is paid and its price known."""
+    found = {key.partition(".")[2]: value for key, value in given.given.items() if value is not None}
+    if "usd" not in found and cost is not None and proposal.panel is None and cost.rounds[-1].so_far.usd:
+        found["usd"] = _ceiling(cost)
+    if "tokens" not in found and cost is not None and cost.rounds[-1].so_far.tokens > cost.ceiling.tokens:
+        found["tokens"] = math.ceil(cost.rounds[-1].so_far.tokens * 1.5 / 50_000) * 50_000
+    return found
+
+
+def written(
+    proposal: Proposal,
+    found: Inventory,
+    *,
+    budget: Mapping[str, Any],
+    profile: str | None = None,
+    corpus: Path | None = None,
+    there: Path,
+) -> str:
+    """The file as text."""
+    from maci.files.parse import parse
+    from maci.seating.project import ProjectFile
+
+    lines = ["# Who debates in this folder and below. Written by `maci init`; options on the command line go first."]
+    if proposal.panel is not None:
+        lines.append(f"panel = {_quoted(proposal.panel)}")
+    if profile is not None:
+        lines.append(f"profile = {_quoted(profile)}")
+    if corpus is not None:
+        lines.append(f"corpus = {_quoted(corpus.as_posix())}")
+    if proposal.panel is None:
+        agents, judges = ([each.model for each in seats] for seats in (proposal.agents, proposal.judges))
+        lines += ["", "[panel]", f"agents = [{', '.join(map(_quoted, agents))}]"]
+        if not judges:
+            lines.append("# CRIT-free: no model of another family was found to judge")
+        lines.append(f"judges = [{', '.join(map(_quoted, judges))}]")
+        lines += [f"# {note}" for note in _where(proposal, found)]
+    if budget:
+        lines += ["", "[budget]  # of one debate", *(f"{key} = {value}" for key, value in sorted(budget.items()))]
+    for model, given in {each.model: each.options for each in proposal.seats if each.options is not None}.items():
+        lines += ["", f"[models.{_quoted(model)}]", f"base_url = {_quoted(str(given.base_url))}"]
+    text = "\n".join(lines) + "\n"
+    ProjectFile.model_validate(parse(text, "TOML", str(there)))
+    return text
+
+
+def _where(proposal: Proposal, found: Inventory) -> Iterator[str]:
+    """Addresses that stay in the environment: those of other machines, and those with a key."""
+    for server in found.servers:
+        seats = [each for each in proposal.seats if each.provider == server.provider]
+        if seats and all(each.options is None for each in seats) and server.source != "usual port":
+            yield f"{server.provider}/… is where {server.source} says"
+
+
+def _quoted(text: str) -> str:
+    return jsonlib.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _write(path: Path, text: str, *, over: bool) -> None:
+    """Write the file; one that has appeared meanwhile, or a link, is not written through."""
+    try:
+        if over:
+            path.unlink()
+        with path.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except FileExistsError:
+        raise InputError(f"{path} is here already and is not overwritten: add --force, or edit it") from None
+    except OSError as error:
+        raise MaciError(
+            f"cannot write {path}: {error.strerror}; run `maci init` in a folder you may write to"
+        ) from error
+
+
+def _next(proposal: Proposal, found: Inventory) -> str:
+    """The command to go on with."""
+    used = {each.provider for each in proposal.seats}
+    filed = next((key.env_file for key in found.keys if key.env_file is not None and key.provider in used), None)
+    return "maci debate CASE" + (f" --env-file {filed}" if filed else "")
+
+
+def _object(
+    found: Inventory, proposal: Proposal | None, cost: CostEstimate | None, path: Path | None, following: str
+) -> dict[str, Any]:
+    """The answer of ``--json``."""
+    panel: dict[str, Any] | None = None
+    if proposal is not None:
+        panel = {"name": proposal.panel or "project", "agents": [each.model for each in proposal.agents]}
+        panel |= {"judges": [each.model for each in proposal.judges], "paid": any(each.paid for each in proposal.seats)}
+    row = None if cost is None else _typical(cost)
+    return {
+        "found": {
+            "cores": found.machine.cores,
+            "memory": found.machine.memory,
+            "panels": list(found.panels.panels),
+            "servers": [
+                {"provider": s.provider, "base_url": s.base_url, "models": [m.name for m in s.models]}
+                for s in found.servers
+            ],
+            "keys": [{"provider": key.provider, "source": key.source} for key in found.keys],
+            "weights": list(found.weights),
+        },
+        "panel": panel,
+        "warnings": [] if proposal is None else list(proposal.warnings),
+        "estimate": None if row is None else {"rounds": row.round, "tokens": row.so_far.tokens, "usd": row.so_far.usd},
+        "file": None if path is None else str(path),
+        "next": following,
+    }

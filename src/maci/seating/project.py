@@ -1,0 +1,248 @@
+"""The project file ``maci.toml``: what debates in a folder start from. Command-line options go before everything in it.
+
+::
+
+    profile = "default"
+    corpus = "my-index"              # of `maci index`; relative to this file
+    data = "../data-sets"            # what MACI_DATA would name
+
+    [panel]                          # or panel = "NAME": a panel of a panels file, `readers` or `paper`
+    agents = ["ollama/llama3.1:8b", "ollama/qwen2.5:7b"]
+    judges = ["ollama/gemma2:9b"]
+
+    [budget]                         # of one debate
+    tokens = 100000
+    usd = 0.5
+
+    [models."openai/alpha"]          # as in a panels file (docs/panels.md)
+    base_url = "http://127.0.0.1:8123/v1"
+
+It is found upwards from the working directory (:func:`maci.paths.project_file`) and holds without being named, so it may have come
+with somebody else's folder. Such a file names models by name, on known services and on this machine: no other host, no key of
+another host, no file to load, no code. A file that ``MACI_PROJECT`` names is trusted.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from maci.cases.case import is_file
+from maci.config import PROFILES, build
+from maci.errors import ConfigError
+from maci.files.parse import read
+from maci.llm.catalogue import family
+from maci.llm.keys import SERVICES, is_loopback, service_at
+from maci.llm.models import ModelOptions
+from maci.paths import config_dir, data_dir, project_file
+from maci.seating.file import NamedPanel, PanelsFile, check_no_keys, check_trust
+from maci.seating.spec import is_reader
+from maci.seating.trust import is_hosted
+
+if TYPE_CHECKING:
+    from maci.seating.seating import PanelChoice
+
+PROJECT_PANEL = "project"
+"""The name under which the panel of a project file is known."""
+_HARMLESS = frozenset(
+    [
+        "frequency_penalty",
+        "min_p",
+        "presence_penalty",
+        "reasoning",
+        "reasoning_effort",
+        "thinking",
+        "top_k",
+        "top_p",
+        "verbosity",
+    ]
+)
+"""Parameters that a file nobody named may add to requests: how a model answers, not what else it reaches."""
+_NOTHING = (
+    "because no panel is named and there is no maci.toml. They match words and do not reason. "
+    "`maci init` looks for language models."
+)
+
+
+class ProjectBudget(BaseModel):
+    """Ceilings of one debate."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    tokens: int | None = Field(default=None, ge=0)
+    usd: float | None = Field(default=None, ge=0)
+    seconds: float | None = Field(default=None, ge=0)
+
+
+class ProjectFile(BaseModel):
+    """The file format."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    panel: NamedPanel | str | None = None
+    profile: str | None = None
+    corpus: str | None = None
+    data: str | None = None
+    budget: ProjectBudget = ProjectBudget()
+    models: dict[str, ModelOptions] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A project file that was read."""
+
+    path: Path
+    file: ProjectFile
+
+    @property
+    def panel(self) -> NamedPanel | str | None:
+        """Who debates; a name, or the panel itself."""
+        return self.file.panel
+
+    @property
+    def models(self) -> Mapping[str, ModelOptions]:
+        """What is said of models."""
+        return self.file.models
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Settings that debates start from."""
+        return {f"budget.{key}": value for key, value in self.file.budget.model_dump(exclude_none=True).items()}
+
+    def folder(self, given: str) -> Path:
+        """A path of the file, which is relative to it."""
+        return self.path.parent / Path(given).expanduser()
+
+
+def find_project() -> Project | None:
+    """The project file that holds here, checked."""
+    path = project_file()
+    if path is None:
+        return None
+    file = load_project(path)
+    if not os.environ.get("MACI_PROJECT"):
+        _check_found(file, path)
+    return Project(path, file)
+
+
+def load_project(path: Path) -> ProjectFile:
+    """Read one project file."""
+    data = read(path, "TOML")
+    check_no_keys(data, path)
+    try:
+        file = ProjectFile.model_validate(data)
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {_explain(error)}") from error
+    if file.profile is not None and file.profile not in PROFILES:
+        raise ConfigError(f"{path}: profile is {file.profile!r}: choose one of {', '.join(PROFILES)}")
+    if isinstance(file.panel, NamedPanel):
+        try:
+            build("default", file.panel.set)
+        except ConfigError as error:
+            raise ConfigError(f"{path}: panel.set: {error}") from error
+    return file
+
+
+def _check_found(file: ProjectFile, path: Path) -> None:
+    """What a file may not do that nobody named."""
+    panels = {PROJECT_PANEL: file.panel} if isinstance(file.panel, NamedPanel) else {}
+    check_trust(PanelsFile(panels=panels, models=file.models), path)
+    own = f"put it into {config_dir() / 'panels.yaml'}, or name this file with MACI_PROJECT, if this is what you want"
+    for name, model in file.models.items():
+        if model.base_url and not is_loopback(model.base_url) and service_at("", model.base_url) is None:
+            raise ConfigError(
+                f"{path}: models.{name} would send cases to {model.base_url!r}, and a maci.toml may only name this machine and the "
+                f"services MACI knows: {own}"
+            )
+        if (odd := sorted(set(model.extra) - _HARMLESS)) and not is_loopback(model.base_url or _usual(name)):
+            raise ConfigError(f"{path}: models.{name} would send {', '.join(odd)} with every request: {own}")
+    seats = [seat for panel in panels.values() for seat in (*panel.agents, *(panel.judges or ()))]
+    for seat in seats:
+        if not is_reader(seat.model) and not is_hosted(seat.model):
+            raise ConfigError(f"{path}: the panel would load {seat.model!r}, and a maci.toml may not name files: {own}")
+    if isinstance(file.panel, str) and is_file(file.panel):
+        raise ConfigError(
+            f"{path}: panel = {file.panel!r} is a file: write the panel into this file, or use --panel {file.panel}"
+        )
+
+
+def _usual(name: str) -> str:
+    service = SERVICES.get(name.partition("/")[0])
+    return service.base_url if service else ""
+
+
+def _explain(error: ValidationError) -> str:
+    """What is wrong, by place, value and remedy."""
+    first = max(error.errors(), key=lambda e: (len(e["loc"]), e["type"] == "extra_forbidden"))
+    loc = [str(part) for part in first["loc"] if not str(part).startswith(("function-", "NamedPanel"))]
+    known = [
+        *ProjectFile.model_fields,
+        *ProjectBudget.model_fields,
+        *NamedPanel.model_fields,
+        *ModelOptions.model_fields,
+    ]
+    if first["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(loc[-1], known, n=1)
+        return f"unknown key {'.'.join(loc)!r}: " + (
+            f"did you mean {near[0]!r}?" if near else f"the keys of the file are {', '.join(ProjectFile.model_fields)}"
+        )
+    return f"{'.'.join(loc)} is {first['input']!r:.60}: {first['msg'].removeprefix('Value error, ')}"
+
+
+def with_project(choice: PanelChoice) -> PanelChoice:
+    """The choice with what the project file says where no option was given, and with why these debate."""
+    project = find_project()
+    named = choice.panel is not None or choice.agents is not None
+    if project is None:
+        return choice if named or choice.judges is not None else replace(choice, panel="readers", why=_NOTHING)
+    more: dict[str, Any] = {"base": project.settings}
+    if not named and project.panel is not None:
+        more["panel"] = project.panel if isinstance(project.panel, str) else PROJECT_PANEL
+        more["why"] = f"as {project.path} says."
+    elif not named and choice.judges is None:
+        more["panel"], more["why"] = (
+            "readers",
+            f"because {project.path} names no panel. They match words and do not reason.",
+        )
+    elif choice.agents is not None and choice.judges is None and (judges := _judges_for(choice.agents, project)):
+        more["judges"] = ",".join(judges)
+        more["why"] = f"the judges because {project.path} names them and no --judges were given."
+    if choice.profile is None and choice.config is None:
+        more["profile"] = project.file.profile
+    panel = more.get("panel", choice.panel)
+    if choice.corpus is None and project.file.corpus is not None and panel != "paper" and not is_file(panel or ""):
+        more["corpus"] = project.folder(project.file.corpus)
+        if not more["corpus"].exists():
+            raise ConfigError(
+                f"{project.path}: corpus is {project.file.corpus!r}, and there is no such folder: correct it"
+            )
+    return replace(choice, **more)
+
+
+def _judges_for(agents: str, project: Project) -> list[str]:
+    """The judges of the project file who may judge these debaters: those of other families (D18)."""
+    if not isinstance(project.panel, NamedPanel):
+        return []
+
+    def kin(model: str) -> str:
+        given = project.models.get(model)
+        return (given.family if given else None) or family(model)
+
+    debaters = {kin(model.strip()) for model in agents.split(",")}
+    judges = [seat.model for seat in project.panel.judges or () if not is_reader(seat.model)]
+    return [model for model in judges if kin(model) not in debaters]
+
+
+def data_folder(given: Path | None = None) -> Path:
+    """The folder of the data sets: the one given, MACI_DATA, or the project file's."""
+    if given is None and not os.environ.get("MACI_DATA"):
+        project = find_project()
+        if project is not None and project.file.data is not None:
+            given = project.folder(project.file.data)
+    return data_dir(given)
