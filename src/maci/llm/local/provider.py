@@ -227,12 +227,12 @@ class _Chat(OpenAI):
         """What the server answers at one of its own paths."""
         url, peer = f"{self.engine.address}{path}", self._peer
         if body is None:
-            status, _, answer, _ = await self._http.get(url, self._headers(), peer)
+            answer = await self._http.get(url, self._headers(), peer)
         else:
-            status, _, answer, _ = await self._http.post(url, self._headers(), body, peer)
-        if status != 200:
-            raise ModelError(f"{self.name}: llama.cpp answers {path} with {status}: {str(answer)[:200]}")
-        return answer
+            answer = await self._http.post(url, self._headers(), body, peer)
+        if answer.status != 200:
+            raise ModelError(f"{self.name}: llama.cpp answers {path} with {answer.status}: {str(answer.body)[:200]}")
+        return answer.body
 
 
 def _guidance(schema: Mapping[str, Any]) -> str:
