@@ -245,7 +245,7 @@ def test_a_ceiling_that_did_not_hold_is_a_warning_in_the_result() -> None:
 
 def test_a_ceiling_of_the_run_holds_for_all_its_debates_together() -> None:
     async def both() -> tuple[list[Finished], Ledger]:
-        run = Ledger(tokens=4300)
+        run = Ledger(tokens=2600)
 
         async def one() -> Finished:
             own = table(y=lambda request: reply(said(10)))
@@ -257,9 +257,9 @@ def test_a_ceiling_of_the_run_holds_for_all_its_debates_together() -> None:
         return list(await asyncio.gather(one(), one())), run
 
     ends, run = asyncio.run(both())
-    assert sum(end.tokens for end in ends) == run.spent.tokens <= 4300
+    assert sum(end.tokens for end in ends) == run.spent.tokens <= 2600
     assert {end.stop_reason for end in ends} == {"budget"}
-    assert any("of 4,300 are left" in end.detail for end in ends)
+    assert any("of 2,600 are left" in end.detail for end in ends)
 
 
 def test_a_resumed_debate_counts_in_full_what_was_under_way_and_asks_again() -> None:

@@ -369,4 +369,4 @@ def test_as_a_process_it_takes_the_keys_and_models_it_was_given_and_its_debaters
     assert (fine, key, model) == (200, 401, 404)
     turn = json.loads(reply["choices"][0]["message"]["content"])
     assert turn["arguments"][0]["citations"][0] == {"quote": "A red and swollen toe.", "span": "E1"}
-    assert sum(turn["belief"].values()) == 100 and set(turn["belief"]) == {"gout", "flu"}
+    assert sum(turn["belief"].values()) == 100 and set(turn["belief"]) == {"Gout", "Flu"}

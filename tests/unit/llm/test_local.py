@@ -29,9 +29,7 @@ SCHEMA = Schema("answer", {"type": "object", "properties": {"why": {"type": "str
 
 
 def ask(text: str = "hello", **more: Any) -> Request:
-    return Request(
-        messages=(Message("user", text),), max_tokens=4096, **more
-    )  # the fake server tells the whole prompt again
+    return Request(messages=(Message("user", text),), max_tokens=4096, **more)
 
 
 def gguf(path: Path, *, context: int | None = 4096, tail: bytes = b"weights") -> Path:
