@@ -10,6 +10,7 @@ import json
 import sys
 from pathlib import Path
 
+from prompt_example import second_round
 from pydantic import TypeAdapter
 
 from maci.cases.case import CaseFile
@@ -87,7 +88,14 @@ def own_fields() -> str:
     return "\n".join(["| field | what it is |", "|---|---|", *rows])
 
 
+def prompt() -> str:
+    """What a model is asked in round 2 of a small debate, message by message."""
+    parts = [f"**{message.role}**\n\n```text\n{message.content}\n```" for message in second_round().messages]
+    return "\n\n".join(parts)
+
+
 BLOCKS = {
+    "prompts.md": {"prompt": prompt},
     "decisions/002-stop-rules.md": {"stop-rules": stop_rules},
     "settings.md": {"settings": settings},
     "data.md": {"data-sets": data_sets, "own-fields": own_fields},

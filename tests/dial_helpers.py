@@ -61,7 +61,7 @@ def _reply(name: str, request: Request, level: float | None) -> str:
     own = "cat" if name.endswith("a") else "fox"
     mine = round(100 * (0.34 + 0.6 * loud * rng.uniform(0.8, 1.0)))
     belief = dict.fromkeys(("cat", "dog", "fox"), (100 - mine) // 2) | {own: mine}
-    piece = "E1" if rng.random() > loud else ("E2" if name.endswith("a") else "E3")
+    piece = "E3" if rng.random() > loud else ("E2" if name.endswith("a") else "E4")
     argument = {
         "outcome": own, "claim": f"The {own} was there.", "citations": [{"quote": "", "span": piece}],
         "reasons": reasons, "opposing": [], "effect": "supports",

@@ -11,7 +11,7 @@ from maci.controller.dials import RoundDials
 from maci.controller.policies.base import scheduler
 from maci.moderator.gate import Candidate
 
-SCHEDULES = ["plateau", "ladder", "fixed", "ucb", "linucb"]
+SCHEDULES = ["course", "plateau", "ladder", "fixed", "ucb", "linucb"]
 
 
 def rounds(first: float, plan, flags: list[tuple[bool, bool]]) -> list[RoundDials]:

@@ -10,7 +10,7 @@ from hash_encoder import HashEncoder
 from maci.cases.case import load_case
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import build
-from maci.controller.decisions import Finished, Planned
+from maci.controller.decisions import Finished, Gated, Planned
 from maci.controller.dials import Measured
 from maci.debating.loop import debate
 from maci.files.parse import load
@@ -18,12 +18,13 @@ from maci.seating.table import opening
 from maci.seating.tables import _PAPER, Tables, script_of
 
 
-def play(name, profile="default"):
+def play(name, profile="default", **dials):
     case = load_case(name)
     table = Tables("paper", HashEncoder()).table(case)
+    config = build(profile, {f"dials.{key}": value for key, value in dials.items()})
 
     async def events():
-        return [event async for event in debate(opening(case, table, build(profile, {})), table)]
+        return [event async for event in debate(opening(case, table, config), table)]
 
     return asyncio.run(events())
 
@@ -122,3 +123,19 @@ def test_another_name_for_the_case_and_its_outcomes_changes_nothing(name, tmp_pa
     assert [(i.kind, i.subkind, i.text) for i in after] == [(i.kind, i.subkind, i.text) for i in before]
     assert [i.expected_information_gain for i in after] == pytest.approx([i.expected_information_gain for i in before])
     assert [i.separates for i in after] == [tuple(names[label] for label in i.separates) for i in before]
+
+
+@pytest.mark.parametrize(
+    ("name", "printed", "own"),
+    [
+        ("paper-dengue", [0.9, 0.7, 0.5], [0.8, 0.6, 0.4]),
+        ("paper-hepatitis", [0.9, 0.7, 0.5, 0.3], [0.7, 0.5, 0.3, 0.1]),
+    ],
+)
+def test_a_printed_case_started_at_09_runs_the_printed_course(name, printed, own):
+    def levels(**dials):
+        return [event.dials.cl for event in play(name, schedule="course", **dials) if isinstance(event, Gated)]
+
+    assert levels(cl_first=0.9) == printed
+    assert levels() == own  # from where Q₀ and D₀ put it (SPEC 6)
+    assert [e.dials.cl for e in play(name, schedule="plateau", cl_first=0.9) if isinstance(e, Gated)] != printed

@@ -14,6 +14,8 @@ from typing import Any
 
 _PIECE = re.compile(r"^\[(E\d+)\] (?:\([^()]*\) )?(.+)$", re.MULTILINE)
 """A piece of evidence, as debaters are shown it."""
+_ARGUMENT = re.compile(r"^\[(\d+[A-Z]\d+)\] Analyst", re.MULTILINE)
+"""The id of another's argument, as debaters are shown it."""
 
 _TEXT = (
     "the fever and the rash fit the record of this case because joint pain after travel points against a mild outcome while "
@@ -38,6 +40,8 @@ def quoting(text: str, prompt: str, labels: Sequence[str] = (), *, agrees: bool 
     pieces = dict(_PIECE.findall(prompt))
     for argument in turn.get("arguments", ()) if isinstance(turn, dict) else ():
         del argument["citations"][1:]
+        if "answers" in argument:
+            argument["answers"] = _ARGUMENT.findall(prompt)[-1:]
         for citation in argument["citations"]:
             piece = pieces.get(citation["span"], "")
             words = piece.split()

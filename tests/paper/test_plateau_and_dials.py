@@ -89,12 +89,12 @@ def summary(cl=0.9, tau_q=0.5, tau_crit=0.3, pi_i=True, pi_d=True, admitted=2, q
     [(False, False, 0.9, 0.5), (True, False, 0.7, 0.6), (False, True, 0.7, 0.5), (True, True, 0.5, 0.6)],
 )
 def test_dials_move_by_their_steps(pi_i, pi_d, cl, tau):
-    dials = scheduler(Config()).next([summary(pi_i=pi_i, pi_d=pi_d)])
+    dials = scheduler(build("default", {"dials.schedule": "plateau"})).next([summary(pi_i=pi_i, pi_d=pi_d)])
     assert (dials.cl, dials.tau_q) == (pytest.approx(cl), pytest.approx(tau))
 
 
 def test_cl_and_gates_keep_their_bounds():
-    dials = scheduler(Config()).next([summary(cl=0.2, tau_q=0.75, tau_crit=0.8)])
+    dials = scheduler(build("default", {"dials.schedule": "plateau"})).next([summary(cl=0.2, tau_q=0.75, tau_crit=0.8)])
     assert dials == RoundDials(0.1, 0.8, 0.8)
 
 

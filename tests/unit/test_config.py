@@ -26,7 +26,7 @@ def refused(*sets: str, **more: object) -> str:
         ("max_rounds=0", "stop.max_rounds = 0 is out of range: t_max must be a whole number between 1 and 1000"),
         ("max_rounds=3.5", "a whole number"),
         ("guard=maybe", "gate.guard = maybe is not valid: D4 must be true or false"),
-        ("schedule=spiral", "must be one of plateau, ladder, fixed"),
+        ("schedule=spiral", "must be one of course, plateau, ladder, fixed"),
         ("beliefs.tolerance=0.6", "between 0 and 0.5"),
         ("budget.tokens=-1", "between 0 and"),
     ],

@@ -28,13 +28,22 @@ class Gate(SettingsGroup):
 class Dials(SettingsGroup):
     """The behaviour dial CL and what moves it (SPEC 4, 6, 9)."""
 
-    schedule: Literal["plateau", "ladder", "fixed", "ucb", "linucb"] = param(
-        "plateau", "CL", "what moves contentiousness; `ucb` and `linucb` learn how far, over the debates of a task"
+    schedule: Literal["course", "plateau", "ladder", "fixed", "ucb", "linucb"] = param(
+        "course",
+        "CL",
+        "what moves contentiousness: `course` lowers it every round (D17), `plateau` while progress stalls (the paper); `ucb` and "
+        "`linucb` learn by how much `plateau` lowers it, over the debates of a task",
+    )
+    alpha: float = param(
+        0.2, "α", "fall of CL each round under `course`, and once more while both have stalled", ge=0, le=1
     )
     alpha_i: float = param(0.2, "α_I", "fall of CL while information gain has stalled", ge=0, le=1)
     alpha_d: float = param(0.2, "α_D", "fall of CL while disagreement has stalled", ge=0, le=1)
     cl_min: float = param(0.1, "CL", "lowest contentiousness", ge=0, le=1)
     cl_max: float = param(0.9, "CL", "highest contentiousness", ge=0, le=1)
+    cl_first: float | None = param(
+        None, "CL⁽¹⁾", "where `course`, `plateau` and the learned schedules start; without it by Q₀ and D₀", ge=0, le=1
+    )
     cl_fixed: float = param(0.9, "CL", "the level held by the schedule `fixed`", ge=0, le=1)
     q_lo: float = param(0.5, "τ_Q^lo", "Q₀ at or below this is low", ge=-1, le=1)
     q_hi: float = param(0.7, "τ_Q^hi", "Q₀ at or above this is high", ge=-1, le=1)
@@ -370,6 +379,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
     "paper": {
         "gate.fit_tau_q": False,
         "gate.guard": False,
+        "dials.schedule": "plateau",
         "dials.cl_min": 0.0,
         "dials.cl_max": 1.0,
         "plateau.mode": "relative",

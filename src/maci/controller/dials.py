@@ -125,6 +125,8 @@ class ClosedRound:
     """Outcomes that share the mixture's lead (D19); empty where one leads alone."""
     evidence: bool = True
     """There is evidence beside the case; else the gate and the stop clauses of Q and O are out of force (D15)."""
+    new_evidence: bool = False
+    """A span of evidence was admitted that had not been before."""
     cost: Bound = field(default_factory=Bound)
     """Of the round's calls."""
     spent: Bound = field(default_factory=Bound)

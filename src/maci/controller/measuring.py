@@ -83,6 +83,7 @@ def measure(
         same_top=len(leads) == 1 and None not in leads,
         tied=tied,
         evidence=before.grounded,
+        new_evidence=before.grounded and len(after.admitted_spans) > len(before.admitted_spans),
         cost=Bound(after.usage.tokens - after.spent.tokens, after.usage.usd - after.spent.usd),
         spent=Bound(after.usage.tokens, after.usage.usd),
         choice=after.choice,

@@ -136,7 +136,7 @@ def record(*sets: str) -> list:
 
 
 def test_a_plateau_record_is_one_of_staying() -> None:
-    rows, why = logged(record(), "x")
+    rows, why = logged(record("schedule=plateau"), "x")
     assert why == ""
     assert [r.action for r in rows] == [0, 0, 0]
     assert [r.cost for r in rows] == [2000] * 3
@@ -150,9 +150,9 @@ def test_a_learners_record_has_its_actions() -> None:
     assert any(r.action != 0 for r in rows)
 
 
-@pytest.mark.parametrize("kind", ["ladder", "fixed"])
+@pytest.mark.parametrize("kind", ["course", "ladder", "fixed"])
 def test_schedules_without_steps_are_left_out(kind: str) -> None:
     rows, why = logged(record(f"schedule={kind}"), "x")
     assert rows == []
     assert "do not move by steps" in why
-    assert logged(record("alpha_i=0.1"), "x")[1].startswith("α_I and α_D differ")
+    assert logged(record("schedule=plateau", "alpha_i=0.1"), "x")[1].startswith("α_I and α_D differ")

@@ -349,6 +349,18 @@ def test_a_move_apart_backed_by_newly_admitted_evidence_is_kept() -> None:
     assert second.beliefs["y"]["dengue"] == 0.4
 
 
+def test_course_holds_its_level_where_new_evidence_drove_the_agents_apart() -> None:
+    def levels(cited: str) -> list[float]:
+        old, fresh = turn(0.6, 0.4, args=[arg("Old.", "e1")]), turn(0.9, 0.1, args=[arg("New.", cited)])
+        stay = turn(0.3, 0.7, args=[arg("Stay.", "e1")])
+        table = seat(pair(old, old, fresh, y=(stay,)))
+        sets = ("max_rounds=3", "min_rounds=3", "tau_q=0", "schedule=course", "cl_first=0.9", "dispersion.gate=off")
+        return [gated.dials.cl for gated in of(Gated, play(table, settings(*sets)))]
+
+    assert levels("e4") == [0.9, 0.7, 0.7]
+    assert levels("e1") == [0.9, 0.7, 0.5]  # D rose as much, on nothing new
+
+
 def test_the_paper_profile_reverts_every_belief() -> None:
     events = play(seat(pair(*APART, y=STAY)), settings("max_rounds=3", profile="paper"))
     second = of(Weighed, events)[1]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from helpers import closed_round, settings
@@ -16,6 +18,7 @@ def after(
     pi_d: bool = False,
     admitted: int = 2,
     scores: tuple[float, ...] = (0.9, 0.9),
+    **more: Any,
 ) -> ClosedRound:
     return closed_round(
         round=1,
@@ -30,27 +33,55 @@ def after(
         pi_i=pi_i,
         pi_d=pi_d,
         same_top=False,
+        **more,
     )
 
 
 START = RoundDials(0.8, 0.5, 0.3)
+PLATEAU, COURSE = settings("schedule=plateau"), settings("schedule=course")
 
 
 @pytest.mark.parametrize(
     ("pi_i", "pi_d", "cl"), [(False, False, 0.8), (True, False, 0.6), (False, True, 0.6), (True, True, 0.4)]
 )
 def test_plateau_lowers_contentiousness_by_each_flag(pi_i: bool, pi_d: bool, cl: float) -> None:
-    assert scheduler(settings()).next([after(START, pi_i=pi_i, pi_d=pi_d)]).cl == cl
+    assert scheduler(PLATEAU).next([after(START, pi_i=pi_i, pi_d=pi_d)]).cl == cl
 
 
 def test_plateau_stops_at_the_floor() -> None:
-    assert scheduler(settings()).next([after(RoundDials(0.2, 0.5, 0.3), pi_i=True, pi_d=True)]).cl == 0.1
+    assert scheduler(PLATEAU).next([after(RoundDials(0.2, 0.5, 0.3), pi_i=True, pi_d=True)]).cl == 0.1
     assert scheduler(settings(profile="paper")).next([after(RoundDials(0.2, 0.5, 0.3), pi_i=True, pi_d=True)]).cl == 0.0
 
 
 def test_plateau_does_not_round_a_held_level_up() -> None:
     level = 0.22648190965161585
-    assert scheduler(settings()).next([after(RoundDials(level, 0.5, 0.3))]).cl <= level
+    assert scheduler(PLATEAU).next([after(RoundDials(level, 0.5, 0.3))]).cl <= level
+
+
+@pytest.mark.parametrize(
+    ("pi_i", "pi_d", "cl"), [(False, False, 0.6), (True, False, 0.6), (False, True, 0.6), (True, True, 0.4)]
+)
+def test_course_goes_down_every_round_and_by_one_step_more_while_both_flags_are_up(pi_i, pi_d, cl) -> None:
+    assert scheduler(COURSE).next([after(START, pi_i=pi_i, pi_d=pi_d)]).cl == cl
+    low = RoundDials(0.15, 0.5, 0.3)
+    assert scheduler(COURSE).next([after(low, pi_i=pi_i, pi_d=pi_d)]).cl == 0.1
+    assert scheduler(settings("schedule=course", "dials.alpha=0.1")).next([after(START)]).cl == 0.7
+
+
+@pytest.mark.parametrize(
+    ("d_before", "new_evidence", "cl"),
+    [(0.4, True, 0.8), (0.4, False, 0.6), (0.5, True, 0.6), (0.6, True, 0.6), (None, True, 0.6)],
+)
+def test_course_holds_for_a_round_in_which_d_rose_on_newly_admitted_evidence(d_before, new_evidence, cl) -> None:
+    opened = after(START, d_before=d_before, new_evidence=new_evidence)  # D is 0.5 now
+    assert scheduler(COURSE).next([opened]).cl == cl
+    assert scheduler(COURSE).next([opened, after(RoundDials(cl, 0.5, 0.3))]).cl == pytest.approx(cl - 0.2)
+
+
+@pytest.mark.parametrize("name", ["course", "plateau", "ucb", "linucb"])
+def test_a_first_level_that_is_set_comes_before_the_bins(name: str) -> None:
+    assert scheduler(settings(f"schedule={name}", "cl_first=0.9")).first(0.8, 0.1) == 0.9
+    assert scheduler(settings(f"schedule={name}")).first(0.8, 0.1) == 0.7
 
 
 def test_ladder_goes_down_one_rung_a_round_and_stays_at_the_last() -> None:

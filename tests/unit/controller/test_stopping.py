@@ -83,6 +83,19 @@ def test_impasse_is_a_stall_without_agreement_at_low_contentiousness() -> None:
     assert why(at(2, **STALLED), at(3, **STALLED, d=0.9, **low), sets=("impasse=false",)) is None
 
 
+def test_an_impasse_needs_progress_to_have_ended_and_not_only_the_clock() -> None:
+    # under `course` CL is at 0.5 by the third round, whatever happened
+    levels = [RoundDials(cl, 0.5, 0.3) for cl in (0.9, 0.7, 0.5, 0.3, 0.1)]
+    apart = {"d": 0.9, "o": 0.0}
+    moving = [at(t, **apart, pi_i=t % 2 == 0, pi_d=t % 2 == 1, dials=level) for t, level in enumerate(levels, 1)]
+    assert why(*moving, sets=("schedule=course",)) is None
+    assert (
+        why(*moving[:4], at(5, **apart, **STALLED, dials=levels[4]), sets=("schedule=course",)) is None
+    )  # for one round
+    still = [at(t, **apart, **STALLED, dials=level) for t, level in enumerate(levels[:3], 1)]
+    assert why(*still, sets=("schedule=course",)) == "impasse"
+
+
 def test_crit_stable_needs_settled_judges_for_two_rounds_and_both_flags() -> None:
     calm = {"crit_variance": 0.005}
     rounds = [at(1, **calm), at(2, **calm), at(3, **calm, **STALLED)]

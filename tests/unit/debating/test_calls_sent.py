@@ -30,7 +30,7 @@ BOUND = Bound(1000, 0.01)
 
 def said(p: int = 80) -> str:
     shares = [{"outcome": "dengue", "percent": p}, {"outcome": "zika", "percent": 100 - p}]
-    argument = {"claim": "So it is.", "outcome": "dengue", "citations": [{"span": "E1"}], "reasons": []}
+    argument = {"claim": "So it is.", "outcome": "dengue", "citations": [{"span": "E5"}], "reasons": []}
     return json.dumps({"arguments": [argument], "belief": shares})
 
 

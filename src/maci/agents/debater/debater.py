@@ -28,6 +28,8 @@ from maci.llm.structured import Unusable, ask, object_schema, plain_keys
 Belief = Literal["verbalised", "sampled", "logprobs"]
 _NAME = 48
 """Most tokens of an outcome's name."""
+_WARM = 0.7
+"""Least temperature of a repeated draw: at 0 every draw would reason alike."""
 _KEPT = 20_000
 """Most characters of a reply that go into the record."""
 
@@ -58,18 +60,20 @@ class Debater(Agent):
         self._reasons = reasons
 
     def redrawn(self, seed: int) -> Debater:
-        """Another draw is another seed of the request, which whoever asks gives it."""
-        return self
+        """Another draw: warm enough that its reasoning differs; the request's seed is given by whoever asks."""
+        if self._temperature is None or self._temperature >= _WARM:
+            return self
+        return self._like(self, self._persona, _WARM)
 
     def as_copy_of(self, other: Debater) -> Debater:
         """The other's model and manner under this one's name."""
-        return self._like(other, other._persona)
+        return self._like(other, other._persona, other._temperature)
 
     def styled(self, manner: str) -> Debater:
         """The same model told to reason in a given manner."""
-        return self._like(self, f"{self._persona}\n{manner}".strip())
+        return self._like(self, f"{self._persona}\n{manner}".strip(), self._temperature)
 
-    def _like(self, other: Debater, persona: str) -> Debater:
+    def _like(self, other: Debater, persona: str, temperature: float | None) -> Debater:
         return Debater(
             self.name,
             other._model,
@@ -77,7 +81,7 @@ class Debater(Agent):
             persona=persona,
             belief=other._belief,
             draws=other._draws,
-            temperature=other._temperature,
+            temperature=temperature,
             max_tokens=other._max_tokens,
             arguments=other._arguments,
             words=other._words,

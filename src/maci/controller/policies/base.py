@@ -4,7 +4,8 @@ r"""Schedules: how the dials move from round to round (SPEC 4, 9).
    CL^{(t+1)} = CL^{(t)} - \alpha_I \pi_I - \alpha_D \pi_D \in [CL_{min}, CL_{max}],\qquad
    \tau^{(t+1)} = \min(\tau^{(t)} + \gamma\,\pi_I,\ \tau_{max})
 
-The gates move alike under every schedule, subject to D4; what differs is contentiousness. The learned schedules `ucb` and `linucb`
+That is `plateau`, the paper's rule; `course`, the default, lowers CL every round (D17). The gates move alike under every schedule,
+subject to D4; what differs is contentiousness. The learned schedules `ucb` and `linucb`
 are the plateau's with their own steps α and γ, which :mod:`maci.controller.policies.bandit` moves after every round.
 
 For the bandit, this file turns closed rounds into contexts and lessons and chooses the next action, with the figures behind the choice.
@@ -40,6 +41,8 @@ from maci.moderator.belief import Vector
 from maci.moderator.gate import Thresholds, rises
 
 LADDER = (0.9, 0.7, 0.5, 0.3)
+_ROUNDING = 1e-9
+"""A rise of D that is only rounding."""
 
 
 def next_gates(history: Sequence[ClosedRound], config: Config, gamma: float | None = None) -> tuple[float, float]:
@@ -71,22 +74,38 @@ class PlateauSchedule:
     def first(self, q0: float | None, d0: float | None) -> float:
         """CL⁽¹⁾ from the opening, by the bins of SPEC 6."""
         dials = self.config.dials
-        return min(dials.cl_max, max(dials.cl_min, first_cl(q0, d0, dials)))
+        start = first_cl(q0, d0, dials) if dials.cl_first is None else dials.cl_first
+        return min(dials.cl_max, max(dials.cl_min, start))
 
     def cl(self, last: ClosedRound) -> float:
         """CL after a round: CL − α_I π_I − α_D π_D."""
-        return _fallen(last, self.config.dials.alpha_i, self.config.dials.alpha_d, self.config)
+        signals, dials = last.signals, self.config.dials
+        return _lowered(last, dials.alpha_i * signals.pi_i + dials.alpha_d * signals.pi_d, self.config)
 
     def next(self, history: Sequence[ClosedRound]) -> RoundDials:
         """The dials of the next round, from all closed rounds."""
         return RoundDials(self.cl(history[-1]), *next_gates(history, self.config))
 
 
-def _fallen(last: ClosedRound, alpha_i: float, alpha_d: float, config: Config) -> float:
+def _lowered(last: ClosedRound, by: float, config: Config) -> float:
     """CL after a round, within its range."""
-    fallen = round(last.dials.cl - alpha_i * last.signals.pi_i - alpha_d * last.signals.pi_d, 12)
-    fallen = min(fallen, last.dials.cl)  # rounding lifts nothing
+    fallen = min(round(last.dials.cl - by, 12), last.dials.cl)  # rounding lifts nothing
     return min(config.dials.cl_max, max(config.dials.cl_min, fallen))
+
+
+class CourseSchedule(PlateauSchedule):
+    """From exploring to consolidating: down by α every round, by one step more while both flags are up (D17).
+
+    A round in which D rose on newly admitted evidence has opened something: the level is held for the next one.
+    """
+
+    def cl(self, last: ClosedRound) -> float:
+        """The next lower level, or the same again."""
+        signals, before = last.signals, last.progress.d_before
+        rose = signals.d is not None and before is not None and signals.d > before + _ROUNDING
+        if rose and last.new_evidence:
+            return _lowered(last, 0.0, self.config)
+        return _lowered(last, self.config.dials.alpha * (2 if signals.pi_i and signals.pi_d else 1), self.config)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +117,8 @@ class Learning(PlateauSchedule):
     def follow(self, history: Sequence[ClosedRound], choice: Choice) -> RoundDials:
         """The dials an action leads to."""
         steps: Steps = choice.steps
-        cl = _fallen(history[-1], steps.alpha, steps.alpha, self.config)
+        signals = history[-1].signals
+        cl = _lowered(history[-1], steps.alpha * signals.pi_i + steps.alpha * signals.pi_d, self.config)
         return RoundDials(cl, *next_gates(history, self.config, steps.gamma))
 
     def next(self, history: Sequence[ClosedRound]) -> RoundDials:
@@ -134,7 +154,7 @@ def scheduler(config: Config, learned: Learned | None = None) -> PlateauSchedule
     """The schedule a config names; ``learned`` is what one that learns starts from."""
     if config.dials.schedule in LEARNED:
         return Learning(config, learned)
-    kinds = {"plateau": PlateauSchedule, "ladder": LadderSchedule, "fixed": FixedSchedule}
+    kinds = {"course": CourseSchedule, "plateau": PlateauSchedule, "ladder": LadderSchedule, "fixed": FixedSchedule}
     return kinds[config.dials.schedule](config)
 
 

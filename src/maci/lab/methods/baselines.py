@@ -145,8 +145,9 @@ class MajorityVote(Method):
 class SelfConsistency(Method):
     """Self-consistency: N sampled chains of one agent, and the answer most of them reach (Wang et al. 2023).
 
-    The belief is the share of the samples. The source samples chains of thought of one language model; so does this with language
-    models, by seed and temperature. A reader reads a bootstrap resample of its evidence instead.
+    The belief is the share of the samples. The source samples chains of thought of one language model; so does this: a language model
+    writes its reasoning before its answer (``agents.think_first``, or its own thinking), and draws after the first have their own
+    seed and a temperature of at least 0.7. A reader reads a bootstrap resample of its evidence instead.
     """
 
     n: int = 20

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from hash_encoder import HashEncoder
 from helpers import arg
 from maci.agents.argument import Turn
+from maci.agents.debater import Debater
 from maci.agents.fake import FunctionAgent, ScriptedAgent
 from maci.agents.reader.families import BayesianFamily, LexicalFamily
 from maci.agents.reader.library import Library
@@ -36,6 +38,8 @@ from maci.lab.methods.baselines import (
 from maci.lab.methods.maci import ABLATIONS, changed, summary
 from maci.lab.methods.method import Bench, Method, MethodAnswer
 from maci.lab.methods.registry import build, entries
+from maci.llm.fake import FakeModel
+from maci.llm.model import Request
 from maci.llm.usage import Usage
 from maci.record.transcript import read
 from maci.seating.table import Table
@@ -105,6 +109,26 @@ def test_self_consistency_asks_one_agent_again_and_again() -> None:
     answer = play(SelfConsistency(n=4, agent="b"), a, b)
     assert (len(a.history), len(b.history)) == (0, 4)
     assert answer.belief == pytest.approx({"yes": 0.5, "no": 0.5})
+
+
+def test_self_consistency_samples_the_reasoning_of_a_language_model() -> None:
+    votes = iter([80, 20, 70])
+
+    def reply(request: Request) -> str:
+        yes = next(votes)
+        said = {"claim": "So it is.", "outcome": "yes", "citations": []}
+        return json.dumps({"reasoning": f"{yes} of 100.", "arguments": [said], "belief": {"yes": yes, "no": 100 - yes}})
+
+    model = FakeModel(replies=reply)
+    answer = play(SelfConsistency(n=3), Debater("a", model, temperature=0.0))
+    assert answer.belief == pytest.approx({"yes": 2 / 3, "no": 1 / 3})
+    assert [next(iter(request.schema.json["properties"])) for request in model.history] == ["reasoning"] * 3
+    assert len({request.seed for request in model.history}) == 3
+    assert sorted(request.temperature for request in model.history) == [
+        0.0,
+        0.7,
+        0.7,
+    ]  # the first is the agent's opening
 
 
 def test_every_proposer_of_a_layer_is_shown_the_layer_before_and_the_aggregator_answers() -> None:
