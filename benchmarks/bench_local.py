@@ -39,7 +39,7 @@ from maci.llm.local import Counters, LocalProvider
 from maci.llm.local import provider as local
 from maci.llm.model import Message, Reply, Request, Schema
 from maci.llm.providers import Http
-from maci.seating.seating import Choice, seat_case
+from maci.seating.seating import PanelChoice, seat_case
 
 FORM = Schema(
     "turn",
@@ -96,7 +96,7 @@ async def debated(options: argparse.Namespace) -> Run:
     run, under_way, name = Run(), 0, f"local/{options.model}"
     sets = [f"stop.max_rounds={options.rounds}", "stop.min_rounds=1", "budget.tokens=1000000"]
     judges = name if options.judge else "reader"
-    choice = Choice(
+    choice = PanelChoice(
         agents=f"{name},{name}",
         judges=judges,
         sets=[*sets, "crit.same_family=true", *options.set],
@@ -127,7 +127,7 @@ async def debated(options: argparse.Namespace) -> Run:
             if isinstance(event, TurnFailed):
                 raise RuntimeError(event.error)  # noqa: TRY004
 
-    local._Chat.send = watched  # type: ignore[method-assign]
+    local._Chat.send = watched  # type: ignore[method-assign,assignment]
     try:
         await measured(model, run, work, own=True)
     finally:
@@ -139,7 +139,7 @@ async def debated(options: argparse.Namespace) -> Run:
 async def raw(options: argparse.Namespace, debated: Run) -> Run:
     """The same prompts, straight to the server."""
     run, http = Run(most=debated.most), Http(total=3600)
-    model = local.open_local(options.model, http, offline=True)
+    model = local.LocalProvider(options.model, http, offline=True)
     places = asyncio.Semaphore(debated.most)
 
     async def work() -> None:
@@ -150,11 +150,11 @@ async def raw(options: argparse.Namespace, debated: Run) -> Run:
             bare = {key: value for key, value in body.items() if key not in ("grammar", "max_tokens")}
             bare |= {"max_tokens": reply.usage.generated, "ignore_eos": True}
             async with places:
-                status, _, answer = await http.post(
+                answer = await http.post(
                     f"{chat.engine.address}/v1/chat/completions", chat._headers(), bare, chat._peer
                 )
-            if status != 200:
-                raise RuntimeError(answer)
+            if answer.status != 200:
+                raise RuntimeError(answer.body)
 
         await asyncio.gather(*(one(body, reply) for body, reply in debated.calls))
 
@@ -168,7 +168,7 @@ async def raw(options: argparse.Namespace, debated: Run) -> Run:
 
 async def forms(options: argparse.Namespace) -> dict[str, float]:
     """Tokens for one filled form, and their rate: held by LLGuidance, and by GBNF."""
-    model, found = local.open_local(options.model, offline=True), {}
+    model, found = local.LocalProvider(options.model, offline=True), {}
     messages = (Message("system", "You diagnose."), Message("user", "Fever, rash, pain behind the eyes. Is it dengue?"))
     try:
         await model.counters()
@@ -189,7 +189,7 @@ async def forms(options: argparse.Namespace) -> dict[str, float]:
 
 async def batches(options: argparse.Namespace) -> dict[str, float]:
     """Processor milliseconds a written token, for 1, 2 and 4 sequences at once: what a batch saves."""
-    model, found = local.open_local(options.model, parallel=4, offline=True), {}
+    model, found = local.LocalProvider(options.model, parallel=4, offline=True), {}
     try:
         await model.counters()
         chat = model._chat

@@ -29,7 +29,7 @@ from maci.evidence.encode import Encoder, load_encoder
 from maci.evidence.span import Span
 from maci.lab.datasets import load
 from maci.paths import cache_dir, data_dir
-from maci.seating.readers import ReaderPanel
+from maci.seating.models import ReaderPanel
 from maci.seating.table import opening
 from maci.seating.tables import Tables
 

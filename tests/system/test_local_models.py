@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from maci.errors import ContextOverflow
-from maci.llm.local import LocalProvider, open_local
+from maci.llm.local import LocalProvider
 from maci.llm.local.weights import pull
 from maci.llm.model import Message, Reply, Request, Schema
 
@@ -48,7 +48,7 @@ def weights() -> None:
 
 @asynccontextmanager
 async def opened(**options: Any) -> AsyncIterator[LocalProvider]:
-    local = open_local(MODEL, **options)
+    local = LocalProvider(MODEL, **options)
     try:
         yield local
     finally:
@@ -181,11 +181,11 @@ def test_a_cancelled_call_frees_its_place() -> None:
 
 SCRIPT = f"""
 import asyncio, sys
-from maci.llm.local import open_local
+from maci.llm.local import LocalProvider
 from maci.llm.model import Message, Request
 
 async def main():
-    local = open_local("{MODEL}")
+    local = LocalProvider("{MODEL}")
     ask = lambda tokens: Request(messages=(Message("user", "Tell a story."),), max_tokens=tokens)
     try:
         await local.send(ask(2))

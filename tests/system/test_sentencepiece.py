@@ -14,10 +14,10 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from maci.agents.debater.reply import Form
 
+from maci.agents.debater.debater import Form
 from maci.evidence.span import Span
-from maci.llm.local import open_local
+from maci.llm.local import LocalProvider
 from maci.llm.model import Message, Reply, Request, Schema
 from maci.paths import weights_dir
 
@@ -77,7 +77,7 @@ def test_a_model_whose_tokenizer_puts_a_space_before_a_text_is_held_to_a_schema(
     asked = (Message("user", "Fever, rash, pain behind the eyes [E1]. Which disease is it, and why?"),)
 
     async def main() -> list[Reply]:
-        local = open_local(str(tinyllama), context=1024)
+        local = LocalProvider(str(tinyllama), context=1024)
         try:
             return [
                 await local.send(Request(messages=asked, max_tokens=700, schema=schema, temperature=0.7, seed=seed))

@@ -198,9 +198,9 @@ class House:
         seconds: float,
     ) -> Provider:
         if prefix == "local":
-            from maci.llm.local import open_local
+            from maci.llm.local import LocalProvider
 
-            return open_local(
+            return LocalProvider(
                 model,
                 self._http(seconds),
                 context=options.context,

@@ -426,6 +426,39 @@ def test_the_record_reads_the_same_to_everyone_in_it() -> None:
     assert "You are analyst A." in one[2].content and "You are analyst B." in other[2].content
 
 
+def test_every_place_of_a_prompt_has_the_name_that_the_form_takes() -> None:
+    said = Admitted("1B1", "B", 1, Argument(claim="It fits.", outcome="zika", against=True))
+    request = ask(
+        2,
+        anchor=Anchor((said,), 0.5, 0.5, 0.3),
+        belief={"dengue": 1.0},
+        others={"B": Opponent((("zika", 0.6), ("chikungunya", 0.4)))},
+        heard=(("C", (Argument(claim="So.", outcome="chikungunya"),)),),
+    )
+    text = "\n".join(m.content for m in messages(request, persona="", arguments=1, verbalised=True)[1:])
+    told = (
+        "against Zika: It fits.",
+        "<data>Dengue 100 %</data>",
+        "B: Zika 60 %, Chikungunya 40 %",
+        "for Chikungunya: So.",
+    )
+    assert [part for part in told if part not in text] == []
+
+
+def test_names_of_an_open_question_in_the_record_do_not_change_as_more_are_named() -> None:
+    said = Admitted("1B1", "B", 1, Argument(claim="It fits.", outcome="yellow fever"))
+    texts = {
+        messages(
+            ask(2, anchor=Anchor((said,), 0.5, 0.5, 0.3), question=replace(QUESTION, kind="open", labels=labels)),
+            persona="",
+            arguments=1,
+            verbalised=True,
+        )[1].content
+        for labels in ((), ("yellow fever",), ("yellow fever", "polish", "Polish"))
+    }
+    assert len(texts) == 1 and "Analyst B, for Yellow fever: It fits." in texts.pop()
+
+
 # --- room to think ----------------------------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-plan = {}
+settings = {}
 done = []
 """What was asked of the server's own paths, in order."""
 
@@ -26,7 +26,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def allowed(self):
-        if self.headers["Authorization"] == f"Bearer {plan['key']}":
+        if self.headers["Authorization"] == f"Bearer {settings['key']}":
             return True
         self.answer(401, json.dumps({"error": {"code": 401, "message": "Invalid API Key"}}))
         return False
@@ -35,7 +35,7 @@ class Handler(BaseHTTPRequestHandler):
         if not self.allowed():
             return
         if self.path == "/slots":
-            self.answer(200, json.dumps([{"id": n, "is_processing": False} for n in range(plan["parallel"])]))
+            self.answer(200, json.dumps([{"id": n, "is_processing": False} for n in range(settings["parallel"])]))
         else:
             self.answer(200, "llamacpp:prompt_tokens_total 7\nllamacpp:prompt_tokens_cached_total 3\n", "text/plain")
 
@@ -58,7 +58,7 @@ class Handler(BaseHTTPRequestHandler):
         text = json.dumps(
             {
                 "pid": os.getpid(),
-                "plan": {**plan, "key": ""},
+                "settings": {**settings, "key": ""},
                 "body": body,
                 "argv": sys.argv,
                 "spin": os.environ.get("GOMP_SPINCOUNT"),
@@ -67,20 +67,20 @@ class Handler(BaseHTTPRequestHandler):
         )
         choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
         usage = {"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 3}}
-        self.answer(200, json.dumps({"model": plan["alias"], "choices": [choice], "usage": usage}))
+        self.answer(200, json.dumps({"model": settings["alias"], "choices": [choice], "usage": usage}))
 
     def own(self, body):
         """The paths that read a beginning once and copy it."""
         done.append([self.path, body])
         if self.path == "/apply-template":
             self.answer(200, json.dumps({"prompt": "".join(m["content"] for m in body["messages"]) + "<reply>"}))
-        elif Path(plan["path"]).stem == "unshared":
+        elif Path(settings["path"]).stem == "unshared":
             self.answer(501, json.dumps({"error": {"code": 501, "message": "not supported"}}))
         elif self.path.endswith("save"):
-            (Path(plan["folder"]) / body["filename"]).write_text("what was read")
+            (Path(settings["folder"]) / body["filename"]).write_text("what was read")
             self.answer(200, "{}")
         else:
-            assert not self.path.endswith("restore") or (Path(plan["folder"]) / body["filename"]).is_file()
+            assert not self.path.endswith("restore") or (Path(settings["folder"]) / body["filename"]).is_file()
             self.answer(200, json.dumps({"id_slot": 1}))
 
     def log_message(self, *_):
@@ -89,8 +89,8 @@ class Handler(BaseHTTPRequestHandler):
 
 def main():
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    plan.update(json.loads(sys.stdin.buffer.readline()))
-    kind = Path(plan["path"]).stem
+    settings.update(json.loads(sys.stdin.buffer.readline()))
+    kind = Path(settings["path"]).stem
     if kind == "cut":
         sys.stderr.write(
             "0.01 E llama_model_load: error loading model: tensor 'x' data is not within the file bounds\n"

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from maci.errors import ConfigError, ContextOverflow, Interrupted, MissingExtra, ModelError, UnknownModel, WrongKey
-from maci.llm.local import Counters, LocalProvider, engine, open_local, provider
+from maci.llm.local import Counters, LocalProvider, engine, provider
 from maci.llm.local import engine as shared
 from maci.llm.local.gbnf import gbnf
 from maci.llm.local.gguf import fingerprint, source_of, training_context
@@ -60,7 +60,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @asynccontextmanager
 async def opened(path: Path, **options: Any) -> AsyncIterator[LocalProvider]:
-    local = open_local(str(path), **options)
+    local = LocalProvider(str(path), **options)
     try:
         yield local
     finally:
@@ -91,13 +91,13 @@ def test_a_missing_part_of_a_split_file_is_named(tmp_path: Path) -> None:
 def test_without_xllamacpp_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provider, "find_spec", lambda _: None)
     with pytest.raises(MissingExtra, match=r"pip install -e .*\[local\]"):
-        asyncio.run(open_local("smollm2-135m").send(Request(messages=(Message("user", "Hi"),), max_tokens=1)))
+        asyncio.run(LocalProvider("smollm2-135m").send(Request(messages=(Message("user", "Hi"),), max_tokens=1)))
 
 
 def test_without_xllamacpp_a_misspelt_name_is_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provider, "find_spec", lambda _: None)
     with pytest.raises(UnknownModel, match="choose smollm2-135m"):
-        open_local("smolm2-135m")
+        LocalProvider("smolm2-135m")
 
 
 @pytest.mark.parametrize(
@@ -107,19 +107,19 @@ def test_without_xllamacpp_a_misspelt_name_is_what_is_wrong(monkeypatch: pytest.
 )
 def test_an_option_that_cannot_be_is_refused_at_once(folder: Path, given: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=next(iter(given))):
-        open_local(str(folder / "good.gguf"), **given)
+        LocalProvider(str(folder / "good.gguf"), **given)
 
 
 def test_identity_is_the_weights_and_the_sampling_not_the_place_or_the_size(folder: Path) -> None:
     (folder / "copy").mkdir()
     copy = folder / "copy" / "other.gguf"
     copy.write_bytes((folder / "good.gguf").read_bytes())
-    one = open_local(str(folder / "good.gguf")).identity
-    assert open_local(str(copy), context=256, parallel=3).identity == one
-    assert open_local(str(copy), extra={"top_k": 1}).identity != one
+    one = LocalProvider(str(folder / "good.gguf")).identity
+    assert LocalProvider(str(copy), context=256, parallel=3).identity == one
+    assert LocalProvider(str(copy), extra={"top_k": 1}).identity != one
     assert str(folder) not in json.dumps(one)
     copy.write_bytes(copy.read_bytes()[:-1] + b"!")
-    assert open_local(str(copy)).identity != one
+    assert LocalProvider(str(copy)).identity != one
 
 
 # Files
@@ -184,8 +184,8 @@ def test_how_many_sequences_there_are_depends_on_the_memory_unless_it_is_said(
     folder: Path, monkeypatch: pytest.MonkeyPatch, free: int, places: int
 ) -> None:
     monkeypatch.setattr(provider, "_free", lambda: free)
-    assert open_local(str(folder / "good.gguf")).parallel == places
-    assert open_local(str(folder / "good.gguf"), parallel=3).parallel == 3
+    assert LocalProvider(str(folder / "good.gguf")).parallel == places
+    assert LocalProvider(str(folder / "good.gguf"), parallel=3).parallel == 3
 
 
 def test_counters_subtract_and_are_honest_about_nothing() -> None:
@@ -247,7 +247,7 @@ def test_the_key_is_on_no_command_line_and_in_no_repr_and_is_needed(folder: Path
 def test_the_context_is_the_models_where_that_is_less_and_never_more(folder: Path) -> None:
     async def main() -> None:
         async with opened(folder / "good.gguf") as local:
-            assert told(await local.send(ask()))["plan"]["context"] == 512
+            assert told(await local.send(ask()))["settings"]["context"] == 512
         async with opened(folder / "good.gguf", context=1024) as local:
             with pytest.raises(ConfigError, match=r"context of .* is 1024, but it was trained for 512"):
                 await local.send(ask())
@@ -555,7 +555,7 @@ def test_offline_holds_for_files_of_the_hub(monkeypatch: pytest.MonkeyPatch, how
     opened = House(offline=how == "House").model("local/hf:org/repo/m.gguf").provider
     assert isinstance(opened, LocalProvider)
     with pytest.raises(ModelError):
-        opened._plan(threading.Event())
+        opened._settings(threading.Event())
     assert asked == [True]
 
 

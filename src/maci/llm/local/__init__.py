@@ -2,14 +2,14 @@
 
 ::
 
-    open_local("smollm2-135m") ──▶ LocalProvider ──▶ lease (shared) ──▶ Engine (a process) ──▶ host.py: xllamacpp.Server
-            source: which file         │ OpenAI-compatible HTTP on loopback, with a key                    ▲
-                                       └───────────────────────────────────────────────────────────────────┘
+    LocalProvider("smollm2-135m") ──▶ lease (shared) ──▶ Engine (a process) ──▶ host.py: xllamacpp.Server
+      │               gguf: which file                                                          ▲
+      └──────────── OpenAI-compatible HTTP on loopback, with a key ─────────────────────────────┘
 """
 
 from __future__ import annotations
 
 from maci.llm.local.engine import Counters
-from maci.llm.local.provider import LocalProvider, open_local
+from maci.llm.local.provider import LocalProvider
 
-__all__ = ["Counters", "LocalProvider", "open_local"]
+__all__ = ["Counters", "LocalProvider"]

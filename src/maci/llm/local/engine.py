@@ -90,7 +90,7 @@ another program has one of the cores they spin their time away, and generate a t
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class EngineSettings:
     """What to load, and how."""
 
     path: str
@@ -107,9 +107,9 @@ class Plan:
 class Engine:
     """One model's process."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, settings: EngineSettings) -> None:
         """Start it; :meth:`await_ready` is next."""
-        self.plan, self.key = plan, secrets.token_urlsafe(32)
+        self.settings, self.key = settings, secrets.token_urlsafe(32)
         self.address, self.guided = "", False
         """Where it listens; whether LLGuidance can hold its replies to a schema."""
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # closed by stop
@@ -125,7 +125,7 @@ class Engine:
         except OSError as error:
             self._log.close()
             self._saved.cleanup()
-            raise ModelError(f"{plan.alias}: Python ({sys.executable}) could not be started: {error}") from error
+            raise ModelError(f"{settings.alias}: Python ({sys.executable}) could not be started: {error}") from error
 
     @property
     def folder(self) -> Path:
@@ -138,7 +138,9 @@ class Engine:
         assert stdin is not None and stdout is not None
         line = b""
         with suppress(OSError, ValueError):  # it is gone, or was stopped
-            stdin.write(json.dumps({**asdict(self.plan), "key": self.key, "folder": self._saved.name}).encode() + b"\n")
+            stdin.write(
+                json.dumps({**asdict(self.settings), "key": self.key, "folder": self._saved.name}).encode() + b"\n"
+            )
             stdin.flush()
             line = stdout.readline()
         answer = json.loads(line) if line.endswith(b"\n") else {}
@@ -161,7 +163,7 @@ class Engine:
             connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {self.key}"})
             return connection.getresponse().read().decode()
         except (OSError, http.client.HTTPException) as error:
-            raise ModelError(f"{self.plan.alias}: llama.cpp does not say its counters ({error})") from error
+            raise ModelError(f"{self.settings.alias}: llama.cpp does not say its counters ({error})") from error
         finally:
             connection.close()
 
@@ -192,10 +194,10 @@ class Engine:
         return ""
 
     def _failed(self, error: str) -> ModelError:
-        plan, said = self.plan, self._said()
+        given, said = self.settings, self._said()
         cause = _cause(said) or error or _ending(self._process.returncode, said)
         wrong = ModelError(
-            f"{plan.alias}: llama.cpp cannot load {plan.path} for {plan.parallel} sequences of {plan.context} tokens ({cause}): "
+            f"{given.alias}: llama.cpp cannot load {given.path} for {given.parallel} sequences of {given.context} tokens ({cause}): "
             "if the file is whole, lower `parallel` or `context` of this model, or update xllamacpp (pip install -U xllamacpp)"
         )
         wrong.fatal = True
@@ -219,7 +221,7 @@ def _ending(code: int, said: str) -> str:
     return f"its process ended with {code}: {last[0][:300]}"
 
 
-Find = Callable[[threading.Event], Plan]
+Find = Callable[[threading.Event], EngineSettings]
 """Called in another thread with an event that is set once nobody wants the engine any more."""
 
 

@@ -30,10 +30,10 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, who closes our standard input
     say = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # llama.cpp writes to both
-    plan = json.loads(sys.stdin.buffer.readline())
+    settings = json.loads(sys.stdin.buffer.readline())
     try:
-        server = _load(plan)
-        ask = partial(_ask, server.listening_address, plan["key"])
+        server = _load(settings)
+        ask = partial(_ask, server.listening_address, settings["key"])
         _await(ask)
         answer = {"address": server.listening_address, "guided": _guided(ask)}
     except Exception as error:  # whatever it is, it is the parent's to tell
@@ -42,26 +42,26 @@ def main() -> None:
     say.flush()
     if "error" not in answer:
         sys.stdin.buffer.read()
-    shutil.rmtree(plan["folder"], ignore_errors=True)  # the parent does so too, if it can
+    shutil.rmtree(settings["folder"], ignore_errors=True)  # the parent does so too, if it can
     os._exit("error" in answer)  # not by letting go of the server: that waits for calls nobody reads any more
 
 
-def _load(plan: dict[str, Any]) -> Any:
+def _load(settings: dict[str, Any]) -> Any:
     import xllamacpp
 
     params = xllamacpp.CommonParams()
-    params.model.path = plan["path"]
-    params.model_alias = {plan["alias"]}
-    params.api_keys = [plan["key"]]
+    params.model.path = settings["path"]
+    params.model_alias = {settings["alias"]}
+    params.api_keys = [settings["key"]]
     params.hostnames, params.port = ["127.0.0.1"], 0
-    params.n_parallel = plan["parallel"]
-    params.n_ctx = plan["context"] * plan["parallel"]
+    params.n_parallel = settings["parallel"]
+    params.n_ctx = settings["context"] * settings["parallel"]
     params.kv_unified = False  # each sequence looks at its own past alone
     params.n_batch = params.n_ubatch = _BATCH
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = plan["threads"]
-    params.cache_prompt, params.cache_ram_mib = True, plan["cache_mib"]
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings["threads"]
+    params.cache_prompt, params.cache_ram_mib = True, settings["cache_mib"]
     params.endpoint_metrics, params.ui, params.warmup = True, False, False
-    params.endpoint_slots, params.slot_save_path = True, os.path.join(plan["folder"], "")  # noqa: PTH118  # it must end in a slash
+    params.endpoint_slots, params.slot_save_path = True, os.path.join(settings["folder"], "")  # noqa: PTH118  # it must end in a slash
     params.offline, params.verbosity = True, _ERRORS_ONLY
     return xllamacpp.Server(params)
 

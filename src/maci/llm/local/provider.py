@@ -20,7 +20,7 @@ from typing import Any
 
 from maci.errors import ConfigError, ContextOverflow, Interrupted, MissingExtra, ModelError, Unreachable
 from maci.llm.keys import Key
-from maci.llm.local.engine import Counters, Engine, Lease, Plan, lease
+from maci.llm.local.engine import Counters, Engine, EngineSettings, Lease, lease
 from maci.llm.local.gbnf import gbnf
 from maci.llm.local.gguf import Source, source_of, training_context
 from maci.llm.local.prefix import Prefixes
@@ -65,44 +65,22 @@ _SAMPLING = frozenset({"top_p", "top_k", "min_p", "repeat_penalty", "presence_pe
 _PATIENCE = 3600.0
 
 
-def open_local(
-    name: str,
-    http: Http | None = None,
-    *,
-    context: int | None = None,
-    parallel: int | None = None,
-    threads: int | None = None,
-    extra: Mapping[str, Any] | None = None,
-    offline: bool = False,
-    progress: Progress | None = None,
-) -> LocalProvider:
-    """The model whose name is ``local/`` and ``name``. Nothing is fetched or loaded yet, so the extra is not needed yet either.
+class LocalProvider(Provider):
+    """The model whose name is ``local/`` and ``source``. Several for the same weights and settings share one process.
+
+    Nothing is fetched or loaded before the first request, so the extra is not needed before either.
 
     ``context``: tokens of each sequence (default: 8192, or what the model was trained for if that is less). ``parallel``: sequences
     at once (default: 4, or 2 where less than 8 GB of memory are free). ``threads``: default one for each physical core.
     ``extra``: sampling parameters. ``offline`` (or MACI_OFFLINE=1): fetch nothing. ``progress`` is told how far a
     download is, from another thread.
     """
-    return LocalProvider(
-        source_of(name),
-        http=http,
-        context=context,
-        parallel=parallel,
-        threads=threads,
-        extra=extra,
-        offline=offline,
-        progress=progress,
-    )
-
-
-class LocalProvider(Provider):
-    """A :class:`~maci.llm.model.Provider`; several for the same weights and settings share one process."""
 
     def __init__(
         self,
-        source: Source,
-        *,
+        source: str | Source,
         http: Http | None = None,
+        *,
         context: int | None = None,
         parallel: int | None = None,
         threads: int | None = None,
@@ -110,6 +88,7 @@ class LocalProvider(Provider):
         offline: bool = False,
         progress: Progress | None = None,
     ) -> None:
+        source = source_of(source) if isinstance(source, str) else source
         self.name = self.origin = f"local/{source.name}"
         for what, value, least in (("context", context, 256), ("parallel", parallel, 1), ("threads", threads, 1)):
             if value is not None and value < least:
@@ -140,7 +119,7 @@ class LocalProvider(Provider):
         except ContextOverflow as error:
             tokens = re.search(r"\((\d+) tokens\)", str(error))
             raise ContextOverflow(
-                f"{self.name} has room for {chat.engine.plan.context} tokens, prompt and reply together, and the prompt has "
+                f"{self.name} has room for {chat.engine.settings.context} tokens, prompt and reply together, and the prompt has "
                 f"{tokens[1] if tokens else 'more'}: set a larger `context` for this model, or lower evidence.context_tokens"
             ) from error
         except (Interrupted, Unreachable) as error:
@@ -180,7 +159,7 @@ class LocalProvider(Provider):
             return self._chat
         self.check()
         if self._lease is None:
-            self._lease = lease((self._source, self._context, self.parallel, self._threads), self._plan)
+            self._lease = lease((self._source, self._context, self.parallel, self._threads), self._settings)
         held = self._lease
         try:
             engine = await asyncio.wrap_future(held.engine)
@@ -193,7 +172,7 @@ class LocalProvider(Provider):
             self._chat = _Chat(engine, self.name, self._http, self._extra)
         return self._chat
 
-    def _plan(self, unwanted: Event) -> Plan:
+    def _settings(self, unwanted: Event) -> EngineSettings:
         """Fetch the weights if need be, and say how to load them; in a thread."""
 
         def tell(what: str, done: int, total: int) -> None:
@@ -207,7 +186,7 @@ class LocalProvider(Provider):
         if self._context and trained and self._context > trained:
             raise ConfigError(f"context of {self.name} is {self._context}, but it was trained for {trained}: lower it")
         context = self._context or min(_CONTEXT, trained or _CONTEXT)
-        return Plan(
+        return EngineSettings(
             path=str(path),
             alias=self.name,
             context=context,
@@ -229,7 +208,7 @@ class _Chat(OpenAI):
             model=model, http=http, base_url=f"{engine.address}/v1", key=key, provider="local", options=options
         )
         self.engine = engine
-        self.prefixes = Prefixes(self._exchange, engine.plan.parallel, engine.folder)
+        self.prefixes = Prefixes(self._exchange, engine.settings.parallel, engine.folder)
 
     async def send(self, request: Request) -> Reply:
         """One attempt, once what the prompt has in common with others' has been read."""
