@@ -316,7 +316,7 @@ def row_of(key: RowKey, item: TaskItem, answer: MethodAnswer, seconds: float) ->
     )
 
 
-def _exact(case: Case, answer: Answer) -> bool | None:
+def _exact(case: Case, answer: MethodAnswer) -> bool | None:
     """Whether an open answer is the true outcome itself."""
     if answer.belief is None or case.outcomes.kind != "open":
         return None
