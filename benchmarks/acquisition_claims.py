@@ -31,12 +31,11 @@ from maci.controller.decisions import Dialled, Finished, Initialized, Planned, W
 from maci.controller.inputs import Acquired, Retrieved, unpack
 from maci.debating.loop import debate
 from maci.evidence.span import Span
-from maci.lab.datasets import Item, load
+from maci.lab.datasets import TaskItem, load
 from maci.moderator.belief import lean
 from maci.moderator.signals import evidence_qualities
 from maci.paths import data_dir
-from maci.seating.models import ModelPanel
-from maci.seating.readers import ReaderPanel
+from maci.seating.models import ModelPanel, ReaderPanel
 from maci.seating.shelf import Sources
 from maci.seating.table import opening
 
@@ -79,7 +78,7 @@ class Found:
         return self.own and not self.bad
 
 
-def passages(item: Item, label: str | None = None) -> list[Span]:
+def passages(item: TaskItem, label: str | None = None) -> list[Span]:
     return [Span.of(d.text, d.source, 0, label) for d in item.case.evidence]
 
 
@@ -122,7 +121,7 @@ def covid(options: argparse.Namespace) -> dict[str, object]:
 
 
 def _of_seed(
-    options: argparse.Namespace, folds: Sequence[tuple[list[Item], list[Item]]], seed: int
+    options: argparse.Namespace, folds: Sequence[tuple[list[TaskItem], list[TaskItem]]], seed: int
 ) -> tuple[dict[str, list[Course]], list[Found]]:
     """Every claim debated once: which reader holds which passages is the seed's."""
     encoder, more = readied(options)
@@ -130,7 +129,7 @@ def _of_seed(
     lines: dict[str, list[Course]] = {name: [] for name in _LINES}
     kept: list[Found] = []
 
-    async def fold(known: Sequence[Item], tested: Sequence[Item]) -> None:
+    async def fold(known: Sequence[TaskItem], tested: Sequence[TaskItem]) -> None:
         library = [span for item in known for span in passages(item, item.case.gold)]
         panel = ReaderPanel(library, encoder, conduct=conduct_of(options))
         pool = {span.id: (span, item.id) for item in tested for span in passages(item)}
@@ -170,7 +169,7 @@ def models(options: argparse.Namespace) -> dict[str, object]:
         config = loop(n, True, {**_COSTS, "crit.enabled": "false", "evidence.k_ret": str(n * k), **sets, **more})
         return ModelPanel(spec, Sources(corpus=(), background=()), encoder, house, config), config
 
-    async def courses(items: Sequence[Item]) -> tuple[dict[str, list[Course]], list[Found]]:
+    async def courses(items: Sequence[TaskItem]) -> tuple[dict[str, list[Course]], list[Found]]:
         pool = {span.id: (span, item.id) for item in items for span in passages(item)}
         lines: dict[str, list[Course]] = {name: [] for name in (*_LINES, "half")}
         kept: list[Found] = []

@@ -25,8 +25,7 @@ from maci.cases.outcomes import OutcomeSpace
 from maci.config import Config, build
 from maci.evidence.knowledge import builtin_spans
 from maci.lab.methods.method import Bench as Shared
-from maci.lab.methods.method import Setting
-from maci.lab.methods.session import Session
+from maci.lab.methods.method import Hearing, Setting
 from maci.seating import choose
 from maci.seating.models import ModelPanel
 from maci.seating.shelf import Sources
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
 async def opened(setting: Setting, case: Case, config: Config) -> dict[str, float]:
     """The mean of the panel's openings; nothing where all failed."""
-    session = Session(case, Shared(panel=setting, config=config), 0)
+    session = Hearing(case, Shared(panel=setting, config=config), 0)
     said = [voice.belief for voice in (await session.openings()).values()]
     return {y: float(np.mean([p.get(y, 0.0) for p in said])) for y in case.outcomes.labels} if said else {}
 

@@ -35,10 +35,10 @@ from maci.evidence.cache import CachedEncoder
 from maci.evidence.encode import Encoder
 from maci.evidence.knowledge import builtin_spans, conditions
 from maci.evidence.span import Span
-from maci.lab.datasets import Item, load
+from maci.lab.datasets import TaskItem, load
 from maci.lab.datasets.clinical import _knowledge
 from maci.paths import data_dir
-from maci.seating.readers import ReaderPanel
+from maci.seating.models import ReaderPanel
 from maci.seating.shelf import Sources
 from maci.seating.table import opening
 
@@ -150,12 +150,12 @@ class Bench:
         self._proposers: dict[int | None, SectionsOnly] = {}
         self._panels: dict[int | None, ReaderPanel] = {}
 
-    def stations(self, item: Item) -> list[Case]:
+    def stations(self, item: TaskItem) -> list[Case]:
         """Stations that may be known when a case is debated: those of development, without the case's own fold."""
         own = self._fold.get(item.id)
         return [other.case for other in self.dev if self._fold[other.id] != own]
 
-    def panel(self, item: Item) -> ReaderPanel:
+    def panel(self, item: TaskItem) -> ReaderPanel:
         texts = [span for case in self.stations(item) for span in _station(case)] if self.options.stations else []
         own = self._fold.get(item.id) if texts else None
         if own not in self._panels:
@@ -163,7 +163,7 @@ class Bench:
             self._panels[own] = ReaderPanel(sources, self.encoder, conduct=conduct_of(self.options))
         return self._panels[own]
 
-    def proposer(self, item: Item, encoder: Encoder) -> SectionsOnly:
+    def proposer(self, item: TaskItem, encoder: Encoder) -> SectionsOnly:
         """One that counts names of sections in labelled stations besides."""
         own = self._fold.get(item.id)
         if own not in self._proposers:
@@ -173,12 +173,12 @@ class Bench:
             self._proposers[own] = SectionsOnly(Library(spans, space.labels, encoder, space.aliases))
         return self._proposers[own]
 
-    def covered(self, item: Item) -> str:
+    def covered(self, item: TaskItem) -> str:
         if self.options.stations and any(case.gold == item.case.gold for case in self.stations(item)):
             return "stations"
         return "knowledge" if item.case.gold in self.known else "name only"
 
-    async def one(self, item: Item, more: dict[str, str]) -> Found:
+    async def one(self, item: TaskItem, more: dict[str, str]) -> Found:
         case = item.case if self.options.leaves else by_section(item.case)
         panel, n = self.panel(item), self.options.questions
         config = loop(n, True, {"plan.costs": "test=1", "budget.tokens": str(10**8), **more})

@@ -38,9 +38,9 @@ from maci.evidence.cache import CachedEncoder
 from maci.evidence.encode import load_encoder
 from maci.evidence.lexical import terms
 from maci.evidence.span import Span
-from maci.lab.datasets import Item, Task, load
+from maci.lab.datasets import Task, TaskItem, load
 from maci.paths import data_dir
-from maci.seating.readers import ReaderPanel
+from maci.seating.models import ReaderPanel
 from maci.seating.table import opening
 
 
@@ -127,7 +127,7 @@ class Told:
     gains: list[tuple[float, float]]
 
 
-def temperature(panel: ReaderPanel, items: Sequence[Item], seed: int, more: dict[str, str]) -> float:
+def temperature(panel: ReaderPanel, items: Sequence[TaskItem], seed: int, more: dict[str, str]) -> float:
     """T of the calibrated mixture, from development cases as they are shown."""
     config = unplanned(build("default", more))
 
@@ -156,7 +156,7 @@ def kaggle_seed(options: argparse.Namespace, seed: int) -> tuple[float, list[Tol
     t = temperature(panel, task.dev, seed, more)
     more = {"calibration.temperature": str(t), **more}
 
-    async def one(item: Item) -> Told:
+    async def one(item: TaskItem) -> Told:
         case = item.case
         source = Hidden(case.hidden, panel.table(case, seed=seed).encoder, closed=True)
         rng = np.random.default_rng([seed, int(case.id.encode().hex()[:12], 16)])

@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 from maci.calibration.stats import wilson
-from maci.lab.audit.judges.audit import Plan, audit
+from maci.lab.audit.judges.audit import ProbePlan, audit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from planted_judges import FAULTS, PlantedJudge, arguments
@@ -33,7 +33,7 @@ def played(fault: str | None, seed: int, resamples: int):
         PlantedJudge(f"second-{seed}", "delta"),
         PlantedJudge(f"third-{seed}", "epsilon"),
     ]
-    done = asyncio.run(audit(arguments(seed=seed), lambda batch: judges, Plan(seed=seed, resamples=resamples)))
+    done = asyncio.run(audit(arguments(seed=seed), lambda batch: judges, ProbePlan(seed=seed, resamples=resamples)))
     return done.audit
 
 

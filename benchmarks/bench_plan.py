@@ -29,7 +29,7 @@ from maci.debating.loop import debate
 from maci.evidence.cache import CachedEncoder
 from maci.evidence.encode import load_encoder
 from maci.evidence.span import Span
-from maci.seating.readers import ReaderPanel
+from maci.seating.models import ReaderPanel
 from maci.seating.table import opening
 
 OUTCOMES, FINDINGS, EACH, LISTS = 41, 131, 8, 4

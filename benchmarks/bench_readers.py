@@ -33,10 +33,10 @@ from maci.debating.loop import debate
 from maci.evidence.cache import CachedEncoder
 from maci.evidence.encode import load_encoder
 from maci.evidence.span import Span
-from maci.lab.datasets import Item, Task, load
+from maci.lab.datasets import Task, TaskItem, load
 from maci.moderator.belief import temper
 from maci.paths import cache_dir, data_dir
-from maci.seating.readers import ReaderPanel
+from maci.seating.models import ReaderPanel
 from maci.seating.table import opening
 
 
@@ -60,7 +60,7 @@ def vector(p: dict[str, float], labels: Sequence[str]) -> np.ndarray:
     return np.array([p[label] for label in labels])
 
 
-async def play(panel: ReaderPanel, item: Item, config: Config, seed: int) -> Row:
+async def play(panel: ReaderPanel, item: TaskItem, config: Config, seed: int) -> Row:
     case, labels = item.case, item.case.outcomes.labels
     assert case.gold is not None
     shelf = panel._books.about(case)
@@ -104,7 +104,7 @@ def spans_of(task: Task) -> list[Span]:
 
 
 def run(
-    items: Sequence[Item],
+    items: Sequence[TaskItem],
     task: Task,
     encoder: CachedEncoder,
     config: Config,

@@ -27,10 +27,10 @@ from maci.calibration.stats import wilson
 from maci.calibration.temperature import Softening, fit_softening
 from maci.calibration.weights import Learnt, learn_agents
 from maci.config import build
-from maci.lab.datasets import Item, Task, load
+from maci.lab.datasets import Task, TaskItem, load
+from maci.lab.methods.baselines import WeightedAverage
 from maci.lab.methods.maci import Maci
-from maci.lab.methods.method import Answer, Bench, Method
-from maci.lab.methods.pools import WeightedAverage
+from maci.lab.methods.method import Bench, Method, MethodAnswer
 from maci.lab.study.metrics import ScoredAnswer, per_case, score
 from maci.lab.study.report.estimates import Estimates
 from maci.lab.study.worker import RecordedPanel
@@ -48,41 +48,41 @@ RESAMPLES = 2000
 # --- openings -------------------------------------------------------------------------------------------------------------------
 
 
-def opening(item: Item) -> dict[str, Belief | None]:
+def opening(item: TaskItem) -> dict[str, Belief | None]:
     assert item.recorded is not None
     return {m: None if t.answer is None else {t.answer: 1.0} for m, t in item.recorded.openings.items()}
 
 
-def golds(items: Sequence[Item]) -> list[str]:
+def golds(items: Sequence[TaskItem]) -> list[str]:
     return [str(item.case.gold) for item in items]
 
 
-def taught(items: Sequence[Item]) -> Learnt:
+def taught(items: Sequence[TaskItem]) -> Learnt:
     return learn_agents([opening(i) for i in items], golds(items), [i.case.outcomes.labels for i in items])
 
 
-def play(method: Method, items: Sequence[Item], settings: Mapping[str, object]) -> list[Answer]:
+def play(method: Method, items: Sequence[TaskItem], settings: Mapping[str, object]) -> list[MethodAnswer]:
     """The product's own way: a method at a table of recorded agents."""
     bench = Bench(panel=RecordedPanel(items, HashEncoder()), config=build("default", {**NO_EVIDENCE, **settings}))
 
-    async def ask() -> list[Answer]:
+    async def ask() -> list[MethodAnswer]:
         return [await method.answer(item.case, bench, 0) for item in items]
 
     return asyncio.run(ask())
 
 
-def mixture(train: Sequence[Item], items: Sequence[Item], learnt: Learnt | None = None) -> list[Belief | None]:
+def mixture(train: Sequence[TaskItem], items: Sequence[TaskItem], learnt: Learnt | None = None) -> list[Belief | None]:
     settings = (learnt or taught(train)).settings()
     return [None if a.belief is None else dict(a.belief) for a in play(WeightedAverage(), items, settings)]
 
 
-def ranked(train: Sequence[Item]) -> list[str]:
+def ranked(train: Sequence[TaskItem]) -> list[str]:
     """Models by their accuracy on ``train``, abstentions wrong."""
     right = Counter(m for i in train for m, p in opening(i).items() if p and i.case.gold in p)
     return [m for m, _ in right.most_common()]
 
 
-def vote(models: Sequence[str], items: Sequence[Item]) -> list[Belief | None]:
+def vote(models: Sequence[str], items: Sequence[TaskItem]) -> list[Belief | None]:
     """The share of votes; ties go to the better model's side."""
     found: list[Belief | None] = []
     for item in items:
@@ -96,11 +96,11 @@ def vote(models: Sequence[str], items: Sequence[Item]) -> list[Belief | None]:
     return found
 
 
-def stacked(train: Sequence[Item], items: Sequence[Item], c: float = 0.3) -> list[Belief | None]:
+def stacked(train: Sequence[TaskItem], items: Sequence[TaskItem], c: float = 0.3) -> list[Belief | None]:
     """The baseline: a logistic regression on (question, option) pairs, a vote a model; C by cross-validation inside dev."""
     models = list(opening(train[0]))
 
-    def rows(item: Item) -> np.ndarray:
+    def rows(item: TaskItem) -> np.ndarray:
         said = opening(item)
         return np.array(
             [[bool(said.get(m)) and y in (said[m] or {}) for m in models] for y in item.case.outcomes.labels]
@@ -118,7 +118,7 @@ def stacked(train: Sequence[Item], items: Sequence[Item], c: float = 0.3) -> lis
     return found
 
 
-def category_wise(train: Sequence[Item], items: Sequence[Item], strength: float = 100.0) -> list[Belief | None]:
+def category_wise(train: Sequence[TaskItem], items: Sequence[TaskItem], strength: float = 100.0) -> list[Belief | None]:
     """Weights of each category, shrunk to those of all by so many cases; a candidate that was dropped."""
     whole = taught(train)
     found: dict[str, Belief | None] = {}
@@ -135,11 +135,11 @@ def category_wise(train: Sequence[Item], items: Sequence[Item], strength: float 
 
 # --- measuring ------------------------------------------------------------------------------------------------------------------
 
-Way = Callable[[Sequence[Item], Sequence[Item]], list[Belief | None]]
+Way = Callable[[Sequence[TaskItem], Sequence[TaskItem]], list[Belief | None]]
 
 
 def scored(
-    beliefs: Sequence[Belief | None], items: Sequence[Item], known: Softening | None = None
+    beliefs: Sequence[Belief | None], items: Sequence[TaskItem], known: Softening | None = None
 ) -> list[ScoredAnswer]:
     """What has no answer has no score; differences are over the cases that both answered."""
     found = []
@@ -157,7 +157,7 @@ def calibrated(train: Sequence[Belief | None], gold: Sequence[str]) -> Softening
 
 
 def measured(
-    way: Way, train: Sequence[Item], items: Sequence[Item]
+    way: Way, train: Sequence[TaskItem], items: Sequence[TaskItem]
 ) -> tuple[list[ScoredAnswer], list[ScoredAnswer], Softening, int]:
     """(as it is, calibrated on train, the calibration, how many had no answer)."""
     both = way(train, [*train, *items])
@@ -166,7 +166,7 @@ def measured(
     return scored(rest, items), scored(rest, items, known), known, sum(p is None for p in rest)
 
 
-def crossed(way: Way, items: Sequence[Item], folds: int = 5) -> list[ScoredAnswer]:
+def crossed(way: Way, items: Sequence[TaskItem], folds: int = 5) -> list[ScoredAnswer]:
     """Calibrated answers to each fold from what the others teach."""
     fold = np.random.default_rng(1).permutation(len(items)) % folds
     found: dict[int, ScoredAnswer] = {}
@@ -263,7 +263,7 @@ FORD = (
 )  # fmt: skip
 
 
-def last_speaker(item: Item) -> Belief | None:
+def last_speaker(item: TaskItem) -> Belief | None:
     """What the last turn that can be read says: how the recorded debate ended."""
     assert item.recorded is not None
     said = [*item.recorded.openings.values(), *(t for _, t in item.recorded.turns)]
@@ -271,19 +271,19 @@ def last_speaker(item: Item) -> Belief | None:
     return None if answer is None else {**dict.fromkeys(item.case.outcomes.labels, 0.0), answer: 1.0}
 
 
-def final(item: Item) -> dict[str, str]:
+def final(item: TaskItem) -> dict[str, str]:
     """Each model's last answer that can be read."""
     assert item.recorded is not None
     said = [*item.recorded.openings.items(), *item.recorded.turns]
     return {m: t.answer for m, t in said if t.answer is not None}
 
 
-def majority(item: Item) -> Belief | None:
+def majority(item: TaskItem) -> Belief | None:
     votes = list(final(item).values())
     return {y: votes.count(y) / len(votes) for y in item.case.outcomes.labels} if votes else None
 
 
-def turns_until(item: Item, rounds: int) -> int:
+def turns_until(item: TaskItem, rounds: int) -> int:
     """Recorded turns after the openings that the fold needed for so many rounds."""
     assert item.recorded is not None
     return sum(min(n, rounds) for n in Counter(m for m, _ in item.recorded.turns).values())
@@ -322,24 +322,24 @@ def ford(folder: Path, dev_only: bool) -> None:
         print(f"  {label:42} {right:.3f}   {np.mean(spent):5.2f}   {gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}]")
 
 
-def turns_of(items: Sequence[Item], rounds: Sequence[int]) -> list[int]:
+def turns_of(items: Sequence[TaskItem], rounds: Sequence[int]) -> list[int]:
     return [turns_until(i, r) for i, r in zip(items, rounds, strict=True)]
 
 
-def at_round(answer: Answer, round: int) -> Belief | None:
+def at_round(answer: MethodAnswer, round: int) -> Belief | None:
     """The mixture after so many rounds, or the last there is."""
     course = answer.course
     return dict(course[min(round, len(course) - 1)].belief) if course else None
 
 
-def best_rounds(played: Sequence[Answer], items: Sequence[Item]) -> int:
+def best_rounds(played: Sequence[MethodAnswer], items: Sequence[TaskItem]) -> int:
     """The number of rounds after which the mixture is right most often; of equals the fewest."""
     right = [float(np.nanmean(per_case("acc1", scored([at_round(a, r) for a in played], items)))) for r in range(9)]
     return int(np.argmax(right))
 
 
 def courses(
-    dev: Sequence[Item], items: Sequence[Item], settings: Mapping[str, object]
+    dev: Sequence[TaskItem], items: Sequence[TaskItem], settings: Mapping[str, object]
 ) -> list[tuple[str, list[ScoredAnswer], float]]:
     """(name, scores, mean turns after the openings)."""
     found = []
@@ -362,7 +362,7 @@ def courses(
     return [(label, scored(p, items), float(np.mean(turns))) for label, p, turns in found]
 
 
-def _b(answer: Answer) -> Belief | None:
+def _b(answer: MethodAnswer) -> Belief | None:
     return None if answer.belief is None else dict(answer.belief)
 
 

@@ -96,9 +96,9 @@ class Maci:
 def listen(http: Any, tap: list[bytes]) -> None:
     post = http.post
 
-    async def tapped(url: str, headers: Mapping[str, str], body: object, peer: Any) -> Any:
+    async def tapped(url: str, headers: Mapping[str, str], body: object, *more: Any) -> Any:
         tap.append(json.dumps(body).encode())
-        return await post(url, headers, body, peer)
+        return await post(url, headers, body, *more)
 
     http.post = tapped
 

@@ -24,9 +24,9 @@ from maci.config import Config, build
 from maci.controller.triage import regime
 from maci.evidence.encode import load_encoder
 from maci.lab.datasets import load
+from maci.lab.methods.baselines import Single, WeightedAverage
 from maci.lab.methods.maci import Ask, Maci
-from maci.lab.methods.method import Answer, Bench, Method
-from maci.lab.methods.pools import Single, WeightedAverage
+from maci.lab.methods.method import Bench, Method, MethodAnswer
 from maci.lab.study.learning import learn, learn_stages
 from maci.lab.study.rows import Row
 from maci.lab.study.store import open_store
@@ -170,7 +170,7 @@ async def recorded(folder: Path | None) -> None:
         print("   dev: " + "; ".join(lesson.debates))
 
 
-def _recorded_line(title: str, method: str, said: Sequence[tuple[str | None, Answer]]) -> None:
+def _recorded_line(title: str, method: str, said: Sequence[tuple[str | None, MethodAnswer]]) -> None:
     scored = [(gold, a) for gold, a in said if a.belief is not None]
     share = np.mean([lead(a.belief or {}) == gold for gold, a in scored])
     stages = ""

@@ -77,9 +77,9 @@ def serve(rate: float, seconds: float) -> None:
     from helpers import make_case
     from maci.controller.inputs import Intervened
     from maci.seating import seating
-    from maci.seating.seating import Choice
+    from maci.seating.seating import PanelChoice
     from maci.web.app import create_app
-    from maci.web.server import Settings
+    from maci.web.server import ServerSettings
 
     seating.load_encoder = lambda *args, **more: HashEncoder()  # type: ignore[assignment]
     seating.Tables._seat = lambda self, case, seed: table(case, rate)  # type: ignore[method-assign]
@@ -87,7 +87,7 @@ def serve(rate: float, seconds: float) -> None:
     async def main(folder: Path) -> None:
         import uvicorn
 
-        settings = Settings(runs=folder, port=0)
+        settings = ServerSettings(runs=folder, port=0)
         guard = create_app(settings)
         server = uvicorn.Server(
             uvicorn.Config(guard, port=0, log_level="warning", timeout_graceful_shutdown=1, ws="none")
@@ -97,7 +97,7 @@ def serve(rate: float, seconds: float) -> None:
             await asyncio.sleep(0.01)
         desk = guard._app.state.desk  # type: ignore[attr-defined]
         sets = ("min_rounds=500", "max_rounds=500", "dispersion.gate=off", "q_gate=false", "crit_gate=false")
-        run = await desk.start(make_case(LABELS), Choice(panel="readers", sets=sets))
+        run = await desk.start(make_case(LABELS), PanelChoice(panel="readers", sets=sets))
         port = server.servers[0].sockets[0].getsockname()[1]
         print(json.dumps({"port": port, "id": run.id, "pid": os.getpid()}), flush=True)
         loop, asked = asyncio.get_running_loop(), asyncio.Event()

@@ -22,9 +22,8 @@ from maci.lab.datasets import SETS
 from maci.lab.datasets.own import FIELDS
 from maci.lab.study.spec import StudySpec
 from maci.lab.theory.trajectories import TRAJECTORIES, play
-from maci.record.plan import PlanPage
-from maci.record.result import AskResult, Result
 from maci.seating.file import PanelsFile
+from maci.story.result import AskResult, PlanPage, Result
 
 DOCS = Path(__file__).parent
 

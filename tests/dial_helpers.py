@@ -16,8 +16,7 @@ from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import load
 from maci.controller.inputs import Opened
-from maci.lab.audit.contentiousness.plan import Plan, Seating, Sitting, play, recorded
-from maci.lab.audit.contentiousness.sample import Held, held
+from maci.lab.audit.contentiousness.debates import DialPlan, HeldDebate, Seating, Sitting, held, play, recorded
 from maci.llm.model import Request
 from maci.seating.spec import AgentSpec, PanelSpec, agents_of
 from maci.seating.table import Table, opening
@@ -40,10 +39,10 @@ def place_case(place: str) -> Case:
     )
 
 
-def planned(**changes: Any) -> Plan:
+def planned(**changes: Any) -> DialPlan:
     """Five topics, two seeds, two rounds."""
     fields: dict[str, Any] = {"topics": {p: place_case(p) for p in PLACES}, "seeds": 2, "rounds": 2}
-    return Plan(**{**fields, **changes})
+    return DialPlan(**{**fields, **changes})
 
 
 def told(request: Request) -> float | None:
@@ -80,7 +79,7 @@ def deaf(name: str, request: Request) -> str:
     return _reply(name, request, None)
 
 
-def seating(plan: Plan, house: FakeHouse) -> Seating:
+def seating(plan: DialPlan, house: FakeHouse) -> Seating:
     """Tables of planted models."""
 
     def table(sitting: Sitting) -> tuple[Opened, Table]:
@@ -92,7 +91,7 @@ def seating(plan: Plan, house: FakeHouse) -> Seating:
     return table
 
 
-def audited(plan: Plan, folder: Path, answer: Callable[[str, Request], Any]) -> Sequence[Held]:
+def audited(plan: DialPlan, folder: Path, answer: Callable[[str, Request], Any]) -> Sequence[HeldDebate]:
     """All debates of a plan, held by planted models."""
     asyncio.run(play(plan.sittings, seating(plan, FakeHouse(answer)), folder))
     return [held(sitting, Story.of(events)) for sitting, events in recorded(folder, plan.sittings)]

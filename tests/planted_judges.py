@@ -15,16 +15,23 @@ from maci.agents.anchor import Question
 from maci.agents.argument import Argument
 from maci.agents.judges.crit import CritScore, ScoreRequest
 from maci.evidence.span import Span
-from maci.lab.audit.judges.items import Batch, Item
+from maci.lab.audit.judges.items import Docket, Subject
 from maci.llm.usage import Usage
 
 _WORDS = ("the", "case", "shows", "signs", "that", "speak", "for", "this", "outcome", "more", "than", "others")
 _BY = re.compile(r"^\[By [^,]*, a model of the family ([^.\]]*)")
 
 
+def subject(id: str, *, debate: str, agent: str, family: str = "", words: int = 9) -> Subject:
+    """An argument of so many words about a case of its debate."""
+    question = Question("What is it?", "", "closed", ())
+    request = ScoreRequest(question=question, argument=Argument(claim=" ".join(["word"] * words)), spans=())
+    return Subject(id=id, debate=debate, case=debate, agent=agent, family=family, request=request)
+
+
 def arguments(
     debates: int = 50, *, seed: int = 0, families: tuple[str, ...] = ("alpha", "beta", "gamma")
-) -> list[Batch]:
+) -> list[Docket]:
     """Debates between agents of these families, one argument each; quality and length have nothing to do with each other."""
     rng = Random(f"arguments/{seed}")
     batches = []
@@ -41,7 +48,7 @@ def arguments(
                 seed=rng.randrange(2**31),
             )
             items.append(
-                Item(
+                Subject(
                     id=f"{d}/{family}",
                     debate=str(d),
                     case=str(d),
@@ -50,7 +57,7 @@ def arguments(
                     request=request,
                 )
             )
-        batches.append(Batch(items=tuple(items), readers=tuple))
+        batches.append(Docket(items=tuple(items), readers=tuple))
     return batches
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci.cases.case import Case
-from maci.lab.methods.method import Answer, Bench, Method, Step
+from maci.lab.methods.method import Bench, Method, MethodAnswer, Step
 from maci.lab.study.rows import Row, RowKey
 from maci.lab.study.run import RunOutcome, run_study
 from maci.lab.study.spec import StudySpec, parse_spec
@@ -97,33 +97,33 @@ class FakeMethod(Method):
     """Answers with a function of the case; keeps what it was asked."""
 
     def __init__(
-        self, name: str, reply: Callable[[Case, Bench, int], Answer], asked: list[tuple[str, str, int]]
+        self, name: str, reply: Callable[[Case, Bench, int], MethodAnswer], asked: list[tuple[str, str, int]]
     ) -> None:
         self.name, self._reply, self._asked = name, reply, asked
 
-    async def answer(self, case: Case, bench: Bench, seed: int) -> Answer:
+    async def answer(self, case: Case, bench: Bench, seed: int) -> MethodAnswer:
         if bench.config.budget.tokens == 0:
-            return Answer(belief=None, reason="nothing fits", out_of_budget=True)
+            return MethodAnswer(belief=None, reason="nothing fits", out_of_budget=True)
         self._asked.append((self.name, case.id, seed))
         await asyncio.sleep(0)
         return self._reply(case, bench, seed)
 
 
-def guess(case: Case, bench: Bench, seed: int) -> Answer:
+def guess(case: Case, bench: Bench, seed: int) -> MethodAnswer:
     """A belief that depends on the case and the seed alone."""
     first = (int(case.id[1:]) + seed) % 3
     belief = {label: 0.6 if i == first else 0.2 for i, label in enumerate(SIGNS)}
     step = Step(belief=belief, beliefs={"one": belief}, d=0.25)
-    return Answer(belief=belief, reason="guessed", calls=1, usage=Usage(generated=10), course=(step,))
+    return MethodAnswer(belief=belief, reason="guessed", calls=1, usage=Usage(generated=10), course=(step,))
 
 
-def paying(tokens: int, bound: int) -> Callable[[Case, Bench, int], Answer]:
+def paying(tokens: int, bound: int) -> Callable[[Case, Bench, int], MethodAnswer]:
     """Like :func:`guess`, after a call that may cost ``bound`` and costs ``tokens``."""
 
-    def reply(case: Case, bench: Bench, seed: int) -> Answer:
+    def reply(case: Case, bench: Bench, seed: int) -> MethodAnswer:
         own = Ledger(bench.config.budget.tokens, parent=bench.ledger)
         if not own.reserve(Bound(bound)):
-            return Answer(belief=None, reason="budget", out_of_budget=True)
+            return MethodAnswer(belief=None, reason="budget", out_of_budget=True)
         own.settle(Bound(bound), Usage(generated=tokens))
         return guess(case, bench, seed)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maci.lab.theory.verdict import Size, Verdict
+from maci.lab.theory import CheckedClaim, Size
 
 SMALL = Size(
     noiseless=120, noisy=120, rounds=8, spaces=(2, 5, 200), agents=(2, 4), courses=4, epsilons=(0.1, 0.05, 0.02),
@@ -18,7 +18,7 @@ SMALL = Size(
 )  # fmt: skip
 
 
-def verdicts(run: Callable[[Size, np.random.Generator], list[Verdict]], **changes: Any) -> dict[str, Verdict]:
+def verdicts(run: Callable[[Size, np.random.Generator], list[CheckedClaim]], **changes: Any) -> dict[str, CheckedClaim]:
     """What a check says at a small size, by claim."""
     return {verdict.id: verdict for verdict in run(replace(SMALL, **changes), np.random.default_rng(7))}
 

@@ -18,7 +18,7 @@ from maci.agents.agent import Agent
 from maci.agents.argument import Turn
 from maci.web.app import create_app
 from maci.web.desk import Desk
-from maci.web.server import Settings
+from maci.web.server import ServerSettings
 
 LABELS = ("yes", "no")
 HOST = "http://127.0.0.1:8642"
@@ -70,7 +70,7 @@ def tables(monkeypatch: Any, held: Held | None = None, claim: str = "Because it 
 class Browser:
     """A visitor: keeps cookies, follows redirects, finds the word of forms."""
 
-    def __init__(self, settings: Settings, base: str = HOST) -> None:
+    def __init__(self, settings: ServerSettings, base: str = HOST) -> None:
         self.app = create_app(settings)
         self.desk: Desk = self.app._app.state.desk  # type: ignore[attr-defined]
         self.client = httpx.AsyncClient(
@@ -110,7 +110,7 @@ def visit(folder: Path, walk: Callable[[Browser], Awaitable[Any]], **settings: A
     """Let a visitor walk through an app over a folder of debates."""
 
     async def go() -> Any:
-        browser = Browser(Settings(runs=folder, studies=folder / ".studies", **settings))
+        browser = Browser(ServerSettings(runs=folder, studies=folder / ".studies", **settings))
         try:
             return await walk(browser)
         finally:

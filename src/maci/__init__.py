@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from maci.config import load as load_config
     from maci.controller.decisions import Finished
     from maci.controller.events import Event
-    from maci.debating.loop import debate
-    from maci.debating.open import run
+    from maci.debating.loop import debate, run
     from maci.errors import MaciError
     from maci.evidence.encode import Encoder, load_encoder
     from maci.evidence.source import CaseEvidence
@@ -66,7 +65,7 @@ _DOORS = {
     "opening": "maci.seating.table",
     "read": "maci.record.transcript",
     "replay": "maci.record.replay",
-    "run": "maci.debating.open",
+    "run": "maci.debating.loop",
 }
 
 __all__ = [

@@ -33,6 +33,7 @@ each class into its exit code in exactly one place, :func:`exit_code`.
 from __future__ import annotations
 
 import difflib
+import errno
 import re
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
@@ -260,6 +261,18 @@ def exit_code(error: BaseException) -> int:
     if isinstance(error, MaciError):
         return error.exit
     return 130 if isinstance(error, KeyboardInterrupt) else 1
+
+
+_LOST = {errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
+
+
+def is_output_lost(error: OSError) -> bool:
+    """Whether standard output takes nothing any more; an error that names a file is about that file.
+
+    >>> is_output_lost(BrokenPipeError()), is_output_lost(OSError(errno.ENOSPC, "full")), is_output_lost(FileNotFoundError())
+    (True, True, False)
+    """
+    return isinstance(error, BrokenPipeError) or (error.filename is None and error.errno in _LOST)
 
 
 def is_fatal(error: BaseException) -> bool:

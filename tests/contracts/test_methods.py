@@ -21,20 +21,20 @@ from maci.cases.case import Case
 from maci.cases.outcomes import OutcomeSpace
 from maci.cli.batch import row as result_row
 from maci.config import build as settings
-from maci.debating.batch import Done, Entry
+from maci.debating.batch import BatchCase, Done
 from maci.errors import ModelError, UnknownModel
 from maci.evidence.encode import Encoder
 from maci.evidence.source import CaseEvidence
 from maci.evidence.span import Span
-from maci.lab.datasets import Item
+from maci.lab.datasets import TaskItem
 from maci.lab.methods.maci import played
-from maci.lab.methods.method import Answer, Bench, Method, Unfit
+from maci.lab.methods.method import Bench, Method, MethodAnswer, Unfit
 from maci.lab.methods.registry import build, entries
 from maci.lab.study.rows import RowKey
 from maci.lab.study.worker import row_of
 from maci.llm.budget import Ledger
 from maci.llm.usage import Usage
-from maci.seating.readers import ReaderPanel
+from maci.seating.models import ReaderPanel
 from maci.seating.table import Table
 from maci.story.report.html import Entry as IndexEntry
 from maci.story.report.html import index_markdown
@@ -76,7 +76,7 @@ class Seats:
         return Table(agents=self.agents, judges=judges, evidence=CaseEvidence(case), encoder=self.encoder)
 
 
-def run(method: Method, bench: Bench, case: Case = CASE, seed: int = 0) -> Answer:
+def run(method: Method, bench: Bench, case: Case = CASE, seed: int = 0) -> MethodAnswer:
     return asyncio.run(method.answer(case, bench, seed))
 
 
@@ -249,7 +249,7 @@ def test_doubt_is_spread_over_all_outcomes_named_at_the_same_time(name: str) -> 
 
 @pytest.mark.parametrize("name", ["average", "majority_vote", "maci"])
 def test_the_gold_outcome_of_an_open_case_is_found_under_the_spelling_that_was_named(name: str) -> None:
-    item = Item(id="one", case=OPEN)
+    item = TaskItem(case=OPEN)
     row = row_of(RowKey("data", 0, "test", "one", name), item, run(build(name), Bench(panel=open_seats()), OPEN), 0.1)
     assert row.belief is not None and row.belief[row.gold or ""] == 1
 
@@ -259,7 +259,7 @@ def test_batches_calibrations_and_reports_find_the_gold_outcome_under_that_spell
     seen = observe(events)
     assert seen is not None and seen.labels[seen.gold] == "heart attack"
     assert nonconformity_of(Story.of(events), "lac") == 0  # 1 - p of the truth
-    done = Done(entry=Entry(1, OPEN, Path("1")), status="done", events=tuple(events))
+    done = Done(entry=BatchCase(1, OPEN, Path("1")), status="done", events=tuple(events))
     assert result_row(done)["correct"] is True
     story = Story.of(events)
     assert "| right |" in index_markdown([IndexEntry(name="one", story=story)], "All")

@@ -12,11 +12,11 @@ from maci.calibration.stats.estimate import Estimate, as_json, estimate, undefin
 from maci.lab.audit.contentiousness.report import build_report as dial_report
 from maci.lab.audit.contentiousness.trends import SIGNALS, Trend
 from maci.lab.audit.contentiousness.verdict import Findings, judge
-from maci.lab.audit.judges.convarg import Comparison, Versus
-from maci.lab.audit.judges.report import compared
+from maci.lab.audit.judges.convarg import HumanComparison, Versus
+from maci.lab.audit.judges.convarg import build_report as people_report
 from maci.lab.study.report import ReportSettings, build_report
+from maci.lab.theory import CheckedClaim
 from maci.lab.theory.suite import build_report as claims_report
-from maci.lab.theory.verdict import Verdict
 from maci.render.html import to_html
 from maci.render.latex import to_latex
 from maci.render.markdown import to_markdown
@@ -38,18 +38,18 @@ def of_study() -> Report:
 def of_claims() -> Report:
     chart = Chart(title=NASTY, x="x", y="y", series=(Series.of("s", [1, 2], [3, 4]),))
     common = {"kind": "proved", "limit": "≤ 1", "measured": NASTY, "n": 10, "unit": "runs", "charts": (chart,)}
-    passed, failed = (Verdict(id=str(ok), claim=f"{NASTY} {ok}", passed=ok, **common) for ok in (True, False))  # type: ignore[arg-type]
+    passed, failed = (CheckedClaim(id=str(ok), claim=f"{NASTY} {ok}", passed=ok, **common) for ok in (True, False))  # type: ignore[arg-type]
     return claims_report([passed, failed], about="seed 0", checks={"True": "one", "False": "two"})
 
 
 def of_judges() -> Report:
     none = undefined("one topic side", unit="pairs")
     versus = Versus(judge=NASTY, accuracy=SHARE, test=SHARE, less_length=SHARE, with_length=none, by_side={"s": SHARE})
-    found = Comparison(
+    found = HumanComparison(
         data="ukp_convarg", pairs=10, arguments=4, sides=1, longer=SHARE, longer_test=SHARE, longer_by_side={"s": SHARE},
         judges=(versus,), abstained=0, tokens=0, usd=0.0, complete=True, notes=(NASTY,),
     )  # fmt: skip
-    return compared(found, "seed 0")
+    return people_report(found, "seed 0")
 
 
 def of_dial() -> Report:

@@ -8,10 +8,9 @@ from maci.controller.inputs import Sent, TurnTaken
 from maci.controller.triage import Triaged
 from maci.errors import BadReply
 from maci.record.replay import replay, replay_with
-from maci.record.result import AskResult
 from maci.record.transcript import Transcript, read
 from maci.story import Story
-from maci.story.result import result_of
+from maci.story.result import AskResult, result_of
 
 ASK = settings("triage.enabled=true", "triage.worth=1000")
 SURE = turn(0.97, 0.02, 0.01, tokens=100)
@@ -155,15 +154,14 @@ def test_killed_after_every_event_it_resumes_and_asks_nothing_again(tmp_path):
 def test_a_debate_on_record_can_be_asked_whether_it_was_needed():
     events = play(table([SURE], [SURE]), settings())
     other = replay_with(events, ASK)
-    assert other.decided
-    assert other.state.finished.stop_reason == "triage"
+    assert other.finished is not None and other.finished.stop_reason == "triage"
 
 
 def test_others_that_spoke_before_the_first_are_heard_when_it_goes_on():
     events = play(table([UNSURE], [SURE]), settings())
     opening = [e for e in events if e.type in {"opened", "retrieved"}]
     turns = [e for e in events if isinstance(e, TurnTaken) and e.round == 0]
-    state = replay_with([*opening, *reversed(turns)], ASK).state
+    state = replay_with([*opening, *reversed(turns)], ASK)
     assert state.finished is not None and state.finished.stop_reason == "triage"
     assert state.stage == "vote"
 

@@ -13,10 +13,9 @@ from maci.config import build
 from maci.controller.decisions import Finished, Planned
 from maci.controller.dials import Measured
 from maci.debating.loop import debate
-from maci.files.data import load
-from maci.seating.scripted import _PAPER, file_table
+from maci.files.parse import load
 from maci.seating.table import opening
-from maci.seating.tables import Tables
+from maci.seating.tables import _PAPER, Tables
 
 
 def play(name, profile="default"):
@@ -114,7 +113,7 @@ def test_another_name_for_the_case_and_its_outcomes_changes_nothing(name, tmp_pa
             ]
     path = tmp_path / "script.json"
     path.write_text(json.dumps(script), encoding="utf-8")
-    table = file_table(path, renamed, HashEncoder())
+    table = Tables(str(path), HashEncoder()).table(renamed)
 
     async def events():
         return [event async for event in debate(opening(renamed, table, build("default", {})), table)]

@@ -20,7 +20,7 @@ from maci.evidence.encode import load_encoder
 from maci.evidence.span import Span
 from maci.lab.datasets import load
 from maci.record.replay import replay
-from maci.seating.readers import ReaderPanel
+from maci.seating.models import ReaderPanel
 from maci.seating.table import opening
 from maci.seating.tables import Tables
 

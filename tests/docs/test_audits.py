@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from maci.lab.audit.judges.findings import LIMITS
+from maci.lab.audit.judges.report import LIMITS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "audits.md").read_text(encoding="utf-8")
 

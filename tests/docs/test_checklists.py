@@ -49,7 +49,7 @@ assert asyncio.run(ask()) == ("sk-parrot: Hello?", "psittacus"), asyncio.run(ask
 METHOD = '''
 from dataclasses import dataclass
 
-from maci.lab.methods.session import Session
+from maci.lab.methods.method import Hearing
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +59,14 @@ class FirstComer:
     name: str = "first_comer"
 
     async def answer(self, case, bench, seed):
-        session = Session(case, bench, seed)
-        voices = await session.hear(session.opening(session.agents[0]))
-        return session.answer(session.pool(voices), "the first to speak")
+        hearing = Hearing(case, bench, seed)
+        voices = await hearing.hear(hearing.opening(hearing.agents[0]))
+        return hearing.answer(hearing.pool(voices), "the first to speak")
 '''
 DATA_SET = '''
 from maci.cases.case import Case
 from maci.cases.outcomes import OutcomeSpace
-from maci.lab.datasets.dataset import DataFile, DataSet, Item, Task
+from maci.lab.datasets.dataset import DataFile, DataSet, TaskItem, Task
 
 
 def coins(folder, _seed=0):
@@ -74,13 +74,13 @@ def coins(folder, _seed=0):
     sides = (folder / "coins.txt").read_text().split()
     space = OutcomeSpace(kind="closed", labels=("heads", "tails"))
     cases = [Case(question="Which side is up?", outcomes=space, gold=side, id=f"coin-{n}") for n, side in enumerate(sides)]
-    items = [Item(id=case.id, case=case) for case in cases]
+    items = [TaskItem(case=case) for case in cases]
     return Task(name="coins", dev=tuple(items[:1]), test=tuple(items[1:]))
 
 
 SETS = (
     DataSet(
-        name="coins", about="tossed coins", purpose="tests", licence="CC0-1.0", source="a purse",
+        about="tossed coins", purpose="tests", licence="CC0-1.0", source="a purse",
         files=(DataFile("coins.txt"),), loader=coins,
     ),
 )
@@ -125,7 +125,7 @@ def test_a_provider_is_added_as_the_checklist_says(package: Path) -> None:
 def test_a_method_is_added_as_the_checklist_says(package: Path) -> None:
     (package / "lab/methods/first_comer.py").write_text(METHOD)
     registry = package / "lab/methods/registry.py"
-    add(registry, "from maci.lab.methods.debates", "from maci.lab.methods.first_comer import FirstComer")
+    add(registry, "from maci.lab.methods.maci", "from maci.lab.methods.first_comer import FirstComer")
     add(registry, "_ALL = (", '    _plain("first_comer", "the first agent\'s opening", FirstComer),')
     code = """
 import asyncio
@@ -152,8 +152,8 @@ def test_a_data_set_is_added_as_the_checklist_says(package: Path, tmp_path: Path
     (package / "lab/datasets/coins.py").write_text(DATA_SET)
     registry = package / "lab/datasets/registry.py"
     text = registry.read_text()
-    text = text.replace("import arguments, clinical, news", "import arguments, clinical, coins, news")
-    registry.write_text(text.replace("recorded, arguments)", "recorded, arguments, coins)"))
+    text = text.replace("import clinical, news", "import clinical, coins, news")
+    registry.write_text(text.replace("recorded)", "recorded, coins)"))
     (tmp_path / "coins.txt").write_text("heads tails tails\n")
     with (package / "lab/datasets/SHA256SUMS").open("a") as sums:
         sums.write(f"{'0' * 64}  18  coins.txt\n")

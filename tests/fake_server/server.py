@@ -58,6 +58,7 @@ class FakeServer:
         refuses: Collection[str] = (),
         echo: bool = False,
         quotes: bool = False,
+        thinks: int = 0,
         wait: float = 0.05,
         drip: float = 0.2,
         port: int = 0,
@@ -69,6 +70,8 @@ class FakeServer:
         """Models it has (any, if empty), tokens they can read, parameters it does not know."""
         self.echo, self.quotes = echo, quotes
         """Whether its errors repeat the key in full; whether debaters quote the evidence they are shown."""
+        self.thinks = thinks
+        """Tokens a model thinks before each answer, as far as its limit allows. As xAI has it, only the total counts them."""
         self.wait, self.drip = wait, drip
         """Seconds of a Retry-After, and of an answer in small pieces."""
         self.counts: dict[str, Count] = {}
@@ -148,9 +151,10 @@ class FakeServer:
         generated = (
             min(-(-len(text.encode()) // 4), asked.max_tokens) if fault != "refused" else min(8, asked.max_tokens)
         )
+        thought = min(self.thinks, asked.max_tokens - generated)
         count.served += 1
         count.prompt += prompt
-        count.generated += generated
+        count.generated += generated + thought
         if self.delay:
             await asyncio.sleep(rng.uniform(*self.delay) if isinstance(self.delay, tuple) else self.delay)
         if fault == "broken":
@@ -158,6 +162,9 @@ class FakeServer:
         if fault == "refused":
             return _json(shape.refusal(asked, prompt, generated))
         reply = shape.reply(asked, text, prompt, self._cached(key, asked, prompt), generated, whole)
+        if thought and isinstance(shape, OpenAI):
+            reply["usage"]["total_tokens"] += thought
+            reply["usage"]["completion_tokens_details"]["reasoning_tokens"] = thought
         if fault is None or fault in CONTENT:
             return _json(reply)
         return await self._break(request, fault, json.dumps(reply).encode(), rng)

@@ -7,9 +7,9 @@ import pytest
 
 from maci.calibration.stats.resampling import share
 from maci.controller.inputs import Seat
-from maci.lab.audit.judges.agreement import scores_needed
-from maci.lab.audit.judges.probes import Ratings, Subject
+from maci.lab.audit.judges.agreement import Ratings, scores_needed
 from maci.lab.audit.judges.swaps import judge_swap
+from planted_judges import subject
 
 
 @pytest.mark.parametrize(("flips", "low", "high"), [(2, 0.55, 7.00), (3, 1.03, 8.45)])
@@ -25,9 +25,7 @@ def test_both_tie_handlings_from_a_hundred_debates():
     """
     first = [0.7, 0.4] * 100
     second = [0.7, 0.4] * 97 + [0.50, 0.56] * 2 + [0.50, 0.49]
-    items = tuple(
-        Subject(id=f"{d}{a}", debate=str(d), case=str(d), agent=a, family="", words=9) for d in range(100) for a in "ab"
-    )
+    items = tuple(subject(f"{d}{a}", debate=str(d), agent=a) for d in range(100) for a in "ab")
     ratings = Ratings(
         judges=(Seat("gemini", "gemini"), Seat("claude", "claude")), items=items, plain=np.array([first, second])
     )

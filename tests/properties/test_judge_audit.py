@@ -17,7 +17,8 @@ from maci.calibration.stats.resampling import Sampling
 from maci.controller.inputs import Seat
 from maci.lab.audit.judges import agreement, swaps
 from maci.lab.audit.judges import swaps as bias
-from maci.lab.audit.judges.probes import Ratings, Subject, panel_mean
+from maci.lab.audit.judges.agreement import Ratings, panel_mean
+from planted_judges import subject
 
 stats = pytest.importorskip("scipy.stats", reason="needs the extra `eval`")
 metrics = pytest.importorskip("sklearn.metrics", reason="needs the extra `eval`")
@@ -40,10 +41,9 @@ def gappy(draw, judges=(2, 5), items=(3, 20)):
 def rated(scores, *, families=None, words=None, agents=None, debates=None, **more) -> Ratings:
     judges, n = scores.shape
     items = tuple(
-        Subject(
-            id=str(i),
+        subject(
+            str(i),
             debate=debates[i] if debates else str(i),
-            case=debates[i] if debates else str(i),
             agent=agents[i] if agents else "a",
             family=families[i] if families else "x",
             words=words[i] if words else 10,

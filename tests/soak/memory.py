@@ -20,10 +20,10 @@ from time import monotonic
 from typing import Any
 
 from maci.cases.case import Case, parse_case
-from maci.seating.seating import Choice
+from maci.seating.seating import PanelChoice
 from maci.seating.tables import Tables
 from maci.web.app import create_app
-from maci.web.server import Settings
+from maci.web.server import ServerSettings
 from web_helpers import Held, Speaker
 
 MOST = 0.05
@@ -61,9 +61,9 @@ async def run(name: str, debates: int, case: Callable[[int], Case], *, step: int
     """Hold debates one after the other; whether memory stayed flat."""
     sizes, since = [], monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        desk = create_app(Settings(runs=Path(folder)))._app.state.desk  # type: ignore[attr-defined]
+        desk = create_app(ServerSettings(runs=Path(folder)))._app.state.desk  # type: ignore[attr-defined]
         for number in range(debates):
-            held = await desk.start(case(number), Choice(panel="readers", seed=number))
+            held = await desk.start(case(number), PanelChoice(panel="readers", seed=number))
             await held.over.wait()
             assert held.finished is not None, held.error
             sizes.append(resident())

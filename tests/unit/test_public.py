@@ -39,7 +39,7 @@ def test_run_debates_in_one_line_and_shows_every_event() -> None:
 )
 def test_debate_and_run_are_functions_whatever_was_imported_before(order: str) -> None:
     code = (
-        f"import maci.debating.loop, maci.debating.open, maci.cli.debate\nfrom maci import {order}\nimport maci\n"
+        f"import maci.debating.loop, maci.debating.loop, maci.cli.debate\nfrom maci import {order}\nimport maci\n"
         "assert callable(run) and callable(debate), (run, debate)\n"
         "assert maci.run is run\n"
     )

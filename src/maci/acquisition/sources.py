@@ -23,6 +23,7 @@ import json
 import os
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -204,7 +205,10 @@ _LARGEST = 1 << 20
 
 
 class HttpSource(AnswerSource):
-    """Asks an endpoint; a refused connection, a time-out and a 5xx are tried again, everything else is an error at once."""
+    """Asks an endpoint; a refused connection, a time-out and a 5xx are tried again, everything else is an error at once.
+
+    Each attempt but a refused connection counts: the endpoint may have worked on it.
+    """
 
     def __init__(self, url: str, *, timeout: float = 30.0, attempts: int = 3, pause: float = 0.5) -> None:
         self.name = url
@@ -222,7 +226,7 @@ class HttpSource(AnswerSource):
             "separates": list(item.separates),
             "expected_information_gain": item.expected_information_gain,
         }
-        failure = ""
+        failure, asked = "", 1
         for attempt in range(self._attempts):
             if attempt:
                 await asyncio.sleep(self._pause * 2 ** (attempt - 1))
@@ -230,13 +234,17 @@ class HttpSource(AnswerSource):
                 status, body = await self._post(question)
             except (TimeoutError, OSError) as error:
                 failure = f"{type(error).__name__}: {error}".rstrip(": ")
+                asked += isinstance(error, TimeoutError)
                 continue
             if status >= 500:
                 failure = f"HTTP {status}"
+                asked += 1
                 continue
             if status != 200:
                 raise EnvironmentError_(f"{self._url} answers HTTP {status}: {body[:200].decode('utf-8', 'replace')}")
-            return as_reply(_read(body))
+            reply = as_reply(_read(body))
+            again = (f"asked {asked} times ({failure})",) if asked > 1 else ()
+            return replace(reply, cost=asked * item.cost, remarks=(*reply.remarks, *again))
         raise EnvironmentError_(f"{self._url} does not answer after {self._attempts} attempts ({failure})")
 
     async def _post(self, question: dict[str, Any]) -> tuple[int, bytes]:

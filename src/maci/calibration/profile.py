@@ -175,7 +175,7 @@ def _plateau_scale(outcomes: Sequence[Outcome]) -> float:
             other = plateau.model_copy(
                 update={"epsilon_i": scale * plateau.epsilon_i, "epsilon_d": scale * plateau.epsilon_d}
             )
-            state = replay_with(outcome.events, config.model_copy(update={"plateau": other})).state
+            state = replay_with(outcome.events, config.model_copy(update={"plateau": other}))
             right += state.mixture is not None and int(state.mixture.argmax()) == outcome.gold
             rounds += len(state.history)
         return right / len(outcomes), -rounds / len(outcomes)

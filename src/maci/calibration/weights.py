@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.calibration.temperature import ENOUGH, Answers
+from maci.calibration.temperature import ENOUGH, FLOOR, Answers
 from maci.errors import InputError
 from maci.moderator.belief import Vector
 
@@ -54,7 +54,6 @@ _KAPPAS = (0.0, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9)
 _SHARPER = np.geomspace(0.05, 4, 24)
 _LEAST = 1e-3
 """The least weight, of a mean of 1: a setting must be above 0."""
-_FLOOR = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,8 +153,8 @@ class _Table:
 
     def mixed(self, own: _Own, omega: Vector) -> Answers:
         """The mixture of those who answered."""
-        share = np.maximum(omega, _FLOOR) * self.said
-        share = share / np.maximum(share.sum(axis=1, keepdims=True), _FLOOR)
+        share = np.maximum(omega, FLOOR) * self.said
+        share = share / np.maximum(share.sum(axis=1, keepdims=True), FLOOR)
         return Answers(np.einsum("nu,nuk->nk", share, own.settle(self)), self.there, self.gold)
 
     def at_gold(self, p: Vector) -> Vector:
@@ -180,7 +179,7 @@ def _tabulate(
                     )
                 rows[u, where[name]] = value
         if true in where and len(where) > 1 and rows.any():
-            p.append(rows / np.maximum(rows.sum(axis=1, keepdims=True), _FLOOR))
+            p.append(rows / np.maximum(rows.sum(axis=1, keepdims=True), FLOOR))
             there.append(np.arange(width) < len(names))
             place.append(where[true])
     shape = (len(p), len(agents), width)
@@ -202,7 +201,7 @@ class _Own:
         if (self.temperature == 1).all():
             return table.p
         powered = table.p ** (1 / self.temperature)[:, None]
-        tempered: Vector = powered / np.maximum(powered.sum(axis=2, keepdims=True), _FLOOR)
+        tempered: Vector = powered / np.maximum(powered.sum(axis=2, keepdims=True), FLOOR)
         return tempered
 
     def settle(self, table: _Table) -> Vector:
@@ -264,7 +263,7 @@ def _choose(table: _Table) -> tuple[Vector, str, dict[str, float]]:
             t, kappa = _fit_map(train.mixed(own, omega))
             losses[name][fold == f] = -rest.mixed(own, omega).log_likelihood([t], kappa)[0]
     name = min((name for name in ways if name != "equal"), key=lambda name: losses[name].mean())
-    omega = np.maximum(ways[name](table, _fit_own(table)), _FLOOR)
+    omega = np.maximum(ways[name](table, _fit_own(table)), FLOOR)
     omega = np.maximum(omega / omega.mean(), _LEAST)
     return omega / omega.mean(), name, {key: float(value.mean()) for key, value in losses.items()}
 
@@ -285,7 +284,7 @@ def _em(table: _Table, own: _Own) -> Vector:
     omega = np.full(users, 1 / users)
     for _ in range(300):
         shares = omega * at
-        claims = (shares / np.maximum(shares.sum(axis=1, keepdims=True), _FLOOR)).sum(axis=0)
+        claims = (shares / np.maximum(shares.sum(axis=1, keepdims=True), FLOOR)).sum(axis=0)
         exposure = (said / (omega * said).sum(axis=1, keepdims=True)).sum(axis=0)
         new = (claims + 10 / users) / (exposure + 10)
         new = new / new.sum()
@@ -309,7 +308,7 @@ def _logit(x: Vector, table: _Table, penalty: float, towards: Vector) -> Vector:
     Newton steps on the free coordinates, halved until they gain (Bertsekas 1982).
     """
     users = x.shape[1]
-    away = np.eye(users) - np.outer(towards, towards) / max(float(towards @ towards), _FLOOR)
+    away = np.eye(users) - np.outer(towards, towards) / max(float(towards @ towards), FLOOR)
     pull = penalty * away + 0.01 * np.eye(users)
     gold = table.at_gold(x)
 

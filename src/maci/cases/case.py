@@ -14,8 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from maci.cases.outcomes import OutcomeSpace, canonical, normal
 from maci.errors import BeliefError, CaseError, InputError, explain, near
 from maci.files.bounds import Beyond, check_data
-from maci.files.data import load
-from maci.files.parse import parse, read, read_bytes, read_lines
+from maci.files.parse import load, parse, read, read_bytes, read_lines
 
 
 @dataclass(frozen=True, slots=True)

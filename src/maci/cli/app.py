@@ -18,8 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from maci import __version__
-from maci.cli.output import is_lost
-from maci.errors import EnvironmentError_, InputError, MaciError, exit_code
+from maci.errors import EnvironmentError_, InputError, MaciError, exit_code, is_output_lost
 
 COMMANDS = {
     "debate": "Debate one case.",
@@ -112,7 +111,7 @@ def main() -> None:
         if error.errno == errno.ENAMETOOLONG:
             name = str(error.filename)[:60]
             _give_up(f"{name}… is longer than the name of a file can be: correct it", InputError.exit)
-        if not is_lost(error):
+        if not is_output_lost(error):
             raise
         why = f"standard output cannot be written to: {error.strerror}"
         _give_up(f"{why}; free some space there, or send it elsewhere", EnvironmentError_.exit)

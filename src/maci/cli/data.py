@@ -16,7 +16,7 @@ from maci.errors import CheckFailed, InputError
 from maci.paths import data_dir
 
 if TYPE_CHECKING:
-    from maci.lab.datasets import DataSet, Item
+    from maci.lab.datasets import DataSet, TaskItem
     from maci.lab.datasets.dataset import FileState
 
 _SHORT, _LONG = 200, 600
@@ -203,7 +203,7 @@ def _example(entry: DataSet, folder: Path, states: Iterable[FileState]) -> dict[
     }
 
 
-def _shape(item: Item, most: int) -> dict[str, Any]:
+def _shape(item: TaskItem, most: int) -> dict[str, Any]:
     case = item.case
     labels = case.outcomes.labels
     found: dict[str, Any] = {

@@ -14,7 +14,7 @@ from rich.console import Console
 from maci.cli.options import Json, PanelOptions, Plain, grouped
 from maci.cli.output import publish
 from maci.llm.usage import Usage, dollars
-from maci.seating.checks import Finding, machine, models
+from maci.seating.checks import CheckResult, machine, models
 from maci.story.words import plural
 
 _COLOURS = {"ok": typer.colors.GREEN, "warning": typer.colors.YELLOW, "problem": typer.colors.RED}
@@ -50,7 +50,7 @@ def doctor(
         raise typer.Exit(3)
 
 
-def _lines(findings: Sequence[Finding], spent: Usage, plain: bool) -> Iterator[str]:
+def _lines(findings: Sequence[CheckResult], spent: Usage, plain: bool) -> Iterator[str]:
     width = max(len(finding.subject) for finding in findings)
     console = Console()
     for finding in findings:

@@ -15,7 +15,7 @@ from maci.cli.lines import Lines
 from maci.cli.plan import short
 from maci.controller.decisions import Finished
 from maci.controller.triage import Check, Prospect, Triaged
-from maci.record.plan import plan_of
+from maci.story.result import plan_of
 from maci.story.story import Story
 from maci.story.words import cost, given, leads, minority, plural, shown, triage_words
 

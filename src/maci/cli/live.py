@@ -25,7 +25,7 @@ from rich.text import Text
 
 from maci.llm.usage import dollars
 from maci.render.markup import clean
-from maci.story.model import SIGNALS, Said
+from maci.story.model import SIGNALS, Statement
 from maci.story.story import Story
 from maci.story.words import figure, leading, plural, shown
 
@@ -348,13 +348,13 @@ def _beliefs(story: Story, look: Look) -> list[Text]:
     return lines
 
 
-def _count(said: Sequence[Said]) -> str:
+def _count(said: Sequence[Statement]) -> str:
     fates = [item.fate for item in said]
     parts = [f"{fates.count(fate)} {fate}" for fate in ("admitted", "rejected") if fate in fates]
     return plural(len(said), "argument") + (f", {', '.join(parts)}" if parts else "")
 
 
-def _argument(item: Said, story: Story, look: Look) -> Text:
+def _argument(item: Statement, story: Story, look: Look) -> Text:
     mark, style = _FATES[item.fate]
     if not look.blocks:
         mark = {"✓": "+", "✗": "x", "…": "?"}.get(mark, "-")

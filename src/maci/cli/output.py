@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json as jsonlib
 import re
 import shlex
@@ -13,7 +12,7 @@ from typing import Any
 
 import typer
 
-from maci.errors import EnvironmentError_
+from maci.errors import EnvironmentError_, is_output_lost
 
 
 def emit(found: Any) -> None:
@@ -52,14 +51,6 @@ def same_command(name: str) -> str:
     return re.sub(r"(postgres(?:ql)?://[^:/@\s]+):[^@\s]+@", r"\1:…@", "maci " + shlex.join(sys.argv[1:]))
 
 
-_LOST = {errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
-
-
-def is_lost(error: OSError) -> bool:
-    """Whether an error says that an output takes nothing any more; one that names a file is about that file."""
-    return error.filename is None and error.errno in _LOST
-
-
 @contextmanager
 def interruptible(kept: str) -> Iterator[None]:
     """Work that somebody may interrupt or stop reading: it ends with what is ``kept`` and how to go on."""
@@ -69,7 +60,7 @@ def interruptible(kept: str) -> Iterator[None]:
         typer.echo(f"\ninterrupted; {kept}", err=True)
         raise typer.Exit(130) from None
     except OSError as error:
-        if not is_lost(error) and not isinstance(error, BrokenPipeError):
+        if not is_output_lost(error):
             raise
         full = f"the output cannot be written ({error.strerror})"
         why = "nobody reads the output any more" if isinstance(error, BrokenPipeError) else full

@@ -19,9 +19,10 @@ from maci.cli.show import locate
 from maci.controller.reading import calibrated
 from maci.errors import InputError
 from maci.paths import save
-from maci.record.plan import PlanPage, QueryPage, replan, utilities_for
 from maci.record.transcript import read
 from maci.render.markup import percent
+from maci.story.result import PlanPage, QueryPage
+from maci.story.whatif import replan, utilities_for
 from maci.story.words import favoured_words, shift_words
 
 _ORIGINS = {

@@ -42,7 +42,7 @@ def replay(*, transcript: TranscriptPath, settings: SettingsOptions, json: Json 
 
 
 def _other(recording: Recording, settings: SettingsOptions, *, json: bool) -> None:
-    from maci.record.whatif import CAUTION, other_rules, otherwise
+    from maci.story.whatif import CAUTION, other_rules, otherwise
     from maci.story.words import plural
 
     rules = other_rules(recording.opened.config, settings.profile, file=settings.config, sets=settings.sets or ())

@@ -18,7 +18,7 @@ from maci.config import LEARNED
 from maci.controller.inputs import Opened
 from maci.errors import InputError, MaciError
 from maci.record.transcript import read
-from maci.seating.seating import Choice, Seated
+from maci.seating.seating import PanelChoice, Seated
 
 ASKING = {"triage.enabled": True, "triage.until_sure": True}
 """What makes a debate go only as far as it pays: `maci ask`."""
@@ -35,12 +35,12 @@ def chosen(
     corpus: Path | None = None,
     source: str | None = None,
     utilities: Path | None = None,
-) -> Choice:
+) -> PanelChoice:
     """The choice that the options of a command make.
 
     ``given``: settings that have an option, ``None`` if it was not used. ``quiet``: download weights without a progress bar.
     """
-    return Choice(
+    return PanelChoice(
         panel=panel.panel, agents=panel.agents, judges=panel.judges, corpus=corpus,
         profile=settings.profile, config=settings.config, sets=settings.sets or (),
         given={key: value for key, value in given.items() if value is not None}, seed=seed,

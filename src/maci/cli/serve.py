@@ -10,10 +10,11 @@ import typer
 
 from maci.cli.options import Json, Quiet
 from maci.cli.output import emit
+from maci.llm.keys import is_loopback_host
 from maci.paths import RUNS, check_folder, writing
 from maci.web import server
 from maci.web.allowance import Ceilings
-from maci.web.server import Settings, address, is_loopback_host, with_token
+from maci.web.server import ServerSettings, address, with_token
 
 
 def serve(
@@ -64,7 +65,7 @@ def serve(
     known = {"runs": dir, "studies": studies, "port": port, "any_model": allow_models, "ceilings": ceilings}
     settings = with_token(known, host, token)
 
-    def ready(now: Settings) -> None:
+    def ready(now: ServerSettings) -> None:
         where = address(now)
         if json:
             emit({"url": where, "host": now.host, "port": now.port, "dir": str(dir), "token": now.token})

@@ -32,7 +32,7 @@ from maci.llm.usage import dollars
 from maci.paths import run_dir, slug
 from maci.record.transcript import Transcript
 from maci.seating import choose
-from maci.seating.seating import Choice, Seated, reseat, seat_case, unpriced
+from maci.seating.seating import PanelChoice, Seated, reseat, seat_case, unpriced
 from maci.seating.spec import PanelSpec, recorded_panel
 from maci.seating.table import unnamed
 from maci.story.result import result_of
@@ -49,7 +49,7 @@ class DebateSession:
     """A debate, and the form in which it is told."""
 
     case: CaseOptions
-    choice: Choice
+    choice: PanelChoice
     options: RunOptions
     output: OutputOptions
     ask: bool = False
@@ -99,7 +99,7 @@ class DebateSession:
                 )
             case = self._case() if self.case.case is not None or self.case.question is not None else None
             check_same(recording.opened, case, self.choice, self.task)
-            if isinstance(recording.events[-1], Finished):
+            if recording.finished:
                 self._finished(recording.events, transcript.path)
                 return
             seated = reseat(recording.opened, replace(self.choice, trust_record=self.options.trust_record))
@@ -253,7 +253,7 @@ _OPTIONS = {
 """Settings that have an option of their own."""
 
 
-def check_same(opened: Opened, case: Case | None, choice: Choice, task: str | None = None) -> None:
+def check_same(opened: Opened, case: Case | None, choice: PanelChoice, task: str | None = None) -> None:
     """Raise where an option that was given with ``--resume`` says something else than the record."""
     other = [*_case(opened, case), *_settings(opened, choice), *_panel(opened, choice), *_others(opened, choice, task)]
     if other:
@@ -271,7 +271,7 @@ def _case(opened: Opened, case: Case | None) -> Iterator[str]:
         yield f"CASE (its {', '.join(keys)})"
 
 
-def _settings(opened: Opened, choice: Choice) -> Iterator[str]:
+def _settings(opened: Opened, choice: PanelChoice) -> Iterator[str]:
     if choice.profile is not None and choice.profile != opened.config.profile:
         yield f"--profile {choice.profile} (recorded: {opened.config.profile})"
         return
@@ -285,7 +285,7 @@ def _settings(opened: Opened, choice: Choice) -> Iterator[str]:
             yield f"{name} {_said(row.value)} (recorded: {_said(recorded[row.key])})"
 
 
-def _panel(opened: Opened, choice: Choice) -> Iterator[str]:
+def _panel(opened: Opened, choice: PanelChoice) -> Iterator[str]:
     if choice.panel is None and choice.agents is None and choice.judges is None:
         return
     panel = choose(choice.panel, choice.agents, choice.judges)
@@ -304,7 +304,7 @@ def _panel(opened: Opened, choice: Choice) -> Iterator[str]:
         yield f"--judges {choice.judges} (recorded: {','.join(judges) or 'none'})"
 
 
-def _others(opened: Opened, choice: Choice, task: str | None) -> Iterator[str]:
+def _others(opened: Opened, choice: PanelChoice, task: str | None) -> Iterator[str]:
     options = (
         ("--corpus", choice.corpus and str(choice.corpus.resolve()), opened.corpus),
         ("--seed", choice.seed or None, opened.seed),

@@ -15,8 +15,8 @@ from maci.cli.options import OutputOptions, Seed, grouped
 from maci.cli.output import publish
 from maci.cli.progress import ProgressBars
 from maci.errors import CheckFailed
+from maci.lab.theory import FULL, QUICK, CheckedClaim
 from maci.lab.theory.suite import build_report, check, named, plots
-from maci.lab.theory.verdict import FULL, QUICK, Verdict
 from maci.paths import check_folder, save
 from maci.render.html import to_html
 from maci.render.text import on_screen
@@ -41,7 +41,7 @@ def verify(
     checks, size = named(only or []), QUICK if quick else FULL
     target = out / "verify.html"
     check_folder(out)
-    found: list[Verdict] = []
+    found: list[CheckedClaim] = []
     source: dict[str, str] = {}
     took: dict[str, float] = {}
     began = last = time.monotonic()
@@ -77,7 +77,7 @@ def verify(
 
 
 def _as_json(
-    found: list[Verdict], source: Mapping[str, str], *, quick: bool, seed: int, target: Path
+    found: list[CheckedClaim], source: Mapping[str, str], *, quick: bool, seed: int, target: Path
 ) -> dict[str, Any]:
     return {
         "passed": all(verdict.passed for verdict in found),

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Literal
 
@@ -19,21 +20,22 @@ from maci.cases.case import Case
 from maci.config import parameters
 from maci.controller.decisions import Finished
 from maci.controller.events import Event
-from maci.controller.inputs import JudgeAbstention, Opened, TurnFailed
+from maci.controller.inputs import Opened
 from maci.debating.loop import debate
 from maci.errors import InputError, MaciError
 from maci.llm.budget import Ledger
-from maci.llm.usage import Bound, Usage
+from maci.llm.usage import Usage
 from maci.paths import slug
 from maci.record.replay import replay
 from maci.record.transcript import Transcript, read, remove_empty
 from maci.seating.seating import Seated
+from maci.story import Story
 
 Status = Literal["done", "failed", "budget", "waiting"]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BatchCase:
     """One case of a batch and the folder of its record."""
 
     number: int
@@ -46,12 +48,17 @@ class Entry:
         """What the case is called."""
         return self.case.id or self.folder.name
 
+    def attempt(self, number: int) -> Path:
+        """The record of the first attempt at it (0), or of a later one."""
+        again = f".again{number}" if number else ""
+        return self.folder.with_name(self.folder.name + again) / "transcript.jsonl"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
     """What became of a case."""
 
-    entry: Entry
+    entry: BatchCase
     status: Status
     """``budget``: it ran out before a first answer; ``waiting``: not begun, or broken off."""
     path: Path | None = None
@@ -70,18 +77,7 @@ class Done:
         return last if isinstance(last, Finished) else None
 
 
-class _Run(Ledger):
-    """The run's ceiling, which remembers that it had to refuse."""
-
-    reached: Literal["tokens", "usd"] | None = None
-
-    def lacks(self, bound: Bound) -> Literal["tokens", "usd"] | None:
-        lacking = super().lacks(bound)
-        self.reached = lacking or self.reached
-        return lacking
-
-
-def entries(cases: Sequence[Case], out: Path) -> tuple[Entry, ...]:
+def entries(cases: Sequence[Case], out: Path) -> tuple[BatchCase, ...]:
     """Every case with its folder: its id, and what it says as eight hexadecimal digits; repeated cases are numbered."""
     found, seen = [], dict[str, int]()
     writer = TypeAdapter(Case)
@@ -89,7 +85,7 @@ def entries(cases: Sequence[Case], out: Path) -> tuple[Entry, ...]:
         digest = hashlib.sha256(writer.dump_json(case)).hexdigest()[:8]
         name = f"{slug(case.id or case.question)}-{digest}"
         seen[name] = seen.get(name, 0) + 1
-        found.append(Entry(number, case, out / (name if seen[name] == 1 else f"{name}-{seen[name]}")))
+        found.append(BatchCase(number, case, out / (name if seen[name] == 1 else f"{name}-{seen[name]}")))
     return tuple(found)
 
 
@@ -97,7 +93,7 @@ def entries(cases: Sequence[Case], out: Path) -> tuple[Entry, ...]:
 class Batch:
     """A run over many cases."""
 
-    entries: Sequence[Entry]
+    entries: Sequence[BatchCase]
     seat: Callable[[Case], Seated]
     """Sets the table for a case; the models at it are the same for all and closed by whoever opened them."""
     tokens: int | None = None
@@ -106,11 +102,11 @@ class Batch:
     retry_failed: bool = False
     keep: Callable[[Opened, Path], object] = lambda opened, path: None
     """Told of every debate that has ended."""
-    ledger: _Run = field(init=False)
+    ledger: Ledger = field(init=False)
     _begun: Opened | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self.ledger = _Run(self.tokens, self.usd)
+        self.ledger = Ledger(self.tokens, self.usd)
 
     @property
     def spent(self) -> Usage:
@@ -119,55 +115,38 @@ class Batch:
 
     async def run(self) -> AsyncIterator[Done]:
         """Every case as it is finished: first what earlier runs did, then the others. Cancelled, it leaves whole records."""
-        todo: list[tuple[Entry, Path, tuple[Event, ...]]] = []
+        todo: list[tuple[BatchCase, Path, tuple[Event, ...]]] = []
         for entry in self.entries:
             path, events = self._recorded(entry)
-            if events and isinstance(events[-1], Finished) and not self._again(events[-1]):
+            if events and isinstance(events[-1], Finished):
                 yield _told(Done(entry=entry, status="done", path=path, events=events, kept=True))
             else:
-                fresh = bool(events) and isinstance(events[-1], Finished)
-                todo.append((entry, _next(entry, path) if fresh else path, () if fresh else events))
+                todo.append((entry, path, events))
         async for done in self._play(todo):
             yield done
 
-    async def _play(self, todo: Sequence[tuple[Entry, Path, tuple[Event, ...]]]) -> AsyncIterator[Done]:
-        left, told = iter(todo), asyncio.Queue[Done | None]()
-        over = asyncio.Event()
+    async def _play(self, todo: Sequence[tuple[BatchCase, Path, tuple[Event, ...]]]) -> AsyncIterator[Done]:
+        room, over = asyncio.Semaphore(self.jobs), asyncio.Event()
 
-        async def work() -> None:
-            try:
-                for entry, path, events in left:
-                    if over.is_set() or self.ledger.reached is not None:
-                        told.put_nowait(Done(entry=entry, status="waiting", path=path, events=events))
-                        continue
-                    done = await self._one(entry, path, events)
-                    if done.fatal:
-                        over.set()
-                    told.put_nowait(done)
-                    await asyncio.sleep(0)  # readers never wait: others get their turn here
-            except BaseException:
-                over.set()  # a fault of ours: nothing more is begun, and the fault is raised below
-                raise
-            finally:
-                told.put_nowait(None)
+        async def play(entry: BatchCase, path: Path, events: tuple[Event, ...]) -> Done:
+            async with room:
+                if over.is_set() or self.ledger.reached is not None:
+                    return Done(entry=entry, status="waiting", path=path, events=events)
+                done = await self._one(entry, path, events)
+                if done.fatal:
+                    over.set()
+                return done
 
-        workers = [asyncio.ensure_future(work()) for _ in range(min(self.jobs, max(1, len(todo))))]
-        running = len(workers)
+        tasks = [asyncio.ensure_future(play(*each)) for each in todo]
         try:
-            while running:
-                item = await told.get()
-                if item is None:
-                    running -= 1
-                else:
-                    yield item
-            for worker in workers:
-                worker.result()
+            for ended in asyncio.as_completed(tasks):
+                yield await ended  # a fault of ours is raised here, and nothing more is begun
         finally:
-            for worker in workers:
-                worker.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _one(self, entry: Entry, path: Path, recorded: tuple[Event, ...]) -> Done:
+    async def _one(self, entry: BatchCase, path: Path, recorded: tuple[Event, ...]) -> Done:
         """One case, to its end; what goes wrong is its own affair."""
         events = list(recorded)
         try:
@@ -189,15 +168,17 @@ class Batch:
             )
         return _told(Done(entry=entry, status="done", path=path, events=tuple(events)))
 
-    def _again(self, result: Finished) -> bool:
-        return self.retry_failed and (result.stop_reason == "error" or result.answer is None)
+    def _recorded(self, entry: BatchCase) -> tuple[Path, tuple[Event, ...]]:
+        """The last record of a case, or where another attempt at it goes: no record is ever written over.
 
-    def _recorded(self, entry: Entry) -> tuple[Path, tuple[Event, ...]]:
-        """The last record of a case; what all of them cost is counted. Refused where it is of something else."""
-        path = entry.folder / "transcript.jsonl"
-        events: tuple[Event, ...] = ()
-        for folder in _attempts(entry):
-            path = folder / "transcript.jsonl"
+        What all records cost is counted. Refused where one is of something else.
+        """
+        path, events = entry.attempt(0), tuple[Event, ...]()
+        for number in count():
+            following = entry.attempt(number)
+            if not following.exists():
+                break
+            path = following
             try:
                 events = read(path).events
             except MaciError:
@@ -207,9 +188,11 @@ class Batch:
                 continue
             self._same(entry, events, path)
             self._count(events)
-        return path, events
+        last = events[-1] if events else None
+        failed = isinstance(last, Finished) and (last.stop_reason == "error" or last.answer is None)
+        return (following, ()) if failed and self.retry_failed else (path, events)
 
-    def _same(self, entry: Entry, events: Sequence[Event], path: Path) -> None:
+    def _same(self, entry: BatchCase, events: Sequence[Event], path: Path) -> None:
         if self._begun is None:  # one table is enough to know: only the case differs
             self._begun = self.seat(entry.case).opened
         then, now = events[0], self._begun
@@ -254,26 +237,9 @@ def _told(done: Done) -> Done:
     result = done.result
     if result is None:
         return replace(done, status="waiting")
-    fatal = (
-        any(isinstance(event, TurnFailed | JudgeAbstention) and event.fatal for event in done.events) and not done.kept
-    )
     if result.stop_reason == "error":
+        fatal = not done.kept and any(call.fatal for call in Story.of(done.events).calls)
         return replace(done, status="failed", error=result.detail, fatal=fatal)
     if result.answer is None:
         return replace(done, status="budget" if result.stop_reason == "budget" else "failed", error=result.detail)
     return done
-
-
-def _attempts(entry: Entry) -> Iterable[Path]:
-    """The folders of a case that hold a record, first attempt first."""
-    found = [entry.folder, *(entry.folder.with_name(f"{entry.folder.name}.again{n}") for n in range(1, 1000))]
-    for folder in found:
-        if not (folder / "transcript.jsonl").exists():
-            return
-        yield folder
-
-
-def _next(entry: Entry, path: Path) -> Path:
-    """Where another attempt at a case is recorded: no record is ever written over."""
-    n = int(path.parent.name.rpartition(".again")[2]) if ".again" in path.parent.name else 0
-    return entry.folder.with_name(f"{entry.folder.name}.again{n + 1}") / "transcript.jsonl"

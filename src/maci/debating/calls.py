@@ -17,7 +17,7 @@ from maci.controller.inputs import Exhausted, Input, Intervened, Lost, Pending, 
 from maci.controller.requests import Want, score_request, turn_request, wants
 from maci.controller.state import State
 from maci.debating.replies import acquire, asking, failure, resolve, retrieve, score, survey, turn
-from maci.errors import ConfigError
+from maci.errors import BudgetError, ConfigError
 from maci.llm.budget import Ledger, Purse, spend
 from maci.llm.usage import Bound, Usage
 from maci.seating.table import Table
@@ -192,11 +192,11 @@ class Calls:
             if want in self._calls:
                 continue
             call = self._call(state, want)
-            lacking = self._ledger.lacks(call.bound)
-            if lacking is not None:
-                refused = (lacking, f"{want.who} {self._ledger.refusal(call.bound)}")
+            try:
+                call.purse = spend(self._ledger, call.bound, partial(self._ask, call))
+            except BudgetError as error:
+                refused = (error.resource, f"{want.who} {error}")
                 break
-            call.purse = spend(self._ledger, call.bound, partial(self._ask, call))
             self._calls[want] = call
             self._unsent.append(call)
             if not call.free and any(call.bound):
@@ -236,12 +236,24 @@ class Calls:
             answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
             call.asking = (more, answer)
             self._ring()
-            return await answer
+            try:
+                return await answer
+            except asyncio.CancelledError:  # nothing will be sent: what was granted, or is about to be, is given back
+                others = [other for other in self._granted if other is not call]
+                if len(others) < len(self._granted) or (answer.done() and not answer.cancelled() and answer.result()):
+                    self._ledger.settle(more, Usage())
+                self._granted = others
+                call.asking = None
+                raise
 
     def _answer(self, call: _Call, yes: bool) -> None:
-        if call.asking is not None and not call.asking[1].done():
-            call.asking[1].set_result(yes)
-        call.asking = None
+        if call.asking is None:
+            return
+        (more, answer), call.asking = call.asking, None
+        if not answer.done():
+            answer.set_result(yes)
+        elif yes:  # given up meanwhile
+            self._ledger.settle(more, Usage())
 
     def _send(self) -> None:
         """Make the calls that are on record."""
@@ -305,13 +317,13 @@ class Calls:
     async def close(self) -> None:
         """Cancel what is still under way; what was set aside for it becomes what it may have cost."""
         calls, self._calls = list(self._calls.values()), {}
-        granted, self._granted = self._granted, []
         await _give_up([call.task for call in calls if call.task is not None])
         for call in calls:
             call.purse.close()
-        for call in granted:
+        for call in self._granted:  # whose task would not end
             if call.asking is not None:
                 self._ledger.settle(call.asking[0], Usage())
+        self._granted = []
 
 
 async def _give_up(tasks: Sequence[asyncio.Task[Input]]) -> None:

@@ -23,7 +23,7 @@ from maci.llm.model import Reply, Request, Token
 from maci.llm.models import House
 from maci.llm.usage import Usage, dollars
 from maci.seating.models import Models
-from maci.seating.seating import Choice, Seated, seat_case
+from maci.seating.seating import PanelChoice, Seated, seat_case
 from maci.seating.spec import PanelSpec
 from maci.story import Story
 
@@ -183,14 +183,14 @@ class CostEstimate:
     assumptions: list[str] = field(default_factory=list)
 
 
-async def estimate(case: Case, choice: Choice) -> CostEstimate:
+async def estimate(case: Case, choice: PanelChoice) -> CostEstimate:
     """Rehearse a debate and count; then once more under its ceilings, to see how far they reach."""
     panel, config = choice.settled()
     async with stand_ins(panel, case.outcomes.labels) as models:
         return await _rehearsed(case, choice, config, models)
 
 
-async def _rehearsed(case: Case, choice: Choice, config: Config, models: StandIns | None) -> CostEstimate:
+async def _rehearsed(case: Case, choice: PanelChoice, config: Config, models: StandIns | None) -> CostEstimate:
     seated = seat_case(case, choice, models)
     found = _empty(seated, config)
     found.unpriced = [] if models is None else models.unpriced

@@ -7,6 +7,7 @@ debate retrieves evidence, resolves citations and surveys what could be found ou
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from time import monotonic
 from typing import cast
@@ -44,27 +45,41 @@ from maci.seating.table import Table
 
 async def turn(want: Want, call: Call[Turn], purse: Purse) -> Input:
     """Ask an agent for its turn."""
-    began = monotonic()
-    try:
+
+    async def make() -> TurnTaken:
         taken = await call.make(purse)
         belief = {str(label): float(p) for label, p in taken.belief.items()}
-        taken = replace(taken, belief=belief, usage=_cost(purse, began))
-        return recordable(TurnTaken(round=want.round, agent=want.who, turn=taken))
-    except (Exception, asyncio.CancelledError) as error:
-        return failure(want, _theirs(error), _cost(purse, began))
+        return TurnTaken(round=want.round, agent=want.who, turn=replace(taken, belief=belief))
+
+    return await _made(want, make, purse)
 
 
 async def score(want: Want, call: Call[CritScore], purse: Purse) -> Input:
     """Ask a judge to score an argument."""
-    began = monotonic()
-    try:
+
+    async def make() -> Scored:
         given = await call.make(purse)
         if not isinstance(given, CritScore):
             raise InputError(f"score() gave {type(given).__name__}, not a CritScore")
-        usage = _cost(purse, began)
-        return recordable(Scored(round=want.round, argument=want.argument, slot=want.who, score=given, usage=usage))
+        return Scored(round=want.round, argument=want.argument, slot=want.who, score=given)
+
+    return await _made(want, make, purse)
+
+
+async def _made(want: Want, make: Callable[[], Awaitable[TurnTaken | Scored | Acquired]], purse: Purse) -> Input:
+    """What comes of a call, with what it cost; a failure is an input too."""
+    began = monotonic()
+    try:
+        reply = await make()
+        cost = _cost(purse, began)
+        if isinstance(reply, TurnTaken):
+            return recordable(replace(reply, turn=replace(reply.turn, usage=cost)))
+        return recordable(replace(reply, usage=cost))
     except (Exception, asyncio.CancelledError) as error:
-        return failure(want, _theirs(error), _cost(purse, began))
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+            raise  # it is the debate itself that was cancelled
+        return failure(want, error, _cost(purse, began))
 
 
 def asking(source: AnswerSource, item: Item) -> Call[SourceReply]:
@@ -83,14 +98,14 @@ async def acquire(
     source: AnswerSource, encoder: Encoder, want: Want, state: State, item: Item, call: Call[SourceReply], purse: Purse
 ) -> Input:
     """Ask the source one item. What comes back is checked and becomes spans; it is data, whatever it says."""
-    began = monotonic()
-    try:
+
+    async def make() -> Acquired:
         reply = await call.make(purse)
         before = [(asked.subject, answer.verdict) for asked, answer in state.acquired]
         reply = checked(item, reply, encoder, before)
         spans = _spans_of(item, reply)
         rows = encoder.encode([span.text for span in spans]) if spans else ()
-        answer = Acquired(
+        return Acquired(
             round=want.round,
             item=item.id,
             verdict=reply.verdict,
@@ -98,21 +113,12 @@ async def acquire(
             spans=spans,
             vectors={span.id: pack(row) for span, row in zip(spans, rows, strict=True)},
             source=source.name,
-            usage=_cost(purse, began),
             cost=item.cost if reply.cost is None else reply.cost,
             remarks=reply.remarks,
         )
-        return recordable(answer)
-    except (Exception, asyncio.CancelledError) as error:
-        why = said(_theirs(error))
-        return Acquired(
-            round=want.round,
-            item=item.id,
-            verdict="failed",
-            source=source.name,
-            usage=_cost(purse, began),
-            remarks=(f"failed: {why}",),
-        )
+
+    answer = await _made(want, make, purse)
+    return replace(answer, source=source.name) if isinstance(answer, Acquired) else answer
 
 
 def _spans_of(item: Item, reply: SourceReply) -> tuple[Span, ...]:
@@ -138,27 +144,18 @@ def _cost(purse: Purse, began: float) -> Usage:
 
 def failure(want: Want, error: BaseException, usage: Usage) -> Input:
     """A call that failed, as an input."""
+    if want.kind == "acquire":
+        remarks = (f"failed: {said(error)}",)
+        return Acquired(round=want.round, item=want.who, verdict="failed", usage=usage, remarks=remarks)
     if isinstance(error, BudgetError):
         return Exhausted(resource=error.resource, detail=f"{want.who}: {one_line(str(error))}", usage=usage)
     fatal = is_fatal(error)
     if want.kind == "turn":
         return TurnFailed(round=want.round, agent=want.who, error=said(error), usage=usage, fatal=fatal)
-    if want.kind == "acquire":
-        return Acquired(
-            round=want.round, item=want.who, verdict="failed", usage=usage, remarks=(f"failed: {said(error)}",)
-        )
     why = one_line(str(error)) if isinstance(error, JudgeAbstained) else ""
     return JudgeAbstention(
         round=want.round, argument=want.argument, slot=want.who, reason=why or said(error), usage=usage, fatal=fatal
     )
-
-
-def _theirs(error: BaseException) -> BaseException:
-    """The error, unless it is the debate itself that was cancelled."""
-    task = asyncio.current_task()
-    if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
-        raise error
-    return error
 
 
 _LONGEST_MENU = 200

@@ -29,7 +29,7 @@ from typing import Any, TextIO
 from maci.errors import InputError, install
 from maci.evidence.span import Span, sentences
 from maci.files.bounds import Beyond
-from maci.files.parse import parse
+from maci.files.parse import parse, short_lines
 from maci.files.worker import ask
 
 _BLOCK = 1 << 16
@@ -166,8 +166,9 @@ def _read_csv(file: _Document) -> Iterator[Span]:
                 header = stream.readline()
                 stream.seek(0)
                 delimiter = max(",;\t|", key=header.count)
-                yield from enumerate(csv.DictReader(stream, delimiter=delimiter), 1)
-        except csv.Error as error:
+                lines = short_lines(stream, file.source)
+                yield from enumerate(csv.DictReader(lines, delimiter=delimiter), 1)
+        except (csv.Error, InputError) as error:
             broken = str(error)
         finally:
             csv.field_size_limit(before)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from maci.evidence.span import Span
-from maci.files.data import load
+from maci.files.parse import load
 
 _FOLDER = Path(__file__).parent / "builtin"
 

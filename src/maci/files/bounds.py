@@ -3,7 +3,7 @@
 ============  ===============================================================================================
 size          ``BYTES`` of a document, or of one line of JSONL
 nesting       ``DEPTH`` levels: :func:`check_text` by brackets and dotted keys, YAML by its events
-              (:func:`maci.files.data.check_yaml`), :func:`check_data` whatever was parsed
+              (:func:`maci.files.parse.check_yaml`), :func:`check_data` whatever was parsed
 values        ``NODES``, those that a YAML alias repeats counted each time
 numbers       ``DIGITS`` of a whole number: none that ``float`` and ``str`` cannot take
 text          what UTF-8 can write
@@ -79,6 +79,11 @@ def too_deep(line: int) -> Beyond:
     return Beyond(f"is nested more than {DEPTH} deep (line {line:,}): write it flatter")
 
 
+def too_long() -> Beyond:
+    """A document with a number beyond the bound."""
+    return Beyond(f"has a whole number of more than {DIGITS} digits: write it between quotes")
+
+
 def _line(text: str, at: int) -> int:
     return text.count("\n", 0, at) + 1
 
@@ -110,7 +115,7 @@ def check_data(data: Any) -> None:
             _check_string(value)
         elif isinstance(value, int):
             if not -_LONGEST < value < _LONGEST:
-                raise Beyond(f"has a whole number of more than {DIGITS} digits: write it between quotes")
+                raise too_long()
         elif isinstance(value, dict):
             left += ((part, depth + 1) for pair in value.items() for part in pair)
         elif isinstance(value, list | tuple | set):

@@ -1,21 +1,35 @@
 """The data of a YAML, TOML or JSON text, whoever wrote it: within :mod:`maci.files.bounds`, or an error that says why not.
 
-Short and plain YAML and TOML are parsed here, as JSON always is once its nesting is known; the rest is parsed by a child that can be
-killed (:mod:`maci.files.worker`).
+What is short and plain is parsed here; the rest is parsed by a child that can be killed (:mod:`maci.files.worker`). A mark of the byte
+order, which some editors put at the beginning, is passed over.
 """
 
 from __future__ import annotations
 
+import base64
 import codecs
+import datetime
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from maci.errors import InputError, MaciError
-from maci.files.bounds import BYTES, Beyond, Kind, check_size, check_text, harmless
-from maci.files.data import load, unpack
+from maci.files.bounds import (
+    BYTES,
+    DEPTH,
+    NODES,
+    Beyond,
+    Kind,
+    check_data,
+    check_size,
+    check_text,
+    harmless,
+    too_deep,
+    too_long,
+)
 
 
 class _Bytes(Protocol):
@@ -47,9 +61,18 @@ def read_lines(path: Path) -> Iterator[tuple[int, Any]]:
         number = 0
         while line := file.readline(BYTES + 2):
             number += 1
-            line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-            if line.strip():
+            if line.removeprefix(codecs.BOM_UTF8).strip():
                 yield number, parse(line, "JSON", f"{path}, line {number}")
+
+
+def short_lines(lines: Iterable[str], where: str) -> Iterator[str]:
+    """The lines of a table, none of them longer than a document may be: its parser makes a list of every line's cells."""
+    for number, line in enumerate(lines, 1):
+        if len(line) > BYTES:
+            raise InputError(
+                f"{where}, line {number} has more than {BYTES:,} characters, the most that is read: split it"
+            )
+        yield line
 
 
 def read_bytes(file: _Bytes, where: str, most: int = BYTES) -> bytes:
@@ -76,7 +99,8 @@ def parse(data: bytes | str, kind: Kind, where: str) -> Any:
     """The data of a text; ``where`` names it in errors."""
     try:
         check_size(len(data))
-        return _parsed(data if isinstance(data, str) else _decode(data, where), kind)
+        text = data if isinstance(data, str) else _decode(data, where)
+        return _parsed(text.removeprefix("\ufeff"), kind)
     except Beyond as error:
         raise InputError(f"{where} {error}") from error
     except MaciError:
@@ -86,14 +110,142 @@ def parse(data: bytes | str, kind: Kind, where: str) -> Any:
         raise InputError(f"{where} is not valid {kind}: {said}") from error
 
 
+def load(text: str, kind: Kind) -> Any:
+    """The data of a text, by the parser of its kind."""
+    try:
+        value = _load(text, kind)
+    except ValueError as error:
+        if "integer string conversion" in str(error):  # Python's own limit, which lies above this one
+            raise too_long() from error
+        raise
+    check_data(value)
+    return value
+
+
+def _load(text: str, kind: Kind) -> Any:
+    if kind == "JSON":
+        return json.loads(text)
+    if kind == "TOML":
+        import tomllib
+
+        return tomllib.loads(text)
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+    try:
+        root = loader.get_single_node()
+        if root is None:
+            return None
+        _check_keys(root)
+        return loader.construct_document(root)
+    finally:
+        loader.dispose()
+
+
+def _check_keys(root: Any) -> None:
+    """Refuse YAML that gives one key twice: the first would be lost without a word."""
+    from yaml import CollectionNode, MappingNode, ScalarNode
+
+    left, seen = [root], set[int]()
+    while left:
+        node = left.pop()
+        if id(node) in seen or not isinstance(node, CollectionNode):
+            continue
+        seen.add(id(node))
+        if not isinstance(node, MappingNode):
+            left += node.value
+            continue
+        given = dict[tuple[str, str], Any]()
+        for key, value in node.value:
+            left += (key, value)
+            if isinstance(key, ScalarNode) and key.value != "<<":
+                first = given.setdefault((key.tag, key.value), key)
+                if first is not key:
+                    where = f"lines {first.start_mark.line + 1} and {key.start_mark.line + 1}"
+                    raise Beyond(f"has the key {key.value[:80]!r} twice ({where}): keep one of them")
+
+
+def check_yaml(text: str) -> None:
+    """Refuse YAML that is too deep or stands for too much. What makes its events does not recurse; what composes them does."""
+    import yaml
+
+    stands_for: dict[str, int] = {}
+    open_: list[str | None] = []
+    counts = [0]
+    events: Iterable[Any] = yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    for event in events:
+        kind = type(event)
+        if issubclass(kind, yaml.AliasEvent):
+            if event.anchor in open_:
+                raise Beyond(
+                    f"refers to itself (*{event.anchor} in line {event.start_mark.line + 1}): write it out in full"
+                )
+            counts[-1] += stands_for.get(event.anchor, 1)
+        elif issubclass(kind, yaml.CollectionStartEvent):
+            open_.append(event.anchor)
+            counts.append(1)
+            if len(open_) > DEPTH:
+                raise too_deep(event.start_mark.line + 1)
+        elif issubclass(kind, yaml.ScalarEvent | yaml.CollectionEndEvent):
+            anchor, size = (event.anchor, 1) if issubclass(kind, yaml.ScalarEvent) else (open_.pop(), counts.pop())
+            counts[-1] += size
+            if anchor:
+                stands_for[anchor] = size
+        if counts[-1] > NODES:
+            raise Beyond(f"stands for more than {NODES:,} values, those that *name repeats counted each time: split it")
+
+
+def pack(value: Any) -> Any:
+    """Data of YAML or TOML as JSON can carry them; :func:`unpack` undoes it.
+
+    >>> unpack(pack({1: datetime.date(2026, 1, 2), "": (b"x", {"a"})}))
+    {1: datetime.date(2026, 1, 2), '': (b'x', {'a'})}
+    """
+    if isinstance(value, list):
+        return [pack(part) for part in value]
+    if isinstance(value, dict):
+        if all(isinstance(key, str) and key for key in value):
+            return {key: pack(part) for key, part in value.items()}
+        return {"": "dict", "of": [[pack(key), pack(part)] for key, part in value.items()]}
+    if isinstance(value, tuple | set):
+        return {"": type(value).__name__, "of": [pack(part) for part in value]}
+    if isinstance(value, bytes):
+        return {"": "bytes", "of": base64.b64encode(value).decode()}
+    if isinstance(value, datetime.date | datetime.time):
+        return {"": type(value).__name__, "of": value.isoformat()}
+    return value if value is None or isinstance(value, str | int | float) else str(value)
+
+
+_MADE: Mapping[str, Callable[[Any], Any]] = {
+    "dict": dict,
+    "tuple": tuple,
+    "set": set,
+    "bytes": base64.b64decode,
+    "date": datetime.date.fromisoformat,
+    "datetime": datetime.datetime.fromisoformat,
+    "time": datetime.time.fromisoformat,
+}
+
+
+def unpack(value: Any) -> Any:
+    """What :func:`pack` packed."""
+    if isinstance(value, list):
+        return [unpack(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    if "" in value:
+        return _MADE[value[""]](unpack(value["of"]))
+    return {key: unpack(part) for key, part in value.items()}
+
+
 def _parsed(text: str, kind: Kind) -> Any:
     if kind != "YAML":
         check_text(text, kind)
-    if kind == "JSON" or harmless(text, kind):
+    if harmless(text, kind):
         return load(text, kind)
     from maci.files.worker import ask
 
-    return unpack(ask(kind, text=text))
+    return ask(kind, text=text)
 
 
 def _decode(data: bytes, where: str) -> str:

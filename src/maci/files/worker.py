@@ -15,6 +15,7 @@ from typing import Any
 
 from maci.errors import EnvironmentError_
 from maci.files.bounds import Beyond
+from maci.files.parse import unpack
 
 SECONDS = 10
 """Of computing that a document may take."""
@@ -46,12 +47,12 @@ def ask(kind: str, *, text: str = "", path: str = "", seconds: int = SECONDS, me
         with suppress(subprocess.TimeoutExpired):  # it has closed its end, and ends
             child.wait(1)
         raise Beyond(_ending(_end(child), seconds, memory))
-    if len(_idle) >= _KEPT:
+    if len(_idle) >= _KEPT or memory > MEMORY:  # it would keep what it has taken
         _end(child)
     else:
         _idle.append(child)
     if "value" in answer:
-        return answer["value"]
+        return unpack(answer["value"])
     raise Beyond(answer["beyond"]) if "beyond" in answer else ValueError(answer["invalid"])
 
 
@@ -66,7 +67,7 @@ def _take() -> subprocess.Popen[bytes]:
     paths = (home, *(str(Path(entry).absolute()) for entry in sys.path))
     environment = {name: os.environ[name] for name in _NEEDED if name in os.environ}
     try:
-        return subprocess.Popen(
+        child = subprocess.Popen(
             [sys.executable, "-S", "-P", "-m", "maci.files.child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -75,7 +76,18 @@ def _take() -> subprocess.Popen[bytes]:
             env={**environment, "PYTHONPATH": os.pathsep.join(paths)},
         )
     except OSError as error:
-        raise EnvironmentError_(f"Python ({sys.executable}) could not be started to read a file: {error}") from error
+        raise _unstarted(str(error)) from error
+    assert child.stdout is not None
+    if child.stdout.readline() != b"\n":  # it says so once it is ready
+        raise _unstarted(f"it ended at once (exit {_end(child)})")
+    return child
+
+
+def _unstarted(why: str) -> EnvironmentError_:
+    return EnvironmentError_(
+        f"Python ({sys.executable}) could not be started to read a file: {why}. The file may be fine: check that installation, "
+        "and that there is memory left"
+    )
 
 
 def _exchange(child: subprocess.Popen[bytes], asked: dict[str, Any], patience: float) -> dict[str, Any] | None:

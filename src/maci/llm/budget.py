@@ -37,7 +37,7 @@ class Ledger:
     """Tokens and dollars spent and set aside under a ceiling; ``parent`` is the ceiling of the run it is part of."""
 
     reached: Literal["tokens", "usd"] | None = None
-    """What did not suffice, once something did not; the ledger of a study's run remembers it."""
+    """What did not suffice, here or further up, once something did not."""
 
     def __init__(
         self,
@@ -59,7 +59,10 @@ class Ledger:
     def lacks(self, bound: Bound) -> Literal["tokens", "usd"] | None:
         """Which resource a bound does not fit into, here or further up; ``None`` if it fits."""
         lacking = self._lacks(bound)
-        return lacking if lacking is not None or self.parent is None else self.parent.lacks(bound)
+        if lacking is None and self.parent is not None:
+            lacking = self.parent.lacks(bound)
+        self.reached = lacking or self.reached
+        return lacking
 
     def _lacks(self, bound: Bound) -> Literal["tokens", "usd"] | None:
         left = self.left
@@ -68,13 +71,10 @@ class Ledger:
         return "usd" if bound.usd > left.usd + 1e-12 else None
 
     def reserve(self, bound: Bound) -> bool:
-        """Set a bound aside if it fits. Once more was used than was promised, nothing fits any more."""
-        if self.lacks(bound) is not None:
+        """Set a bound aside, here and further up, if it fits; else nothing is set aside anywhere."""
+        if self.lacks(bound) is not None or not (self.parent is None or self.parent.reserve(bound)):
             return False
-        ledger: Ledger | None = self
-        while ledger is not None:
-            ledger.reserved = ledger.reserved.plus(bound)
-            ledger = ledger.parent
+        self.reserved = self.reserved.plus(bound)
         return True
 
     async def grant(self, bound: Bound) -> bool:

@@ -20,9 +20,9 @@ from maci.errors import EnvironmentError_, Interrupted, ModelError
 from maci.llm.budget import Call, Draw, Purse
 from maci.llm.cache import ResponseCache, as_hit, canonical, request_key
 from maci.llm.catalogue import Price
-from maci.llm.limits import LONGEST_PAUSE, Limiter, Turn
+from maci.llm.limits import LONGEST_PAUSE, Limiter, Slot
 from maci.llm.model import Provider, Reply, Request
-from maci.llm.tokens import Prompt, PromptBound, at_least
+from maci.llm.tokens import MeasuredPrompt, PromptBound, at_least
 from maci.llm.usage import Bound, PaidFailure, Usage
 
 _log = logging.getLogger(__name__)
@@ -82,18 +82,18 @@ class Client:
 
     def prepare(self, request: Request) -> Call[Reply]:
         """A call answered from the cache or by the provider; the bound of a reply that is kept is its tokens and no dollars."""
-        prompt, key, bound = Prompt(request.messages, request.schema), None, None
+        prompt, key, bound = MeasuredPrompt(request.messages, request.schema), None, None
         if self._cache is not None:
             key = request_key(self._identity, request)
             if (hit := self._cache.find(key)) is not None:
                 bound = Bound(hit.usage.tokens)
         return Call(bound or self._most(request, prompt), partial(self._complete, request, prompt, key))
 
-    def _most(self, request: Request, measured: Prompt) -> Bound:
+    def _most(self, request: Request, measured: MeasuredPrompt) -> Bound:
         prompt, generated = self._prompt.bound(measured), request.max_tokens + self._beyond
         return Bound(prompt + generated, 0.0 if self.price is None else self.price.at_most(prompt, generated))
 
-    async def _complete(self, request: Request, prompt: Prompt, key: bytes | None, purse: Purse) -> Reply:
+    async def _complete(self, request: Request, prompt: MeasuredPrompt, key: bytes | None, purse: Purse) -> Reply:
         """The answer. The cache is looked into before every attempt: another process may have been answered meanwhile."""
         attempt, failed = 0, 0.0
         while True:
@@ -131,15 +131,17 @@ class Client:
         (await purse.draw(Bound(hit.usage.tokens))).settle(hit.usage)
         return hit
 
-    async def _attempt(self, request: Request, prompt: Prompt, bound: Bound, draw: Draw, key: bytes | None) -> Reply:
+    async def _attempt(
+        self, request: Request, prompt: MeasuredPrompt, bound: Bound, draw: Draw, key: bytes | None
+    ) -> Reply:
         """One attempt. Who asks the same meanwhile waits for what comes of it: it waits for nobody, so that must end."""
         flight: asyncio.Future[Reply | None] | None = None
         reply: Reply | None = None
         if key is not None:
             flight = self._flights[key] = asyncio.get_running_loop().create_future()
         try:
-            async with self._limiter.turn(bound.tokens) as turn:
-                answer = await self._send(request, turn, draw)
+            async with self._limiter.slot(bound.tokens) as slot:
+                answer = await self._send(request, slot, draw)
             reply = self._counted(request, prompt, answer, self._durable)
             reply = await self._keep(key, reply, draw)
         except BaseException:
@@ -151,10 +153,10 @@ class Client:
                 flight.set_result(reply)
         return reply
 
-    async def _send(self, request: Request, turn: Turn, draw: Draw) -> Reply:
+    async def _send(self, request: Request, slot: Slot, draw: Draw) -> Reply:
         """One attempt. Where it fails, what it cost is settled here."""
         try:
-            turn.sent = True
+            slot.sent = True
             try:
                 async with asyncio.timeout(self._timeout):
                     reply = await self.provider.send(request)
@@ -165,7 +167,7 @@ class Client:
                     "faster model"
                 ) from None
         except ModelError as error:
-            turn.failed(error)
+            slot.failed(error)
             if isinstance(error, PaidFailure) and error.usage.prompt > 0:
                 draw.settle(replace(error.usage, usd=self._usd(error.usage)))
             elif error.charged:
@@ -176,7 +178,7 @@ class Client:
         except BaseException:
             draw.forfeit()
             raise
-        turn.succeeded(reply.usage.tokens)
+        slot.succeeded(reply.usage.tokens)
         return reply
 
     async def _keep(self, key: bytes | None, reply: Reply, draw: Draw) -> Reply:
@@ -194,7 +196,7 @@ class Client:
             draw.settle(reply.usage)
         return reply
 
-    def _counted(self, request: Request, prompt: Prompt, reply: Reply, kept: bool) -> Reply:
+    def _counted(self, request: Request, prompt: MeasuredPrompt, reply: Reply, kept: bool) -> Reply:
         """The reply with the provider's count and its price, and what they teach; without a count, with the most it can be."""
         usage, most = reply.usage, self._prompt.bound(prompt)
         tokens, cached, generated = usage.prompt, usage.cached, usage.generated

@@ -22,10 +22,10 @@ from typing import Any, TypeAlias
 from maci.llm.catalogue import FREE, Price
 from maci.llm.client import Client
 from maci.llm.model import Provider, Reply, Request
-from maci.llm.tokens import Prompt
+from maci.llm.tokens import MeasuredPrompt
 from maci.llm.usage import Bound, PaidFailure, Usage
 
-Answer: TypeAlias = Reply | str | BaseException | Callable[[Request], Any]
+FakeAnswer: TypeAlias = Reply | str | BaseException | Callable[[Request], Any]
 """What comes of one request: a reply, its text alone, an error to raise, or a function (async or not) that gives one of these."""
 
 
@@ -35,7 +35,7 @@ class FakeProvider(Provider):
     def __init__(
         self,
         name: str = "fake/model",
-        replies: Iterable[Answer] | Callable[[Request], Any] = (),
+        replies: Iterable[FakeAnswer] | Callable[[Request], Any] = (),
         *,
         origin: str = "fake",
         identity: Mapping[str, Any] | None = None,
@@ -48,10 +48,10 @@ class FakeProvider(Provider):
         """What it would send a bill for: all replies, and failures that say what they cost."""
         self.at_once = self.most_at_once = 0
         self.closed = False
-        self._queue: deque[Answer] = deque(() if callable(replies) else replies)
+        self._queue: deque[FakeAnswer] = deque(() if callable(replies) else replies)
         self._otherwise = replies if callable(replies) else None
 
-    def enqueue(self, *answers: Answer) -> None:
+    def enqueue(self, *answers: FakeAnswer) -> None:
         """What comes of the next requests."""
         self._queue.extend(answers)
 
@@ -96,7 +96,7 @@ class FakeModel(Client):
         self,
         name: str = "fake/model",
         family: str = "fake",
-        replies: Iterable[Answer] | Callable[[Request], Any] = (),
+        replies: Iterable[FakeAnswer] | Callable[[Request], Any] = (),
         *,
         bound: Bound | None = None,
         price: Price | None = FREE,
@@ -113,11 +113,11 @@ class FakeModel(Client):
         """Every request that arrived, in order."""
         return self.fake.history
 
-    def enqueue(self, *answers: Answer) -> None:
+    def enqueue(self, *answers: FakeAnswer) -> None:
         """What comes of the next requests."""
         self.fake.enqueue(*answers)
 
-    def _most(self, request: Request, measured: Prompt) -> Bound:
+    def _most(self, request: Request, measured: MeasuredPrompt) -> Bound:
         return super()._most(request, measured) if self.most is None else self.most
 
 

@@ -171,11 +171,19 @@ def is_loopback(url: str) -> bool:
     >>> is_loopback("http://localhost:1234/v1"), is_loopback("http://[::1]:80"), is_loopback("http://127.0.0.1.example.org")
     (True, True, False)
     """
-    host = urlsplit(url).hostname or ""
+    return is_loopback_host(urlsplit(url).hostname or "")
+
+
+def is_loopback_host(host: str) -> bool:
+    """Whether only this machine can reach a host.
+
+    >>> [is_loopback_host(host) for host in ("localhost", "127.0.0.1", "::1", "0.0.0.0", "192.168.1.5", "example.org")]
+    [True, True, True, False, False, False]
+    """
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:  # a name
-        return host == "localhost" or host.endswith(".localhost")
+        return host.casefold() == "localhost" or host.casefold().endswith(".localhost")
 
 
 def _read(environ: Mapping[str, str]) -> tuple[Path, Mapping[str, str]]:

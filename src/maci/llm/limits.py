@@ -81,23 +81,14 @@ class Limiter:
             await self._sleep(left)
             self._refuse()
 
-    def turn(self, tokens: int = 0) -> Turn:
+    def slot(self, tokens: int = 0) -> Slot:
         """A place for one call of at most ``tokens``, to be entered with ``async with``."""
-        return Turn(self, tokens)
+        return Slot(self, tokens)
 
     def pause(self, seconds: float) -> None:
         """Hold every call back for so long, as the server asked; for ten minutes at most."""
         if seconds > 0:
             self._paused_until = max(self._paused_until, self._clock() + min(seconds, 600.0))
-
-    async def _wait(self, tokens: float) -> None:
-        delay = max(
-            0.0 if self._requests is None else self._requests.take(1),
-            0.0 if self._tokens is None else self._tokens.take(tokens),
-        )
-        if delay > 0:
-            await self._sleep(delay)
-        await self.clear()
 
     def _give_back(self, tokens: float, requests: int = 0) -> None:
         if self._requests is not None:
@@ -123,14 +114,6 @@ class Limiter:
                 f"the last time: {self._last_fault}"
             )
 
-    def _admit(self) -> bool:
-        """Whether this call is the one that finds out if the origin is back."""
-        self._refuse()
-        if self._open_until is None:
-            return False
-        self._probing = True
-        return True
-
     def _succeeded(self) -> None:
         self._faults, self._open_until, self._cool = 0, None, _COOL
 
@@ -152,7 +135,7 @@ class Limiter:
             self._open_until = now + self._cool
 
 
-class Turn:
+class Slot:
     """One call's place: waits until it may be sent, and is held until it has been answered.
 
     Entering it raises what :meth:`Limiter.clear` raises. What came of the call is to be said.
@@ -170,17 +153,19 @@ class Turn:
         limiter._refuse()
         await limiter._slots.acquire()
         try:
-            await limiter._wait(self._tokens)
-            self._probe = limiter._admit()
+            requests = 0.0 if limiter._requests is None else limiter._requests.take(1)
+            tokens = 0.0 if limiter._tokens is None else limiter._tokens.take(self._tokens)
+            if (delay := max(requests, tokens)) > 0:
+                await limiter._sleep(delay)
+            await limiter.clear()
+            if limiter._open_until is not None:  # this call finds out whether the origin is back
+                self._probe = limiter._probing = True
         except BaseException:
-            self._leave()
+            await self.__aexit__()
             raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._leave()
-
-    def _leave(self) -> None:
         if self._probe:
             self._limiter._probing = False
         if not self.sent:

@@ -108,6 +108,8 @@ class Provider(Protocol):
     """What tells this model from others in the response cache: API, address, model, fixed parameters. No key."""
     parallel: int = 64
     """Calls it takes at once, unless the user says otherwise."""
+    key_source: str = ""
+    """Where its key is from; nothing where it has none."""
 
     @property
     def structured(self) -> bool:
@@ -115,7 +117,7 @@ class Provider(Protocol):
         return True
 
     def check(self) -> None:
-        """Raise what can be said before anything is sent: an extra that is not installed, for example."""
+        """Raise what can be said before anything is sent: an extra that is not installed, a key that is lacking."""
         return
 
     async def models(self) -> tuple[str, ...]:

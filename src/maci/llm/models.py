@@ -15,10 +15,11 @@ provider's models that have none of their own.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from maci.errors import ConfigError, near
 from maci.llm.cache import ResponseCache
@@ -37,11 +38,13 @@ _PATIENCE, _OWN_PATIENCE = 120.0, 600.0
 """Seconds for one attempt: of a hosted model, and of one on a machine of one's own."""
 
 
-class _Options(BaseModel):
+class Options(BaseModel):
+    """What a person may write, and nothing else."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class PriceOptions(_Options):
+class PriceOptions(Options):
     """Dollars per million tokens."""
 
     input: float = Field(ge=0)
@@ -50,11 +53,33 @@ class PriceOptions(_Options):
     written: float | None = Field(default=None, ge=0)
 
 
-class ModelOptions(_Options):
-    """What can be set for a model."""
+def _public(url: str) -> str:
+    if not re.match(r"https?://[^/\s]+", url):
+        raise ValueError("must begin with http:// or https://")
+    if "@" in url.split("/")[2]:
+        raise ValueError(
+            "must not hold a user name or password: put the key in an environment variable and name it with key_env"
+        )
+    return url.rstrip("/")
 
-    base_url: str | None = Field(default=None, description="where the server is, if not at the provider's own address")
-    key_env: str | None = Field(default=None, description="the environment variable that holds the key")
+
+def _variable(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or re.match(r"(?i)sk_|gsk_|hf_", name):
+        raise ValueError(
+            "is the name of an environment variable, not a key: put the key into one and write its name here"
+        )
+    return name
+
+
+class ModelOptions(Options):
+    """Where a model is, and what nobody else knows of it; under a provider's name, of all its models."""
+
+    base_url: Annotated[str, AfterValidator(_public)] | None = Field(
+        default=None, description="address of the server, such as http://127.0.0.1:8000/v1"
+    )
+    key_env: Annotated[str, AfterValidator(_variable)] | None = Field(
+        default=None, description="name of the environment variable that holds the key"
+    )
     family: str | None = Field(default=None, description="the model family, where the name does not tell it")
     price: PriceOptions | None = Field(
         default=None, description="dollars per million tokens, where the price table has none"

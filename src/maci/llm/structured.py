@@ -30,7 +30,7 @@ class Unusable(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer(Generic[T]):
+class Usable(Generic[T]):
     """A usable answer."""
 
     value: T
@@ -89,17 +89,17 @@ def plain_keys(names: Iterable[str]) -> dict[str, str]:
     return keys
 
 
-def ask(model: Model, request: Request, read: Callable[[Any], T], *, limit: str = "max_tokens") -> Call[Answer[T]]:
+def ask(model: Model, request: Request, read: Callable[[Any], T], *, limit: str = "max_tokens") -> Call[Usable[T]]:
     """A call whose answer is as ``read`` makes it; ``read`` raises :class:`Unusable` where it cannot.
 
     One repair is attempted; then :class:`~maci.errors.BadReply`. ``limit`` names the setting to raise where both were cut off.
     """
     first = model.prepare(request)
 
-    async def make(purse: Purse) -> Answer[T]:
+    async def make(purse: Purse) -> Usable[T]:
         reply = await first.make(purse)
         try:
-            return Answer(read(extract(reply.text)), reply.text, False)
+            return Usable(read(extract(reply.text)), reply.text, False)
         except Unusable as error:
             wrong = f"{error}; it was cut off, be shorter" if reply.truncated else str(error)
         said = Message("assistant", reply.text[:_SHOWN] or "(nothing)")
@@ -107,7 +107,7 @@ def ask(model: Model, request: Request, read: Callable[[Any], T], *, limit: str 
         again = replace(request, messages=(*request.messages, said, Message("user", repair)))
         second = await model.prepare(again).make(purse)
         try:
-            return Answer(read(extract(second.text)), second.text, True)
+            return Usable(read(extract(second.text)), second.text, True)
         except Unusable as error:
             why = str(error)
             if second.truncated:

@@ -19,7 +19,7 @@ beginning have the same cuts in it; a chain of hashes says which cuts have been 
 >>> first = (Message("system", "You debate."), Message("user", "The case. " * 200))
 >>> bound.at_most(first)
 2299
->>> bound.learn(Prompt(first), 430)
+>>> bound.learn(MeasuredPrompt(first), 430)
 >>> bound.at_most((*first, Message("user", "And now?")))
 502
 """
@@ -41,7 +41,7 @@ _SCHEMA = 512
 _SLACK = 16
 """For tokenizers that do join tokens over a cut."""
 _STEP = 512
-_DENSEST = 16
+DENSEST = 16
 """No text has more bytes a token than this on average; a count below is taken for a count of something else."""
 _CUT = re.compile(
     r"\n(?=[!-.0-~\w])"
@@ -93,7 +93,7 @@ _Parts = list[tuple[int, int]]
 """The cuts of one message: the hash of all of it before the cut, and how many bytes that is at most."""
 
 
-class Prompt:
+class MeasuredPrompt:
     """A prompt, measured."""
 
     __slots__ = ("frame", "messages", "size")
@@ -123,9 +123,9 @@ class PromptBound:
 
     def at_most(self, messages: Sequence[Message], schema: Schema | None = None) -> int:
         """The most tokens this prompt can have."""
-        return self.bound(Prompt(messages, schema))
+        return self.bound(MeasuredPrompt(messages, schema))
 
-    def bound(self, prompt: Prompt) -> int:
+    def bound(self, prompt: MeasuredPrompt) -> int:
         """The same, of a prompt that has been measured."""
         seen, least = self._seen, prompt.size + prompt.frame
         for chain, start, parts in reversed(prompt.messages):
@@ -136,9 +136,9 @@ class PromptBound:
                     return min(least, tokens + rest) + self._raised
         return least + self._raised
 
-    def learn(self, prompt: Prompt, tokens: int) -> None:
+    def learn(self, prompt: MeasuredPrompt, tokens: int) -> None:
         """Remember how many tokens the provider counted in a prompt."""
-        tokens = max(tokens, prompt.size // _DENSEST)
+        tokens = max(tokens, prompt.size // DENSEST)
         seen = self._seen
         if len(seen) > _ENTRIES:
             for cut in list(seen)[: _ENTRIES // 4]:

@@ -31,14 +31,14 @@ def owning(folder: Path) -> Iterator[None]:
                 path.unlink()
 
 
-def lock(file: IO[bytes]) -> bool:
-    """Lock a file until it is closed; ``False`` if somebody else has."""
+def lock(file: IO[bytes], *, shared: bool = False) -> bool:
+    """Lock a file until it is closed, ``shared`` with others who only look; ``False`` if somebody else has."""
     try:
         import fcntl
     except ImportError:  # a system without advisory locks
         return True
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except OSError:
         return False
     return True

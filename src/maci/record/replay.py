@@ -104,19 +104,8 @@ def replay(events: Sequence[Event]) -> Replayed:
     return Replayed(state, compared, tuple(owed))
 
 
-@dataclass(frozen=True, slots=True)
-class OffPolicy:
-    """What another config would have made of the same turns."""
-
-    state: State
-    decided: bool
-    """False: the record ends before the other rule would have stopped."""
-    ignored: int
-    """Recorded inputs the other rule had no use for."""
-
-
-def replay_with(events: Sequence[Event], config: Config) -> OffPolicy:
-    """Fold the recorded inputs under another config.
+def replay_with(events: Sequence[Event], config: Config) -> State:
+    """Fold the recorded inputs under another config; those it has no use for are passed over.
 
     Off-policy: agents spoke under the recorded dials and gates, and would have spoken otherwise under others. It ends at its first
     stop: nothing is found out, and no plan is made.
@@ -125,17 +114,11 @@ def replay_with(events: Sequence[Event], config: Config) -> OffPolicy:
     other = replace(opened, config=unplanned(config))
     if config.calibration.made_for != opened.config.calibration.made_for:
         check_made_for(other)
-    state, ignored = start(other), 0
+    state = start(other)
     for event in events[1:]:
-        if is_decision(event):
-            continue
+        if is_decision(event) or isinstance(event, Sent | Lost | Surveyed | Acquired):
+            continue  # what the recorded rules led to says nothing about other ones
         item = cast(Input, event)
-        if isinstance(
-            item, Sent | Lost | Surveyed | Acquired
-        ):  # what the recorded rules led to says nothing about other ones
-            continue
         if expected(state, item):
             state, _ = step(state, item)
-        else:
-            ignored += 1
-    return OffPolicy(state, state.finished is not None, ignored)
+    return state

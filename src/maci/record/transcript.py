@@ -14,15 +14,15 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any, Self, cast
 
 from pydantic import ValidationError
 
+from maci.controller.decisions import Finished
 from maci.controller.events import FORMAT, Event, dump, parse
 from maci.controller.inputs import Opened
 from maci.errors import EnvironmentError_, InputError, TranscriptError
@@ -49,17 +49,18 @@ class Recording:
     """Bytes of an unfinished last line: a write that a crash cut short."""
     size: int
     """Bytes of the whole lines."""
-    last: str
-    """Hash of the last whole line."""
-    hashes: tuple[str, ...] = ()
+    hashes: tuple[str, ...]
     """Of every whole line."""
 
     @property
     def opened(self) -> Opened:
         """The first event."""
-        first = self.events[0]
-        assert isinstance(first, Opened)
-        return first
+        return cast(Opened, self.events[0])
+
+    @property
+    def finished(self) -> bool:
+        """Whether it ends with a result."""
+        return isinstance(self.events[-1], Finished)
 
 
 _LONGEST = 64 * 2**20
@@ -131,7 +132,7 @@ def read(path: str | Path) -> Recording:
         raise TranscriptError(f"{path} is not a transcript: it holds no whole line; remove it and start again")
     if not isinstance(events[0], Opened):
         raise TranscriptError(f"{path} is not a transcript: it does not open a debate")
-    return Recording(tuple(events), torn, size, before, tuple(hashes))
+    return Recording(tuple(events), torn, size, tuple(hashes))
 
 
 def remove_empty(path: Path) -> bool:
@@ -150,7 +151,7 @@ def _hold(file: IO[bytes], path: Path) -> None:
         raise EnvironmentError_(f"{path} is being written by another process")
 
 
-class Transcript:
+class Transcript(AbstractContextManager["Transcript"], AbstractAsyncContextManager["Transcript"]):
     """A transcript being written.
 
     Use :meth:`create` for a new one and :meth:`resume` to go on with one that broke off.
@@ -189,7 +190,7 @@ class Transcript:
         except BaseException:
             file.close()
             raise
-        return cls(path, file, len(recording.events), recording.last), recording
+        return cls(path, file, len(recording.events), recording.hashes[-1]), recording
 
     def append(self, event: Event, *, sync: bool = False) -> None:
         """Write one event; ``sync`` returns only when it is on disk."""
@@ -221,26 +222,16 @@ class Transcript:
                 os.fsync(self._file.fileno())
         finally:
             with suppress(OSError):  # said already
+                if self._seq == 0:  # while it is locked: nobody else can have begun to write there
+                    self.path.unlink()
                 self._file.close()
-            if self._seq == 0:
-                self.path.unlink(missing_ok=True)
 
     async def aclose(self) -> None:
         """The same where an event loop has others to serve: the disk is waited for in a thread."""
         await asyncio.to_thread(self.close)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()

@@ -17,7 +17,7 @@ meant. JSON and ``--plain`` keep the ASCII that programs read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from html import escape
 from typing import Any
 
@@ -151,6 +151,20 @@ def _attribute(name: str, value: object) -> str:
     if name in _LINKS and not _SAFE_LINK.match(written):
         raise InputError(f"{name}={written!r} is not a link a page may have: use #…, a path, http or https")
     return f' {name}="{escaped(written)}"'
+
+
+def grid(
+    label: str, head: Iterable[Child], rows: Child, *, words: Container[Child] = (), kind: str = "", caption: str = ""
+) -> Markup:
+    """A table that scrolls in a region of its own: the heads of its columns, those in ``words`` over text, and its rows.
+
+    >>> grid("Ages", ["who", "age"], el("tr", el("th", "Ada", scope="row"), el("td", 36)), words=["who"])[:81]
+    '<div class="scroll" tabindex="0" role="region" aria-label="Ages"><table><thead><tr'
+    """
+    top = el("tr", (el("th", name, scope="col", class_="words" if name in words else None) for name in head))
+    said = el("caption", caption, class_="unseen") if caption else None
+    table = el("table", said, el("thead", top), el("tbody", rows), class_=kind or None)
+    return el("div", table, class_="scroll", tabindex=0, role="region", aria_label=label)
 
 
 def policy() -> str:

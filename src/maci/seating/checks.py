@@ -27,15 +27,15 @@ from maci.paths import cache_dir, panel_files
 from maci.seating import choose
 from maci.seating.file import find
 from maci.seating.models import Models
-from maci.seating.seating import Choice, key_for, open_house
-from maci.seating.spec import JudgeSpec, ModelSpec, PanelSpec, is_reader
+from maci.seating.seating import PanelChoice, open_house
+from maci.seating.spec import JudgeSpec, PanelSpec, is_reader
 from maci.story.words import plural
 
 State = Literal["ok", "warning", "problem"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """One line of the doctor."""
 
     subject: str
@@ -53,71 +53,65 @@ _EXTRAS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def machine() -> Iterator[Finding]:
+def machine() -> Iterator[CheckResult]:
     """Python, the package, its extras, folders and files."""
     version = platform.python_version()
     fine = sys.version_info >= (3, 11)
-    yield Finding("python", "ok" if fine else "problem", version if fine else f"{version}: MACI needs 3.11 or newer")
-    yield Finding("maci", "ok", __version__)
+    yield CheckResult(
+        "python", "ok" if fine else "problem", version if fine else f"{version}: MACI needs 3.11 or newer"
+    )
+    yield CheckResult("maci", "ok", __version__)
     have = [extra for extra, modules in _EXTRAS.items() if all(find_spec(module) for module in modules)]
     lack = [extra for extra in _EXTRAS if extra not in have]
     more = f"; not installed: {', '.join(lack)} ({install(lack[0])})" if lack else ""
-    yield Finding("extras", "ok", f"{', '.join(have) or 'none'}{more}")
+    yield CheckResult("extras", "ok", f"{', '.join(have) or 'none'}{more}")
     yield _writable(cache_dir())
     try:
         found, files = find(), list(panel_files())
     except MaciError as error:
-        yield Finding("panels", "problem", str(error))
+        yield CheckResult("panels", "problem", str(error))
     else:
         where = f" in {', '.join(map(str, files))}" if files else "; docs/panels.md says how to write some"
         about = f"{len(found.panels)} with a name, {plural(len(found.models), 'entry')} about models{where}"
-        yield Finding("panels", "ok", about)
+        yield CheckResult("panels", "ok", about)
 
 
-def _writable(folder: Path) -> Finding:
+def _writable(folder: Path) -> CheckResult:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder):
             pass
     except OSError as error:
-        return Finding(
+        return CheckResult(
             "cache", "problem", f"{folder} cannot be written ({error.strerror}): point MACI_CACHE at a folder that can"
         )
-    return Finding("cache", "ok", str(folder))
+    return CheckResult("cache", "ok", str(folder))
 
 
 async def models(
     panel: str | None, agents: str | None, judges: str | None, *, offline: bool, seconds: float | None
-) -> list[Finding]:
+) -> list[CheckResult]:
     """The models that were named, or the services and weights that are at hand."""
-    spec: PanelSpec
-    services, found = list[str](), list[Finding]()
-    if not (panel is None and agents is None and judges is None):
-        chosen = choose(panel, agents, judges, least=1) if agents or panel else choose("readers", None, judges)
-        if isinstance(chosen, str):
-            return [Finding(chosen, "ok", "needs no model")]
-        spec = chosen
-        names = list(spec.seated)
-        if not names:
-            return [Finding(spec.name or "panel", "ok", "needs no model")]
+    named = not (panel is None and agents is None and judges is None)
+    if not named:
+        spec, names = _known_models(), local_models()
     else:
-        spec = _known_models()
-        services, found = keyed_services(spec)
-        names = local_models()
-    async with open_house(spec, Choice(no_cache=True, offline=True)) as house:  # the doctor fetches no weights
-        asked = [ask_model(house, m, spec.options(m), offline=offline, seconds=seconds or _patience(m)) for m in names]
-        listed = (
-            []
-            if offline
-            else [ask_service(house, service, spec.options(f"{service}/"), seconds or 30.0) for service in services]
-        )
+        chosen = choose(panel, agents, judges, least=1) if agents or panel else choose("readers", None, judges)
+        if isinstance(chosen, str) or not chosen.seated:
+            name = chosen if isinstance(chosen, str) else chosen.name or "panel"
+            return [CheckResult(name, "ok", "needs no model")]
+        spec, names = chosen, list(chosen.seated)
+    async with open_house(spec, PanelChoice(no_cache=True, offline=True)) as house:  # the doctor fetches no weights
+        services, found = ([], []) if named else keyed_services(house, spec)
+        asked = [ask_model(house, name, offline=offline, seconds=seconds or _patience(name)) for name in names]
+        listed = [] if offline else [ask_service(house, service, seconds or 30.0) for service in services]
         answers = await asyncio.gather(*asked)
         found += _families(spec)
         found += [finding for finding in await asyncio.gather(*listed) if finding is not None]
         return [*found, *(finding for answer in answers for finding in answer)]
 
 
-def _families(spec: PanelSpec) -> list[Finding]:
+def _families(spec: PanelSpec) -> list[CheckResult]:
     """Whether the judges may judge these debaters."""
 
     def members(seats: Sequence[JudgeSpec]) -> list[tuple[str, str]]:
@@ -128,8 +122,8 @@ def _families(spec: PanelSpec) -> list[Finding]:
     try:
         warnings = check_families(members(spec.agents), members(spec.judges or ()), allowed)
     except MaciError as error:
-        return [Finding("families", "problem", str(error))]
-    return [Finding("families", "warning", warning) for warning in warnings]
+        return [CheckResult("families", "problem", str(error))]
+    return [CheckResult("families", "warning", warning) for warning in warnings]
 
 
 def _patience(model: str) -> float:
@@ -144,26 +138,25 @@ def _known_models() -> PanelSpec:
         return PanelSpec()
 
 
-def keyed_services(spec: PanelSpec) -> tuple[list[str], list[Finding]]:
+def keyed_services(models: Models, spec: PanelSpec) -> tuple[list[str], list[CheckResult]]:
     """Services to ask when nothing is named: those with a key, and those on this machine; and what stands in the way."""
     names, keys = [], 0
     for name, service in SERVICES.items():
         given = spec.options(f"{name}/")
         try:
-            key = key_for(f"{name}/", given)
-        except WrongKey as error:
-            if given.key_env is not None:
-                return [], [Finding(name, "problem", str(error))]
-            continue
+            provider = models.model(f"{name}/any").provider
+            provider.check()
         except MaciError as error:
-            return [], [Finding("keys", "problem", str(error))]
-        keys += key is not None
-        if key is not None or is_loopback(given.base_url or service.base_url):
+            if isinstance(error, WrongKey) and given.key_env is None:
+                continue
+            return [], [CheckResult(name if isinstance(error, WrongKey) else "keys", "problem", str(error))]
+        keys += bool(provider.key_source)
+        if provider.key_source or is_loopback(given.base_url or service.base_url):
             names.append(name)
     if keys:
         return names, []
     example = key_help("openai")
-    return names, [Finding("keys", "warning", f"none found; for models of a provider, for example: {example}")]
+    return names, [CheckResult("keys", "warning", f"none found; for models of a provider, for example: {example}")]
 
 
 def local_models() -> list[str]:
@@ -171,18 +164,18 @@ def local_models() -> list[str]:
     return [f"local/{name}" for name, weight in WEIGHTS.items() if weight.extra == "local" and status(name).present]
 
 
-async def ask_service(models: Models, name: str, given: ModelSpec, seconds: float) -> Finding | None:
+async def ask_service(models: Models, name: str, seconds: float) -> CheckResult | None:
     """Whether a service is there and takes our key; ``None``: one of this machine that is not running, which nobody asked for."""
-    key = key_for(f"{name}/", given)
+    provider = models.model(f"{name}/any").provider
     try:
         async with asyncio.timeout(seconds):
-            offers = await models.model(f"{name}/any").provider.models()
+            offers = await provider.models()
     except (MaciError, TimeoutError) as error:
-        return None if key is None else Finding(name, "problem", _said(error, f"{name}/any", seconds))
-    source = f"takes the key from {key.source}, " if key else ""
+        return None if not provider.key_source else CheckResult(name, "problem", _said(error, f"{name}/any", seconds))
+    source = f"takes the key from {provider.key_source}, " if provider.key_source else ""
     names = ", ".join(offers[:_NAMES]) + (" …" if len(offers) > _NAMES else "")
     listed = f"{plural(len(offers), 'model')}{': ' if names else ''}{names}"
-    return Finding(name, "ok", f"{source}{listed}; to try one: maci doctor --agents {name}/NAME")
+    return CheckResult(name, "ok", f"{source}{listed}; to try one: maci doctor --agents {name}/NAME")
 
 
 _NAMES = 20
@@ -208,26 +201,26 @@ _ASK = Request(
 )
 
 
-async def ask_model(models: Models, name: str, given: ModelSpec, *, offline: bool, seconds: float) -> list[Finding]:
+async def ask_model(models: Models, name: str, *, offline: bool, seconds: float) -> list[CheckResult]:
     """Everything about one model: key or weights, one token from it, and whether it can be held to a form."""
-    before = _at_hand(name, given)
+    before = _at_hand(models, name)
     local = name.startswith("local/")
     if any(finding.state == "problem" for finding in before):
         return before
     if offline and not local:
-        return [*before, Finding(name, "warning", "not asked (--offline)")]
+        return [*before, CheckResult(name, "warning", "not asked (--offline)")]
     try:
         model = models.model(name)
         async with asyncio.timeout(seconds):
             usage, formed = await _try(model.provider)
     except (MaciError, TimeoutError) as error:
-        return [*before, Finding(name, "problem", _said(error, name, seconds))]
+        return [*before, CheckResult(name, "problem", _said(error, name, seconds))]
     usd = 0.0 if model.price is None else model.price.usd(usage)
     cost = ", price unknown" if model.price is None else "" if usd else ", free"
     counted = Usage(prompt=usage.prompt, generated=usage.generated, usd=usd)
     return [
         *before,
-        Finding(name, "ok", f"answers, family {model.family}{cost}", counted),
+        CheckResult(name, "ok", f"answers, family {model.family}{cost}", counted),
         _structured(name, model.provider.structured, formed),
     ]
 
@@ -253,54 +246,39 @@ async def _try(provider: Provider) -> tuple[Usage, Reply]:
     return usage, formed
 
 
-def _structured(name: str, held: bool, reply: Reply) -> Finding:
+def _structured(name: str, held: bool, reply: Reply) -> CheckResult:
     try:
         followed = isinstance(json.loads(reply.text)["fine"], bool)
     except (ValueError, LookupError, TypeError):
         followed = False
     if followed and held:
-        return Finding(name, "ok", "structured output: follows a JSON schema")
+        return CheckResult(name, "ok", "structured output: follows a JSON schema")
     if followed:
         why = "the server takes no schema; replies are checked, and repaired once"
     elif reply.truncated:
         why = f"it used {_REASONING:,} tokens without an answer; if it reasons this long, raise agents.max_tokens and crit.max_tokens"
     else:
         why = "it did not follow a simple form; expect turns that cannot be read"
-    return Finding(name, "warning", f"structured output: {why}")
+    return CheckResult(name, "warning", f"structured output: {why}")
 
 
-def _at_hand(name: str, given: ModelSpec) -> list[Finding]:
-    """What can be said of a model without asking it."""
-    provider, _, rest = name.partition("/")
-    if provider == "local":
-        return [_weights(name, rest)]
-    if provider == "litellm":
-        if find_spec("litellm") is None:
-            return [Finding(name, "problem", f"needs the extra `litellm`: {install('litellm')}")]
-        return []
+def _at_hand(models: Models, name: str) -> list[CheckResult]:
+    """What can be said of a model without asking it: its extra, its key, its weights."""
     try:
-        key = key_for(name, given)
+        provider = models.model(name).provider
+        provider.check()
     except MaciError as error:
-        return [Finding(name, "problem", _said(error, name, 0).removesuffix(", then run `maci doctor`"))]
-    return [Finding(name, "ok", f"key from {key.source}")] if key is not None else []
-
-
-def _weights(name: str, rest: str) -> Finding:
-    from maci.llm.local.gguf import source_of
-
-    if find_spec("xllamacpp") is None:
-        return Finding(name, "problem", f"needs the extra `local`: {install('local')}")
-    try:
-        source_of(rest)
-    except MaciError as error:
-        return Finding(name, "problem", _said(error, name, 0))
+        return [CheckResult(name, "problem", _said(error, name, 0).removesuffix(", then run `maci doctor`"))]
+    service, _, rest = name.partition("/")
+    if service != "local":
+        return [CheckResult(name, "ok", f"key from {provider.key_source}")] if provider.key_source else []
     if rest not in WEIGHTS:
-        return Finding(name, "ok", "weights of your own")
+        return [CheckResult(name, "ok", "weights of your own")]
     now = status(rest)
     size = f"{now.size / 1e6:,.0f} MB"
     if now.present:
-        return Finding(name, "ok", f"weights are here, {size}")
-    return Finding(name, "problem", f"weights are not here ({size}): maci models pull {rest}")
+        return [CheckResult(name, "ok", f"weights are here, {size}")]
+    return [CheckResult(name, "problem", f"weights are not here ({size}): maci models pull {rest}")]
 
 
 def _said(error: BaseException, name: str, seconds: float) -> str:

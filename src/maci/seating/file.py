@@ -17,13 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
 from maci.config import build
 from maci.errors import ConfigError, explain
 from maci.files.parse import read
+from maci.llm.models import ModelOptions, Options
 from maci.paths import PANELS, config_dir, panel_files
-from maci.seating.spec import AgentSpec, JudgeSpec, ModelSpec, PanelSpec, agents_of, judges_of
+from maci.seating.spec import AgentSpec, JudgeSpec, PanelSpec, agents_of, judges_of
 from maci.seating.trust import leak
 
 
@@ -36,10 +37,8 @@ JudgeEntry = Annotated[JudgeSpec, BeforeValidator(_seat, json_schema_input_type=
 """A model's name, or a table with more."""
 
 
-class NamedPanel(BaseModel):
+class NamedPanel(Options):
     """One panel of the file."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     about: str = Field(default="", description="what it is for, shown by `maci panels`")
     agents: tuple[AgentEntry, ...] = Field(
@@ -52,13 +51,11 @@ class NamedPanel(BaseModel):
     set: dict[str, Any] = Field(default={}, description="settings this panel starts from, as `maci config` names them")
 
 
-class PanelsFile(BaseModel):
+class PanelsFile(Options):
     """The file format."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    panels: dict[str, NamedPanel] = {}
-    models: dict[str, ModelSpec] = {}
+    panels: dict[str, NamedPanel] = Field(default={})
+    models: dict[str, ModelOptions] = Field(default={})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +63,7 @@ class Found:
     """What the files hold, each with where it is from."""
 
     panels: Mapping[str, tuple[NamedPanel, Path]]
-    models: Mapping[str, tuple[ModelSpec, Path]]
+    models: Mapping[str, tuple[ModelOptions, Path]]
 
     def spec(self, name: str) -> PanelSpec:
         """The panel of this name, resolved."""
@@ -76,7 +73,7 @@ class Found:
         return PanelSpec(name=name, agents=agents, judges=judges, models=self.options, settings=panel.set)
 
     @property
-    def options(self) -> dict[str, ModelSpec]:
+    def options(self) -> dict[str, ModelOptions]:
         """What is said of models."""
         return {name: spec for name, (spec, _) in self.models.items()}
 
@@ -91,7 +88,7 @@ class Found:
 def find() -> Found:
     """All named panels and models of the panels files."""
     panels: dict[str, tuple[NamedPanel, Path]] = {}
-    models: dict[str, tuple[ModelSpec, Path]] = {}
+    models: dict[str, tuple[ModelOptions, Path]] = {}
     for path in panel_files():
         file = load_panels(path)
         if not os.environ.get("MACI_PANELS") and path == Path(PANELS):
@@ -113,7 +110,7 @@ def _check_trust(file: PanelsFile, path: Path) -> None:
                 f"what you want, use --set evidence.encoder={encoder}, or move the panel to {config_dir() / 'panels.yaml'}"
             )
     seats = (seat for panel in file.panels.values() for seat in (*panel.agents, *(panel.judges or ())))
-    for name, model in {**{seat.model: ModelSpec() for seat in seats}, **file.models}.items():
+    for name, model in {**{seat.model: ModelOptions() for seat in seats}, **file.models}.items():
         if found := leak(name, model, any_secret=True):
             raise ConfigError(
                 f"{path}: models.{name} would {found}, and a file in the working directory may not: it may name a provider's key "
@@ -173,7 +170,7 @@ def _known(path: list[str]) -> Iterable[str]:
     if len(path) == 1:
         return PanelsFile.model_fields
     if path[0] == "models":
-        return (*ModelSpec.model_fields, "input", "output")
+        return (*ModelOptions.model_fields, "input", "output")
     return (NamedPanel if len(path) == 3 else JudgeSpec if path[2] == "judges" else AgentSpec).model_fields
 
 

@@ -1,4 +1,8 @@
-"""Panels of language models, of readers, or of both, over the same evidence as the embedded panel reads."""
+"""Panels of language models, of readers, or of both, over the same evidence.
+
+:class:`ReaderPanel` is the embedded panel: three readers who hold different evidence, and three reader judges. Offline, deterministic,
+no key, no download: what a plain install debates with. :class:`ModelPanel` seats models, and readers among them.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +12,53 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from maci.agents.agent import Agent, Judge
 from maci.agents.reader.families import FAMILIES, Family
+from maci.agents.reader.reader import Conduct, Reader
 from maci.cases.case import Case
 from maci.config import Config
 from maci.errors import ConfigError
 from maci.evidence.encode import Encoder
+from maci.evidence.span import Span
 from maci.llm.catalogue import no_price
-from maci.seating.readers import deal
-from maci.seating.shelf import Bookcase, LazyProposer, Sources
+from maci.seating.shelf import Bookcase, Shelf, Sources
 from maci.seating.spec import AgentSpec, JudgeSpec, PanelSpec, is_reader, judges_of, names
 from maci.seating.table import Table
 
 if TYPE_CHECKING:
     from maci.llm.client import Client
+
+
+def deal(
+    shelf: Shelf, families: Sequence[Family], *, seed: int = 0, conduct: Conduct | None = None
+) -> tuple[Reader, ...]:
+    """Readers with their hands dealt from one shelf."""
+    hands = shelf.library.deal(len(families), seed)
+    return tuple(Reader(f, shelf.library, hand, conduct) for f, hand in zip(families, hands, strict=True))
+
+
+class ReaderPanel:
+    """Sets the table for many cases over the same evidence; what depends on the outcomes alone is made once."""
+
+    def __init__(
+        self,
+        spans: Sequence[Span] | Sources,
+        encoder: Encoder,
+        *,
+        families: Sequence[Family] = FAMILIES,
+        conduct: Conduct | None = None,
+    ) -> None:
+        self._books = Bookcase(spans if isinstance(spans, Sources) else Sources(corpus=tuple(spans)), encoder)
+        self._families, self._conduct = families, conduct
+
+    def table(self, case: Case, *, seed: int = 0) -> Table:
+        """Readers with their hands dealt, judges, and evidence to verify citations against."""
+        shelf = self._books.about(case)
+        return Table(
+            agents=deal(shelf, self._families, seed=seed, conduct=self._conduct),
+            judges=shelf.judges,
+            evidence=shelf.evidence(case, held=shelf.library.spans),
+            encoder=shelf.encoder,
+            proposer=shelf,
+        )
 
 
 class Models(Protocol):
@@ -87,7 +126,7 @@ class ModelPanel:
             judges=judges,
             evidence=shelf.evidence(case, held),
             encoder=shelf.encoder,
-            proposer=LazyProposer(shelf),
+            proposer=shelf,
             spec=spec.record(),
         )
 

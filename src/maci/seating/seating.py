@@ -1,12 +1,11 @@
 """Who debates, from what a person chose: the panel found, the settings loaded, the models at hand, the table set.
 
-Commands and the web page sit people down the same way; what they do where weights are lacking is their own (``Choice.fetch``).
+Commands and the web page sit people down the same way; what they do where weights are lacking is their own (``PanelChoice.fetch``).
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -20,9 +19,8 @@ from maci.config import Config, full_key, load
 from maci.controller.fold import start
 from maci.controller.inputs import Opened
 from maci.controller.reading import check_made_for
-from maci.errors import ConfigError, ModelError, WrongKey, concerning
+from maci.errors import ConfigError, ModelError, concerning
 from maci.evidence.encode import load_encoder
-from maci.llm.keys import SERVICES, Key, find_key, key_help
 from maci.llm.local.registry import WEIGHTS
 from maci.llm.local.weights import status
 from maci.seating import choose
@@ -34,7 +32,7 @@ from maci.seating.tables import Tables
 from maci.seating.trust import resumed
 
 if TYPE_CHECKING:
-    from maci.llm.models import House, ModelOptions
+    from maci.llm.models import House
     from maci.seating.models import Models
 
 
@@ -48,7 +46,7 @@ def not_here(name: str) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class PanelChoice:
     """The options that say who debates, and under which settings."""
 
     panel: str | None = None
@@ -103,19 +101,7 @@ class Seated:
     """What a person should know of how it came about."""
 
 
-def key_for(name: str, given: ModelOptions) -> Key | None:
-    """The key a model will be asked with; raises :class:`~maci.errors.WrongKey` where there is none and one is needed."""
-    provider = name.partition("/")[0]
-    if provider in {"local", "litellm"}:
-        return None
-    base_url = given.base_url or (os.environ.get("OPENAI_BASE_URL") if provider == "openai" else None)
-    key, service = find_key(provider, base_url, key_env=given.key_env, who=name), SERVICES.get(provider)
-    if key is None and base_url is None and service is not None and service.variables:
-        raise WrongKey(f"{name}: there is no key for {service.name}: {key_help(provider)}, then run `maci doctor`")
-    return key
-
-
-def open_house(spec: PanelSpec, choice: Choice) -> House:
+def open_house(spec: PanelSpec, choice: PanelChoice) -> House:
     """The models of a panel; closed by whoever opened it."""
     from maci.llm.cache import ResponseCache
     from maci.llm.models import House
@@ -125,10 +111,10 @@ def open_house(spec: PanelSpec, choice: Choice) -> House:
     return House(cache=cache, options=spec.models, offline=choice.offline)
 
 
-def checked_house(spec: PanelSpec, choice: Choice) -> House:
+def checked_house(spec: PanelSpec, choice: PanelChoice) -> House:
     """The models of a panel for many debates: names, keys and weights are seen to. Closed by whoever asked for it."""
     house = open_house(spec, choice)
-    with _closing(house):
+    with closing_on_failure(house):
         check_models(spec, house, choice.fetch)
     return house
 
@@ -136,7 +122,7 @@ def checked_house(spec: PanelSpec, choice: Choice) -> House:
 class Seating:
     """Sets the table of one choice for case after case: settings, encoder and evidence are loaded once."""
 
-    def __init__(self, choice: Choice, models: Models | None = None) -> None:
+    def __init__(self, choice: PanelChoice, models: Models | None = None) -> None:
         """``models`` instead of a house of its own, which is checked here and closed by whoever asked for the seating."""
         self._choice = choice
         self._panel, self.config = choice.settled()
@@ -165,14 +151,14 @@ class Seating:
         return Seated(opened, table, self.house, notes)
 
 
-def seat_case(case: Case, choice: Choice, models: Models | None = None) -> Seated:
+def seat_case(case: Case, choice: PanelChoice, models: Models | None = None) -> Seated:
     """Set the table for one case; ``models`` instead of the house's own."""
     seating = Seating(choice, models)
-    with _closing(seating.house):
+    with closing_on_failure(seating.house):
         return seating.seat(case)
 
 
-def _idle(choice: Choice, config: Config) -> tuple[str, ...]:
+def _idle(choice: PanelChoice, config: Config) -> tuple[str, ...]:
     """A coverage that was asked for and cannot be promised."""
     if config.calibration.conformal or "answer.coverage" not in {full_key(each.split("=")[0]) for each in choice.sets}:
         return ()
@@ -188,7 +174,6 @@ def check_models(spec: PanelSpec, house: House | None, fetch: Fetch) -> None:
             house.model(name).provider.check()
     for name in spec.seated:
         with concerning(spec.field(name)):
-            key_for(name, spec.options(name))
             provider, _, model = name.partition("/")
             if provider == "local" and model in WEIGHTS and not status(model).present:
                 fetch(model)
@@ -205,8 +190,8 @@ def unpriced(opened: Opened) -> tuple[str, ...]:
 
 
 @contextmanager
-def _closing(house: House | None) -> Iterator[None]:
-    """Let go of the models if nothing comes of it."""
+def closing_on_failure(house: House | None) -> Iterator[None]:
+    """Let go of the models of a table from which nothing comes."""
     try:
         yield
     except BaseException:
@@ -216,13 +201,13 @@ def _closing(house: House | None) -> Iterator[None]:
         raise
 
 
-def reseat(opened: Opened, choice: Choice) -> Seated:
+def reseat(opened: Opened, choice: PanelChoice) -> Seated:
     """Set the table of a recorded debate again; what only the record vouches for is refused (:mod:`maci.seating.trust`)."""
     panel = resumed(opened, choice, find())
     corpus = Path(opened.corpus) if opened.corpus else None
     encoder = remembering(load_encoder(opened.config.evidence.encoder, offline=choice.offline), corpus)
     house = None if isinstance(panel, str) else checked_house(panel, choice)
     shared, source = Sources.of_corpus(corpus), opened.source or None
-    with _closing(house):
+    with closing_on_failure(house):
         tables = Tables(panel, encoder, opened.config, house, shared=shared, source=source)
         return Seated(opened, tables.table(opened.case, seed=opened.seed), house)

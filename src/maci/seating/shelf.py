@@ -115,9 +115,12 @@ class Shelf:
         return Library(self.spans, self.labels, self.encoder, self._aliases)
 
     @cached_property
-    def proposer(self) -> Surveyor:
-        """Looks in these spans for what would tell the outcomes apart."""
+    def _surveyor(self) -> Surveyor:
         return Surveyor(self.library, self.encoder, self._aliases)
+
+    def survey(self, residual: Residual) -> Survey:
+        """What would tell the outcomes apart that are still open; the surveyor is made when first asked, many debates never do."""
+        return self._surveyor.survey(residual)
 
     @cached_property
     def judges(self) -> tuple[ReaderJudge, ...]:
@@ -141,17 +144,6 @@ class Shelf:
     def evidence(self, case: Case, held: Sequence[Span] = ()) -> CaseEvidence:
         """The case's own text and documents, and what this shelf adds; ``held`` is what only some agents know."""
         return CaseEvidence(case, self.search if self.spans else None, held)
-
-
-class LazyProposer:
-    """The shelf's proposer, made when it is first asked: many debates never are."""
-
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
-
-    def survey(self, residual: Residual) -> Survey:
-        """Candidates for what is still open."""
-        return self._shelf.proposer.survey(residual)
 
 
 class Bookcase:

@@ -6,15 +6,14 @@ line, so that a broken debate can be resumed without the file it came from. Ther
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from maci.errors import ConfigError, TranscriptError
-from maci.llm.models import ModelOptions
+from maci.llm.models import ModelOptions, Options
 
 if TYPE_CHECKING:
     from maci.controller.inputs import Opened
@@ -24,40 +23,7 @@ READER_JUDGES = ("letters", "words", "phrases")
 READER = "reader"
 
 
-class _Spec(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-def _public(url: str) -> str:
-    if not re.match(r"https?://[^/\s]+", url):
-        raise ValueError("must begin with http:// or https://")
-    if "@" in url.split("/")[2]:
-        raise ValueError(
-            "must not hold a user name or password: put the key in an environment variable and name it with key_env"
-        )
-    return url.rstrip("/")
-
-
-def _variable(name: str) -> str:
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or re.match(r"(?i)sk_|gsk_|hf_", name):
-        raise ValueError(
-            "is the name of an environment variable, not a key: put the key into one and write its name here"
-        )
-    return name
-
-
-class ModelSpec(ModelOptions):
-    """Where a model is, and what nobody else knows of it; under a provider's name, of all its models."""
-
-    base_url: Annotated[str, AfterValidator(_public)] | None = Field(
-        default=None, description="address of the server, such as http://127.0.0.1:8000/v1"
-    )
-    key_env: Annotated[str, AfterValidator(_variable)] | None = Field(
-        default=None, description="name of the environment variable that holds the key"
-    )
-
-
-class JudgeSpec(_Spec):
+class JudgeSpec(Options):
     """One judge."""
 
     name: str = Field(default="", description="as it is called in the record; the model's name if left out")
@@ -80,14 +46,14 @@ class AgentSpec(JudgeSpec):
     draws: int = Field(default=5, ge=2, le=100, description="draws of `belief: sampled`")
 
 
-class PanelSpec(_Spec):
+class PanelSpec(Options):
     """A panel of models, readers or both."""
 
     name: str = ""
     agents: tuple[AgentSpec, ...] = ()
     judges: tuple[JudgeSpec, ...] | None = None
     """``None``: not said; the reader judges, where the evidence allows it. Empty: no judges, the CRIT-free controller."""
-    models: Mapping[str, ModelSpec] = {}
+    models: Mapping[str, ModelOptions] = {}
     """What the user says of the models at the table."""
     settings: Mapping[str, Any] = {}
     """The panel's own defaults, below a config file and flags."""
@@ -103,9 +69,9 @@ class PanelSpec(_Spec):
         """Whether a reader is seated."""
         return any(is_reader(seat.model) for seat in (*self.agents, *(self.judges or ())))
 
-    def options(self, model: str) -> ModelSpec:
+    def options(self, model: str) -> ModelOptions:
         """What is said of a model, or of all its provider's."""
-        return self.models.get(model) or self.models.get(model.partition("/")[0]) or ModelSpec()
+        return self.models.get(model) or self.models.get(model.partition("/")[0]) or ModelOptions()
 
     def field(self, model: str) -> str:
         """Where a person named it: the panel, the agents or the judges."""

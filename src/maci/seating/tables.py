@@ -5,16 +5,26 @@ Cases with the same documents share what is made of them, which makes many cases
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Annotated, Any, Literal
 
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from maci.agents.argument import Argument, Inquiry, Kind, Subkind, Turn
+from maci.agents.fake import FunctionJudge, ScriptedAgent
+from maci.agents.judges.crit import JudgeAbstained, ScoreRequest
 from maci.agents.reader.library import Latest
-from maci.cases.case import Case, Document, is_file
+from maci.cases.case import Case, Document, is_file, label_text
 from maci.config import Config
 from maci.errors import ConfigError
 from maci.evidence.encode import Encoder
-from maci.seating.models import ModelPanel, Models
-from maci.seating.readers import ReaderPanel
+from maci.evidence.source import CaseEvidence, Retrieval
+from maci.evidence.span import Citation, Span
+from maci.files.parse import load, read
+from maci.seating.models import ModelPanel, Models, ReaderPanel
 from maci.seating.shelf import Sources, evidence_for
 from maci.seating.spec import PanelSpec
 from maci.seating.table import Table
@@ -59,7 +69,7 @@ class Tables:
 
     def _seat(self, case: Case, seed: int) -> Table:
         if isinstance(self._panel, str) and self._panel != "readers":
-            return self._scripted(self._panel, case)
+            return script_of(self._panel, case).table(case, self._encoder)
         key = (case.evidence, case.outcomes.kind == "ordered")
         if key not in self._made:
             self._made[key] = self._over(self.sources(case))
@@ -70,15 +80,6 @@ class Tables:
             return ReaderPanel(sources, self._encoder)
         assert self._models is not None
         return ModelPanel(self._panel, sources, self._encoder, self._models, self._config)
-
-    def _scripted(self, panel: str, case: Case) -> Table:
-        from maci.seating.scripted import file_table, paper_table
-
-        if panel == "paper":
-            return paper_table(case, self._encoder)
-        if is_file(panel):
-            return file_table(Path(panel), case, self._encoder)
-        raise ConfigError(f"unknown panel {panel!r}: choose readers, paper, or a YAML file with a script")
 
 
 def _with_source(table: Table, name: str | None, case: Case, config: Config) -> Table:
@@ -97,3 +98,135 @@ def _with_source(table: Table, name: str | None, case: Case, config: Config) -> 
     from maci.acquisition.sources import load_source
 
     return replace(table, source=load_source(name, case, table.encoder))
+
+
+# --- scripts ----------------------------------------------------------------------------------------------------------------
+
+_PAPER = Path(__file__).parents[1] / "agents" / "builtin" / "paper.yaml"
+
+
+_Label = Annotated[str, BeforeValidator(label_text)]
+
+
+class _Scripted(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class _ScriptedArgument(_Scripted):
+    claim: str
+    reasons: tuple[str, ...] = ()
+    opposing: tuple[str, ...] = ()
+    outcome: _Label | None = None
+    against: bool = False
+    cite: tuple[str, ...] = ()
+    crit: float = Field(0.8, ge=0, le=1)
+    """What the scripted judges give it."""
+
+    def argument(self) -> Argument:
+        cited = tuple(map(Citation, self.cite))
+        return Argument(**self.model_dump(exclude={"cite", "crit"}), citations=cited)
+
+
+class _ScriptedRequest(_Scripted):
+    text: str
+    kind: Kind | None = None
+    subkind: Subkind | None = None
+    positive: tuple[_Label, ...] = ()
+    """Outcomes that a positive result favours."""
+    negative: tuple[_Label, ...] = ()
+
+    def inquiry(self) -> Inquiry:
+        expected = {**dict.fromkeys(self.positive, True), **dict.fromkeys(self.negative, False)}
+        return Inquiry(text=self.text, kind=self.kind, subkind=self.subkind, expected=expected)
+
+
+class _ScriptedTurn(_Scripted):
+    belief: dict[_Label, float]
+    arguments: tuple[_ScriptedArgument, ...] = ()
+    requests: tuple[_ScriptedRequest, ...] = ()
+    """What it would like to know next."""
+
+
+class _ScriptedAgent(_Scripted):
+    name: str
+    family: str
+    turns: tuple[_ScriptedTurn, ...] = Field(min_length=1)
+
+
+class _ScriptedJudge(_Scripted):
+    name: str
+    family: str
+    offset: float = 0.0
+    """Added to every score: a strict or a lenient judge."""
+
+
+class _ScriptedSpan(_Scripted):
+    id: str
+    text: str
+    source: str = "script"
+
+
+class Script(_Scripted):
+    """A scripted panel as its file writes it: the turns printed in the paper, or turns of your own.
+
+    Scripts, not models: they are for trying the controller, and say so.
+    """
+
+    kind: Literal["scripted"] = "scripted"
+    evidence: tuple[_ScriptedSpan, ...] = ()
+    agents: tuple[_ScriptedAgent, ...]
+    judges: tuple[_ScriptedJudge, ...] = ()
+
+    def table(self, case: Case, encoder: Encoder) -> Table:
+        """A table of scripted agents and judges."""
+        spans = tuple(Span(item.id, item.text, item.source) for item in self.evidence)
+        agents = []
+        for agent in self.agents:
+            turns = [
+                Turn(
+                    belief=turn.belief,
+                    arguments=tuple(said.argument() for said in turn.arguments),
+                    requests=tuple(request.inquiry() for request in turn.requests),
+                )
+                for turn in agent.turns
+            ]
+            agents.append(ScriptedAgent(agent.name, turns, family=agent.family))
+        return Table(
+            agents=agents,
+            judges=[
+                FunctionJudge(judge.name, partial(self._score, judge), family=judge.family) for judge in self.judges
+            ],
+            evidence=CaseEvidence(case, lambda query, k, max_tokens: Retrieval(spans[:k])),
+            encoder=encoder,
+        )
+
+    def _score(self, judge: _ScriptedJudge, request: ScoreRequest) -> float:
+        given = {said.claim: said.crit for agent in self.agents for turn in agent.turns for said in turn.arguments}
+        if request.argument.claim not in given:
+            raise JudgeAbstained("the script has no score for this claim")
+        return min(1.0, max(0.0, given[request.argument.claim] + judge.offset))
+
+
+def script_of(panel: str, case: Case) -> Script:
+    """The script that a panel is: the paper's for its two cases, or a file's."""
+    if panel == "paper":
+        scripts: Mapping[str, Any] = load(_PAPER.read_text(encoding="utf-8"), "YAML")
+        if case.id not in scripts:
+            raise ConfigError(
+                f"the panel `paper` plays only the cases {', '.join(scripts)}; this case is {case.id or 'not one of them'}"
+            )
+        where, data = f"panel paper, {case.id}", scripts[case.id]
+    elif is_file(panel):
+        where, data = panel, read(Path(panel))
+    else:
+        raise ConfigError(f"unknown panel {panel!r}: choose readers, paper, or a YAML file with a script")
+    if isinstance(data, Mapping) and data.keys() & {"panels", "models"}:
+        raise ConfigError(
+            f"{where} is a panels file, not a script: set MACI_PANELS={where} and name one of its panels with --panel"
+        )
+    try:
+        return Script.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"]) or "script"
+        raise ConfigError(f"{where}: {key}: {first['msg'].lower()}") from error

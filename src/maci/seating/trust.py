@@ -15,12 +15,13 @@ from maci.config import full_key, load
 from maci.errors import ConfigError
 from maci.llm.keys import SERVICES, host_of, is_loopback, owner_of, service_at
 from maci.llm.local.registry import WEIGHTS
-from maci.seating.spec import ModelSpec, PanelSpec, recorded_panel
+from maci.llm.models import ModelOptions
+from maci.seating.spec import PanelSpec, recorded_panel
 
 if TYPE_CHECKING:
     from maci.controller.inputs import Opened
     from maci.seating.file import Found
-    from maci.seating.seating import Choice
+    from maci.seating.seating import PanelChoice
 
 _TRUSTED = ("base_url", "key_env", "extra")
 """What decides where a request goes, with which key, and what is in it."""
@@ -32,7 +33,7 @@ def is_hosted(model: str) -> bool:
     return rest in WEIGHTS if provider == "local" else "://" not in model
 
 
-def leak(name: str, given: ModelSpec, *, any_secret: bool = False) -> str:
+def leak(name: str, given: ModelOptions, *, any_secret: bool = False) -> str:
     """What others' words about a model would do with a key that belongs to another host, in words; nothing where they would not.
 
     ``any_secret``: no variable but a provider's own leaves this machine.
@@ -49,7 +50,7 @@ def leak(name: str, given: ModelSpec, *, any_secret: bool = False) -> str:
     return f"send {given.key_env} to {host_of(url) or provider}" if given.key_env and astray else ""
 
 
-def resumed(opened: Opened, choice: Choice, own: Found) -> PanelSpec | str:
+def resumed(opened: Opened, choice: PanelChoice, own: Found) -> PanelSpec | str:
     """Who sits at a recorded table, with the user's ``own`` word on the models; raises where the record wants something else.
 
     With ``choice.trust_record`` the record's word counts where it differs.
@@ -63,7 +64,8 @@ def resumed(opened: Opened, choice: Choice, own: Found) -> PanelSpec | str:
         *(f"the model {name}" for name in seats.seated if not is_hosted(name) and name not in _mentioned(own, choice)),
         *_code(opened, choice),
     ]
-    leaks = [f"{name} would {found}" for name, given in other.items() if (found := leak(name, given))]
+    strange = [name for name in seats.seated if name in other or name not in _mentioned(own, choice)]
+    leaks = [f"{name} would {found}" for name in strange if (found := leak(name, seats.options(name)))]
     if leaks and choice.trust_record:
         raise ConfigError(
             f"the record is not resumed, not even with --trust-record: {'; '.join(leaks)}. If that is what you want, name the "
@@ -78,24 +80,24 @@ def resumed(opened: Opened, choice: Choice, own: Found) -> PanelSpec | str:
     return panel if isinstance(panel, str) else panel.model_copy(update={"models": {**own.options, **other}})
 
 
-def _named(given: ModelSpec) -> tuple[object, ...]:
+def _named(given: ModelOptions) -> tuple[object, ...]:
     return tuple(getattr(given, key) for key in _TRUSTED)
 
 
-def _said(given: ModelSpec) -> str:
+def _said(given: ModelOptions) -> str:
     """Where a model is and with which key; quoted, since a record may hold anything."""
     where = f"at {given.base_url!r}" if given.base_url else "at its usual address"
     key = f"with the key in {given.key_env}" if given.key_env else "with the usual key"
     return f"{where} {key}" + (f" and extra {given.extra!r}" if given.extra else "")
 
 
-def _mentioned(own: Found, choice: Choice) -> set[str]:
+def _mentioned(own: Found, choice: PanelChoice) -> set[str]:
     """Models that the user names now."""
     given = f"{choice.agents or ''},{choice.judges or ''}".split(",")
     return own.mentioned | {name.strip() for name in given}
 
 
-def _code(opened: Opened, choice: Choice) -> Iterator[str]:
+def _code(opened: Opened, choice: PanelChoice) -> Iterator[str]:
     """Code that would be loaded and addresses that would be asked, unless the user names the same."""
     from maci.evidence.encode import SHIPPED
 

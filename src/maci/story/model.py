@@ -49,14 +49,9 @@ class Judged:
     score: CritScore | None
     reason: str = ""
 
-    @property
-    def judge(self) -> str:
-        """The judge, without the number of its sample."""
-        return self.slot.rpartition("#")[0] or self.slot
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Statement:
     """An argument with all that became of it."""
 
     id: str
@@ -79,7 +74,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class ReturnedCall:
     """A call of an agent or a judge that came back, and what it cost."""
 
     round: int
@@ -113,7 +108,7 @@ class Round:
     """Under which it is played; ``None`` in round 0."""
     by_hand: bool = False
     choice: Choice | None = None
-    said: tuple[Said, ...] = ()
+    said: tuple[Statement, ...] = ()
     turns: Mapping[str, Turn] = field(default_factory=dict)
     """As the agents took them, in the order they came in."""
     sent: tuple[Pending, ...] = ()
@@ -125,7 +120,6 @@ class Round:
     abstained: Mapping[str, str] = field(default_factory=dict)
     mixture: Belief = field(default_factory=dict)
     weights: Mapping[str, float] = field(default_factory=dict)
-    reliability: Mapping[str, float] = field(default_factory=dict)
     signals: Signals | None = None
     """``None`` as long as the round is open."""
     watched: Watched | None = None
@@ -148,7 +142,7 @@ class Round:
         return value
 
     @property
-    def admitted(self) -> tuple[Said, ...]:
+    def admitted(self) -> tuple[Statement, ...]:
         """The arguments that earned their place."""
         return tuple(item for item in self.said if item.fate == "admitted")
 

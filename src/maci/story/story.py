@@ -36,7 +36,7 @@ from maci.controller.triage import Stage, Triaged
 from maci.errors import InputError
 from maci.evidence.span import Span, quote_places
 from maci.llm.usage import Usage
-from maci.story.model import Call, Cited, Hand, Judged, Round, Said, hand_words
+from maci.story.model import Cited, Hand, Judged, ReturnedCall, Round, Statement, hand_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,16 +50,14 @@ class Story:
     """Those found before anybody spoke."""
     missing: frozenset[str] = frozenset()
     """Cited ids that exist nowhere."""
-    calls: tuple[Call, ...] = ()
-    waiting: tuple[tuple[str, str, str], ...] = ()
-    """Calls that are out: kind, who, argument."""
+    calls: tuple[ReturnedCall, ...] = ()
+    waiting: Mapping[tuple[str, str, str], Usage] = field(default_factory=dict)
+    """Calls that are out (kind, who, argument), and the most each can cost."""
     hands: tuple[Hand, ...] = ()
     paused: bool = False
     held: bool = False
     """A person holds the dials until they are given back."""
     spent: Usage = field(default_factory=Usage)
-    exhausted: str = ""
-    """What ran out, with the figures."""
     plan: Planned | None = None
     """The last one: what to find out next."""
     asked: Mapping[str, str] = field(default_factory=dict)
@@ -88,20 +86,18 @@ class Story:
             case Retrieved() | Resolved():
                 return story._looked_up(event)
             case Sent():
-                out = tuple(dict.fromkeys((*self.waiting, *(call.key for call in event.calls))))
+                out = dict(self.waiting)
+                for call in event.calls:
+                    out[call.key] = out.get(call.key, Usage()) + Usage(prompt=call.tokens, usd=call.usd)
                 return replace(story, waiting=out)._at(event.round, sent=(*self._round(event.round).sent, *event.calls))
             case TurnTaken() | TurnFailed() | Scored() | JudgeAbstention():
                 return story._called(event)
             case Lost():
-                return replace(story, waiting=())
+                return story._lost()
             case Exhausted():
-                said = f"out of {event.resource}" + (f": {event.detail}" if event.detail else "")
-                return replace(story, exhausted=said, waiting=(), spent=self.spent + event.usage)
+                return replace(story, waiting={}, spent=self.spent + event.usage)
             case Acquired():
-                waiting = tuple(call for call in self.waiting if call[:2] != ("acquire", event.item))
-                story = replace(
-                    story, acquired=(*self.acquired, event), waiting=waiting, spent=self.spent + event.usage
-                )
+                story = replace(story._back(("acquire", event.item, ""), event.usage), acquired=(*self.acquired, event))
                 return replace(story, spans={**self.spans, **{span.id: span for span in event.spans}})
             case Intervened():
                 return story._touched(event)
@@ -123,7 +119,7 @@ class Story:
         return tuple(r for r in self.rounds if r.closed)
 
     @property
-    def said(self) -> dict[str, Said]:
+    def said(self) -> dict[str, Statement]:
         """Every argument by id."""
         return {item.id: item for r in self.rounds for item in r.said}
 
@@ -142,7 +138,7 @@ class Story:
         usages = [call.usage for call in self.calls if call.usage.kept or call.usage.paid]
         return sum(usage.kept and usage.free for usage in usages), len(usages)
 
-    def distinct(self, ids: Sequence[str], most: int = 3) -> list[Said]:
+    def distinct(self, ids: Sequence[str], most: int = 3) -> list[Statement]:
         """The first few of these arguments, each claim, each reasoning and each body of evidence once."""
         seen: set[object] = set()
         chosen, said = [], self.said
@@ -176,9 +172,9 @@ class Story:
         """What the case is called."""
         return self.opened.case.title or self.opened.case.id or self.opened.case.question
 
-    def citing(self) -> dict[str, list[Said]]:
+    def citing(self) -> dict[str, list[Statement]]:
         """Span → the arguments that cite it, first said first."""
-        found: dict[str, list[Said]] = {}
+        found: dict[str, list[Statement]] = {}
         for item in self.said.values():
             for cited in dict.fromkeys(c.span for c in item.citations):
                 found.setdefault(cited, []).append(item)
@@ -196,6 +192,15 @@ class Story:
 
     def _round(self, number: int) -> Round:
         return self.rounds[number] if number < len(self.rounds) else Round(number=number)
+
+    def _back(self, call: tuple[str, str, str], usage: Usage) -> Self:
+        """The story with a call that has come back, and what it cost."""
+        waiting = {key: most for key, most in self.waiting.items() if key != call}
+        return replace(self, waiting=waiting, spent=self.spent + usage)
+
+    def _lost(self) -> Self:
+        """The story without calls that never came back; each counts for the most it can have cost."""
+        return replace(self, waiting={}, spent=sum(self.waiting.values(), self.spent))
 
     def _looked_up(self, event: Retrieved | Resolved) -> Self:
         missing = frozenset(event.missing) if isinstance(event, Resolved) else frozenset()
@@ -216,7 +221,7 @@ class Story:
 
     def _called(self, event: TurnTaken | TurnFailed | Scored | JudgeAbstention) -> Self:
         now = self._round(event.round)
-        call = Call(round=event.round, kind="turn", who="", usage=usage_of(event))
+        call = ReturnedCall(round=event.round, kind="turn", who="", usage=usage_of(event))
         changes: dict[str, object] = {"usage": now.usage + call.usage}
         match event:
             case TurnTaken():
@@ -234,9 +239,8 @@ class Story:
                 changes |= _judged(now, call, None)
             case _:
                 assert_never(event)
-        waiting = tuple(item for item in self.waiting if item != (call.kind, call.who, call.argument))
-        story = replace(self, calls=(*self.calls, call), waiting=waiting, spent=self.spent + call.usage)
-        return story._at(event.round, **changes)
+        story = self._back((call.kind, call.who, call.argument), call.usage)
+        return replace(story, calls=(*self.calls, call))._at(event.round, **changes)
 
     def _spoken(self, event: TurnTaken, now: Round) -> dict[str, object]:
         """What a turn adds to its round; arguments stand in seat order whatever order they came in."""
@@ -248,7 +252,7 @@ class Story:
             )
             cited = tuple(self._placed(Cited(span=c.span, quote=c.quote)) for c in argument.citations)
             new.append(
-                Said(
+                Statement(
                     id=argument_id(event.round, seat, number), round=event.round, agent=event.agent,
                     argument=argument, citations=cited, repeats=again,
                 )
@@ -277,7 +281,7 @@ class Story:
             case Weighed():
                 return self._at(
                     event.round, beliefs=event.beliefs, reverted=event.reverted, abstained=event.abstained,
-                    mixture=event.mixture, weights=event.weights, reliability=event.reliability,
+                    mixture=event.mixture, weights=event.weights,
                     notes=(*self._round(event.round).notes, *event.notes),
                 )  # fmt: skip
             case Measured():
@@ -294,7 +298,7 @@ class Story:
             case Triaged():
                 return self._at(event.round, triaged=(*self._round(event.round).triaged, event))
             case Finished():
-                return replace(self, result=event, waiting=())
+                return replace(self._lost(), result=event)
             case _:
                 assert_never(event)
 
@@ -314,7 +318,7 @@ class Story:
         return self._at(event.round, said=tuple(said), dials=event.dials)
 
 
-def _judged(now: Round, call: Call, score: CritScore | None) -> dict[str, object]:
+def _judged(now: Round, call: ReturnedCall, score: CritScore | None) -> dict[str, object]:
     """What a judge's word adds to its round."""
     word = Judged(slot=call.who, score=score, reason=call.failed)
     said = (replace(s, scores=(*s.scores, word)) if s.id == call.argument else s for s in now.said)

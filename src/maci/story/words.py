@@ -7,16 +7,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from textwrap import shorten
+from typing import assert_never
 
 from maci.acquisition.plan import Shift
 from maci.acquisition.utilities import Favoured
 from maci.controller.caution import Dissent, Watched
-from maci.controller.decisions import Finished
+from maci.controller.decisions import Dialled, Finished, Gained, Gated, Initialized, Planned, Weighed
+from maci.controller.dials import Measured
+from maci.controller.events import Event
+from maci.controller.inputs import (
+    Acquired,
+    Exhausted,
+    Intervened,
+    JudgeAbstention,
+    Lost,
+    Opened,
+    Resolved,
+    Retrieved,
+    Scored,
+    Sent,
+    Surveyed,
+    TurnFailed,
+    TurnTaken,
+)
 from maci.controller.stop import StopReason
 from maci.controller.triage import Stage, Triaged
 from maci.llm.usage import dollars
 from maci.render.markup import fixed, percent, typeset
-from maci.story.model import Round
+from maci.story.model import Round, Statement, hand_words
 from maci.story.story import Story
 
 STOPS: Mapping[StopReason, str] = {
@@ -197,14 +216,9 @@ def favoured_words(best: Favoured) -> str:
 
 def shift_words(shift: Shift) -> str:
     """What an answer would do to the decision."""
-    return "".join(shift_parts(shift))
-
-
-def shift_parts(shift: Shift) -> tuple[str, str, str, str]:
-    """The same in parts: the answer, how likely and what it does, the outcome that then leads, its probabilities."""
     verdict = "changes the decision to" if shift.changes else "the lead stays with"
-    likely = f" ({percent(shift.probability)}): {verdict} "
-    return shift.answer, likely, shift.leader, f", {shift.before:.2f} → {shift.after:.2f}"
+    course = f"{shift.before:.2f} → {shift.after:.2f}"
+    return f"{shift.answer} ({percent(shift.probability)}): {verdict} {shift.leader}, {course}"
 
 
 def _without(last: Round, answer: str) -> list[tuple[str, str]]:
@@ -291,7 +305,7 @@ def minority(found: Dissent) -> str:
 
 
 def given(result: Finished) -> Iterator[tuple[str, str]]:
-    """(sentence, style): the answer as it is given, or why none is; what the debate itself said; the prediction set; what to do."""
+    """(sentence, style): the answer as it is given, or why none is, and what belongs to it."""
     assert result.answer is not None
     p = result.distribution[result.answer]
     if result.abstained is None:
@@ -299,11 +313,14 @@ def given(result: Finished) -> Iterator[tuple[str, str]]:
     else:
         yield f"No answer given at this risk level: {result.abstained}", "bold red"
         yield f"Best guess: {result.answer}  (p = {p:.2f})", "bold"
+    yield from besides(result)
+
+
+def besides(result: Finished) -> Iterator[tuple[str, str]]:
+    """(sentence, style): what the debate itself said where the openings' answer is given; the prediction set; what to do."""
     if (back := result.rolled_back) is not None:
-        yield (
-            f"This is the round-0 vote; the debate itself came to {back.answer} (p = {back.distribution[back.answer]:.2f})",
-            "yellow",
-        )
+        p = back.distribution[back.answer]
+        yield f"This is the round-0 vote; the debate itself came to {back.answer} (p = {p:.2f})", "yellow"
     if (held := result.prediction_set) is not None:
         yield (
             f"Prediction set: {{{', '.join(held.outcomes)}}}: holds the truth in {100 * held.coverage:g} % of cases like the "
@@ -312,3 +329,91 @@ def given(result: Finished) -> Iterator[tuple[str, str]]:
         )
     if result.favoured is not None:
         yield favoured_words(result.favoured), "bold"
+
+
+def reason(item: Statement) -> str:
+    """An argument in a line."""
+    return " ".join((f"{item.id} {item.agent}: {item.argument.claim}", *item.argument.reasons))
+
+
+def against(story: Story) -> list[str]:
+    """The minority report: the best case for another outcome, evidence the answer leaves open, what would decide, who holds what."""
+    result, lines = story.result, list[str]()
+    if result is not None and (found := result.dissent) is not None:
+        lines.append(minority(found).removeprefix("Minority report: "))
+        lines += [reason(story.said[id]) for id in found.arguments if id in story.said][:2]
+        if known := [span for span in found.unanswered if span in story.spans]:
+            lines.append(f"No admitted argument for the answer deals with {', '.join(known)}")
+        lines += [f"What would decide: {line}" for line in found.decides]
+    for m in result.minority if result is not None else ():
+        backing = f"backed by {', '.join(m.arguments)}" if m.arguments else "with no admitted argument"
+        lines.append(f"{m.agent} holds {m.outcome} (p = {m.probability:.2f}), {backing}")
+    return lines
+
+
+def happened(event: Event) -> str:
+    """One event in a line of a log."""
+    match event:
+        case Opened():
+            return f"{len(event.agents)} agents and {len(event.judges)} judges; {event.case.question}"
+        case Retrieved():
+            return f"{len(event.spans)} pieces of evidence"
+        case Resolved():
+            lacking = f", {len(event.missing)} cited that exist nowhere" if event.missing else ""
+            return f"{len(event.spans)} cited pieces looked up{lacking}"
+        case Sent():
+            return f"round {event.round}: {len(event.calls)} calls"
+        case Lost():
+            return "calls under way when it broke off count in full"
+        case TurnTaken():
+            lead = _lead(event.turn.belief, 1)
+            return f"round {event.round}, {event.agent}: {lead}, {len(event.turn.arguments)} arguments"
+        case TurnFailed():
+            return f"round {event.round}, {event.agent}: {event.error}"
+        case Scored():
+            return f"{event.argument} by {event.slot}: {figure(event.score.composite, 2)}"
+        case JudgeAbstention():
+            return f"{event.argument} by {event.slot}: {event.reason}"
+        case Intervened():
+            return f"{event.by or 'a person'} {hand_words(event)}"
+        case Exhausted():
+            return f"out of {event.resource}: {event.detail}"
+        case Surveyed():
+            return f"{event.considered} things that could be found out, {len(event.candidates)} worth a look"
+        case Acquired():
+            return f"{event.source or 'a source'} on {event.item}: {shorten(event.text, 120, placeholder=' …') or event.verdict}"
+        case Initialized():
+            return f"openings: {_signals(event)}; {_lead(event.mixture)}"
+        case Gated():
+            inside = sum(admission.admitted for admission in event.admissions)
+            return f"round {event.round}: {inside} of {len(event.admissions)} arguments admitted"
+        case Weighed():
+            return f"round {event.round}: {_lead(event.mixture)}"
+        case Measured():
+            more = f"CRIT {figure(event.crit, 2)}, gain {figure(event.gain, 2)}"
+            return f"round {event.round}: {_signals(event)}, {more}"
+        case Dialled():
+            by, d = " (by hand)" if event.by_hand else "", event.dials
+            return f"round {event.round}: CL {d.cl:.2f}, τ_Q {figure(d.tau_q, 2)}, τ_CRIT {d.tau_crit:.2f}{by}"
+        case Finished():
+            lead = "no answer" if event.answer is None else _lead({event.answer: event.distribution[event.answer]})
+            return f"{lead}. {STOPS[event.stop_reason]} {plural(event.tokens, 'token')}"
+        case Planned():
+            now = f", {len(event.acquire)} asked now" if event.acquire else ""
+            return f"{len(event.items)} things to find out, {event.joint_gain:.2f} of {event.entropy:.2f} bits{now}"
+        case Gained():
+            return f"expected {figure(event.predicted, 2)} bits, got {figure(event.realised, 2)}"
+        case Watched():
+            return f"round {event.round}: {'; '.join(watched(event)) or 'nothing that may be harm'}"
+        case Triaged():
+            return f"{triage_words(event)}; {'; '.join(event.why)}"
+        case _:
+            assert_never(event)
+
+
+def _signals(event: Initialized | Measured) -> str:
+    return f"Q {figure(event.q, 2)}, D {figure(event.d, 2)}, O {figure(event.o, 2)}"
+
+
+def _lead(belief: Mapping[str, float], most: int = 2) -> str:
+    return ", ".join(f"{label} {percent(p)}" for label, p in leading(belief, most)) or "no belief"

@@ -4,10 +4,6 @@
 
     guard      who may come in                     desk       what is under way, what is on record
     forms      what people fill in                 live       a debate in a thread of its own
-    pages/     values in, markup out               broadcast  every event written once, for all viewers
+    pages/     values in, markup out               allowance  what may be spent in a day
     routes     addresses                           v1         the same as an OpenAI-compatible endpoint
 """
-
-from maci.web.server import Limits, Settings
-
-__all__ = ["Limits", "Settings"]

@@ -27,7 +27,7 @@ from maci.record.transcript import read
 FILE = ".spent.json"
 
 
-class Spent(EnvironmentError_):
+class AllowanceSpent(EnvironmentError_):
     """Nothing is left of what may be spent today."""
 
 
@@ -108,7 +108,7 @@ class Allowance:
         self._load()
 
     def claim(self, id: str, visitor: str, wanted: Bound, *, places: int = 1, before: Bound = Bound()) -> Claim:
-        """Set aside what a debate may spend at most; raises :class:`Spent` where nothing is left.
+        """Set aside what a debate may spend at most; raises :class:`AllowanceSpent` where nothing is left.
 
         ``wanted`` is its own ceiling. Without one in dollars it gets its share of what is left, of ``places`` debates that could run.
         ``before`` is what is on record of one that is resumed.
@@ -123,7 +123,7 @@ class Allowance:
             usd = min(usd, wanted.usd) if wanted.usd else usd / max(1, places)
             if (self._ceilings.in_tokens and tokens <= 0) or (self._ceilings.in_usd and usd <= 0):
                 whose = "You have" if min(own.left) <= 0 else "This server has"
-                raise Spent(
+                raise AllowanceSpent(
                     f"{whose} spent what may be spent today: come back tomorrow, or use the panel readers, which costs nothing"
                 )
             bound = Bound(tokens, usd)
@@ -152,10 +152,8 @@ class Allowance:
         self._visitors: dict[str, Ledger] = {}
 
     def _visitor(self, name: str) -> Ledger:
-        if name not in self._visitors:
-            ceilings = self._ceilings
-            self._visitors[name] = Ledger(ceilings.visitor_tokens, ceilings.visitor_usd, parent=self._all)
-        return self._visitors[name]
+        most = self._ceilings
+        return self._visitors.setdefault(name, Ledger(most.visitor_tokens, most.visitor_usd, parent=self._all))
 
     # --- across restarts ----------------------------------------------------------------------------------------------
 

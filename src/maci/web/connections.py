@@ -1,8 +1,8 @@
 """Connections: how many there may be, how long a client may take, and how much is written to the log about it.
 
 ========================  ===================================================================================================
-too many connections      In all and per client address. A new one takes the place of the one that has kept the server waiting
-                          longest; where all are being answered, it gets a 503.
+too many connections      In all and per client: an address, of IPv6 its network. A new one takes the place of the one that has
+                          kept the server waiting longest; where all are being answered, it gets a 503.
 too slow                  A request must be there whole in time, first its headers, then its body; an answer must be read.
 too many streams          Viewers of debates keep a connection for as long as they look: they may take half of the places.
 too many lines            One line of a kind in ten seconds, with the number of those that were left out.
@@ -14,6 +14,7 @@ Uvicorn has no time-out for a request that never becomes whole, and refuses by a
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 from collections import Counter
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from typing import Any, Literal
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from maci.web.allowance import visitor_of
 from maci.web.server import Limits
 
 _log = logging.getLogger("maci.web")
@@ -113,6 +115,7 @@ class Connection(H11Protocol):
     """One connection, with deadlines."""
 
     address = ""
+    """Of its visitor: of IPv6, the network."""
     phase: Literal["headers", "body", "answer"] = "headers"
     """What it waits for: the client's request, the rest of it, or us."""
 
@@ -125,7 +128,7 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Find a place for it, and wait for a request."""
         super().connection_made(transport)
-        self.address = self.client[0] if self.client else ""
+        self.address = visitor_of(self.client[0] if self.client else "")
         if self._room.enter(self, self.address):
             self._wait_for("headers")
         else:
@@ -208,7 +211,12 @@ class Sparing(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether a line is written."""
-        error = record.exc_info[0] if record.exc_info else None
+        error, raised = record.exc_info[:2] if record.exc_info else (None, None)
+        if isinstance(raised, OSError) and raised.errno in (
+            errno.EMFILE,
+            errno.ENFILE,
+        ):  # asyncio tries again in a second
+            record.msg, record.args, record.exc_info = "no file descriptor is left: new connections wait", (), None
         kind = record.name, record.levelno, str(record.msg).partition("\n")[0][:80], error
         last, left_out = self._kinds.get(kind, (float("-inf"), 0))
         if monotonic() - last < self._seconds:

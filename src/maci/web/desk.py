@@ -6,13 +6,12 @@ Transcripts are the truth. A debate that is not under way and has no result brok
 from __future__ import annotations
 
 import asyncio
-import os
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from maci.acquisition.plan import Item
 from maci.cases.case import Case
@@ -24,16 +23,19 @@ from maci.errors import EnvironmentError_, InputError
 from maci.llm.models import price_for
 from maci.llm.usage import Bound
 from maci.paths import run_dir, slug
+from maci.record.owner import lock
 from maci.record.transcript import Transcript, read
 from maci.seating.file import find
-from maci.seating.seating import Choice, reseat, seat_case
+from maci.seating.seating import PanelChoice, closing_on_failure, reseat, seat_case
 from maci.seating.spec import PanelSpec
 from maci.seating.trust import resumed
 from maci.story import Story
 from maci.web.allowance import Allowance, Claim, on_record, visitor_of
 from maci.web.history import History, Summary
-from maci.web.live import Asking, Broadcast, Live, Prepared
-from maci.web.server import Settings
+from maci.web.live import Broadcast, Live, Prepared
+from maci.web.pages.debate import line
+from maci.web.pages.panels import panels
+from maci.web.server import ServerSettings
 
 _RENDER = 0.2
 """Seconds between two drawings of what is true now."""
@@ -43,16 +45,6 @@ _KEPT = 8
 
 class NotHere(InputError):
     """There is no such debate."""
-
-
-class Show(Protocol):
-    """How events become what viewers see."""
-
-    def line(self, seq: int, event: Event) -> str:
-        """One event, for the log."""
-
-    def panels(self, story: Story, state: str, asking: Asking | None) -> Mapping[str, str]:
-        """What is true now."""
 
 
 @dataclass(slots=True)
@@ -67,7 +59,9 @@ class Run:
     """Why it broke off, where we know."""
     elsewhere: bool = False
     """Another process is writing it."""
-    asking: Asking | None = None
+    left: bool = False
+    """Who asked for it has left: it breaks off as soon as nothing is under way."""
+    asking: Item | None = None
     """What it asks whoever looks at it."""
     over: asyncio.Event = field(default_factory=asyncio.Event)
     _story: Story | None = None
@@ -87,30 +81,23 @@ class Run:
         return self.story.result
 
     @property
-    def state(self) -> str:
-        """In one word: running, paused, finished or broken."""
+    def state(self) -> Literal["running", "paused", "finished", "broken"]:
+        """Where it stands."""
         if self.finished is not None:
             return "finished"
         if self.live is not None or self.elsewhere:
             return "paused" if self.story.paused else "running"
         return "broken"
 
-    @property
-    def now(self) -> Literal["running", "paused", "asking"]:
-        """What one that is under way does: its own work, or it waits for a person."""
-        if self.events and self.story.paused:
-            return "paused"
-        return "asking" if self.asking else "running"
-
 
 class Desk:
     """All debates of one server."""
 
-    def __init__(self, settings: Settings, show: Show) -> None:
+    def __init__(self, settings: ServerSettings) -> None:
         self.settings, self.history = settings, History(settings.runs)
-        self._show, self._allowance = show, Allowance(settings.ceilings, settings.runs)
+        self._allowance = Allowance(settings.ceilings, settings.runs)
         self._running: dict[str, Run] = {}
-        self._read: OrderedDict[tuple[str, int, int], Run] = OrderedDict()
+        self._recorded = lru_cache(maxsize=_KEPT)(_recorded)
         self._drawing: dict[str, asyncio.TimerHandle] = {}
 
     # --- what there is ------------------------------------------------------------------------------------------------
@@ -118,7 +105,14 @@ class Desk:
     def summaries(self, query: str = "") -> list[Summary]:
         """The debates of the folder, those under way as such."""
         found = (summary for summary in self.history.summaries() if summary.fits(query))
-        return [replace(s, state=self._running[s.id].now) if s.id in self._running else s for s in found]
+        return [self._now(s) for s in found]
+
+    def _now(self, summary: Summary) -> Summary:
+        """One that is under way does its own work, or waits for a person."""
+        run = self._running.get(summary.id)
+        if run is None or not run.events:
+            return summary if run is None else replace(summary, state="running")
+        return replace(summary, state="asking" if run.asking and not run.story.paused else run.state)
 
     async def run(self, id: str) -> Run:
         """A debate, under way or from its record."""
@@ -133,18 +127,13 @@ class Desk:
             now = path.stat()
         except OSError as error:
             raise NotHere(f"there is no debate {id!r} in {self.settings.runs}") from error
-        key = (id, now.st_mtime_ns, now.st_size)
-        if key not in self._read:
-            self._read[key] = Run(id, list(read(path).events))
-            while len(self._read) > _KEPT:
-                self._read.popitem(last=False)
-        run = self._read[key]
+        run = self._recorded(path, now.st_mtime_ns, now.st_size)
         run.elsewhere = run.finished is None and _locked(path)
         return run
 
     # --- starting and steering ----------------------------------------------------------------------------------------
 
-    async def start(self, case: Case, choice: Choice, visitor: str = "") -> Run:
+    async def start(self, case: Case, choice: PanelChoice, visitor: str = "") -> Run:
         """Begin a debate; raises what stands in the way, and then leaves nothing behind. ``visitor`` is the address of who pays."""
         id = run_dir(slug(case.id or case.question)).name
 
@@ -152,7 +141,8 @@ class Desk:
             panel, config = choice.settled()
             with self._claimed(id, panel, config, visitor) as claim:
                 seated = seat_case(case, choice)
-                return Prepared(seated, Transcript.create(self.history.path(id)), claim=claim)
+                with closing_on_failure(seated.house):
+                    return Prepared(seated, Transcript.create(self.history.path(id)), claim=claim)
 
         return await self._begin(id, prepare)
 
@@ -167,14 +157,14 @@ class Desk:
         def prepare() -> Prepared:
             transcript, recording = Transcript.resume(path)
             try:
-                if isinstance(recording.events[-1], Finished):
+                if recording.finished:
                     raise InputError("this debate is finished: there is nothing to go on with")
                 if not recording.opened.panel:
                     raise InputError("this debate was made in Python: go on with it from there, debate(…, recorded=…)")
                 opened = recording.opened
-                panel = resumed(opened, Choice(), find())
+                panel = resumed(opened, PanelChoice(), find())
                 with self._claimed(id, panel, opened.config, visitor, recording.events) as claim:
-                    return Prepared(reseat(opened, Choice()), transcript, recording.events, claim)
+                    return Prepared(reseat(opened, PanelChoice()), transcript, recording.events, claim)
             except BaseException:
                 transcript.close()
                 raise
@@ -230,7 +220,7 @@ class Desk:
         """What viewers of a debate are sent; of one on record, all of it and then the end."""
         if run.live is None and not len(run.broadcast):
             for seq, event in enumerate(run.events, 1):
-                run.broadcast.event(event.type, self._show.line(seq, event))
+                run.broadcast.event(event.type, line(seq, event))
             run.broadcast.end()
         elif run.live is not None:
             self._draw(run)
@@ -249,6 +239,12 @@ class Desk:
         if run is None or run.live is None or run.asking is None:
             raise InputError("this debate asks nothing now: somebody may have answered already")
         run.live.answer(text)
+
+    def leave(self, run: Run) -> None:
+        """Nobody waits for a debate any more: nothing new is sent, what was paid for comes in, and it breaks off. It can be resumed."""
+        if run.live is not None:
+            run.left = True
+            run.live.intervene(Intervened(pause=True, by="the client, who left,"))
 
     async def close(self) -> None:
         """Break off what is under way; it can be gone on with."""
@@ -269,21 +265,23 @@ class Desk:
         if isinstance(event, Opened) and run.events:
             return  # published already
         self._publish(run, event)
+        if run.left and run.live is not None and run.story.paused and not run.story.waiting:
+            run.live.break_off("the client left")
         if run.broadcast.viewers and run.id not in self._drawing:  # nobody looks: nothing is drawn
             loop = asyncio.get_running_loop()
             self._drawing[run.id] = loop.call_later(_RENDER, self._draw, run)
 
     def _asked(self, run: Run, item: Item | None) -> None:
-        run.asking = None if item is None else Asking.of(item)
+        run.asking = item
         self._draw(run)
 
     def _publish(self, run: Run, event: Event) -> None:
         run.events.append(event)
-        run.broadcast.event(event.type, self._show.line(len(run.events), event))
+        run.broadcast.event(event.type, line(len(run.events), event))
 
     def _draw(self, run: Run) -> None:
         self._drawing.pop(run.id, None)
-        run.broadcast.panels(self._show.panels(run.story, run.state, run.asking))
+        run.broadcast.panels(panels(run.story, run.state, run.asking))
 
     def _over(self, run: Run, error: str) -> None:
         run.live, run.error, run.asking = None, error, None
@@ -296,20 +294,15 @@ class Desk:
         run.over.set()
 
 
+def _recorded(path: Path, _changed: int, _size: int) -> Run:
+    """A debate from its record; read again when that has changed."""
+    return Run(path.parent.name, list(read(path).events))
+
+
 def _locked(path: Path) -> bool:
     """Whether another process is writing a transcript."""
     try:
-        import fcntl
-    except ImportError:  # a system without advisory locks
-        return False
-    try:
-        file = os.open(path, os.O_RDONLY)
+        with path.open("rb") as file:
+            return not lock(file, shared=True)
     except OSError:
         return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(file)
-    return False

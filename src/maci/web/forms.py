@@ -23,7 +23,7 @@ from maci.controller.inputs import Opened
 from maci.errors import CaseError, ConfigError, EvidenceError, InputError, concerning
 from maci.files.parse import kind_of, parse
 from maci.seating.file import find
-from maci.seating.seating import Choice
+from maci.seating.seating import PanelChoice
 from maci.seating.spec import is_reader
 from maci.seating.trust import is_hosted
 from maci.web.server import Limits
@@ -129,35 +129,30 @@ def panels() -> tuple[tuple[str, str], ...]:
 
 
 def case_of(
-    form: Mapping[str, str],
-    case_file: Upload | None,
-    evidence: Sequence[Upload],
-    limits: Limits,
-    recorded: Case | None = None,
+    form: Mapping[str, str], files: Mapping[str, Sequence[Upload]], limits: Limits, recorded: Case | None = None
 ) -> Case:
     """The case somebody asks about: a file, a built-in one, or what they wrote; their evidence is added to it.
 
     ``recorded``: that of the debate the form was filled in from.
     """
-    if case_file is not None:
-        data = _case_data(case_file, limits)
-    elif name := form.get("builtin", "").strip():
-        cases = builtin_cases()
-        if name not in cases:
+    return _with(_named_case(form, files, limits, recorded), form, files.get("files", ()), limits)
+
+
+def _named_case(
+    form: Mapping[str, str], files: Mapping[str, Sequence[Upload]], limits: Limits, recorded: Case | None
+) -> Case:
+    """The case without the evidence that came with the form."""
+    if file := next(iter(files.get("case_file", ())), None):
+        return parse_case(_case_data(file, limits), file.plain_name)
+    if name := form.get("builtin", "").strip():
+        if name not in (cases := builtin_cases()):
             raise CaseError(f"there is no built-in case named {name!r}: choose one of the list")
-        return _with(cases[name], form, evidence, limits)
-    elif not form.get("question", "").strip():
+        return cases[name]
+    if not form.get("question", "").strip():
         raise CaseError("what shall be debated? Write a question, choose a built-in case, or send a case file")
-    else:
-        data = {
-            "question": form["question"].strip(),
-            "context": form.get("context", "").strip(),
-            "outcomes": _outcomes(form.get("outcomes", "")),
-        }
-    if case_file is not None:
-        return _with(parse_case(data, case_file.plain_name), form, evidence, limits)
-    written = parse_case(data, "the form")
-    return _with(written if recorded is None else case_again(recorded, written, form), form, evidence, limits)
+    said = {name: form.get(name, "").strip() for name in ("question", "context")}
+    written = parse_case({**said, "outcomes": _outcomes(form.get("outcomes", ""))}, "the form")
+    return written if recorded is None else case_again(recorded, written, form)
 
 
 def _outcomes(text: str) -> list[str] | str:
@@ -191,8 +186,6 @@ def _case_data(file: Upload, limits: Limits) -> Any:
 
 def _with(case: Case, form: Mapping[str, str], uploads: Sequence[Upload], limits: Limits) -> Case:
     """The case with the evidence that came with the form."""
-    from dataclasses import replace
-
     documents = [*case.evidence, *_lines(form.get("evidence", "")), *_documents(uploads, limits)]
     length = sum(len(document.text) for document in documents)
     if length > limits.text:
@@ -273,35 +266,30 @@ def _check_models(text: str, any_model: bool) -> None:
         raise ConfigError(f"{name} is not a model of this server: {some}{more}")
 
 
-def choice_of(form: Mapping[str, str], *, any_model: bool = False) -> Choice:
+def choice_of(form: Mapping[str, str], *, any_model: bool = False) -> PanelChoice:
     """Who debates, under which settings."""
-    panel, agents, judges = (form.get(name, "").strip() or None for name in ("panel", "agents", "judges"))
-    for field, value in (("agents", agents or ""), ("judges", judges or "")):
-        if value.casefold() != "none":
+    said = {name: value.strip() for name, value in form.items()}
+    for field in ("agents", "judges"):
+        if (named := said.get(field, "")).casefold() != "none":
             with concerning(field):
-                _check_models(value, any_model)
-    if agents is not None:
-        panel = None
-    elif panel is not None and panel not in dict(panels()):
+                _check_models(named, any_model)
+    agents = said.get("agents") or None
+    panel = None if agents else said.get("panel") or None
+    if panel is not None and panel not in dict(panels()):
         with concerning("panel"):
             raise ConfigError(f"unknown panel {panel!r}: choose one of the list")
     with concerning("settings"):
         sets = [*settings_of(form.get("settings", ""))]
-    for field, key in (("budget_tokens", "budget.tokens"), ("budget_usd", "budget.usd")):
-        if value := form.get(field, "").strip().replace(",", ""):
-            sets.append(f"{key}={value}")
-    questions = form.get("questions", "").strip()
-    if questions not in {"", "0"}:
-        sets.append(f"plan.acquire={questions}")
-    profile = form.get("profile", "").strip() or None
-    source = "ask" if questions not in {"", "0"} else None
-    return Choice(
-        source=source,
+    limits = {"budget.tokens": "budget_tokens", "budget.usd": "budget_usd"}
+    sets += [f"{key}={value.replace(',', '')}" for key, name in limits.items() if (value := said.get(name))]
+    questions = "" if said.get("questions") == "0" else said.get("questions", "")
+    return PanelChoice(
+        source="ask" if questions else None,
         panel=panel,
         agents=agents,
-        judges=judges,
-        profile=profile,
-        sets=tuple(sets),
+        judges=said.get("judges") or None,
+        profile=said.get("profile") or None,
+        sets=(*sets, *([f"plan.acquire={questions}"] if questions else [])),
         seed=_seed(form.get("seed", "")),
         stakes=_stakes(form.get("utilities", "")),
         stakes_from="Utilities",

@@ -18,28 +18,28 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import urlencode, urlsplit
 
-from starlette.requests import ClientDisconnect, cookie_parser
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect, HTTPConnection
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from maci.llm.keys import is_loopback_host
+from maci.web.allowance import visitor_of
 from maci.web.connections import Full, Room
-from maci.web.server import Settings, is_loopback_host
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+from maci.web.server import ServerSettings
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 _HEADERS = {
+    "content-security-policy": POLICY,
+    "cache-control": "no-store",
     "x-content-type-options": "nosniff",
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
@@ -77,7 +77,7 @@ class Visit:
 class Guard:
     """Stands before the application."""
 
-    def __init__(self, app: App, settings: Settings, room: Room) -> None:
+    def __init__(self, app: ASGIApp, settings: ServerSettings, room: Room) -> None:
         self._app, self._settings, self._room = app, settings, room
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -87,72 +87,71 @@ class Guard:
             return
         if scope["type"] != "http":
             raise RuntimeError(f"only HTTP is served here, not {scope['type']}")
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        why = self._refusal(scope, headers)
-        if why is not None:
-            await _answer(send, *why)
+        request = HTTPConnection(scope)
+        visit = self._visit(request)
+        new = Visit(secrets.token_urlsafe(32)) if visit is None else None
+        answer = self._answer(request, visit)
+        if answer is not None:
+            await answer(scope, receive, self._dressed(scope, send))
             return
-        if await self._signed_in_by_link(scope, send):
-            return
-        visit, new = self._visit(headers)
-        bearer = self._bearer(headers)
-        if self._settings.token is not None and visit is None and not bearer:
-            if scope["path"].startswith("/v1/"):
-                await _answer(send, 401, "a token is needed: Authorization: Bearer TOKEN")
-                return
-            if not scope["path"].startswith(_OPEN):
-                await _answer(send, 303, "", ("location", f"/sign-in?{urlencode({'next': _path(scope)})}"))
-                return
-        if visit is None:
-            visit, new = Visit(secrets.token_urlsafe(32)), self._settings.token is None
-        scope["visit"] = visit
-        receive, dressed = self._counted(receive, headers), self._dressed(scope, send, visit if new else None)
+        scope["visit"] = visit or new
+        dressed = self._dressed(scope, send, new if self._settings.token is None else None)
         stream = _STREAM.fullmatch(scope["path"]) is not None
         try:
-            with self._room.stream((scope.get("client") or ("",))[0]) if stream else nullcontext():
-                await self._app(scope, receive, dressed)
+            with self._room.stream(visitor_of((scope.get("client") or ("",))[0])) if stream else nullcontext():
+                await self._app(scope, self._counted(receive, request.headers), dressed)
         except Full as full:
-            await _answer(send, 503, str(full), ("retry-after", "5"))
+            await _said(503, str(full), {"retry-after": "5"})(scope, receive, dressed)
         except ClientDisconnect:
             return  # nobody is there to be answered
 
-    def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
-        host = headers.get("host", "")
-        if self._settings.token is None and not self._ours(host):
-            return (
-                421,
-                f"this server does not answer to the name {host[:80]!r}: use http://127.0.0.1:{self._settings.port}/",
-            )
-        if scope["method"] in {"GET", "HEAD"}:
+    def _answer(self, request: HTTPConnection, visit: Visit | None) -> Response | None:
+        """What a request gets that is not let through."""
+        token, path = self._settings.token, request.scope["path"]
+        if (refused := self._refusal(request)) is not None:
+            return refused
+        given = request.query_params.get("token")
+        if given is not None and token is not None and request.scope["method"] == "GET":
+            return self._signed_in_by_link(request, given)
+        if token is None or visit is not None or self._bearer(request):
             return None
-        if scope["method"] != "POST":
-            return 405, "only GET and POST are served here"
-        origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc.casefold() != host.casefold():
-            return 403, "this was sent by a page of another site"
-        if headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
-            return 403, "this was sent by a page of another site"
+        if path.startswith("/v1/"):
+            return _said(401, "a token is needed: Authorization: Bearer TOKEN")
+        if path.startswith(_OPEN):
+            return None
+        query = request.scope["query_string"].decode("latin-1")
+        return RedirectResponse(f"/sign-in?{urlencode({'next': f'{path}?{query}' if query else path})}", 303)
+
+    def _refusal(self, request: HTTPConnection) -> Response | None:
+        method, headers, host = request.scope["method"], request.headers, request.headers.get("host", "")
+        if self._settings.token is None and not self._ours(host):
+            here = f"use http://127.0.0.1:{self._settings.port}/"
+            return _said(421, f"this server does not answer to the name {host[:80]!r}: {here}")
+        if method in {"GET", "HEAD"}:
+            return None
+        if method != "POST":
+            return _said(405, "only GET and POST are served here")
+        origin, site = headers.get("origin"), headers.get("sec-fetch-site", "same-origin")
+        foreign = origin is not None and urlsplit(origin).netloc.casefold() != host.casefold()
+        if foreign or site not in {"same-origin", "none"}:
+            return _said(403, "this was sent by a page of another site")
         return None
 
     def _ours(self, host: str) -> bool:
         name = urlsplit(f"//{host}").hostname or ""
         return is_loopback_host(name) or name.casefold() == self._settings.host.casefold()
 
-    def _bearer(self, headers: dict[str, str]) -> bool:
-        kind, _, given = headers.get("authorization", "").partition(" ")
+    def _bearer(self, request: HTTPConnection) -> bool:
+        kind, _, given = request.headers.get("authorization", "").partition(" ")
         token = self._settings.token
         return token is not None and kind.casefold() == "bearer" and _same(given.strip(), token)
 
-    def _visit(self, headers: dict[str, str]) -> tuple[Visit | None, bool]:
+    def _visit(self, request: HTTPConnection) -> Visit | None:
         """The visitor, if the cookie is one of ours."""
-        session = cookie_parser(headers.get("cookie", "")).get(self._settings.cookie, "")
-        if len(session) < 32:
-            return None, False
-        if self._settings.token is not None:
-            nonce, _, seal = session.partition(".")
-            if not _same(seal, _seal(self._settings.token, nonce)):
-                return None, False
-        return Visit(session), False
+        session, token = request.cookies.get(self._settings.cookie, ""), self._settings.token
+        nonce, _, seal = session.partition(".")
+        ours = len(session) >= 32 and (token is None or _same(seal, _seal(token, nonce)))
+        return Visit(session) if ours else None
 
     def admit(self, token: str) -> Visit | None:
         """The session of somebody who gives the right token."""
@@ -161,26 +160,20 @@ class Guard:
         nonce = secrets.token_urlsafe(32)
         return Visit(f"{nonce}.{_seal(self._settings.token, nonce)}")
 
-    async def _signed_in_by_link(self, scope: Scope, send: Send) -> bool:
+    def _signed_in_by_link(self, request: HTTPConnection, given: str) -> Response:
         """A link with ``?token=…`` becomes a cookie, and a link without."""
-        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        given = next((value for name, value in query if name == "token"), None)
-        if given is None or self._settings.token is None or scope["method"] != "GET":
-            return False
         if (visit := self.admit(given)) is None:
-            await _answer(send, 403, "this is not the token that the server printed when it started")
-            return True
-        rest = urlencode([(name, value) for name, value in query if name != "token"])
-        where = "/" + scope["path"].lstrip("/") + (f"?{rest}" if rest else "")
-        await _answer(send, 303, "", ("location", where), ("set-cookie", self.cookie(visit, scope)))
-        return True
+            return _said(403, "this is not the token that the server printed when it started")
+        rest = urlencode([(name, value) for name, value in request.query_params.multi_items() if name != "token"])
+        where = "/" + request.scope["path"].lstrip("/") + (f"?{rest}" if rest else "")
+        return RedirectResponse(where, 303, {"set-cookie": self.cookie(visit, request.scope)})
 
     def cookie(self, visit: Visit, scope: Scope) -> str:
         """The header that leaves the session with the visitor."""
         secure = "; Secure" if scope.get("scheme") == "https" else ""
         return f"{self._settings.cookie}={visit.session}; Path=/; HttpOnly; SameSite=Strict{secure}"
 
-    def _counted(self, receive: Receive, headers: dict[str, str]) -> Receive:
+    def _counted(self, receive: Receive, headers: Headers) -> Receive:
         most = left = self._settings.limits.body
         told = headers.get("content-length", "")
         much = f"More was sent than the {most >> 20} MB that can be taken at once. Choose fewer or smaller files."
@@ -197,20 +190,24 @@ class Guard:
 
         return counted
 
-    def _dressed(self, scope: Scope, send: Send, new: Visit | None) -> Send:
+    def _dressed(self, scope: Scope, send: Send, new: Visit | None = None) -> Send:
+        """Every answer with the headers that protect its reader, and a cookie for a ``new`` visitor."""
+
         async def dressed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                there = {name.lower() for name, _ in message["headers"]}
-                extra = {**_HEADERS, "content-security-policy": POLICY, "cache-control": "no-store"}
-                message["headers"] = [
-                    *message["headers"],
-                    *((n.encode(), v.encode()) for n, v in extra.items() if n.encode() not in there),
-                ]
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
                 if new is not None and not scope["path"].startswith("/static/"):
-                    message["headers"].append((b"set-cookie", self.cookie(new, scope).encode()))
+                    headers.append("set-cookie", self.cookie(new, scope))
             await send(message)
 
         return dressed
+
+
+def _said(status: int, text: str, headers: Mapping[str, str] | None = None) -> Response:
+    """A short answer without a page."""
+    return PlainTextResponse(f"{text}\n", status, headers)
 
 
 def _same(given: str, right: str) -> bool:
@@ -219,17 +216,3 @@ def _same(given: str, right: str) -> bool:
 
 def _seal(token: str, nonce: str) -> str:
     return hmac.new(token.encode(), nonce.encode(), hashlib.sha256).hexdigest()
-
-
-def _path(scope: Scope) -> str:
-    query = scope["query_string"].decode("latin-1")
-    return f"{scope['path']}?{query}" if query else str(scope["path"])
-
-
-async def _answer(send: Send, status: int, text: str, *headers: tuple[str, str]) -> None:
-    """A short answer without a page."""
-    every = {**_HEADERS, "content-security-policy": POLICY, "content-type": "text/plain; charset=utf-8"}
-    pairs = [*every.items(), *headers]
-    await send({"type": "http.response.start", "status": status,
-                "headers": [(name.encode(), value.encode("latin-1", "replace")) for name, value in pairs]})  # fmt: skip
-    await send({"type": "http.response.body", "body": f"{text}\n".encode() if text else b""})

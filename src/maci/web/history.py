@@ -27,7 +27,6 @@ class Summary:
     question: str
     created: str
     panel: str
-    agents: tuple[str, ...]
     state: Literal["finished", "broken", "running", "paused", "asking", "unreadable"]
     stop_reason: str = ""
     answer: str | None = None
@@ -42,7 +41,7 @@ class Summary:
     def fits(self, query: str) -> bool:
         """Whether every word of a query occurs.
 
-        >>> Summary(id="a", title="", question="", created="", panel="", agents=(), state="broken", words="fever dengue").fits("Fever")
+        >>> Summary(id="a", title="", question="", created="", panel="", state="broken", words="fever dengue").fits("Fever")
         True
         """
         return all(word in self.words for word in query.casefold().split())
@@ -78,10 +77,10 @@ class History:
             return []
         for gone in self._known.keys() - set(names):
             del self._known[gone]
-        found = [summary for name in names if (summary := self.summary(name)) is not None]
+        found = [summary for name in names if (summary := self._summary(name)) is not None]
         return sorted(found, key=lambda summary: (summary.created, summary.id), reverse=True)
 
-    def summary(self, id: str) -> Summary | None:
+    def _summary(self, id: str) -> Summary | None:
         """One of them, or ``None`` where there is no transcript."""
         path = self.path(id)
         try:
@@ -102,10 +101,7 @@ def _read(id: str, path: Path) -> Summary:
             last = _last(file)
         return _summary(id, first, last)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        blank = Summary(
-            id=id, title=id, question="", created="", panel="", agents=(), state="unreadable", words=id.casefold()
-        )
-        return blank
+        return Summary(id=id, title=id, question="", created="", panel="", state="unreadable", words=id.casefold())
 
 
 def _last(file: Any) -> dict[str, Any]:
@@ -144,7 +140,6 @@ def _summary(id: str, first: dict[str, Any], last: dict[str, Any]) -> Summary:
         question=str(case["question"]),
         created=str(first.get("created", "")),
         panel=str(first.get("panel", "")),
-        agents=agents,
         state="finished" if over else "broken",
         stop_reason=str(last.get("stop_reason", "")) if over else "",
         answer=answer,

@@ -1,6 +1,4 @@
-"""A question of the plan as it is put to whoever looks at the page.
-
-One debate, many viewers: every event is written once, and the same bytes go to all.
+"""One debate, many viewers: every event is written once, and the same bytes go to all.
 
 A viewer is a place in the list of frames. Nobody has a queue of their own, so a slow viewer costs nothing and loses nothing: when it
 reads on, it gets what it has not seen, in order. Panels (what is true now) are not history: of each, only the last state is sent.
@@ -16,46 +14,22 @@ import asyncio
 import json
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Self
 
-from maci.acquisition.answers import asks_which
+from fastapi.sse import format_sse_event
+
 from maci.acquisition.plan import Item
 from maci.acquisition.sources import Person
 from maci.controller.decisions import Finished
 from maci.controller.events import Event
 from maci.controller.inputs import Intervened
 from maci.debating.loop import debate
-from maci.errors import MaciError, installed, said
+from maci.errors import MaciError, said
 from maci.record.transcript import Transcript
 from maci.seating.seating import Seated
 from maci.web.allowance import Claim
-
-_FEW = 4
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
-    """What is asked, what the answer would tell, and the answers that a button can give."""
-
-    text: str
-    tells: str = ""
-    buttons: tuple[tuple[str, str], ...] = ()
-    """What is answered, and what stands on the button."""
-
-    @classmethod
-    def of(cls, item: Item) -> Self:
-        """Of an item of the plan; where a yes would not say which, the findings that it tells apart stand on the buttons."""
-        apart = " from ".join(item.separates[:2]) if len(item.separates) > 1 else ""
-        worth = "" if item.value_if_answered is None else f", worth {item.value_if_answered:.3g} by the utilities"
-        tells = f"The answer tells {apart}; {item.if_answered:.2f} bits are expected of it{worth}." if apart else ""
-        which = asks_which(item)[:_FEW]
-        given = (*((way, way) for way in which), ("none", "None of these"))
-        plain = (("yes", "Yes"), ("no", "No"))
-        rest = (("unknown", "I do not know"), ("stop", "Ask no more"))
-        return cls(text=item.text, tells=tells, buttons=(*(given if which else plain), *rest))
-
 
 HEARTBEAT = 15.0
 """Seconds without news after which a comment is sent, so that nobody between us takes the line for dead."""
@@ -68,7 +42,7 @@ class Broadcast:
     def __init__(self, *, heartbeat: float = HEARTBEAT) -> None:
         self._frames: list[bytes] = []
         self._panels: dict[str, tuple[int, str]] = {}
-        self._packed: dict[int, tuple[int, bytes]] = {}
+        self._packed: dict[int, bytes] = {}
         self._version, self._over, self._heartbeat = 0, False, heartbeat
         self._news: asyncio.Future[None] | None = None
         self.viewers = 0
@@ -80,7 +54,7 @@ class Broadcast:
         """Publish the next event as a line for the log; its id is its place in the record."""
         seq = len(self._frames) + 1
         data = json.dumps({"seq": seq, "type": kind, "html": html}, ensure_ascii=False)
-        self._frames.append(_frame(data=data, event="line", id=str(seq)))
+        self._frames.append(format_sse_event(data_str=data, event="line", id=str(seq)))
         self._wake()
 
     def panels(self, panels: Mapping[str, str]) -> None:
@@ -102,7 +76,7 @@ class Broadcast:
         place, version = max(0, min(after, len(self._frames))), 0
         self.viewers += 1
         try:
-            yield _frame(retry=1000)
+            yield format_sse_event(retry=1000)
             while True:
                 part = self._frames[place : place + _AT_ONCE]
                 place += len(part)
@@ -113,7 +87,7 @@ class Broadcast:
                 if out:
                     yield out
                 elif self._over:
-                    yield _frame(data="{}", event="end")
+                    yield format_sse_event(data_str="{}", event="end")
                     return
                 elif not await self._wait():
                     yield b": still here\n\n"
@@ -122,12 +96,10 @@ class Broadcast:
 
     def _pack(self, since: int) -> bytes:
         """The panels that changed since a version, as one frame; the same bytes for all who are as far."""
-        known = self._packed.get(since)
-        if known is None or known[0] != self._version:
+        if since not in self._packed:
             changed = {name: html for name, (version, html) in self._panels.items() if version > since}
-            known = self._version, _frame(data=json.dumps(changed, ensure_ascii=False), event="panels")
-            self._packed[since] = known
-        return known[1]
+            self._packed[since] = format_sse_event(data_str=json.dumps(changed, ensure_ascii=False), event="panels")
+        return self._packed[since]
 
     def _wake(self) -> None:
         if self._news is not None and not self._news.done():
@@ -140,15 +112,6 @@ class Broadcast:
             self._news = asyncio.get_running_loop().create_future()
         done, _ = await asyncio.wait({self._news}, timeout=self._heartbeat)
         return bool(done)
-
-
-def _frame(
-    *, data: str | None = None, event: str | None = None, id: str | None = None, retry: int | None = None
-) -> bytes:
-    """One server-sent event on the wire."""
-    sse = installed("fastapi.sse", "web", "the web app")
-    framed: bytes = sse.format_sse_event(data_str=data, event=event, id=id, retry=retry)
-    return framed
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,11 +139,11 @@ class Live:
         over: Callable[[str], None],
     ) -> None:
         self._prepare, self._begun, self._hear, self._asked, self._over = prepare, begun, hear, asked, over
-        self._settle = settle
+        self._settle, self._why = settle, ""
         self._answer: asyncio.Future[str | None] | None = None
         """Of the question that is open, in the debate's own loop."""
         self._home = asyncio.get_running_loop()
-        self._ready: asyncio.Future[Prepared] = self._home.create_future()
+        self._ready: Future[Prepared] = Future()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._hand: asyncio.Queue[Intervened] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -188,8 +151,9 @@ class Live:
 
     async def begin(self) -> Prepared:
         """Set the table and start; raises what stands in the way."""
+        self._ready.set_running_or_notify_cancel()  # whoever waits for it may leave; the debate begins all the same
         self._thread.start()
-        return await self._ready
+        return await asyncio.wrap_future(self._ready)
 
     def intervene(self, item: Intervened) -> None:
         """Put a hand on the dials, pause, or stop."""
@@ -216,10 +180,15 @@ class Live:
             self._answer = None
             self._tell(self._asked, None)
 
-    async def close(self) -> None:
-        """Break off; what was recorded stays, and can be gone on with."""
+    def break_off(self, why: str) -> None:
+        """Cancel what is under way; what was recorded stays, and can be gone on with."""
+        self._why = why
         if self._loop is not None and self._task is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._task.cancel)
+
+    async def close(self) -> None:
+        """Break off because the server ends, and wait for it."""
+        self.break_off("the server ended")
         await asyncio.to_thread(self._thread.join, 10.0)
 
     def _run(self) -> None:
@@ -227,7 +196,7 @@ class Live:
         try:
             asyncio.run(self._play())
         except asyncio.CancelledError:
-            error = "it was broken off when the server ended"
+            error = self._why
         except Exception as raised:
             error = said(raised)
         self._tell(self._over, error)
@@ -237,9 +206,10 @@ class Live:
         try:
             prepared = self._prepare()
         except BaseException as error:
-            self._tell(self._refuse, error)
+            self._ready.set_exception(error)
             raise
-        self._tell(self._start, prepared)
+        self._tell(self._begun, prepared)
+        self._ready.set_result(prepared)
         seated, last = prepared.seated, None
         table = seated.table
         if table.source is not None and table.source.name == Person.name:
@@ -263,15 +233,6 @@ class Live:
                     await seated.house.aclose()
         if not isinstance(last, Finished):
             raise MaciError("the debate broke off")
-
-    def _start(self, prepared: Prepared) -> None:
-        self._begun(prepared)
-        if not self._ready.done():
-            self._ready.set_result(prepared)
-
-    def _refuse(self, error: BaseException) -> None:
-        if not self._ready.done():
-            self._ready.set_exception(error)
 
     def _tell(self, what: Callable[..., object], *args: object) -> None:
         if not self._home.is_closed():

@@ -1,46 +1,69 @@
-"""Addresses of pages that are only looked at."""
+"""Addresses of what is only looked at or taken away: pages, reports, records, studies."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import cast
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
 from fastapi.sse import EventSourceResponse
 
-from maci.cases.case import builtin_cases
+from maci.cases.case import builtin_cases, is_file
 from maci.errors import InputError, MaciError
-from maci.record.whatif import other_rules, otherwise
+from maci.lab.study import store
+from maci.lab.study.report import ReportSettings, build_report, gather
+from maci.record.transcript import read
+from maci.render.html import to_html as study_html
+from maci.render.markup import policy
+from maci.seating.seating import unpriced
 from maci.seating.table import unnamed
+from maci.story import Story
+from maci.story.report.html import to_html
+from maci.story.report.markdown import to_markdown
+from maci.story.report.sources import Provenance
+from maci.story.result import result_of
+from maci.story.whatif import other_rules, otherwise
 from maci.web import forms
 from maci.web.desk import Desk, NotHere
-from maci.web.forms import fields_of
 from maci.web.guard import Visit
+from maci.web.history import FILE
 from maci.web.pages.compare import Side, compare_page, replay_page
 from maci.web.pages.debate import controls, debate_page, replay_form
 from maci.web.pages.home import home_page
-from maci.web.pages.layout import STATIC, static, title_of
+from maci.web.pages.layout import STATIC, static, studies_page, title_of
 from maci.web.pages.new import new_page
 
 router = APIRouter()
+_BACK = (("/studies", "‹ All studies"), ("/", "Debates"))
+_RESAMPLES = 1000
+"""For a study's page that somebody waits for; `maci study report` takes 10,000."""
 
 
 def desk_of(request: Request) -> Desk:
     """The desk of the server."""
-    desk: Desk = request.app.state.desk
-    return desk
+    return cast(Desk, request.app.state.desk)
 
 
 def visit_of(request: Request) -> Visit:
     """Who asks."""
-    visit: Visit = request.scope["visit"]
-    return visit
+    return cast(Visit, request.scope["visit"])
 
 
 def address_of(request: Request) -> str:
     """Where the request comes from; behind a proxy on this machine, what that says."""
     return "" if request.client is None else request.client.host
+
+
+def link(id: str, said: str = "") -> str:
+    """The address of a debate's page."""
+    if "/" in id:
+        raise InputError(f"{id!r} is no debate of this folder")
+    return f"/debates/{quote(id)}" + (f"?said={said}" if said else "")
 
 
 @router.get("/static/{name}")
@@ -74,18 +97,22 @@ async def new(request: Request) -> HTMLResponse:
     given = {name: value[:5000] for name, value in request.query_params.items()}
     if id := given.get("from"):
         opened = (await desk_of(request).run(id)).story.opened
-        given = fields_of(id, opened, [name for name, _ in forms.panels()])
-    limits = desk_of(request).settings.limits
-    return HTMLResponse(
-        new_page(
-            given,
-            builtin_cases(),
-            forms.panels(),
-            forms.evidence_kinds(),
-            limits,
-            visit_of(request),
-            models=forms.models(),
-        )
+        given = forms.fields_of(id, opened, [name for name, _ in forms.panels()])
+    return HTMLResponse(form_page(request, given))
+
+
+def form_page(request: Request, given: Mapping[str, str], wrong: MaciError | None = None, *, lost: bool = False) -> str:
+    """The form as it was ``given``; see :func:`~maci.web.pages.new.new_page`."""
+    return new_page(
+        given,
+        builtin_cases(),
+        forms.panels(),
+        forms.evidence_kinds(),
+        desk_of(request).settings.limits,
+        visit_of(request),
+        models=forms.models(),
+        wrong=wrong,
+        lost=lost,
     )
 
 
@@ -160,6 +187,55 @@ async def replay(request: Request, id: str, profile: str = "", settings: str = "
     return HTMLResponse(replay_page(id, title, found, asked, form))
 
 
+@router.get("/debates/{id}/report.html")
+async def report(request: Request, id: str) -> HTMLResponse:
+    """The report: one file that needs nothing else. It brings its own style, so it has a policy of its own."""
+    path = desk_of(request).history.path(id)
+    back = ((f"/debates/{quote(id)}", "‹ Back to the debate"), ("/", "All debates"))
+    page = await asyncio.to_thread(_report, path, partial(to_html, back=back))
+    return HTMLResponse(page, headers={"content-security-policy": policy()})
+
+
+@router.get("/debates/{id}/report.md")
+async def markdown(request: Request, id: str) -> Response:
+    """The report for tickets and papers."""
+    path = desk_of(request).history.path(id)
+    text = await asyncio.to_thread(_report, path, to_markdown)
+    return Response(text, media_type="text/markdown", headers=_named(id, "md"))
+
+
+@router.get("/debates/{id}/result.json")
+async def result(request: Request, id: str) -> Response:
+    """The result as ``maci debate --json`` prints it."""
+    run = await desk_of(request).run(id)
+    if run.finished is None:
+        raise InputError("this debate has no result yet")
+    page = result_of(run.story, Path(run.id) / FILE, priced=not unpriced(run.story.opened))
+    return Response(page.model_dump_json(), media_type="application/json")
+
+
+@router.get("/debates/{id}/transcript.jsonl")
+async def transcript(request: Request, id: str) -> FileResponse:
+    """The record itself."""
+    desk = desk_of(request)
+    await desk.run(id)
+    return FileResponse(desk.history.path(id), media_type="application/jsonl", headers=_named(id, "jsonl"))
+
+
+def _report(path: Path, write: Callable[[Story, Provenance], str]) -> str:
+    if not path.is_file():
+        raise NotHere(f"there is no debate {path.parent.name!r} in this folder")
+    recording = read(path)
+    priced = not unpriced(recording.opened)
+    named = Path(path.parent.name) / path.name  # where the server keeps it is nobody's business
+    return write(Story.of(recording.events), Provenance.of(recording, named, priced=priced))
+
+
+def _named(id: str, kind: str) -> dict[str, str]:
+    name = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_.") else "_" for letter in id)
+    return {"content-disposition": f'attachment; filename="{name}.{kind}"'}
+
+
 @router.get("/compare")
 async def compare(request: Request, a: str = "", b: str = "", round: int | None = None) -> HTMLResponse:
     """Two debates side by side."""
@@ -179,8 +255,44 @@ async def debates() -> RedirectResponse:
     return RedirectResponse("/", 303)
 
 
-def link(id: str, said: str = "") -> str:
-    """The address of a debate's page."""
-    if "/" in id:
-        raise InputError(f"{id!r} is no debate of this folder")
-    return f"/debates/{quote(id)}" + (f"?said={said}" if said else "")
+@router.get("/studies")
+async def studies(request: Request) -> HTMLResponse:
+    """What was studied."""
+    folder = desk_of(request).settings.studies
+    found = await asyncio.to_thread(_found, folder)
+    return HTMLResponse(studies_page(found, folder))
+
+
+@router.get("/studies/{name}")
+async def study(request: Request, name: str) -> HTMLResponse:
+    """One study: tables that can be sorted, reliability diagrams, what it all means."""
+    folder = desk_of(request).settings.studies
+    if name != Path(name).name or name.startswith(".") or not is_file(str(folder / name / store.FILE)):
+        raise NotHere(f"there is no study {name[:80]!r} in {folder.name}")
+    now = (folder / name / store.FILE).stat()
+    page = await asyncio.to_thread(_study, folder / name, now.st_mtime_ns, now.st_size)
+    return HTMLResponse(page, headers={"content-security-policy": policy()})
+
+
+def _found(folder: Path) -> list[tuple[str, str]]:
+    """Name and how far, of each study."""
+    rows = []
+    for path in sorted(folder.glob(f"*/{store.FILE}")):
+        try:
+            with store.SqliteStore(path, make=False) as results:
+                meta, keys = results.meta(), results.keys()
+        except MaciError as error:
+            rows.append((path.parent.name, f"cannot be read: {error}"))
+            continue
+        if meta is not None:
+            planned = list(meta.keys())
+            done = sum(keys.get(key) == "done" for key in planned)
+            about = f" · {meta.spec.about}" if meta.spec.about else ""
+            rows.append((path.parent.name, f"{done:,} of {len(planned):,} answers{about}"))
+    return rows
+
+
+@lru_cache(maxsize=4)
+def _study(folder: Path, _changed: int, _size: int) -> str:
+    """The report of a study; made again when its results have changed."""
+    return study_html(build_report(gather([folder], None), ReportSettings(resamples=_RESAMPLES)), back=_BACK)

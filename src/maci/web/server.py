@@ -5,7 +5,6 @@ Serving: a socket, uvicorn, and the lines that say where.
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 import secrets
 import socket
@@ -15,25 +14,12 @@ from functools import partial
 from pathlib import Path
 
 from maci.errors import EnvironmentError_, InputError, MissingExtra
+from maci.llm.keys import is_loopback_host
 from maci.web.allowance import Ceilings
 
 _SHORTEST_TOKEN = 16
 _BACKLOG = 128
 """Connections that are accepted at once, before they are counted; far fewer than there are file descriptors to spare."""
-
-
-def is_loopback_host(host: str) -> bool:
-    """Whether only this machine can reach a server at this address.
-
-    >>> [is_loopback_host(host) for host in ("localhost", "127.0.0.1", "::1", "0.0.0.0", "192.168.1.5", "example.org")]
-    [True, True, True, False, False, False]
-    """
-    if host.casefold() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +49,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ServerSettings:
     """Where debates and studies are kept, and who may come in."""
 
     runs: Path
@@ -91,21 +77,21 @@ class Settings:
         return f"maci_{self.port}"
 
 
-def with_token(settings: dict[str, object], host: str, token: str | None) -> Settings:
+def with_token(settings: dict[str, object], host: str, token: str | None) -> ServerSettings:
     """The settings of a server; one that others can reach gets a token if it has none."""
     if token is None and not is_loopback_host(host):
         token = secrets.token_urlsafe(24)
-    return Settings(host=host, token=token, **settings)  # type: ignore[arg-type]
+    return ServerSettings(host=host, token=token, **settings)  # type: ignore[arg-type]
 
 
-def address(settings: Settings) -> str:
+def address(settings: ServerSettings) -> str:
     """Where a browser finds it; with a token, the link that signs in."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     token = f"?token={settings.token}" if settings.token else ""
     return f"http://{host}:{settings.port}/{token}"
 
 
-def serve(settings: Settings, ready: Callable[[Settings], None]) -> None:
+def serve(settings: ServerSettings, ready: Callable[[ServerSettings], None]) -> None:
     """Serve until somebody ends it; ``ready`` is told where, once the socket is open."""
     try:
         import uvicorn

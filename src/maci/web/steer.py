@@ -9,17 +9,12 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import UploadFile
 
-from maci.cases.case import Case, builtin_cases
 from maci.controller.inputs import Intervened
 from maci.errors import InputError, MaciError
-from maci.seating.seating import Choice
 from maci.web import forms
-from maci.web.desk import Desk
-from maci.web.forms import Upload
 from maci.web.guard import Guard
 from maci.web.pages.layout import sign_in_page
-from maci.web.pages.new import new_page
-from maci.web.routes import address_of, desk_of, link, visit_of
+from maci.web.routes import address_of, desk_of, form_page, link, visit_of
 
 router = APIRouter()
 
@@ -28,16 +23,16 @@ class Stale(InputError):
     """A form that is not one of ours, or no longer."""
 
 
-async def _form(request: Request, *, ours: bool = True) -> tuple[dict[str, str], dict[str, list[Upload]]]:
+async def _form(request: Request, *, ours: bool = True) -> tuple[dict[str, str], dict[str, list[forms.Upload]]]:
     """The fields and files of a form of ours."""
     limits = desk_of(request).settings.limits
     async with request.form(max_files=limits.files + 2, max_fields=60, max_part_size=limits.text) as form:
         fields: dict[str, str] = {}
-        files: dict[str, list[Upload]] = {}
+        files: dict[str, list[forms.Upload]] = {}
         for name, value in form.multi_items():
             if isinstance(value, UploadFile):
                 if value.filename:
-                    files.setdefault(name, []).append(Upload(value.filename, await value.read()))
+                    files.setdefault(name, []).append(forms.Upload(value.filename, await value.read()))
             else:
                 fields[name] = value.replace("\r\n", "\n")
     if ours and not visit_of(request).knows(fields.get("word", "")):
@@ -52,25 +47,12 @@ async def start(request: Request) -> Response:
     desk = desk_of(request)
     try:
         before = (await desk.run(fields["from"])).story.opened.case if fields.get("from") else None
-        case, choice = await asyncio.to_thread(_order, desk, fields, files, before)
+        choice = forms.choice_of(fields, any_model=desk.settings.any_model)
+        case = await asyncio.to_thread(forms.case_of, fields, files, desk.settings.limits, before)
         run = await desk.start(case, choice, address_of(request))
     except MaciError as error:
-        page = new_page(
-            fields, builtin_cases(), forms.panels(), forms.evidence_kinds(), desk.settings.limits, visit_of(request),
-            models=forms.models(), wrong=error, lost=bool(files),
-        )  # fmt: skip
-        return HTMLResponse(page, 422)
+        return HTMLResponse(form_page(request, fields, error, lost=bool(files)), 422)
     return RedirectResponse(link(run.id), 303)
-
-
-def _order(
-    desk: Desk, fields: Mapping[str, str], files: Mapping[str, list[Upload]], before: Case | None
-) -> tuple[Case, Choice]:
-    limits = desk.settings.limits
-    case_file = next(iter(files.get("case_file", ())), None)
-    return forms.case_of(fields, case_file, files.get("files", ()), limits, before), forms.choice_of(
-        fields, any_model=desk.settings.any_model
-    )
 
 
 @router.post("/debates/{id}/hand")

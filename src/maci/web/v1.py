@@ -2,7 +2,7 @@
 
 ``/v1/models`` lists ``readers`` first. ``/v1/chat/completions`` debates the last message of the user; what the system said before
 is the context. The outcomes are taken from ``outcomes`` in the request, or the question is open. On loopback any bearer is accepted;
-with a token it is that. A client that leaves stops its debate.
+with a token it is that. For a client that leaves nothing more is bought: its debate breaks off, and can be resumed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import suppress
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -22,7 +22,6 @@ from starlette.requests import ClientDisconnect
 
 from maci.cases.case import parse_case
 from maci.controller.decisions import Finished
-from maci.controller.inputs import Intervened
 from maci.errors import EnvironmentError_, InputError, said
 from maci.render.markup import percent
 from maci.story import Story
@@ -89,36 +88,20 @@ async def complete(request: Request, asked: _Asked) -> Response:
     run = await desk.start(parse_case(data, "the request"), choice_of(fields), address_of(request))
     if asked.stream:
         return EventSourceResponse(_stream(desk, run, asked.model))
-    async with _stopping(desk, run):
-        await _until_over(request, run)
+    try:
+        while not await _over(run, 0.5):
+            if await request.is_disconnected():
+                raise ClientDisconnect
+    finally:
+        desk.leave(run)
     return JSONResponse(_answer(run, asked.model))
 
 
-@asynccontextmanager
-async def _stopping(desk: Desk, run: Run) -> AsyncIterator[None]:
-    """Stop a debate that nobody waits for any more: nothing more is bought for it."""
-    try:
-        yield
-    finally:
-        if not run.over.is_set():
-            desk.intervene(run.id, Intervened(stop=True, by="the client, who left"))
-
-
-async def _until_over(request: Request, run: Run) -> None:
-    """Wait for the end of a debate; raises where the client leaves before."""
-    over, left = asyncio.ensure_future(run.over.wait()), asyncio.ensure_future(_left(request))
-    try:
-        await asyncio.wait({over, left}, return_when=asyncio.FIRST_COMPLETED)
-        if not over.done():
-            raise ClientDisconnect
-    finally:
-        over.cancel()
-        left.cancel()
-
-
-async def _left(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
+async def _over(run: Run, seconds: float) -> bool:
+    """Whether a debate has ended, after so many seconds at most."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(run.over.wait(), seconds)
+    return run.over.is_set()
 
 
 def _finished(run: Run) -> Finished:
@@ -163,12 +146,11 @@ def _answer(run: Run, model: str) -> dict[str, Any]:
 
 async def _stream(desk: Desk, run: Run, model: str) -> AsyncIterator[bytes]:
     """The answer in one piece when it is there; comments until then."""
-    async with _stopping(desk, run):
-        while not run.over.is_set():
-            try:
-                await asyncio.wait_for(run.over.wait(), 10)
-            except TimeoutError:
-                yield b": still debating\n\n"
+    try:
+        while not await _over(run, 10.0):
+            yield b": still debating\n\n"
+    finally:
+        desk.leave(run)
     try:
         whole = _answer(run, model)
     except EnvironmentError_ as error:  # the status is out already

@@ -151,6 +151,8 @@ def test_an_endpoint_is_tried_again_after_its_own_errors_and_silence():
     assert len(seen) == 3
     assert isinstance(reply, SourceReply)
     assert reply.verdict == "absent"
+    assert reply.cost == 3 * item("fever").cost  # the endpoint may have worked each time
+    assert reply.remarks == ("asked 3 times (TimeoutError)",)
 
 
 @pytest.mark.parametrize(

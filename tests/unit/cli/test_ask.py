@@ -16,8 +16,8 @@ from maci.config import Config
 from maci.controller.events import is_decision
 from maci.controller.fold import start, step
 from maci.record.replay import replay
-from maci.record.result import AskResult
 from maci.record.transcript import read
+from maci.story.result import AskResult
 
 PANEL = """
 evidence: [{id: e1, text: "High fever points to dengue."}]

@@ -23,7 +23,7 @@ from maci.evidence.knowledge import conditions
 from maci.llm.usage import Usage
 from maci.record.replay import replay
 from maci.record.transcript import Transcript, read
-from maci.record.whatif import other_rules
+from maci.story.whatif import other_rules
 
 MACI = str(Path(sys.executable).parent / "maci")
 

@@ -20,7 +20,7 @@ from maci.errors import ConfigError, MaciError, TranscriptError
 from maci.evidence.encode import load_encoder
 from maci.record.transcript import Transcript
 from maci.seating.file import find
-from maci.seating.seating import Choice, reseat
+from maci.seating.seating import PanelChoice, reseat
 from maci.seating.spec import PanelSpec
 from maci.seating.trust import resumed
 
@@ -162,7 +162,7 @@ def test_a_record_runs_no_code(maci, monkeypatch: pytest.MonkeyPatch, what: str)
 def test_code_that_the_user_names_needs_no_further_yes() -> None:
     opened = record({}, (), "python:m:f", "plan.acquire=2", "encoder=m:call")
     opened = replace(opened, table=None, panel="readers")
-    choice = Choice(source="python:m:f", sets=("encoder=m:call",))
+    choice = PanelChoice(source="python:m:f", sets=("encoder=m:call",))
     assert resumed(opened, choice, find()) == "readers"
     with pytest.raises(ConfigError, match="the source 'python:m:f'"):
         resumed(opened, replace(choice, source=None), find())
@@ -173,7 +173,7 @@ def test_code_that_the_user_names_needs_no_further_yes() -> None:
 @pytest.mark.parametrize("source", ["http://evil.example/ask", "https://evil.example/ask", "python:os:system"])
 def test_a_record_asks_no_address_and_no_function(source: str) -> None:
     with pytest.raises(ConfigError, match="the source"):
-        reseat(replace(record({}, (), source, "plan.acquire=1"), table=None, panel="readers"), Choice())
+        reseat(replace(record({}, (), source, "plan.acquire=1"), table=None, panel="readers"), PanelChoice())
 
 
 def test_models_are_where_the_user_says_and_not_where_the_record_says() -> None:
@@ -181,19 +181,19 @@ def test_models_are_where_the_user_says_and_not_where_the_record_says() -> None:
     same = record(
         {"openai": {"base_url": "https://mine.example/v1", "key_env": "SECRET", "retries": 50, "timeout": 9000}}
     )
-    panel = resumed(same, Choice(), find())
+    panel = resumed(same, PanelChoice(), find())
     assert isinstance(panel, PanelSpec)
     options = panel.options("openai/alpha")
     assert options.price is not None and (options.price.input, options.retries, options.timeout) == (7, 4, None)
     for other in ({}, {"openai/alpha": {"base_url": "https://evil.example/v1"}}, {"openai": {"extra": {"user": "x"}}}):
         with pytest.raises(ConfigError, match=r"yours: at 'https://mine.example/v1' with the key in SECRET"):
-            resumed(record(other), Choice(), find())
+            resumed(record(other), PanelChoice(), find())
 
 
 def test_a_yes_is_for_what_differs_and_the_rest_stays_the_users() -> None:
     own("models: {openai/beta: {base_url: 'https://mine.example/v1', price: {input: 7, output: 7}}}")
     mine, theirs = {"base_url": "https://mine.example/v1"}, {"base_url": "https://other.example/v1"}
-    panel = resumed(record({"openai/alpha": theirs, "openai/beta": mine}), Choice(trust_record=True), find())
+    panel = resumed(record({"openai/alpha": theirs, "openai/beta": mine}), PanelChoice(trust_record=True), find())
     assert isinstance(panel, PanelSpec)
     assert panel.options("openai/alpha").base_url == "https://other.example/v1"
     assert panel.options("openai/beta").price is not None
@@ -211,10 +211,10 @@ def test_a_yes_is_for_what_differs_and_the_rest_stays_the_users() -> None:
 def test_a_record_opens_no_file_and_fetches_none(model: str) -> None:
     opened = record({}, (model, "openai/beta"))
     with pytest.raises(ConfigError, match="names what your own configuration does not: the model"):
-        reseat(opened, Choice())
+        reseat(opened, PanelChoice())
     own(f"models: {{'{model}': {{}}}}")
-    assert isinstance(resumed(opened, Choice(), find()), PanelSpec)
-    assert isinstance(resumed(opened, Choice(agents=f"{model},openai/beta"), find()), PanelSpec)
+    assert isinstance(resumed(opened, PanelChoice(), find()), PanelSpec)
+    assert isinstance(resumed(opened, PanelChoice(agents=f"{model},openai/beta"), find()), PanelSpec)
 
 
 @pytest.mark.parametrize(
@@ -223,18 +223,27 @@ def test_a_record_opens_no_file_and_fetches_none(model: str) -> None:
 def test_litellm_which_finds_keys_itself_is_led_nowhere_even_after_a_yes(more: dict[str, Any]) -> None:
     opened = record({"litellm": more}, ("litellm/openai/a", "litellm/openai/b"))
     with pytest.raises(ConfigError, match="not even with --trust-record"):
-        resumed(opened, Choice(trust_record=True), find())
+        resumed(opened, PanelChoice(trust_record=True), find())
+
+
+def test_an_address_as_the_name_of_a_litellm_model_is_refused_even_after_a_yes() -> None:
+    name = "litellm/huggingface/https://evil.example"
+    opened = record({}, (name, "openai/beta"))
+    with pytest.raises(ConfigError, match="not even with --trust-record"):
+        resumed(opened, PanelChoice(trust_record=True), find())
+    own(f"models: {{'{name}': {{}}}}")  # one's own word
+    assert isinstance(resumed(opened, PanelChoice(trust_record=True), find()), PanelSpec)
 
 
 def test_what_a_record_says_is_quoted_not_printed() -> None:
     with pytest.raises(ConfigError) as error:
-        resumed(record({"openai": {"base_url": "http://evil\x1b[2J.example"}}), Choice(), find())
+        resumed(record({"openai": {"base_url": "http://evil\x1b[2J.example"}}), PanelChoice(), find())
     assert "\x1b" not in str(error.value)
 
 
 def test_a_panel_that_cannot_be_read_is_an_error_of_the_record() -> None:
     with pytest.raises(TranscriptError, match="a panel that cannot be read"):
-        resumed(replace(record({}), table={"agents": 3}), Choice(), find())
+        resumed(replace(record({}), table={"agents": 3}), PanelChoice(), find())
 
 
 # --- a folder ---------------------------------------------------------------------------------------------------------------
@@ -294,7 +303,7 @@ def test_a_seating_that_fails_inside_a_running_loop_says_why(monkeypatch: pytest
     monkeypatch.setattr("maci.seating.seating.load_encoder", lambda *args, **more: HashEncoder())
 
     async def sit() -> None:
-        seat_case(make_case(), Choice(agents="mistral/a,mistral/b", judges="none"))
+        seat_case(make_case(), PanelChoice(agents="mistral/a,mistral/b", judges="none"))
 
     with pytest.raises(MaciError, match="no key for mistral") as error:
         asyncio.run(sit())

@@ -294,8 +294,7 @@ def test_acquiring_without_a_source_is_refused():
 def test_other_rules_over_the_record_end_at_their_first_stop():
     events = play(table(lambda item: True), settings("plan.acquire=2"))
     other = replay_with(events, events[0].config)
-    assert other.decided
-    assert other.state.finished.rounds == of(events, Planned)[0].round  # type: ignore[union-attr]
+    assert other.finished is not None and other.finished.rounds == of(events, Planned)[0].round
 
 
 def test_requests_of_agents_come_to_the_plan_with_the_arguments_that_asked():
@@ -550,7 +549,7 @@ def test_what_a_source_may_spend_is_set_aside_and_on_record_before_it_is_asked()
     assert len(acquired) == 2 and all(sent[events[n].item] < n for n in acquired)
     assert {call.tokens for event in of(events, Sent) for call in event.calls if call.kind == "acquire"} == {1000}
     assert not any("set aside" in note for note in events[-1].warnings)
-    assert replay(events).complete and Story.of(events).waiting == ()
+    assert replay(events).complete and not Story.of(events).waiting
     free = play(table(lambda item: True), settings("plan.acquire=2"))
     assert events[-1].tokens == free[-1].tokens + 600
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -90,3 +91,32 @@ def test_what_was_set_aside_in_the_ledger_of_the_run_is_given_back(how: str) -> 
     run = asyncio.run(go())
     assert run.reserved.tokens == 0
     assert run.spent.tokens >= 1000
+
+
+@pytest.mark.parametrize("steps", range(8))
+def test_an_attempt_that_is_given_up_while_it_asks_for_more_gives_back_what_it_is_granted(steps: int) -> None:
+    """It is cancelled before it is granted, between the grant and the record, or after both."""
+
+    class Hurried(Paid):
+        def prepare(self, request: Any) -> Call[Turn]:
+            async def make(purse: Purse) -> Turn:
+                asking = asyncio.ensure_future(purse.draw(Bound(5 * self._bound)))
+                for _ in range(steps):
+                    await asyncio.sleep(0)
+                asking.cancel()
+                with suppress(asyncio.CancelledError):
+                    (await asking).release()
+                return turn(0.9, 0.1)
+
+            return Call(Bound(self._bound), make)
+
+    async def go() -> Ledger:
+        run = Ledger(tokens=100_000)
+        table = seat([Hurried("x"), script("y", turn(0.9, 0.1), turn(0.9, 0.1))])
+        config = settings("budget.seconds=60", "stop.min_rounds=1", "stop.max_rounds=1")
+        async for _ in debate(open_debate(table, config), table, ledger=run):
+            pass
+        return run
+
+    run = asyncio.run(go())
+    assert run.reserved.tokens == 0

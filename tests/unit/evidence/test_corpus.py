@@ -98,6 +98,13 @@ def test_jsonl_and_csv_columns_are_guessed(tmp_path: Path) -> None:
     ]
 
 
+def test_a_csv_line_of_millions_of_cells_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text,label\nFever,Dengue\n" + "," * (8 << 20) + "x\nRash,Zika\n")
+    report = update_index([tmp_path / "a.csv"], tmp_path / "index")
+    assert [span.text for span in Corpus.open(tmp_path / "index").spans] == ["Fever"]
+    assert "line 3 has more than 8,388,608 characters" in report.skipped[0].reason
+
+
 def test_other_columns_can_be_named(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("complaint,illness\nFever,Dengue\n")
     options = ReadOptions(text_columns=("complaint",), label_columns=("illness",))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from maci.errors import InputError
+from maci.errors import EnvironmentError_, InputError
 from maci.files import worker
 from maci.files.bounds import BYTES, Beyond, harmless
 from maci.files.parse import parse, read, read_bytes, read_lines
@@ -33,6 +33,12 @@ MERGED = "m0: &m0 {k: 1}\n" + "".join(f"m{i}: &m{i}\n  <<: [*m{i - 1}, *m{i - 1}
         ("YAML", BOMB, "stands for more than 200,000 values"),
         ("YAML", MERGED, "stands for more than 200,000 values"),
         ("YAML", "id: 0x" + "9" * 50_000, "whole number of more than 300 digits"),
+        ("YAML", "id: " + "9" * 100_000, "whole number of more than 300 digits: write it between quotes"),
+        ("YAML", "a: 1\nb: {c: 1, d: 2,\n  c: 3}\n", r"has the key 'c' twice \(lines 2 and 3\): keep one of them"),
+        ("YAML", "# " + "x" * 70_000 + "\na: 1\n'a': 2\n", r"has the key 'a' twice \(lines 2 and 3\)"),
+        ("TOML", "id = " + "9" * 100_000, "whole number of more than 300 digits: write it between quotes"),
+        ("JSON", '{"id": ' + "9" * 100_000 + "}", "whole number of more than 300 digits: write it between quotes"),
+        ("JSON", '{"id": ' + "9" * 10_000 + "}", "whole number of more than 300 digits: write it between quotes"),
         ("TOML", ".".join("a" * 20_000) + " = 1", r"nested more than 64 deep \(line 1\)"),
         ("TOML", "a = " + "[" * 20_000, r"nested more than 64 deep \(line 1\)"),
         ("TOML", "a = " + "{a." + "a." * 60 + "b = {" * 30, "deep|not valid TOML"),
@@ -53,6 +59,26 @@ def test_brackets_in_strings_and_comments_are_no_nesting() -> None:
     assert parse(f"a = \"{text}\" # {text}\nb = '''{text}'''", "TOML", "x") == {"a": text, "b": text}
     assert parse(f'{{"a": "\\"{text}"}}', "JSON", "x") == {"a": f'"{text}'}
     assert parse(f'a: "{text}"', "YAML", "x") == {"a": text}
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.json", '{"a": 1}'), ("a.toml", "a = 1"), ("a.yaml", "a: 1")])
+@pytest.mark.parametrize("padding", [0, 70_000])
+def test_a_mark_of_the_byte_order_is_passed_over(tmp_path: Path, name: str, text: str, padding: int) -> None:
+    (tmp_path / name).write_text(text + " " * padding, encoding="utf-8-sig")
+    assert read(tmp_path / name) == {"a": 1}
+
+
+def test_a_key_that_overrides_what_is_merged_is_no_repetition() -> None:
+    text = "inner:\n  a: &a {<<: &c {x: 1, y: 2}, x: 3}\nouter: {<<: *a, y: 4}\n"
+    assert parse(text, "YAML", "x") == {"inner": {"a": {"x": 3, "y": 2}}, "outer": {"x": 3, "y": 4}}
+    assert parse("", "YAML", "x") is None and parse("1: a\n'1': b\n", "YAML", "x") == {1: "a", "1": "b"}
+
+
+def test_long_json_is_read_by_a_child_that_can_be_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    long = f'{{"a": [1, 2.5, null, true, "{"x" * (1 << 16)}"]}}'
+    assert parse(long, "JSON", "x")["a"][:4] == [1, 2.5, None, True]
+    monkeypatch.setattr(worker, "ask", lambda kind, text: kind)
+    assert parse(long, "JSON", "x") == "JSON" and parse('{"a": 1}', "JSON", "x") == {"a": 1}
 
 
 def test_what_a_child_reads_is_what_is_read_here() -> None:
@@ -118,17 +144,29 @@ def test_a_child_has_no_keys_in_its_environment(monkeypatch: pytest.MonkeyPatch)
     assert child.returncode is not None
 
 
+def test_a_child_that_does_not_start_is_no_fault_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "_idle", [])
+    monkeypatch.setattr(worker.sys, "executable", "/bin/false")
+    with pytest.raises(
+        EnvironmentError_, match=r"\(/bin/false\) could not be started.*\(exit 1\)\. The file may be fine"
+    ):
+        parse("a: &a 1", "YAML", "mine.yaml")
+    monkeypatch.setattr(worker.sys, "executable", "/no/such/python")
+    with pytest.raises(EnvironmentError_, match="could not be started"):
+        parse("a: &a 1", "YAML", "mine.yaml")
+
+
 @pytest.mark.parametrize(("name", "says"), [("SIGSEGV", "makes its reader crash"), ("SIGKILL", "takes more than 10 s")])
 def test_a_child_that_dies_is_an_error_about_the_file(monkeypatch: pytest.MonkeyPatch, name: str, says: str) -> None:
-    start = subprocess.Popen
+    take = worker._take
 
-    def dying(*args: object, **more: object) -> subprocess.Popen[bytes]:
-        child = start(*args, **more)  # type: ignore[call-overload]
+    def dying() -> subprocess.Popen[bytes]:
+        child = take()
         os.kill(child.pid, getattr(signal, name))
         return child
 
     monkeypatch.setattr(worker, "_idle", [])
-    monkeypatch.setattr(worker.subprocess, "Popen", dying)
+    monkeypatch.setattr(worker, "_take", dying)
     with pytest.raises(Beyond, match=says):
         worker.ask("YAML", text="a: 1")
     assert worker._idle == []

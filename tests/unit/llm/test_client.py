@@ -31,7 +31,7 @@ from maci.llm.client import Client
 from maci.llm.fake import FakeProvider
 from maci.llm.limits import CircuitOpen, Limiter
 from maci.llm.model import Message, Model, Reply, Request
-from maci.llm.tokens import Prompt
+from maci.llm.tokens import MeasuredPrompt
 from maci.llm.usage import Bound, PaidFailure, Usage
 
 PRICE = Price(input=1.0, output=10.0, cached=0.1)
@@ -91,9 +91,9 @@ def test_a_request_is_measured_once_and_looked_up_before_every_attempt(monkeypat
 
     def measure(*parts):
         measured.append(parts)
-        return Prompt(*parts)
+        return MeasuredPrompt(*parts)
 
-    monkeypatch.setattr("maci.llm.client.Prompt", measure)
+    monkeypatch.setattr("maci.llm.client.MeasuredPrompt", measure)
     client, _, _ = made(Overloaded("503"), GOOD, cache=Watched())
 
     async def main() -> None:

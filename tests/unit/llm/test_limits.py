@@ -36,12 +36,12 @@ def limiter(clock: Clock, **options) -> Limiter:
 
 
 async def call(limiter: Limiter, error: ModelError | None = None, tokens: int = 0, used: int = 0) -> None:
-    async with limiter.turn(tokens) as turn:
-        turn.sent = True
+    async with limiter.slot(tokens) as slot:
+        slot.sent = True
         if error is None:
-            turn.succeeded(used)
+            slot.succeeded(used)
         else:
-            turn.failed(error)
+            slot.failed(error)
 
 
 async def break_it(limiter: Limiter, clock: Clock, faults: int = 8, seconds: float = 1.0) -> None:
@@ -56,13 +56,13 @@ def test_no_more_calls_are_under_way_than_allowed(clock):
 
         async def one() -> None:
             nonlocal most, now
-            async with gate.turn() as turn:
+            async with gate.slot() as slot:
                 now += 1
                 most = max(most, now)
                 await asyncio.sleep(0)
                 now -= 1
-                turn.sent = True
-                turn.succeeded(0)
+                slot.sent = True
+                slot.succeeded(0)
 
         await asyncio.gather(*(one() for _ in range(20)))
         return most
@@ -115,7 +115,7 @@ def test_what_was_never_sent_does_not_count_against_the_rates(clock):
     async def main() -> None:
         for _ in range(5):
             with pytest.raises(KeyError):
-                async with gate.turn(100):
+                async with gate.slot(100):
                     raise KeyError
 
     asyncio.run(main())
@@ -164,7 +164,7 @@ def test_eight_faults_in_a_row_open_the_circuit(clock, fault):
             clock.now += 1
         sent = False
         with pytest.raises(CircuitOpen, match=r"example\.org failed 8 times in a row .* 14 s; the last time: x"):
-            async with gate.turn():
+            async with gate.slot():
                 sent = True
         assert not sent
 
@@ -177,8 +177,8 @@ def test_many_calls_that_fail_in_one_moment_are_one_incident(clock):
 
     async def main() -> bool:
         await asyncio.gather(*(call(gate, Unreachable("x")) for _ in range(64)))
-        async with gate.turn() as turn:  # would raise CircuitOpen
-            return turn is not None
+        async with gate.slot() as slot:  # would raise CircuitOpen
+            return slot is not None
 
     assert asyncio.run(main())
     assert clock.slept == []
@@ -205,7 +205,7 @@ def test_after_the_cool_down_one_call_finds_out_and_the_others_fail_meanwhile(cl
     async def main() -> None:
         await break_it(gate, clock)
         clock.now += 15
-        async with gate.turn() as probe:
+        async with gate.slot() as probe:
             probe.sent = True
             with pytest.raises(CircuitOpen, match="until the call now on its way is answered"):
                 await call(gate)
@@ -242,7 +242,7 @@ def test_a_probe_that_is_cancelled_lets_another_try(clock):
         await break_it(gate, clock)
         clock.now += 15
         with pytest.raises(asyncio.CancelledError):
-            async with gate.turn():
+            async with gate.slot():
                 raise asyncio.CancelledError
         await call(gate)
 
@@ -252,7 +252,7 @@ def test_a_probe_that_is_cancelled_lets_another_try(clock):
 def test_who_is_cancelled_while_waiting_gives_the_place_back(clock):
     async def main() -> None:
         gate = limiter(clock, concurrency=1)
-        async with gate.turn() as held:
+        async with gate.slot() as held:
             held.sent = True
             waiting = asyncio.ensure_future(call(gate))
             await asyncio.sleep(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import socket
 import traceback
@@ -30,6 +31,7 @@ from maci.errors import (
 from maci.llm.model import Message, Provider, Reply, Request
 from maci.llm.providers import Anthropic, Gemini, Http, OpenAI
 from maci.llm.providers._api import Api
+from maci.llm.tokens import PromptBound, at_least
 from provider_helpers import APIS, ASK, SECRET, provider, send, with_server
 
 # ---- wrong key, unknown model, unreachable, too long -------------------------------------------------------------------------
@@ -153,7 +155,8 @@ def test_every_fault_becomes_the_right_error_or_a_reply(api: type[Api], fault: s
             if kind is None:
                 reply = await asked.send(request)
                 assert reply.usage.generated <= request.max_tokens
-                assert (len(reply.text) > 1_000_000) is (fault == "huge") and (reply.text == "") is (fault == "empty")
+                assert reply.truncated is (fault == "huge") and (reply.text == "") is (fault == "empty")
+                assert len(reply.text) < 20_000  # of 1 MB, what 500 tokens can be at most
             else:
                 with pytest.raises(kind) as caught:
                     await asked.send(request)
@@ -173,13 +176,11 @@ def test_a_time_out_says_how_long_it_waited():
         send(OpenAI, http=lambda: Http(total=0.2), faults=Faults(hang=1.0))
 
 
-def test_a_reply_too_long_to_read_is_an_interruption():
-    with pytest.raises(Interrupted, match="longer than 100000 bytes"):
-        send(OpenAI, http=lambda: Http(largest=100_000), faults=Faults(huge=1.0))
-
-
 async def scripted(
-    handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], request: Request = ASK, **limits: Any
+    handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
+    request: Request = ASK,
+    api: type[Api] = OpenAI,
+    **limits: Any,
 ) -> Reply:
     """One request to a server that does as it is told."""
     runner = web.ServerRunner(web.Server(handler, access_log=None))
@@ -187,7 +188,7 @@ async def scripted(
     http = Http(**limits)
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
-        return await provider(OpenAI, f"http://127.0.0.1:{runner.addresses[0][1]}", http).send(request)
+        return await provider(api, f"http://127.0.0.1:{runner.addresses[0][1]}", http).send(request)
     finally:
         await http.aclose()
         await runner.cleanup()
@@ -199,8 +200,63 @@ def test_a_compressed_reply_without_end_is_not_read_to_its_end():
         response.enable_compression(web.ContentCoding.gzip)
         return response
 
+    with pytest.raises(Interrupted, match=r"\(16192 bytes that are not JSON\)"):
+        asyncio.run(scripted(handler, largest=1 << 16))
+
+
+def test_an_error_too_long_to_read_is_an_interruption():
+    async def handler(request: web.BaseRequest) -> web.StreamResponse:
+        return web.Response(status=400, body=b"x" * (1 << 20))
+
     with pytest.raises(Interrupted, match="longer than 65536 bytes"):
         asyncio.run(scripted(handler, largest=1 << 16))
+
+
+_BEGINNINGS = {
+    OpenAI: '{"id": "1", "model": "m-1", "choices": [{"index": 0, "message": {"role": "assistant", "content": "',
+    Anthropic: '{"id": "1", "model": "m-1", "usage": {"input_tokens": 9}, "content": [{"type": "text", "text": "',
+    Gemini: '{"modelVersion": "m-1", "candidates": [{"content": {"role": "model", "parts": [{"text": "',
+}
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_a_server_that_writes_without_end_is_cut_off_and_what_came_counts_in_full(api: type[Api]):
+    closed, written = asyncio.Event(), 0
+
+    async def handler(request: web.BaseRequest) -> web.StreamResponse:
+        nonlocal written
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        await response.write(_BEGINNINGS[api].encode())
+        try:
+            while True:
+                await response.write(b"Fever, rash. " * 40)
+                written += 520
+                await asyncio.sleep(0)
+        except (ConnectionError, asyncio.CancelledError):
+            closed.set()
+            raise
+
+    async def run() -> Reply:
+        reply = await scripted(handler, replace(ASK, max_tokens=100), api, total=20.0)
+        await asyncio.wait_for(closed.wait(), 5)
+        return reply
+
+    reply = asyncio.run(run())
+    assert reply.truncated and reply.text.startswith("Fever, rash. Fever") and len(reply.text) < 10_000
+    assert reply.usage.generated == at_least(reply.text) > 100
+    assert reply.usage.prompt == PromptBound().at_most(ASK.messages, ASK.schema)
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_a_reply_of_the_longest_tokens_is_read_to_its_end(api: type[Api]):
+    """Sixteen bytes a token, and as many log-probabilities as can be asked for."""
+    text = json.dumps({"justification": "electroencephalo" * 98})
+    ask = replace(ASK, max_tokens=100, top_logprobs=0 if api is Anthropic else 20)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FakeServer, "_text", lambda self, *given: (text, True))
+        reply, _, _ = send(api, ask)
+    assert reply.text == text and not reply.truncated
 
 
 def test_a_redirect_is_not_followed():
@@ -326,6 +382,7 @@ def test_all_a_server_charges_for_is_a_reply_or_an_error_that_says_so(api: type[
         count = server.counts[SECRET]
         assert count.served <= len(replies) + sum(error.charged for error in errors)
         assert count.requests - count.served > 20 and any(not error.charged for error in errors)
-        assert len(server.faulted) == len(EXPECTED) and sum(reply.usage.prompt for reply in replies) <= count.prompt
+        counted = [reply for reply in replies if not reply.truncated]  # the rest was cut off before the server's count
+        assert len(server.faulted) == len(EXPECTED) and sum(reply.usage.prompt for reply in counted) <= count.prompt
 
     with_server(test, lambda: Http(total=2), faults=Faults.every(0.7), seed=2)

@@ -14,7 +14,7 @@ from maci.errors import BadRequest, ConfigError, ContentRefused, ContextOverflow
 from maci.llm.keys import Key
 from maci.llm.model import Message, Reply, Request
 from maci.llm.providers import Anthropic, Gemini, Http, OpenAI
-from maci.llm.providers._api import Api
+from maci.llm.providers._api import Answered, Api
 from provider_helpers import APIS, ASK, JUDGE, SECRET, provider, send, with_server
 
 # ---- what is sent ------------------------------------------------------------------------------------------------------------
@@ -347,11 +347,11 @@ def test_a_server_without_json_schema_is_asked_for_an_object_first():
         sent: list[Any] = []
         original = http.post
 
-        async def post(url: str, headers: Any, body: Any, peer: Any) -> Any:
+        async def post(url: str, headers: Any, body: Any, *more: Any) -> Any:
             sent.append(body.get("response_format"))
             if (body.get("response_format") or {}).get("type") == "json_schema":
-                return 400, {}, {"error": {"message": "This response_format type is unavailable now"}}
-            return await original(url, headers, body, peer)
+                return Answered(400, {}, {"error": {"message": "This response_format type is unavailable now"}})
+            return await original(url, headers, body, *more)
 
         http.post = post  # type: ignore[method-assign]
         await asked.send(ASK)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from maci.llm import tokens
 from maci.llm.model import Message, Schema
-from maci.llm.tokens import Prompt, PromptBound, byte_bound
+from maci.llm.tokens import MeasuredPrompt, PromptBound, byte_bound
 
 tokenizers = pytest.importorskip("tokenizers")
 
@@ -112,7 +112,7 @@ def test_a_learned_bound_is_never_too_small(name, system, texts, data):
         prompt = data.draw(st.sampled_from([[known[0], last], [*known, last], [last]]))
         found = count(name, prompt)
         assert found <= bound.at_most(prompt)
-        bound.learn(Prompt(prompt), found)
+        bound.learn(MeasuredPrompt(prompt), found)
         known.append(last)
 
 
@@ -126,7 +126,7 @@ def test_a_bound_is_tight_once_most_of_the_prompt_has_been_counted():
     second = [first[0], Message("user", lines(200) + lines(3, "new"))]
     blind = bound.at_most(second)
     counted = count("gpt-2-like", first)
-    bound.learn(Prompt(first), counted)
+    bound.learn(MeasuredPrompt(first), counted)
     assert blind > len(lines(200))
     assert bound.at_most(first) <= counted + 60
     assert counted < bound.at_most(second) <= counted + len(lines(3, "new")) + 600 < blind / 2
@@ -136,14 +136,14 @@ def test_an_unrelated_prompt_learns_nothing():
     bound = PromptBound()
     other = [Message("user", lines(50, "other"))]
     before = bound.at_most(other)
-    bound.learn(Prompt([Message("user", lines(50))]), 400)
+    bound.learn(MeasuredPrompt([Message("user", lines(50))]), 400)
     assert bound.at_most(other) == before
 
 
 def test_the_same_words_in_another_role_or_under_another_schema_are_another_prompt():
     bound = PromptBound()
     said = [Message("user", lines(50))]
-    bound.learn(Prompt(said), 400)
+    bound.learn(MeasuredPrompt(said), 400)
     schema = Schema("answer", {"type": "object"})
     fresh = PromptBound()
     assert bound.at_most([Message("assistant", lines(50))]) == fresh.at_most(said)
@@ -155,7 +155,7 @@ def test_the_same_end_after_another_beginning_is_another_prompt():
     end = "then\n" + lines(40)
     short, long = [Message("user", "A. " * 400 + end)], [Message("user", "木" * 1200 + end)]
     bound = PromptBound()
-    bound.learn(Prompt(short), 800)
+    bound.learn(MeasuredPrompt(short), 800)
     assert bound.at_most(long) == PromptBound().at_most(long)
 
 
@@ -168,7 +168,7 @@ def test_a_schema_adds_its_own_bytes_and_the_instructions_around_it():
 def test_a_count_that_no_tokenizer_can_reach_is_not_believed():
     bound = PromptBound()
     said = [Message("user", lines(100))]
-    bound.learn(Prompt(said), 1)
+    bound.learn(MeasuredPrompt(said), 1)
     assert bound.at_most(said) >= len(lines(100)) // 16
 
 
@@ -184,7 +184,7 @@ def test_what_is_remembered_does_not_grow_without_end(monkeypatch):
     monkeypatch.setattr(tokens, "_ENTRIES", 100)
     bound = PromptBound()
     for i in range(500):
-        bound.learn(Prompt([Message("user", f"case {i}")]), 10)
+        bound.learn(MeasuredPrompt([Message("user", f"case {i}")]), 10)
     assert len(bound._seen) <= 101
     assert len(tokens._known) <= 1024
 

@@ -15,6 +15,7 @@ from maci.controller.events import FORMAT, dump, parse, schema
 from maci.controller.inputs import Opened, TurnTaken
 from maci.errors import EnvironmentError_, InputError, TranscriptError
 from maci.llm.usage import Usage
+from maci.record.owner import lock
 from maci.record.replay import replay
 from maci.record.transcript import Transcript, read
 
@@ -294,3 +295,16 @@ def test_a_pipe_and_a_line_without_end_are_refused(tmp_path, monkeypatch):
     (tmp_path / "endless.jsonl").write_bytes(b"\0" * 5000)
     with pytest.raises(TranscriptError, match="line 1 is longer than"):
         read(tmp_path / "endless.jsonl")
+
+
+def test_an_empty_transcript_is_removed_while_it_is_locked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    locked, unlink = [], Path.unlink
+
+    def removed(self: Path, **more: bool) -> None:
+        with self.open("rb") as file:
+            locked.append(not lock(file))
+        unlink(self, **more)
+
+    monkeypatch.setattr(Path, "unlink", removed)
+    Transcript.create(path).close()
+    assert locked == [True] and not path.exists()

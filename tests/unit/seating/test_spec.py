@@ -6,8 +6,9 @@ import pytest
 from pydantic import ValidationError
 
 from maci.errors import ConfigError
+from maci.llm.models import ModelOptions
 from maci.seating import choose
-from maci.seating.spec import AgentSpec, JudgeSpec, ModelSpec, PanelSpec, agents_of, judges_of, names
+from maci.seating.spec import AgentSpec, JudgeSpec, PanelSpec, agents_of, judges_of, names
 
 
 def test_the_same_model_twice_gets_a_number_across_agents_and_judges() -> None:
@@ -62,16 +63,16 @@ def test_a_reader_has_no_settings() -> None:
 @pytest.mark.parametrize("url", ["ftp://x", "127.0.0.1:8000", "http://me:secret@host/v1"])
 def test_a_base_url_is_http_and_holds_no_password(url: str) -> None:
     with pytest.raises(ValidationError):
-        ModelSpec(base_url=url)
+        ModelOptions(base_url=url)
 
 
 def test_what_goes_into_the_record_comes_back_equal_and_names_only_who_is_seated() -> None:
-    here = ModelSpec(base_url="http://127.0.0.1:8000/v1/", key_env="MINE", family="llama")
+    here = ModelOptions(base_url="http://127.0.0.1:8000/v1/", key_env="MINE", family="llama")
     spec = PanelSpec(
         name="clinic",
         agents=(AgentSpec(model="openai/a", name="a", persona="careful"), AgentSpec(model="openai/b", name="b")),
         judges=(),
-        models={"openai/a": here, "openai/elsewhere": ModelSpec(family="x")},
+        models={"openai/a": here, "openai/elsewhere": ModelOptions(family="x")},
         settings={"budget.usd": 1},
     )
     again = PanelSpec.model_validate(spec.record())

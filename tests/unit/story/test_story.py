@@ -10,7 +10,7 @@ from helpers import arg, decisions, judge, play, result, script, seat, settings,
 from maci.agents.judges.crit import JudgeAbstained
 from maci.controller.decisions import Gated, Initialized, Weighed
 from maci.controller.dials import Measured
-from maci.controller.inputs import Intervened, Pending, Sent, TurnFailed
+from maci.controller.inputs import Intervened, Lost, Pending, Sent, TurnFailed
 from maci.errors import InputError
 from maci.evidence.span import Citation
 from maci.lab.methods.maci import NoModel, summary
@@ -46,7 +46,7 @@ def test_a_recorded_debate_is_told():
     story = Story.of(recorded)
     assert story.result is result(recorded)
     assert len(story.closed) == story.result.rounds + 1
-    assert story.spent.tokens + story.result.spent.lost == story.result.tokens
+    assert story.spent.tokens == story.result.tokens
     assert story.closed[-1].answer == story.result.answer
     assert set(story.result.rationale) <= set(story.said)
     assert would_change(story)
@@ -183,6 +183,16 @@ def test_what_went_out_is_told_by_round_with_its_bound_and_what_was_found_first(
     calls = (Pending(kind="turn", who="first", tokens=10), Pending(kind="turn", who="second", tokens=20))
     told = Story(opened=story.opened).follow(Sent(round=0, calls=calls)).follow(Sent(round=0, calls=calls[:1]))
     assert told.rounds[0].sent == (*calls, calls[0]) and len(told.waiting) == 2
+
+
+@pytest.mark.parametrize("end", [Lost(round=0), None], ids=["lost", "finished"])
+def test_calls_that_never_came_back_are_paid_for(end):
+    happened = events()
+    calls = (Pending(kind="turn", who="first", tokens=10), Pending(kind="turn", who="second", tokens=20, usd=0.5))
+    told = Story(opened=happened[0]).follow(Sent(round=0, calls=calls)).follow(Sent(round=0, calls=calls[:1]))
+    assert told.spent == Usage()
+    told = told.follow(end or happened[-1])
+    assert (told.spent.tokens, told.spent.usd) == (10 + 20 + 10, 0.5) and not told.waiting
 
 
 def test_a_call_that_can_never_succeed_is_nobodys_answer():

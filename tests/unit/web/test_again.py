@@ -25,7 +25,7 @@ def filled(case: Case = CASE, *sets: str, panel: str = "readers", seed: int = 3)
 
 
 def again(form: dict[str, str], recorded: Case = CASE) -> Case:
-    return case_of(form, None, [], Limits(), recorded)
+    return case_of(form, {}, Limits(), recorded)
 
 
 def test_utilities_come_back_as_they_were_given() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +15,17 @@ import pytest
 from fake_house import FakeHouse
 from helpers import make_case
 from maci.cases.case import load_case
+from maci.controller.inputs import Lost
 from maci.errors import EnvironmentError_
 from maci.llm.usage import Bound, Usage
 from maci.record.transcript import read
-from maci.seating.seating import Choice
-from maci.web.allowance import FILE, Allowance, Ceilings, Spent, on_record, visitor_of
-from maci.web.desk import Desk
-from maci.web.server import Settings
-from web_helpers import Browser, Held, tables, visit
+from maci.seating.seating import PanelChoice
+from maci.web.allowance import FILE, Allowance, AllowanceSpent, Ceilings, on_record, visitor_of
+from maci.web.desk import Desk, Run
+from maci.web.server import ServerSettings
+from web_helpers import Browser, Held, Speaker, tables, visit
 
-CHOICE = Choice(
+CHOICE = PanelChoice(
     agents="openai/gpt-4o-mini,openai/gpt-4o", judges="anthropic/claude-haiku-4-5", sets=("budget.tokens=25000",)
 )
 
@@ -52,7 +55,7 @@ def test_a_visitor_cannot_spend_more_than_a_day_allows_even_by_parallel_debates(
         refused = 0
         for _ in range(4):
             done = await asyncio.gather(*(hold(browser.desk, "192.0.2.1") for _ in range(5)), return_exceptions=True)
-            refused += sum(isinstance(each, Spent) for each in done)
+            refused += sum(isinstance(each, AllowanceSpent) for each in done)
         mine = spent(browser.desk)
         await hold(browser.desk, "192.0.2.2")  # somebody else still may
         assert sum(spent(browser.desk)) > sum(mine)
@@ -66,7 +69,7 @@ def test_a_visitor_cannot_spend_more_than_a_day_allows_even_by_parallel_debates(
 @pytest.mark.usefixtures("models")
 def test_the_ceiling_in_all_holds_for_every_visitor_and_after_a_restart(tmp_path: Path) -> None:
     async def spend(browser: Browser) -> list[int]:
-        with suppress(Spent):
+        with suppress(AllowanceSpent):
             for number in range(6):
                 await hold(browser.desk, f"192.0.2.{number}")
         return spent(browser.desk)
@@ -82,14 +85,14 @@ def test_when_nothing_is_left_models_are_refused_and_readers_are_not(tmp_path: P
     asked = {"outcomes": ["Dengue fever", "Gout"], "messages": [{"role": "user", "content": "Fever: which?"}]}
 
     async def walk(browser: Browser) -> None:
-        with pytest.raises(Spent, match="This server has spent what may be spent today"):
+        with pytest.raises(AllowanceSpent, match="This server has spent what may be spent today"):
             await hold(browser.desk, "192.0.2.1")
         assert (await browser.client.post("/v1/chat/completions", json=asked)).status_code == 200
         monkey.setattr(browser.desk, "start", refuse)
         assert (await browser.client.post("/v1/chat/completions", json=asked)).status_code == 429
 
     async def refuse(*args: object) -> None:
-        raise Spent("nothing is left")
+        raise AllowanceSpent("nothing is left")
 
     with pytest.MonkeyPatch.context() as monkey:
         visit(tmp_path, walk, ceilings=Ceilings(tokens=1))
@@ -97,7 +100,7 @@ def test_when_nothing_is_left_models_are_refused_and_readers_are_not(tmp_path: P
 
 def test_a_ceiling_in_dollars_needs_prices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("maci.seating.seating.checked_house", lambda *args, **more: FakeHouse(price=None))
-    choice = Choice(agents="openai/nobody-knows-1,openai/nobody-knows-2", sets=("crit.enabled=false",))
+    choice = PanelChoice(agents="openai/nobody-knows-1,openai/nobody-knows-2", sets=("crit.enabled=false",))
 
     async def walk(browser: Browser) -> None:
         with pytest.raises(EnvironmentError_, match="price of openai/nobody-knows-1"):
@@ -145,7 +148,7 @@ def test_a_debate_that_is_killed_resumed_and_killed_counts_once_and_on_its_day(
         data = json.loads((tmp_path / FILE).read_text())
         (tmp_path / FILE).write_text(json.dumps({**data, "day": "2026-01-01"}))
     visit(tmp_path, again, ceilings=ceilings)
-    [after] = spent(Desk(Settings(runs=tmp_path), None))  # type: ignore[arg-type]
+    [after] = spent(Desk(ServerSettings(runs=tmp_path)))
     assert 0 < before < after
     left = Allowance(ceilings, tmp_path).claim("next", "192.0.2.2", Bound(10**9)).bound.tokens
     assert 1_000_000 - left == (after - before if overnight else after)
@@ -154,9 +157,12 @@ def test_a_debate_that_is_killed_resumed_and_killed_counts_once_and_on_its_day(
 @pytest.mark.usefixtures("models")
 @pytest.mark.parametrize(
     "choice",
-    [Choice(panel="readers", judges="reader"), Choice(agents="reader,reader/lexical", sets=("crit.enabled=false",))],
+    [
+        PanelChoice(panel="readers", judges="reader"),
+        PanelChoice(agents="reader,reader/lexical", sets=("crit.enabled=false",)),
+    ],
 )
-def test_readers_cost_nothing_however_they_are_named(tmp_path: Path, choice: Choice) -> None:
+def test_readers_cost_nothing_however_they_are_named(tmp_path: Path, choice: PanelChoice) -> None:
     case = load_case("dengue")
 
     async def walk(browser: Browser) -> None:
@@ -201,7 +207,7 @@ def test_visitors_of_ipv4_are_told_apart_on_a_socket_of_ipv6(tmp_path: Path) -> 
     allowance = Allowance(Ceilings(visitor_tokens=100), tmp_path)
     allowance.claim("a", visitor_of("::ffff:192.0.2.1"), Bound(100))
     assert allowance.claim("b", visitor_of("::ffff:192.0.2.2"), Bound(100)).bound == Bound(100)
-    with pytest.raises(Spent, match="You have"):
+    with pytest.raises(AllowanceSpent, match="You have"):
         allowance.claim("c", visitor_of("192.0.2.1"), Bound(100))
 
 
@@ -209,7 +215,7 @@ def test_a_new_day_begins_with_nothing_spent_and_yesterdays_debates_do_not_count
     days = ["2026-01-01"]
     allowance = Allowance(Ceilings(tokens=100), tmp_path, lambda: days[0])
     late = allowance.claim("late", "192.0.2.1", Bound(100))
-    with pytest.raises(Spent, match="This server has spent"):
+    with pytest.raises(AllowanceSpent, match="This server has spent"):
         allowance.claim("more", "192.0.2.2", Bound(100))
     days[0] = "2026-01-02"
     assert allowance.claim("more", "192.0.2.2", Bound(100)).bound == Bound(100)
@@ -230,16 +236,19 @@ def test_figures_that_cannot_be_read_are_an_error_and_not_a_new_day(tmp_path: Pa
         Allowance(Ceilings(tokens=1), tmp_path)
 
 
-async def leave(browser: Browser, **asked: Any) -> None:
-    """Ask for a completion, and close the connection once the debate runs."""
+async def leave(browser: Browser, until: Callable[[Run], bool], **asked: Any) -> Run:
+    """Ask for a completion, and close the connection once the debate is so far."""
+    left: list[Run] = []
     body = json.dumps({"messages": [{"role": "user", "content": "Is it so?"}], "outcomes": ["yes", "no"], **asked})
     sent = [{"type": "http.request", "body": body.encode(), "more_body": False}]
 
     async def receive() -> dict[str, Any]:
         if sent:
             return sent.pop()
-        while not any(run.events for run in browser.desk._running.values()):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        while not left:
+            left.extend(run for run in browser.desk._running.values() if run.events and until(run))
+            if not left:
+                await asyncio.sleep(0.01)
         return {"type": "http.disconnect"}
 
     async def send(message: Any) -> None:
@@ -252,21 +261,50 @@ async def leave(browser: Browser, **asked: Any) -> None:
         "headers": headers, "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8642), "root_path": "",
     }  # fmt: skip
     await asyncio.wait_for(browser.app(scope, receive, send), 20)  # type: ignore[arg-type]
+    return left[0]
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_program_that_leaves_stops_its_debate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: bool) -> None:
-    async def walk(browser: Browser) -> None:
-        await leave(browser, stream=stream)
-        for run in list(browser.desk._running.values()):
-            await asyncio.wait_for(run.over.wait(), 20)
+@pytest.mark.parametrize("cost", [0, 50])
+def test_a_debate_whose_program_left_goes_on_where_it_was_and_nothing_is_bought_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: bool, cost: int
+) -> None:
+    bought: list[tuple[int, str]] = []
+    speak = Speaker.turn
 
-    with tables(monkeypatch, Held(since=1)):  # agents who would never answer
+    async def counted(self: Speaker, request: Any) -> Any:
+        said = await speak(self, request)
+        bought.append((request.round, self.name))
+        return replace(said, usage=Usage(generated=cost))
+
+    async def walk(browser: Browser) -> None:
+        def far(run: Run) -> bool:
+            return run.story.current.number == 1 and len(run.story.waiting) == (2 if cost else 0)
+
+        run = await leave(browser, far, stream=stream)
+        if cost:  # what was paid for is waited for
+            while not run.story.paused:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            assert not run.over.is_set() and len(run.story.waiting) == 2
+            held.gate.set()
+        await asyncio.wait_for(run.over.wait(), 20)
+        assert run.state == "broken" and "client" in run.story.hands[-1].by
+
+    async def again(browser: Browser) -> None:
+        run = await browser.desk.resume(path.parent.name)
+        await asyncio.wait_for(run.over.wait(), 20)
+        assert run.finished is not None and run.finished.stop_reason != "stopped_by_user", run.error
+
+    monkeypatch.setattr(Speaker, "turn", counted)
+    monkeypatch.setattr(Speaker, "ceiling", lambda self, request: cost)
+    with tables(monkeypatch, Held(since=1)) as held:
         visit(tmp_path, walk)
-    [path] = tmp_path.glob("*/transcript.jsonl")
-    last: Any = read(path).events[-1]
-    assert last.stop_reason == "stopped_by_user"
-    assert "client" in last.detail
+        [path] = tmp_path.glob("*/transcript.jsonl")
+        assert not read(path).finished
+        held.gate.set()
+        visit(tmp_path, again)
+    assert len(bought) == len(set(bought))
+    assert not [event for event in read(path).events if isinstance(event, Lost)]
 
 
 def test_a_page_that_is_closed_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

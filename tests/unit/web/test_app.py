@@ -10,11 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from fake_house import FakeHouse
+from helpers import make_case
 from maci.controller.inputs import Intervened
 from maci.errors import EnvironmentError_
 from maci.evidence.knowledge import conditions
 from maci.record.replay import replay
 from maci.record.transcript import Transcript, read
+from maci.seating.seating import PanelChoice
 from maci.story import Story
 from maci.story.result import result_of
 from maci.web.pages.layout import STATIC, static
@@ -171,6 +174,22 @@ def test_what_stands_in_the_way_of_a_table_is_said_and_leaves_nothing_behind(
     with tables(monkeypatch):
         monkeypatch.setattr("maci.seating.tables.Tables._seat", refuse)
         visit(tmp_path, walk)
+
+
+def test_a_debate_whose_record_cannot_be_begun_lets_go_of_its_models(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house = FakeHouse()
+    monkeypatch.setattr("maci.seating.seating.checked_house", lambda *args, **more: house)
+
+    async def walk(browser: Browser) -> None:
+        (tmp_path / "runs").write_text("in the way")
+        choice = PanelChoice(agents="openai/gpt-4o-mini,openai/gpt-4o", judges="anthropic/claude-haiku-4-5")
+        with pytest.raises(EnvironmentError_, match="cannot write"):
+            await browser.desk.start(make_case(), choice)
+        assert house.closed and browser.desk._running == {}
+
+    visit(tmp_path / "runs", walk)
 
 
 def test_two_debates_stand_side_by_side_and_other_rules_are_asked(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from maci.acquisition.answers import read_answer
 from maci.acquisition.plan import NONE_OF_THESE, Item, Shift
-from maci.web.live import Asking
+from maci.web.pages.debate import buttons
+from maci.web.pages.panels import tells
 
 
 def item(*answers: str, kind: str = "question") -> Item:
@@ -19,17 +20,14 @@ def item(*answers: str, kind: str = "question") -> Item:
 
 
 def test_a_question_has_yes_and_no_on_its_buttons() -> None:
-    asking = Asking.of(item("present", "absent"))
-    assert [value for value, _ in asking.buttons] == ["yes", "no", "unknown", "stop"]
-    assert (
-        asking.text == "A rash?"
-        and asking.tells == "The answer tells measles from dengue; 0.40 bits are expected of it."
-    )
+    asking = item("present", "absent")
+    assert [value for value, _ in buttons(asking)] == ["yes", "no", "unknown", "stop"]
+    assert tells(asking) == "The answer tells measles from dengue; 0.40 bits are expected of it."
 
 
 def test_a_test_has_what_it_can_show_on_its_buttons() -> None:
     """A bare yes would not say which, and would not be used."""
-    asking = Asking.of(item("low platelets", "anaemia", NONE_OF_THESE, kind="test"))
-    values = [value for value, _ in asking.buttons]
+    asking = item("low platelets", "anaemia", NONE_OF_THESE, kind="test")
+    values = [value for value, _ in buttons(asking)]
     assert values == ["low platelets", "anaemia", "none", "unknown", "stop"]
     assert [read_answer(value).verdict for value in values] == ["told", "told", "absent", "unknown", "stopped"]

@@ -9,7 +9,7 @@ from maci.web.pages.compare import compare_page
 
 
 def debate(id: str, created: str) -> Summary:
-    return Summary(id=id, title="Bridge", question="", created=created, panel="readers", agents=(), state="finished")
+    return Summary(id=id, title="Bridge", question="", created=created, panel="readers", state="finished")
 
 
 def test_debates_of_one_name_and_minute_show_their_seconds() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import re
@@ -15,35 +16,39 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+from unittest.mock import Mock
 
 import httpx
 import pytest
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
 
-from maci.web.connections import Full, Room, Sparing
+from maci.web.connections import Connection, Full, Room, Sparing
 from maci.web.server import Limits
 from web_helpers import Browser, visit
 
 SERVE = """
 import sys
 from pathlib import Path
-from maci.web.server import Limits, Settings, serve
+from maci.web.server import Limits, ServerSettings, serve
 limits = Limits(**eval(sys.argv[2]))
-serve(Settings(runs=Path(sys.argv[1]), port=0, limits=limits), lambda now: print(now.port, flush=True))
+serve(ServerSettings(runs=Path(sys.argv[1]), port=0, limits=limits), lambda now: print(now.port, flush=True))
 """
 
 
 @contextmanager
-def server(folder: Path, **limits: Any) -> Iterator[tuple[int, Path]]:
-    """A real server in a process of its own: its port and its log."""
+def server(folder: Path, *, code: str = SERVE, **limits: Any) -> Iterator[tuple[int, Path, IO[bytes]]]:
+    """A real server in a process of its own: its port, its log and what else it prints."""
     log = folder / "log.txt"
     with log.open("wb") as file:
         process = subprocess.Popen(
-            [sys.executable, "-c", SERVE, str(folder / "runs"), repr(limits)], stdout=subprocess.PIPE, stderr=file
+            [sys.executable, "-c", code, str(folder / "runs"), repr(limits)], stdout=subprocess.PIPE, stderr=file
         )
     assert process.stdout is not None
     try:
-        yield int(process.stdout.readline()), log
+        yield int(process.stdout.readline()), log, process.stdout
     finally:
         process.terminate()
         process.wait(20)
@@ -85,7 +90,7 @@ UNFINISHED = {
 
 @pytest.mark.parametrize("kind", UNFINISHED)
 def test_unfinished_requests_keep_nobody_out_and_are_closed_in_time(tmp_path: Path, kind: str) -> None:
-    with server(tmp_path, header_seconds=4.0, body_seconds=4.0) as (port, log):
+    with server(tmp_path, header_seconds=4.0, body_seconds=4.0) as (port, log, _):
         sockets = idle(port, 1100, UNFINISHED[kind])
         try:
             for _ in range(5):
@@ -101,7 +106,7 @@ def test_unfinished_requests_keep_nobody_out_and_are_closed_in_time(tmp_path: Pa
 
 
 def test_a_byte_now_and_then_gives_a_request_no_more_time(tmp_path: Path) -> None:
-    with server(tmp_path, header_seconds=1.0) as (port, _):
+    with server(tmp_path, header_seconds=1.0) as (port, _, _):
         [slow] = idle(port, 1, b"GET / HTTP/1.1\r\n")
         since = time.monotonic()
         with suppress(OSError):  # whichever way the system says that it is closed
@@ -117,7 +122,7 @@ def test_an_answer_that_nobody_reads_does_not_keep_its_place(tmp_path: Path) -> 
     frozen = max(Path(__file__).parents[2].glob("transcripts/format-*.jsonl"), key=os.path.getsize)
     record.parent.mkdir(parents=True)
     record.write_bytes(frozen.read_bytes())
-    with server(tmp_path, unread_seconds=1.0) as (port, log):
+    with server(tmp_path, unread_seconds=1.0) as (port, log, _):
         [lazy] = idle(port, 1, b"")
         lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
         lazy.sendall(b"GET /debates/long/transcript.jsonl HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n" * 60)
@@ -129,7 +134,7 @@ def test_an_answer_that_nobody_reads_does_not_keep_its_place(tmp_path: Path) -> 
 
 
 def test_nonsense_fills_no_log(tmp_path: Path) -> None:
-    with server(tmp_path) as (port, log):
+    with server(tmp_path) as (port, log, _):
         for _ in range(500):
             with socket.create_connection(("127.0.0.1", port), timeout=10) as each:
                 each.sendall(b"\0\1\2 nonsense\r\n\r\n")
@@ -163,6 +168,61 @@ def test_one_client_has_its_own_limit_and_others_keep_their_places() -> None:
     assert enter(room, "a") is not None
     assert len(room) == 4
     assert other in room._open
+
+
+def test_addresses_of_one_network_are_one_client() -> None:
+    async def go() -> list[bool]:
+        room = Room(Limits(connections=10, per_client=2))
+        config = uvicorn.Config(app=None, http=H11Protocol)  # type: ignore[arg-type]
+        turned_away = []
+        for address in ("2001:db8:1:2::1", "2001:db8:1:2::2", "2001:db8:1:2::3", "2001:db8:1:3::1"):
+            connection = Connection(room, config=config, server_state=ServerState(), app_state={})
+            transport = Mock(
+                **{"get_extra_info.side_effect": {"peername": (address, 1)}.get, "is_closing.return_value": False}
+            )
+            connection.connection_made(transport)
+            connection.phase = "answer"
+            turned_away.append(transport.close.called)
+        return turned_away
+
+    assert asyncio.run(go()) == [False, False, True, False]
+
+
+EXHAUSTED = """
+import os, resource, sys, threading, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+def take() -> None:
+    while not os.path.exists(sys.argv[1] + "-full"):
+        time.sleep(0.05)
+    held = []
+    try:
+        while True:
+            held.append(os.open("/dev/null", os.O_RDONLY))
+    except OSError:
+        print("full", flush=True)
+    time.sleep(4)
+    for each in held:
+        os.close(each)
+threading.Thread(target=take, daemon=True).start()
+"""
+
+
+def test_a_server_out_of_file_descriptors_answers_again_when_some_are_free(tmp_path: Path) -> None:
+    with server(tmp_path, code=EXHAUSTED + SERVE) as (port, log, out):
+        assert httpx.get(f"http://127.0.0.1:{port}/", timeout=5.0).status_code == 200
+        (tmp_path / "runs-full").touch()
+        assert out.readline() == b"full\n"
+        since = time.monotonic()
+        for _ in range(3):
+            idle(port, 1, UNFINISHED["nothing"])[0].close()
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as waiting:
+            waiting.sendall(b"GET /static/page.js HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+            assert b" 200 " in waiting.recv(100)
+        assert time.monotonic() - since > 2, "there was no want"
+        assert httpx.get(f"http://127.0.0.1:{port}/", timeout=5.0).status_code == 200
+    lines = log.read_text().splitlines()
+    assert 1 <= len(lines) <= 6, lines
+    assert all("file descriptor" in line for line in lines), lines
 
 
 def test_a_full_room_lets_go_of_whoever_waits_longest() -> None:

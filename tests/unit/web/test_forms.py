@@ -15,7 +15,7 @@ LIMITS = Limits()
 def test_a_form_becomes_a_case_with_its_evidence() -> None:
     form = {**FORM, "evidence": "A cat hides\nits claws.\n\nA dog does not."}
     table = Upload("C:\\notes\\more.csv", b"text,label\nRound tracks,cat\n")
-    case = case_of(form, None, [table], LIMITS)
+    case = case_of(form, {"files": [table]}, LIMITS)
     assert case.question == "Which animal?" and case.outcomes.labels == ("cat", "dog")
     assert [document.text for document in case.evidence] == [
         "A cat hides its claws.",
@@ -26,12 +26,12 @@ def test_a_form_becomes_a_case_with_its_evidence() -> None:
 
 
 def test_a_case_file_counts_before_the_form() -> None:
-    case = case_of(FORM, Upload("a.yaml", b"question: Is it?\noutcomes: [yes, no]"), [], LIMITS)
+    case = case_of(FORM, {"case_file": [Upload("a.yaml", b"question: Is it?\noutcomes: [yes, no]")]}, LIMITS)
     assert case.question == "Is it?" and case.outcomes.labels == ("yes", "no")
 
 
 def test_a_built_in_case_takes_evidence_along() -> None:
-    case = case_of({"builtin": "dengue", "evidence": "Dengue fever hurts."}, None, [], LIMITS)
+    case = case_of({"builtin": "dengue", "evidence": "Dengue fever hurts."}, {}, LIMITS)
     assert case.evidence[-1].text == "Dengue fever hurts."
 
 
@@ -56,7 +56,7 @@ def test_a_built_in_case_takes_evidence_along() -> None:
 )
 def test_what_is_no_case_is_refused_in_words(form: dict[str, str], file: Upload | None, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        case_of(form, file, [], LIMITS)
+        case_of(form, {"case_file": [file] if file else []}, LIMITS)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_what_is_no_case_is_refused_in_words(form: dict[str, str], file: Upload 
 )
 def test_evidence_beyond_the_limits_is_refused_in_words(files: list[Upload], said: str) -> None:
     with pytest.raises(EvidenceError, match=said):
-        case_of(FORM, None, files, Limits(files=2, file=8000, text=1000))
+        case_of(FORM, {"files": files}, Limits(files=2, file=8000, text=1000))
 
 
 def test_names_of_files_lose_their_folders_and_signs() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from maci.errors import InputError
 from maci.web.guard import Visit
-from maci.web.server import Limits, Settings
+from maci.web.server import Limits, ServerSettings
 from web_helpers import HOST, Browser, entries, tables, visit
 
 TOKEN = "a-token-that-is-long-enough"
@@ -124,9 +124,9 @@ def test_cookies_of_other_programs_on_this_machine_are_no_hindrance(tmp_path: Pa
 
 def test_a_server_for_others_needs_a_token_of_some_length(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a token is needed"):
-        Settings(runs=tmp_path, host="0.0.0.0")
+        ServerSettings(runs=tmp_path, host="0.0.0.0")
     with pytest.raises(InputError, match="at least 16"):
-        Settings(runs=tmp_path, token="short")
+        ServerSettings(runs=tmp_path, token="short")
 
 
 def test_every_answer_carries_the_policy(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from maci.agents.reader.library import Library
 from maci.debating.calls import Calls
 from maci.evidence.encode import AdaptedEncoder, WordLlamaEncoder, load_encoder
-from maci.seating.seating import Choice
+from maci.seating.seating import PanelChoice
 from maci.seating.shelf import Shelf
 from maci.seating.table import Table
 from maci.story import Story
@@ -36,7 +36,7 @@ def debates(folder: Path, count: int, case: Any) -> Counter[str]:
 
     async def walk(browser: Browser) -> Counter[str]:
         for number in range(count):
-            run = await browser.desk.start(case(number), Choice(panel="readers", seed=number))
+            run = await browser.desk.start(case(number), PanelChoice(panel="readers", seed=number))
             await run.over.wait()
             assert run.finished is not None, run.error
         del run

@@ -23,19 +23,18 @@ from maci.controller.decisions import Finished
 from maci.controller.events import Event
 from maci.controller.inputs import Opened
 from maci.errors import CheckFailed, InputError
-from maci.lab.audit.blind import write_blind
+from maci.lab.audit import write_blind
+from maci.lab.audit.contentiousness.debates import DialPlan, Sitting, Spoken, held, play, recorded, topics_of
 from maci.lab.audit.contentiousness.patterns import patterns, table
 from maci.lab.audit.contentiousness.people import FIELDS, Summaries, blind, guesses, read_guesses, summarise
-from maci.lab.audit.contentiousness.plan import Plan, Sitting, play, recorded, topics_of
 from maci.lab.audit.contentiousness.report import build_report, record
-from maci.lab.audit.contentiousness.sample import Spoken, held
 from maci.lab.audit.contentiousness.verdict import findings, judge
 from maci.paths import save, writing
 from maci.record.transcript import read
 from maci.render.html import to_html
 from maci.render.markdown import to_markdown
 from maci.render.text import on_screen
-from maci.seating.seating import Choice, checked_house, seat_case
+from maci.seating.seating import PanelChoice, checked_house, seat_case
 from maci.seating.spec import JudgeSpec, PanelSpec, is_reader, judges_of, names
 from maci.seating.table import Table
 from maci.story import Story
@@ -49,7 +48,7 @@ _AT_ONCE = 8
 class DialAudit:
     """What was asked for."""
 
-    choice: Choice
+    choice: PanelChoice
     dial: DialOptions
     report: DialReport
     output: OutputOptions
@@ -91,7 +90,7 @@ def _check(options: DialAudit, panel: PanelSpec | str) -> None:
         judges_of([JudgeSpec(model=options.report.self_summaries)], "--self-summaries")
 
 
-def _report(options: DialAudit, plan: Plan, panel: PanelSpec | str, folder: Path) -> None:
+def _report(options: DialAudit, plan: DialPlan, panel: PanelSpec | str, folder: Path) -> None:
     """Measure what was held, write it down and say it."""
     debates = [held(sitting, Story.of(events)) for sitting, events in recorded(folder, plan.sittings)]
     found = findings(debates, plan.levels, np.random.default_rng(options.choice.seed))
@@ -109,7 +108,7 @@ def _report(options: DialAudit, plan: Plan, panel: PanelSpec | str, folder: Path
         raise CheckFailed(verdict.says)
 
 
-def _others(options: DialAudit, plan: Plan, panel: PanelSpec | str, spoken: Sequence[Spoken]) -> dict[str, Any]:
+def _others(options: DialAudit, plan: DialPlan, panel: PanelSpec | str, spoken: Sequence[Spoken]) -> dict[str, Any]:
     """What was asked for besides: a blind file for people, their guesses, agents' own words."""
     extra: dict[str, Any] = {}
     if (options.report.export or options.report.import_ or options.report.self_summaries) and not spoken:
@@ -133,7 +132,7 @@ def _others(options: DialAudit, plan: Plan, panel: PanelSpec | str, spoken: Sequ
 
 
 def _summarised(
-    options: DialAudit, plan: Plan, panel: PanelSpec, spoken: Sequence[Spoken], aggregator: str
+    options: DialAudit, plan: DialPlan, panel: PanelSpec, spoken: Sequence[Spoken], aggregator: str
 ) -> Summaries:
     agents, _ = names(panel.agents, ())
     asked = panel.model_copy(update={"judges": judges_of([JudgeSpec(model=aggregator)], "--self-summaries")})
@@ -194,14 +193,14 @@ def speaking(panel: PanelSpec | str) -> bool:
     return isinstance(panel, PanelSpec) and not all(is_reader(seat.model) for seat in panel.agents)
 
 
-def _plan(options: DialAudit, panel: PanelSpec | str) -> Plan:
+def _plan(options: DialAudit, panel: PanelSpec | str) -> DialPlan:
     try:
         levels = tuple(float(part) for part in options.dial.levels.split(","))
     except ValueError as error:
         raise InputError(
             f"--levels {options.dial.levels}: write numbers between the commas, such as 0.9,0.5,0.1"
         ) from error
-    return Plan(
+    return DialPlan(
         topics=topics_of(options.dial.topics or ()),
         levels=tuple(sorted(levels, reverse=True)),
         seeds=options.dial.seeds,
@@ -212,7 +211,7 @@ def _plan(options: DialAudit, panel: PanelSpec | str) -> Plan:
     )
 
 
-def _enter(options: DialAudit, plan: Plan, panel: PanelSpec | str) -> None:
+def _enter(options: DialAudit, plan: DialPlan, panel: PanelSpec | str) -> None:
     """Make the folder, or see that what is in it was held under the same rules."""
     target, identity = options.report.out / "audit.json", _identity(options, plan, panel)
     try:
@@ -228,7 +227,7 @@ def _enter(options: DialAudit, plan: Plan, panel: PanelSpec | str) -> None:
     save(target, jsonlib.dumps(identity, indent=1) + "\n")
 
 
-def _identity(options: DialAudit, plan: Plan, panel: PanelSpec | str) -> dict[str, Any]:
+def _identity(options: DialAudit, plan: DialPlan, panel: PanelSpec | str) -> dict[str, Any]:
     """What all debates of one audit have in common."""
     _, config = options.choice.settled()
     return {
@@ -239,7 +238,7 @@ def _identity(options: DialAudit, plan: Plan, panel: PanelSpec | str) -> dict[st
     }
 
 
-def _hold(options: DialAudit, plan: Plan, panel: PanelSpec | str, folder: Path) -> None:
+def _hold(options: DialAudit, plan: DialPlan, panel: PanelSpec | str, folder: Path) -> None:
     house = checked_house(panel, options.choice) if isinstance(panel, PanelSpec) else None
     local = isinstance(panel, PanelSpec) and any(name.startswith("local/") for name in panel.seated)
 
@@ -266,12 +265,4 @@ def _hold(options: DialAudit, plan: Plan, panel: PanelSpec | str, folder: Path) 
                 await play(sittings, seat, folder, at_once=_AT_ONCE if house and not local else 1, watch=watch)
 
         with interruptible("nothing is lost: the same command goes on"):
-            try:
-                asyncio.run(hold())
-            except BaseExceptionGroup as group:
-                raise _first(group) from group
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    error = group.exceptions[0]
-    return _first(error) if isinstance(error, BaseExceptionGroup) else error
+            asyncio.run(hold())

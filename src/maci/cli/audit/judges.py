@@ -12,8 +12,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from maci import __version__
 from maci.calibration.stats.estimate import as_json
 from maci.cli.audit import JudgeQuestions, JudgeReport
@@ -21,15 +19,13 @@ from maci.cli.options import OutputOptions
 from maci.cli.output import interruptible, publish, same_command
 from maci.cli.progress import ProgressBars
 from maci.config import Budget, full_key
-from maci.controller.inputs import Seat
 from maci.errors import BudgetError, CheckFailed, InputError
 from maci.evidence.encode import load_encoder
-from maci.lab.audit.judges import convarg, human, report
-from maci.lab.audit.judges.asking import Bench, bench_of, settle
-from maci.lab.audit.judges.audit import Done, Plan, audit, planned, rated
-from maci.lab.audit.judges.human import Agreement, against_people
-from maci.lab.audit.judges.items import Batch, builtin, draw, gather
-from maci.lab.audit.judges.probes import PROBES, panel_mean
+from maci.lab.audit.judges import agreement, convarg, report
+from maci.lab.audit.judges.agreement import Agreement, against_people, panel_mean
+from maci.lab.audit.judges.asking import JudgeBench, bench_of, settle
+from maci.lab.audit.judges.audit import AuditRun, ProbePlan, audit, planned
+from maci.lab.audit.judges.items import PROBES, Docket, builtin, draw, gather
 from maci.llm.budget import Ledger
 from maci.llm.models import House
 from maci.llm.usage import Bound
@@ -38,7 +34,7 @@ from maci.render.html import to_html
 from maci.render.markdown import to_markdown
 from maci.render.report import Report
 from maci.render.text import on_screen
-from maci.seating.seating import Choice, check_models, open_house
+from maci.seating.seating import PanelChoice, check_models, open_house
 from maci.seating.spec import is_reader
 from maci.story.words import plural
 
@@ -55,7 +51,7 @@ _ALONE = "Language models are asked each argument in a call of its own: a batch 
 class JudgeAudit:
     """What was asked for."""
 
-    choice: Choice
+    choice: PanelChoice
     asked: JudgeQuestions
     report: JudgeReport
     output: OutputOptions
@@ -95,7 +91,7 @@ def _probes(options: JudgeAudit) -> tuple[str, ...]:
     return chosen
 
 
-def _batches(options: JudgeAudit, bench: Bench, screen: ProgressBars) -> list[Batch]:
+def _batches(options: JudgeAudit, bench: JudgeBench, screen: ProgressBars) -> list[Docket]:
     encoder = load_encoder(bench.config.evidence.encoder, offline=options.choice.offline)
     if options.asked.arguments:
         found = gather(options.asked.arguments, encoder)
@@ -106,7 +102,7 @@ def _batches(options: JudgeAudit, bench: Bench, screen: ProgressBars) -> list[Ba
     return draw(found, options.asked.n, options.choice.seed)
 
 
-def _ledger(options: JudgeAudit, bench: Bench) -> Ledger:
+def _ledger(options: JudgeAudit, bench: JudgeBench) -> Ledger:
     """The ceilings of the whole audit: those given, and for language models never none."""
     budget = bench.config.budget
     named = "budget.tokens" in options.choice.given or any(
@@ -117,24 +113,24 @@ def _ledger(options: JudgeAudit, bench: Bench) -> Ledger:
     return Ledger(tokens, budget.usd)
 
 
-def _audit(options: JudgeAudit, bench: Bench, screen: ProgressBars) -> None:
-    plan = Plan(
+def _audit(options: JudgeAudit, bench: JudgeBench, screen: ProgressBars) -> None:
+    plan = ProbePlan(
         probes=_probes(options), probed=options.asked.probed, repeats=options.asked.repeats, seed=options.choice.seed,
         resamples=options.report.resamples,
     )  # fmt: skip
     batches = _batches(options, bench, screen)
     items = [item for batch in batches for item in batch.items]
     if options.asked.export is not None:
-        human.exported(items, options.asked.export)
+        agreement.exported(items, options.asked.export)
         filled = "fill in `score`: any numbers, one scale for all, more is better; then --import it"
         screen.say(f"{plural(len(items), 'argument')} for people, blind: {options.asked.export} ({filled})")
-    people = None if options.asked.import_ is None else human.imported(options.asked.import_, items)
+    people = None if options.asked.import_ is None else agreement.imported(options.asked.import_, items)
     check_folder(options.report.out)
     reading = any(is_reader(seat.model) for seat in bench.judges)
     notes = [note for note, applies in ((_READERS, reading), (_ALONE, bench.paid)) if applies]
     ledger = _ledger(options, bench)
 
-    async def ask() -> Done | None:
+    async def ask() -> AuditRun | None:
         house = open_house(bench.spec, options.choice) if bench.paid else None
         async with house or nullcontext():
             seats = _seats(bench, house, options)
@@ -154,13 +150,13 @@ def _audit(options: JudgeAudit, bench: Bench, screen: ProgressBars) -> None:
     _finish(done, people, options)
 
 
-def _seats(bench: Bench, house: House | None, options: JudgeAudit) -> Any:
+def _seats(bench: JudgeBench, house: House | None, options: JudgeAudit) -> Any:
     if house is not None and not options.report.dry_run:
         check_models(bench.spec, house, options.choice.fetch)
     return bench_of(bench, house)
 
 
-def _estimate(batches: Sequence[Batch], seats: Any, plan: Plan, ledger: Ledger, options: JudgeAudit) -> None:
+def _estimate(batches: Sequence[Docket], seats: Any, plan: ProbePlan, ledger: Ledger, options: JudgeAudit) -> None:
     """The most it can cost, and nothing sent."""
     asks, _, _ = planned(batches, seats, plan)
     most = Bound()
@@ -178,23 +174,21 @@ def _estimate(batches: Sequence[Batch], seats: Any, plan: Plan, ledger: Ledger, 
     publish(found, [line], json=options.output.json)
 
 
-def _finish(done: Done, people: Any, options: JudgeAudit) -> None:
+def _finish(done: AuditRun, people: Any, options: JudgeAudit) -> None:
     found = done.audit
-    judges = [Seat(f.name, f.family) for f in found.judges]
-    place = np.full((len(judges), len(done.items)), np.nan)
-    ratings = rated(done.asks, done.asked, done.items, judges, place)
+    judges, ratings = found.judges, done.ratings
     extra, agreements = [], tuple[Agreement, ...]()
     if people is not None:
         sampling = ratings.sampling(found.seed, found.resamples)
         mean = panel_mean(people)
         rows = [
-            *zip((seat.name for seat in judges), ratings.plain, strict=True),
+            *zip((judge.name for judge in judges), ratings.plain, strict=True),
             ("mean of the judges", panel_mean(ratings.plain)),
         ]
         agreements = tuple(
             against_people(name, row, mean, sampling) for name, row in (rows if len(judges) > 1 else rows[:1])
         )
-        extra = [report.people_table(agreements, human.human_alpha(people, sampling), len(people))]
+        extra = [convarg.people_table(agreements, agreement.human_alpha(people, sampling), len(people))]
     made = report.build_report(found, ratings.plain, extra)
     save(options.report.out / "scores.csv", _scores(done))
     brief = report.build_report(found, ratings.plain, extra, full=False)
@@ -207,7 +201,7 @@ def _finish(done: Done, people: Any, options: JudgeAudit) -> None:
         )
 
 
-def _compare(options: JudgeAudit, bench: Bench, screen: ProgressBars) -> None:
+def _compare(options: JudgeAudit, bench: JudgeBench, screen: ProgressBars) -> None:
     """Against people's choices on a public set."""
     chosen = convarg.pairs(options.asked.data, options.asked.per_topic)
     readers = [seat for seat in bench.judges if is_reader(seat.model)]
@@ -218,12 +212,12 @@ def _compare(options: JudgeAudit, bench: Bench, screen: ProgressBars) -> None:
     check_folder(options.report.out)
     ledger = _ledger(options, bench)
 
-    async def ask() -> convarg.Comparison:
+    async def ask() -> convarg.HumanComparison:
         house = open_house(bench.spec, options.choice) if bench.paid else None
         async with house or nullcontext():
             judges = None
             if house is not None:
-                judges = list(_seats(bench, house, options)(Batch(items=(), readers=tuple)))
+                judges = list(_seats(bench, house, options)(Docket(items=(), readers=tuple)))
             return await convarg.compare(
                 chosen, judges, ledger=ledger, seed=options.choice.seed, resamples=options.report.resamples,
                 told=lambda asked, of: screen.at("arguments", len(asked.answers), of),
@@ -234,7 +228,7 @@ def _compare(options: JudgeAudit, bench: Bench, screen: ProgressBars) -> None:
         raise BudgetError("no score fits the ceiling: raise --budget-tokens or --budget-usd")
     if readers:
         found = replace(found, notes=(*found.notes, _WHY))
-    made = report.compared(found, f"maci {__version__}, seed {options.choice.seed}")
+    made = convarg.build_report(found, f"maci {__version__}, seed {options.choice.seed}")
     _deliver(options, "human", made, as_json(found), brief=made)
     behind = [v.judge for v in found.judges if v.less_length.high < 0]
     if options.report.strict and behind:
@@ -267,7 +261,7 @@ def _deliver(
     publish({**record, "out": str(out)}, lines, json=options.output.json)
 
 
-def _scores(done: Done) -> str:
+def _scores(done: AuditRun) -> str:
     """Every score as it came, as CSV, so that every figure can be computed again."""
     page = io.StringIO()
     writer = csv.writer(page)
@@ -280,5 +274,5 @@ def _scores(done: Done) -> str:
             continue
         s = answer.score
         figures = ["", "", "", ""] if s is None else [s.composite, s.evidence, s.logic, s.relevance]
-        writer.writerow([ask.seat.name, done.items[ask.item].id, ask.probe, ask.sample, *figures, answer.why])
+        writer.writerow([ask.seat.name, done.ratings.items[ask.item].id, ask.probe, ask.sample, *figures, answer.why])
     return page.getvalue()

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +27,10 @@ from maci.lab.study.run import REHEARSED, RunOutcome, RunProgress, StudyPlan, pl
 from maci.lab.study.spec import Quick, RunBudget, StudySpec, load_spec
 from maci.lab.study.store import open_store
 from maci.lab.study.study import NO_EVIDENCE, Meta, Study, resolve
-from maci.llm.local.registry import WEIGHTS
-from maci.llm.local.weights import status
+from maci.llm.models import House
 from maci.llm.usage import dollars
 from maci.paths import replies_file
-from maci.seating.seating import key_for
+from maci.seating.seating import check_models
 from maci.seating.spec import PanelSpec
 from maci.story.words import plural
 
@@ -98,11 +98,8 @@ def _study(spec: StudySpec, options: StudyOptions, replies: ReplyOptions) -> Stu
 
 def _ready(panel: PanelSpec, replies: ReplyOptions, output: OutputOptions) -> None:
     """Names, keys and weights of models are looked at before anything is sent."""
-    for name in panel.seated:
-        key_for(name, panel.options(name))
-        provider, _, model = name.partition("/")
-        if provider == "local" and model in WEIGHTS and not status(model).present:
-            fetch(model, offline=replies.offline, quiet=output.silent)
+    house = House(options=panel.models, offline=replies.offline)
+    check_models(panel, house, partial(fetch, offline=replies.offline, quiet=output.silent))
 
 
 def _tell(outcome: RunOutcome, where: str, folder: Path | None, output: OutputOptions, again: str) -> None:

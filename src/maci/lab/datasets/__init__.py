@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from maci.lab.datasets.dataset import DataFile, DataSet, Item, Option, Recorded, RecordedTurn, Task
+from maci.lab.datasets.dataset import DataFile, DataSet, Option, Recorded, RecordedTurn, Task, TaskItem
 from maci.lab.datasets.own import load_own
 from maci.lab.datasets.registry import SETS, find, load
 
@@ -10,11 +10,11 @@ __all__ = [
     "SETS",
     "DataFile",
     "DataSet",
-    "Item",
     "Option",
     "Recorded",
     "RecordedTurn",
     "Task",
+    "TaskItem",
     "find",
     "load",
     "load_own",

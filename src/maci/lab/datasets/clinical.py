@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import starmap
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace, normal
 from maci.errors import InputError
-from maci.lab.datasets.dataset import DataFile, DataSet, Example, Item, Option, Task, deal
-from maci.lab.datasets.files import is_dev, json_lines, plain, read_json, table, text_id
+from maci.lab.datasets.dataset import DataFile, DataSet, Example, Option, Task, TaskItem, deal
+from maci.lab.datasets.files import json_lines, plain, read_json, table, text_id
 
+Open = Annotated[
+    bool,
+    Option("join the label space with ddxplus and disease_symptom_261 (100+ outcomes); their texts become evidence"),
+]
+Tune = Annotated[bool, Option("development texts only, anywhere: for choosing constants without a look at test")]
 COMPLAINT = "Which condition best explains this complaint?"
 STATION = "What is the most likely diagnosis?"
 
@@ -41,66 +47,77 @@ _SAME = (
 """Names that the sets give to one condition: joined when label spaces are."""
 
 
-def symptom2disease(folder: Path, seed: int = 0, *, per_label: int = 9, open: bool = False, tune: bool = False) -> Task:
+def symptom2disease(
+    folder: Path,
+    seed: int = 0,
+    *,
+    per_label: Annotated[int, Option("texts of each disease that are evidence")] = 9,
+    open: Open = False,
+    tune: Tune = False,
+) -> Task:
     """Free-text complaints, exact duplicates removed; ``per_label`` texts of each disease are evidence."""
-    by_label: dict[str, list[str]] = defaultdict(list)
-    seen: set[str] = set()
+    labels: dict[str, str] = {}
     for row in table(folder / "symptom2disease" / "Symptom2Disease.csv", ("label", "text")):
-        if row["text"] not in seen:
-            seen.add(row["text"])
-            by_label[row["label"]].append(row["text"])
-    dealt = deal(by_label, seed, per_label, tune=tune)
-    space, more = _space(folder, sorted(by_label), open)
-    return Task(
-        name="symptom2disease",
-        evidence=(*_documents(dealt.evidence), *more),
-        dev=tuple(_item(e.text, e, space) for e in dealt.dev),
-        test=tuple(_item(e.text, e, space) for e in dealt.test),
-        aliases=space.aliases,
-    )
+        labels.setdefault(row["text"], row["label"])
+    space, more = _space(folder, labels.values(), open)
+    dealt = deal(starmap(Example, labels.items()), seed, per_label, tune=tune)
+    return _task(dealt, space, more, lambda e: _item(e.text, e, space))
 
 
 def kaggle_symptom_disease(
-    folder: Path, seed: int = 0, *, shown: int = 2, per_label: int = 3, open: bool = False, tune: bool = False
+    folder: Path,
+    seed: int = 0,
+    *,
+    shown: Annotated[int, Option("symptoms that a case shows, drawn by seed")] = 2,
+    per_label: Annotated[int, Option("cases of each disease that are evidence, with all their symptoms")] = 3,
+    open: Open = False,
+    tune: Tune = False,
 ) -> Task:
     """Symptom lists, distinct cases; evidence shows all symptoms, cases only ``shown`` of them at random, the others as findings."""
     if shown < 1:
         raise InputError(f"shown is {shown}: show at least 1 symptom")
     rng = np.random.default_rng(seed)
-    by_label: dict[str, list[str]] = defaultdict(list)
-    for row in table(folder / "kaggle_symptom_disease" / "unique_cases.csv", ("disease", "symptoms")):
-        symptoms = [s.strip().replace("_", " ") for s in row["symptoms"].split(";")]
-        by_label[row["disease"].strip()].append(", ".join(symptoms))
-    dealt = deal(by_label, seed, per_label, tune=tune)
-    space, more = _space(folder, sorted(by_label), open)
+    examples = [
+        Example(", ".join(s.strip().replace("_", " ") for s in row["symptoms"].split(";")), row["disease"].strip())
+        for row in table(folder / "kaggle_symptom_disease" / "unique_cases.csv", ("disease", "symptoms"))
+    ]
+    space, more = _space(folder, (e.label for e in examples), open)
 
-    def mask(example: Example) -> Item:
+    def mask(example: Example) -> TaskItem:
         symptoms = example.text.split(", ")
         keep = rng.permutation(len(symptoms))[:shown]
         withheld = {symptom: "yes" for i, symptom in enumerate(symptoms) if i not in keep}
         return _item(", ".join(symptoms[i] for i in sorted(keep)), example, space, withheld)
 
+    return _task(deal(examples, seed, per_label, tune=tune), space, more, mask)
+
+
+def _task(
+    dealt: Sequence[Sequence[Example]],
+    space: OutcomeSpace,
+    more: tuple[Document, ...],
+    item: Callable[[Example], TaskItem],
+) -> Task:
+    """Texts that were dealt; ``more`` is known of outcomes without cases, ``item`` makes a case of a text."""
+    evidence, dev, test = dealt
     return Task(
-        name="kaggle_symptom_disease",
-        evidence=(*_documents(dealt.evidence), *more),
-        dev=tuple(map(mask, dealt.dev)),
-        test=tuple(map(mask, dealt.test)),
+        evidence=(*(Document(e.text, "evidence", label=e.label) for e in evidence), *more),
+        dev=tuple(map(item, dev)),
+        test=tuple(map(item, test)),
         aliases=space.aliases,
     )
 
 
-def _documents(examples: Iterable[Example]) -> tuple[Document, ...]:
-    return tuple(Document(e.text, "evidence", label=e.label) for e in examples)
+def _item(context: str, example: Example, space: OutcomeSpace, hidden: Mapping[str, str] | None = None) -> TaskItem:
+    case = Case(
+        question=COMPLAINT, context=context, outcomes=space, gold=example.label, hidden=hidden or {}, id=text_id(example.text),
+    )  # fmt: skip
+    return TaskItem(case=case)
 
 
-def _item(context: str, example: Example, space: OutcomeSpace, hidden: Mapping[str, str] | None = None) -> Item:
-    name = text_id(example.text)
-    case = Case(question=COMPLAINT, context=context, outcomes=space, gold=example.label, hidden=hidden or {}, id=name)
-    return Item(id=name, case=case)
-
-
-def _space(folder: Path, labels: list[str], open: bool) -> tuple[OutcomeSpace, tuple[Document, ...]]:
+def _space(folder: Path, named: Iterable[str], open: bool) -> tuple[OutcomeSpace, tuple[Document, ...]]:
     """The outcomes, and what is known of those that have no cases here: a space of hundreds where ``open``."""
+    labels = sorted(set(named))
     if not open:
         return OutcomeSpace(labels=tuple(labels)), ()
     own = {normal(label): label for label in labels}
@@ -129,7 +146,12 @@ def _knowledge(folder: Path) -> Iterator[tuple[str, str]]:
         yield row["disease"].strip(), ", ".join(s.strip() for s in row["symptoms"].split(";"))
 
 
-def agentclinic(folder: Path, _seed: int = 0, *, outcomes: str = "open") -> Task:
+def agentclinic(
+    folder: Path,
+    _seed: int = 0,
+    *,
+    outcomes: Annotated[str, Option("open, or closed over all diagnoses of the set", ("open", "closed"))] = "open",
+) -> Task:
     """OSCE stations: what the patient says is the context; examination and tests are withheld as findings to ask for."""
     stations: dict[str, dict[str, Any]] = {}
     for entry in json_lines(folder / "agentclinic" / "agentclinic_medqa_extended.jsonl", ("OSCE_Examination",)):
@@ -150,15 +172,11 @@ def agentclinic(folder: Path, _seed: int = 0, *, outcomes: str = "open") -> Task
     for key, station in stations.items():
         hidden = dict(_leaves({k: station.get(k) for k in ("Physical_Examination_Findings", "Test_Results")}))
         gold = names[normal(_bare(station["Correct_Diagnosis"]))]
-        name = text_id(key)
-        case = Case(question=STATION, context=station["context"], outcomes=space, gold=gold, hidden=hidden, id=name)
-        items.append(Item(id=name, case=case))
-    return Task(
-        name="agentclinic",
-        dev=tuple(item for item in items if is_dev(plain(item.case.context))),
-        test=tuple(item for item in items if not is_dev(plain(item.case.context))),
-        aliases=aliases,
-    )
+        case = Case(
+            question=STATION, context=station["context"], outcomes=space, gold=gold, hidden=hidden, id=text_id(key)
+        )
+        items.append((key, TaskItem(case=case)))
+    return Task.split(items, aliases=aliases)
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
@@ -197,8 +215,6 @@ def _abbreviations(labels: Iterable[str]) -> dict[str, str]:
     return {name: next(iter(among)) for name, among in found.items() if len(among) == 1}
 
 
-_OPEN = Option("join the label space with ddxplus and disease_symptom_261 (100+ outcomes); their texts become evidence")
-_TUNE = Option("development texts only, anywhere: for choosing constants without a look at test")
 _KNOWLEDGE = tuple(
     DataFile(path, "open=true")
     for path in (
@@ -210,7 +226,6 @@ _KNOWLEDGE = tuple(
 
 SETS = (
     DataSet(
-        name="symptom2disease",
         about="complaints in patients' words, 24 diseases",
         purpose="diagnosis from free text (G1)",
         licence="unknown",
@@ -220,12 +235,10 @@ SETS = (
             "symptom2disease: exact duplicate texts are removed before splitting; the wording is template-like, so that matching "
             "words alone comes near the ceiling.",
         ),
-        options={"per_label": Option("texts of each disease that are evidence"), "open": _OPEN, "tune": _TUNE},
         loader=symptom2disease,
         partial=True,
     ),
     DataSet(
-        name="kaggle_symptom_disease",
         about="symptom lists, 41 diseases; a case shows only some of its symptoms",
         purpose="under-specified diagnosis, the paper's G1",
         licence="unknown",
@@ -236,16 +249,9 @@ SETS = (
             "distinct case; with all symptoms shown the task is trivial (nearest neighbour: 100 %). The paper's 1,500 test cases of "
             "30 diseases cannot be had from it without duplicates.",
         ),
-        options={
-            "shown": Option("symptoms that a case shows, drawn by seed"),
-            "per_label": Option("cases of each disease that are evidence, with all their symptoms"),
-            "open": _OPEN,
-            "tune": _TUNE,
-        },
         loader=kaggle_symptom_disease,
     ),
     DataSet(
-        name="agentclinic",
         about="OSCE stations with history and symptoms; examination and tests withheld",
         purpose="hard diagnosis in free text, acquisition of findings (G1)",
         licence="MIT",
@@ -256,7 +262,6 @@ SETS = (
             "agentclinic: free-text diagnoses are matched by name, abbreviation and spelling only; a right answer in other words "
             "counts as wrong. It has no evidence corpus: bring one, or use models.",
         ),
-        options={"outcomes": Option("open, or closed over all diagnoses of the set", ("open", "closed"))},
         loader=agentclinic,
         quotable=True,
         partial=True,

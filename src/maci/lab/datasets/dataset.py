@@ -8,11 +8,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, get_origin, get_type_hints
 
 import numpy as np
 
@@ -45,11 +47,9 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class TaskItem:
     """A case of a data set."""
 
-    id: str
-    """Stable: whatever the seed and the options."""
     case: Case
     """With its gold outcome, which nobody who answers may see."""
     group: str = ""
@@ -58,23 +58,36 @@ class Item:
     """On ordered tasks: what each rater, or kind of rater, said, as a position on the scale."""
     recorded: Recorded | None = None
 
+    @property
+    def id(self) -> str:
+        """That of the case. Stable: whatever the seed and the options."""
+        return self.case.id
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     """What a study works on. No text is in two of evidence, dev and test (of cases that are shown in part: no whole text)."""
 
-    name: str
-    """The data set with the options that differ from its own, such as ``kaggle_symptom_disease(shown=3)``."""
+    name: str = ""
+    """The data set with the options that differ from its own, such as ``kaggle_symptom_disease(shown=3)``: whoever loads it says."""
     evidence: tuple[Document, ...] = ()
     """The shared corpus, one document a span; labelled where the text is an example of an outcome."""
-    dev: tuple[Item, ...]
+    dev: tuple[TaskItem, ...]
     """To calibrate and choose on."""
-    test: tuple[Item, ...]
+    test: tuple[TaskItem, ...]
     """Only ever measured on."""
     notes: tuple[str, ...] = ()
     """What every report about this task must say."""
     aliases: Mapping[str, str] = field(default_factory=dict)
     """Other names → outcome, for answers in free text."""
+
+    @classmethod
+    def split(cls, items: Iterable[tuple[str, TaskItem]], **more: Any) -> Task:
+        """Items that go to development or test by :func:`is_dev` of what stands before each."""
+        sides: dict[bool, list[TaskItem]] = {True: [], False: []}
+        for key, item in items:
+            sides[is_dev(key)].append(item)
+        return cls(dev=tuple(sides[True]), test=tuple(sides[False]), **more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,25 +98,16 @@ class Example:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
-class Dealt:
-    """Evidence for the panel, cases to learn from, cases to be measured on."""
-
-    evidence: tuple[Example, ...]
-    dev: tuple[Example, ...]
-    test: tuple[Example, ...]
-
-
 def deal(
-    by_label: Mapping[str, Sequence[str]],
+    examples: Iterable[Example],
     seed: int,
     per_label: int,
     *,
     tune: bool = False,
     evidence_from: Literal["all", "dev"] = "all",
     key: Callable[[str], str] = str,
-) -> Dealt:
-    """Take ``per_label`` texts of each label, drawn by seed, as evidence; the others are development or test by :func:`is_dev`.
+) -> tuple[list[Example], list[Example], list[Example]]:
+    """Evidence, development and test: ``per_label`` texts of each label, drawn by seed, are evidence, the others by :func:`is_dev`.
 
     ``tune``: only development texts anywhere. ``evidence_from="dev"``: only development texts become evidence, so that the test
     part is the same for every seed. ``key``: what of a text decides its side.
@@ -112,17 +116,17 @@ def deal(
         raise InputError(f"per_label is {per_label}: it must be 0 or more texts of each label")
     rng = np.random.default_rng(seed)
     evidence: list[Example] = []
-    dev: list[Example] = []
-    test: list[Example] = []
-    for label in sorted(by_label):
-        texts = sorted(text for text in by_label[label] if is_dev(key(text)) or not tune)
-        texts = [texts[i] for i in rng.permutation(len(texts))]
-        mine = [text for text in texts if evidence_from == "all" or is_dev(key(text))][:per_label]
-        evidence += [Example(text, label) for text in mine]
-        for text in texts:
-            if text not in mine:
-                (dev if is_dev(key(text)) else test).append(Example(text, label))
-    return Dealt(tuple(evidence), tuple(dev), tuple(test))
+    rest: dict[bool, list[Example]] = {True: [], False: []}
+    ordered = sorted(examples, key=lambda e: (e.label, e.text))
+    for _, some in groupby(ordered, key=lambda e: e.label):
+        known = [e for e in some if is_dev(key(e.text)) or not tune]
+        drawn = [known[i] for i in rng.permutation(len(known))]
+        mine = [e for e in drawn if evidence_from == "all" or is_dev(key(e.text))][:per_label]
+        evidence += mine
+        for e in drawn:
+            if e not in mine:
+                rest[is_dev(key(e.text))].append(e)
+    return evidence, rest[True], rest[False]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +173,7 @@ class FileState:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """Something a user may choose about a data set; its default and type are those of the loader's parameter."""
+    """Something a user may choose about a data set: ``Annotated[int, Option("…")]`` as the type of a loader's parameter."""
 
     about: str
     choices: tuple[str, ...] = ()
@@ -180,7 +184,6 @@ class Option:
 class DataSet:
     """A public data set that MACI can load where its files are."""
 
-    name: str
     about: str
     purpose: str
     """What a study may use it for."""
@@ -189,15 +192,25 @@ class DataSet:
     """Where the files come from."""
     files: tuple[DataFile, ...]
     loader: Callable[..., Task]
-    """Takes the folder, the seed and the options by name."""
+    """Takes the folder, the seed and the options by name; an option's type says what it is for (:class:`Option`)."""
     citation: str = ""
     notes: tuple[str, ...] = ()
     """Traps, which every report must state."""
-    options: Mapping[str, Option] = field(default_factory=dict)
     quotable: bool = False
     """Whether whole texts may be shown; otherwise at most a few words."""
     partial: bool = False
     """A part of the set is kept apart for independent checks: the whole file has another checksum and more rows."""
+
+    @property
+    def name(self) -> str:
+        """That of the loader."""
+        return self.loader.__name__
+
+    @property
+    def options(self) -> Mapping[str, Option]:
+        """What may be chosen, from the signature of the loader."""
+        hints = get_type_hints(self.loader, include_extras=True)
+        return {name: hint.__metadata__[0] for name, hint in hints.items() if get_origin(hint) is Annotated}
 
     @property
     def defaults(self) -> Mapping[str, Any]:
@@ -217,24 +230,16 @@ class DataSet:
 
     def _value(self, name: str, value: Any, default: Any) -> Any:
         """A value of the type that the option has, also from the text of a command line."""
-        wrong = InputError(f"{self.name}: option {name} is {value!r}: {self.valid(name)}")
-        if isinstance(default, bool):
-            if isinstance(value, str) and value.casefold() in {"true", "yes", "false", "no"}:
-                return value.casefold() in {"true", "yes"}
-            if not isinstance(value, bool):
-                raise wrong
-        elif isinstance(default, int):
-            try:
-                value = int(value) if isinstance(value, str) else value
-            except ValueError:
-                raise wrong from None
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise wrong
-        else:
-            choices = {choice.casefold(): choice for choice in self.options[name].choices}
-            value = choices.get(value.casefold(), value) if isinstance(value, str) else value
-            if not isinstance(value, str) or (choices and value not in choices.values()):
-                raise wrong
+        choices = self.options[name].choices
+        if isinstance(value, str):
+            if isinstance(default, bool):
+                value = _TRUTH.get(value.casefold(), value)
+            elif isinstance(default, int):
+                value = int(value) if re.fullmatch(r"\s*[+-]?\d+\s*", value) else value
+            else:
+                value = next((choice for choice in choices if choice.casefold() == value.casefold()), value)
+        if type(value) is not type(default) or (choices and value not in choices):
+            raise InputError(f"{self.name}: option {name} is {value!r}: {self.valid(name)}")
         return value
 
     def valid(self, name: str) -> str:
@@ -263,11 +268,11 @@ class DataSet:
 
     def state(self, folder: Path, files: tuple[DataFile, ...] | None = None) -> tuple[FileState, ...]:
         """How the files here compare with those described."""
-        found = []
-        for file in self.files if files is None else files:
-            path = folder / file.path
-            found.append(FileState(file, path.is_file(), digest(path) if path.is_file() else None))
-        return tuple(found)
+        paths = [(file, folder / file.path) for file in (self.files if files is None else files)]
+        return tuple(FileState(f, path.is_file(), digest(path) if path.is_file() else None) for f, path in paths)
+
+
+_TRUTH = {"true": True, "yes": True, "false": False, "no": False}
 
 
 def _text(value: Any) -> str:

@@ -12,10 +12,10 @@ import io
 import json
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 from maci.errors import InputError
-from maci.files.parse import parse
+from maci.files.parse import parse, read_bytes, short_lines
 
 
 def is_dev(key: str) -> bool:
@@ -46,19 +46,22 @@ def digest(path: Path) -> str:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _open(path: Path) -> IO[str]:
-    if path.suffix == ".gz":
-        return io.TextIOWrapper(gzip.open(path), encoding="utf-8-sig", newline="")
-    return path.open(encoding="utf-8-sig", newline="")
+_LARGEST = 256 << 20
+"""Bytes of a file, unpacked."""
 
 
-def _unreadable(path: Path, error: Exception) -> InputError:
-    if isinstance(error, UnicodeDecodeError):
-        return InputError(
+def content(path: Path) -> str:
+    """The text of a file, compressed or not."""
+    try:
+        with gzip.open(path) if path.suffix.casefold() == ".gz" else path.open("rb") as file:
+            return read_bytes(file, str(path), _LARGEST).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(
             f"cannot read {path}: not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8"
-        )
-    why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return InputError(f"cannot read {path}: {why}")
+        ) from error
+    except (OSError, EOFError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise InputError(f"cannot read {path}: {why}") from error
 
 
 def need(there: Collection[str], needed: Collection[str], path: Path) -> None:
@@ -69,36 +72,53 @@ def need(there: Collection[str], needed: Collection[str], path: Path) -> None:
         )
 
 
+def rows(
+    path: Path, text: str, needed: Collection[str] = (), *, delimiter: str = ",", quoting: Literal[0, 3] = 0
+) -> Iterator[tuple[int, dict[Any, Any]]]:
+    """The rows of a CSV or TSV text and the line each begins on, without blank lines.
+
+    A row that ends early is filled with empty cells; what one has beyond the header stands under ``None``.
+    """
+    lines = csv.reader(short_lines(io.StringIO(text, newline=""), str(path)), delimiter=delimiter, quoting=quoting)
+    try:
+        header = next(lines, [])
+        need(header, needed, path)
+        end = lines.line_num
+        for cells in lines:
+            place, end = end + 1, lines.line_num
+            if cells:
+                row: dict[Any, Any] = dict(zip(header, [*cells, *[""] * (len(header) - len(cells))], strict=False))
+                yield place, row | ({None: cells[len(header) :]} if any(cells[len(header) :]) else {})
+    except csv.Error as error:
+        raise InputError(f"cannot read {path}: line {lines.line_num}: {error}") from error
+
+
 def table(
     path: Path, needed: Collection[str], *, delimiter: str = ",", quoting: Literal[0, 3] = 0
 ) -> Iterator[dict[str, str]]:
-    """The rows of a CSV or TSV file, compressed or not; those that end early are filled with empty cells."""
-    try:
-        with _open(path) as file:
-            rows = csv.DictReader(file, delimiter=delimiter, quoting=quoting, restval="")
-            need(rows.fieldnames or (), needed, path)
-            yield from rows
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
-        raise _unreadable(path, error) from error
+    """The rows of a CSV or TSV file, compressed or not."""
+    for _, row in rows(path, content(path), needed, delimiter=delimiter, quoting=quoting):
+        yield row
+
+
+def objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a JSON-lines file, compressed or not, and the line of each; empty lines are passed over."""
+    for number, line in enumerate(content(path).split("\n"), 1):
+        if line.strip():
+            entry = parse(line, "JSON", f"{path}, line {number}")
+            if not isinstance(entry, dict):
+                raise InputError(f"{path}, line {number} is {type(entry).__name__}, not a JSON object")
+            yield number, entry
 
 
 def json_lines(path: Path, needed: Collection[str] = ()) -> Iterator[dict[str, Any]]:
-    """The objects of a JSON-lines file, compressed or not; empty lines are passed over."""
-    try:
-        with _open(path) as file:
-            for number, line in enumerate(file, 1):
-                if not line.strip():
-                    continue
-                entry = parse(line, "JSON", f"{path}, line {number}")
-                if not isinstance(entry, dict):
-                    raise InputError(f"{path}, line {number} is {type(entry).__name__}, not a JSON object")
-                if missing := [key for key in needed if key not in entry]:
-                    raise InputError(
-                        f"{path}, line {number} has no {', '.join(map(repr, missing))}; it has {', '.join(map(repr, entry))}"
-                    )
-                yield entry
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise _unreadable(path, error) from error
+    """The objects of a JSON-lines file, each with the keys that are needed."""
+    for number, entry in objects(path):
+        if missing := [key for key in needed if key not in entry]:
+            raise InputError(
+                f"{path}, line {number} has no {', '.join(map(repr, missing))}; it has {', '.join(map(repr, entry))}"
+            )
+        yield entry
 
 
 def count_rows(path: Path) -> int:
@@ -106,21 +126,15 @@ def count_rows(path: Path) -> int:
     name = path.name.removesuffix(".gz")
     if name.endswith(".json"):
         return len(read_json(path))
-    try:
-        with _open(path) as file:
-            if name.endswith(".jsonl"):
-                return sum(1 for line in file if line.strip())
-            return max(0, sum(1 for _ in csv.reader(file, delimiter=";" if ";" in file.readline() else ",")))
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
-        raise _unreadable(path, error) from error
+    text = content(path)
+    if name.endswith(".jsonl"):
+        return sum(1 for line in text.split("\n") if line.strip())
+    return sum(1 for _ in rows(path, text, delimiter=";" if ";" in text.partition("\n")[0] else ","))
 
 
 def read_json(path: Path) -> Any:
     """A JSON file."""
     try:
-        with _open(path) as file:
-            return json.load(file)
+        return json.loads(content(path))
     except json.JSONDecodeError as error:
         raise InputError(f"{path} is not JSON: {error.msg} in line {error.lineno}") from error
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise _unreadable(path, error) from error

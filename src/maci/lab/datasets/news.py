@@ -1,82 +1,27 @@
 """News data sets: how an article leans, whether a sentence is biased, and how raters differ about it.
 
-Names of outlets are masked in the texts (:func:`mask_outlets`): many labels come from the outlet, and could be read off its name.
+Names of outlets are masked in the texts (:mod:`~maci.lab.datasets.outlets`): many labels come from the outlet, and could be read off
+its name.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace
 from maci.errors import InputError
-from maci.lab.datasets.dataset import DataFile, DataSet, Item, Option, Task, deal
-from maci.lab.datasets.files import is_dev, json_lines, plain, table, text_id
-
-MASK = "[outlet]"
-
-_KNOWN = (
-    "ABC News", "Alternet", "AlterNet", "American Spectator", "Associated Press", "BBC News", "BBC", "Bloomberg", "Breitbart News",
-    "Breitbart", "Business Insider", "CBN News", "CBN", "CBS News", "Chicago Sun-Times", "Chicago Tribune", "Christian Science Monitor",
-    "CNBC", "CNN", "Daily Beast", "Daily Caller", "Daily Kos", "Daily Mail", "Daily Stormer", "Daily Wire", "Drudge Report",
-    "FiveThirtyEight", "Fox News Channel", "Fox News", "FoxNews", "FOX News", "Fox Business", "HuffPost", "Huffington Post",
-    "International Business Times", "Los Angeles Times", "Mother Jones", "MSNBC", "National Review", "NBC News", "NBCNews",
-    "New York Magazine", "New York Times", "New York Post", "Newsmax", "NPR", "NYT", "Politico", "POLITICO", "RealClearPolitics",
-    "Reuters", "The Atlantic", "The Blaze", "TheBlaze", "The Economist", "The Federalist", "The Guardian", "The Intercept",
-    "Townhall", "USA TODAY", "USA Today", "Vanity Fair", "Wall Street Journal", "Washington Examiner", "Washington Post",
-    "Washington Times", "Yahoo News",
-)  # fmt: skip
-"""Names that mean an outlet wherever they stand; those that are also words are masked in their own articles only."""
-_NICKNAMES = {
-    "Fox News": ("Fox", "FNC"),
-    "New York Times": ("Times", "NYTimes"),
-    "Washington Times": ("Times",),
-    "Wall Street Journal": ("Journal", "WSJ"),
-    "HuffPost": ("HuffPo", "Huffington Post"),
-    "Christian Science Monitor": ("Monitor",),
-}
-_SUFFIX = re.compile(r"\s*(\(.*\)|- \w+|Online News|\.com)\s*$")
-
-
-def outlet_names(source: str) -> tuple[str, ...]:
-    """The names by which a source may call itself.
-
-    >>> outlet_names("New York Times - News"), outlet_names("CNN (Web News)"), outlet_names("The Hill")
-    (('New York Times', 'Times', 'NYTimes'), ('CNN',), ('The Hill',))
-    """
-    bare = source
-    while (shorter := _SUFFIX.sub("", bare)) != bare:
-        bare = shorter
-    name = bare.strip()
-    return (name, *_NICKNAMES.get(name, ())) if len(name) > 1 else ()
-
-
-@lru_cache(maxsize=256)
-def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
-    every = sorted({*_KNOWN, *names}, key=len, reverse=True)
-    return re.compile(rf"(?<!\w)(?:[Tt]he )?(?:{'|'.join(map(re.escape, every))})(?:\.com)?(?!\w)|\b[\w.-]+\.com\b")
-
-
-def mask_outlets(text: str, names: Iterable[str] = ()) -> str:
-    """The text with every known outlet, those named besides, and web addresses replaced.
-
-    >>> mask_outlets("Washington (CNN) The New York Times wrote on foxnews.com of Slate.")
-    'Washington ([outlet]) [outlet] wrote on [outlet] of Slate.'
-    >>> mask_outlets("Slate has learned", ["Slate"])
-    '[outlet] has learned'
-    """
-    return _pattern(tuple(sorted(names))).sub(MASK, text)
-
+from maci.lab.datasets.dataset import DataFile, DataSet, Example, Option, Task, TaskItem, deal
+from maci.lab.datasets.files import json_lines, plain, table, text_id
+from maci.lab.datasets.outlets import mask_outlets, outlet_names
 
 STEPS = OutcomeSpace(kind="ordered", labels=("-2", "-1", "0", "+1", "+2"), positions=(-2, -1, 0, 1, 2))
 LEAN = OutcomeSpace(kind="ordered", labels=("left", "center", "right"), positions=(-1, 0, 1))
@@ -86,6 +31,18 @@ SLANT = "How does the article lean, from -2 (for the Democrats) over 0 (neutral)
 TONE = "What is the article's tone towards the parties, from -2 (negative) over 0 (neutral) to +2 (positive)?"
 STANCE = "Does the article lean left, center or right?"
 BIASED = "Is this sentence biased, by its choice of words or by what it implies?"
+
+Mask = Annotated[bool, Option("replace outlets' names")]
+Words = Annotated[int, Option("words of an article that a case shows; 0: all")]
+PerLabel = Annotated[int, Option("development texts of each label that are evidence")]
+Scale = Annotated[
+    str,
+    Option(
+        "slant: (republican - democrat)/2, raters on that axis; tone: the columns as they are and their mean, as in the paper",
+        ("slant", "tone"),
+    ),
+]
+Scandals = Annotated[bool, Option("only articles with a scandal among their topics")]
 
 _VOTES = {"Negative": -2, "SomewhatNegative": -1, "Neutral": 0, "SomewhatPositive": 1, "Positive": 2}
 
@@ -104,7 +61,6 @@ class _Piece:
 
 
 def _task(
-    name: str,
     pieces: Iterable[_Piece],
     space: OutcomeSpace,
     question: str,
@@ -118,21 +74,18 @@ def _task(
     if words < 0:
         raise InputError(f"words is {words}: give 0 for the whole text, or how many words of it")
     by_id = {piece.id: piece for piece in pieces}
-    by_label: dict[str, list[str]] = defaultdict(list)
-    for piece in by_id.values():
-        by_label[piece.label].append(piece.id)
-    dealt = deal(by_label, seed, per_label, evidence_from="dev", key=lambda i: by_id[i].side)
+    examples = (Example(piece.id, piece.label) for piece in by_id.values())
+    evidence, dev, test = deal(examples, seed, per_label, evidence_from="dev", key=lambda i: by_id[i].side)
 
-    def item(i: str) -> Item:
-        piece = by_id[i]
+    def item(example: Example) -> TaskItem:
+        piece = by_id[example.text]
         case = Case(question=question, context=_first(piece.text, words), outcomes=space, gold=piece.label, id=piece.id)
-        return Item(id=piece.id, case=case, group=piece.group, raters=piece.raters)
+        return TaskItem(case=case, group=piece.group, raters=piece.raters)
 
     return Task(
-        name=name,
-        evidence=tuple(Document(_first(by_id[e.text].text, 120), "evidence", label=e.label) for e in dealt.evidence),
-        dev=tuple(item(e.text) for e in dealt.dev),
-        test=tuple(item(e.text) for e in dealt.test),
+        evidence=tuple(Document(_first(by_id[e.text].text, 120), "evidence", label=e.label) for e in evidence),
+        dev=tuple(map(item, dev)),
+        test=tuple(map(item, test)),
         notes=tuple(notes),
     )
 
@@ -169,11 +122,11 @@ def budak_allsides_text(
     folder: Path,
     seed: int = 0,
     *,
-    scale: str = "slant",
-    scandals: bool = False,
-    mask: bool = True,
-    words: int = 0,
-    per_label: int = 4,
+    scale: Scale = "slant",
+    scandals: Scandals = False,
+    mask: Mask = True,
+    words: Words = 0,
+    per_label: PerLabel = 4,
 ) -> Task:
     """Articles with text and the ratings of two people each."""
     pieces = []
@@ -185,37 +138,31 @@ def budak_allsides_text(
         where, raters = _positions([(r["democrat_vote"], r["republican_vote"]) for r in ratings], scale)
         pieces.append(_article(entry, step(where), mask, plain(entry["text"]), raters))
     question = TONE if scale == "tone" else SLANT
-    return _task("budak_allsides_text", pieces, STEPS, question, seed=seed, per_label=per_label, words=words)
+    return _task(pieces, STEPS, question, seed=seed, per_label=per_label, words=words)
 
 
 def _article(
     entry: Mapping[str, Any], label: str, mask: bool, side: str, raters: Mapping[str, float] | None = None
 ) -> _Piece:
     text = f"{entry['title'].strip()}\n\n{entry['text'].strip()}"
-    source = _OUTLETS.get(entry["source"].casefold(), entry["source"])
     return _Piece(
         id=text_id(entry["text"]),
-        text=mask_outlets(text, outlet_names(source)) if mask else text,
+        text=mask_outlets(text, outlet_names(entry["source"])) if mask else text,
         label=label,
         side=side,
-        group=(outlet_names(source) or (source,))[0],
+        group=(outlet_names(entry["source"]) or (entry["source"],))[0],
         raters=raters or {},
     )
 
 
-_OUTLETS = {"nyt": "New York Times", "fox": "Fox News", "fox online news": "Fox News", "hpo": "HuffPost"}
-"""Sources that go by another name, without case."""
-
-
-def budak2016(folder: Path, _seed: int = 0, *, scale: str = "slant", scandals: bool = False) -> Task:
+def budak2016(folder: Path, _seed: int = 0, *, scale: Scale = "slant", scandals: Scandals = False) -> Task:
     """Ratings of articles whose text is not here: for statistics of raters only."""
     columns = ("url", "q3", "perceived", "primary_topic", "secondary_topic", "democrat_vote", "republican_vote")
     by_url: dict[str, list[dict[str, str]]] = defaultdict(list)
     for row in table(folder / "budak2016" / "newsArticlesWithLabels.tsv", columns, delimiter="\t"):
         if row["democrat_vote"] in _VOTES and row["republican_vote"] in _VOTES:
             by_url[row["url"]].append(row)
-    dev: list[Item] = []
-    test: list[Item] = []
+    items = []
     for url, rows in by_url.items():
         if scandals and not any("Scandal" in row["primary_topic"] + row["secondary_topic"] for row in rows):
             continue
@@ -225,12 +172,13 @@ def budak2016(folder: Path, _seed: int = 0, *, scale: str = "slant", scandals: b
             raters["outlet_shown" if row["perceived"] == "1" else "blinded"] = _positions([vote], scale)[0]
         name = hashlib.sha256(url.encode()).hexdigest()[:12]  # addresses may differ in case alone
         case = Case(question=TONE if scale == "tone" else SLANT, outcomes=STEPS, gold=step(where), id=name)
-        item = Item(id=name, case=case, group=rows[0]["primary_topic"], raters=raters)
-        (dev if is_dev(url) else test).append(item)
-    return Task(name="budak2016", dev=tuple(dev), test=tuple(test))
+        items.append((url, TaskItem(case=case, group=rows[0]["primary_topic"], raters=raters)))
+    return Task.split(items)
 
 
-def allsides_articles(folder: Path, seed: int = 0, *, mask: bool = True, words: int = 0, per_label: int = 10) -> Task:
+def allsides_articles(
+    folder: Path, seed: int = 0, *, mask: Mask = True, words: Words = 0, per_label: PerLabel = 10
+) -> Task:
     """Articles of outlets that AllSides rates left, center or right."""
     needed = ("source", "title", "text", "bias_text")
     pieces = [
@@ -238,62 +186,65 @@ def allsides_articles(folder: Path, seed: int = 0, *, mask: bool = True, words: 
         for entry in json_lines(folder / "allsides_articles" / "articles.jsonl", needed)
         if entry["bias_text"] in LEAN.labels
     ]
-    return _task("allsides_articles", pieces, LEAN, STANCE, seed=seed, per_label=per_label, words=words)
+    return _task(pieces, LEAN, STANCE, seed=seed, per_label=per_label, words=words)
 
 
 _STANCES = {"liberal": "left", "left": "left", "center": "center", "conservative": "right", "right": "right"}
 
 
-def basil(folder: Path, seed: int = 0, *, mask: bool = True, words: int = 0, per_label: int = 8) -> Task:
+def basil(folder: Path, seed: int = 0, *, mask: Mask = True, words: Words = 0, per_label: PerLabel = 8) -> Task:
     """One event as three outlets told it; all three are on the same side of the split."""
     needed = ("triplet", "source", "title", "text", "article_annotations")
-    pieces = []
-    for entry in json_lines(folder / "basil" / "basil.jsonl", needed):
-        stance = _STANCES.get(str(entry["article_annotations"].get("relative_stance")).casefold())
-        if stance is not None:
-            pieces.append(_article(entry, stance, mask, entry["triplet"]))
-    return _task("basil", pieces, LEAN, STANCE, seed=seed, per_label=per_label, words=words)
+    pieces = [
+        _article(entry, _STANCES[stance], mask, entry["triplet"])
+        for entry in json_lines(folder / "basil" / "basil.jsonl", needed)
+        if (stance := str(entry["article_annotations"].get("relative_stance")).casefold()) in _STANCES
+    ]
+    return _task(pieces, LEAN, STANCE, seed=seed, per_label=per_label, words=words)
 
 
-def babe(folder: Path, seed: int = 0, *, without_mbic: bool = False, per_label: int = 40) -> Task:
+def babe(
+    folder: Path,
+    seed: int = 0,
+    *,
+    without_mbic: Annotated[bool, Option("leave out the sentences that mbic has too")] = False,
+    per_label: PerLabel = 40,
+) -> Task:
     """Sentences that experts call biased or not; ``without_mbic``: none that mbic has too."""
     shared: set[str] = set()
     if without_mbic:
         shared = {plain(row["text"]) for row in table(folder / "mbic" / "sentences.csv", ("text",))}
     pieces = [
-        _Piece(
-            id=text_id(row["text"]),
-            text=row["text"].strip(),
-            label=row["label_bias"],
-            side=plain(row["text"]),
-            group=row["type"] or "unknown",
-        )
+        _sentence(row, row["label_bias"], row["type"])
         for row in table(folder / "babe" / "final_labels_SG2.csv", ("text", "type", "label_bias"), delimiter=";")
         if row["label_bias"] in BIAS.labels and plain(row["text"]) not in shared
     ]
-    return _task("babe", pieces, BIAS, BIASED, seed=seed, per_label=per_label)
+    return _task(pieces, BIAS, BIASED, seed=seed, per_label=per_label)
 
 
-def mbic(folder: Path, seed: int = 0, *, gold: str = "majority", per_label: int = 40) -> Task:
+def _sentence(row: Mapping[str, str], label: str, group: str, raters: Mapping[str, float] | None = None) -> _Piece:
+    text, side = row["text"].strip(), plain(row["text"])
+    return _Piece(id=text_id(side), text=text, label=label, side=side, group=group or "unknown", raters=raters or {})
+
+
+def mbic(
+    folder: Path,
+    seed: int = 0,
+    *,
+    gold: Annotated[
+        str, Option("whose label is true: the majority of raters, or the experts'", ("majority", "expert"))
+    ] = "majority",
+    per_label: PerLabel = 40,
+) -> Task:
     """Sentences with many raters each, whose politics are known: shares of left and of right raters who see bias."""
     column = "mbic_majority_label" if gold == "majority" else "expert_sg1_label"
     votes = _rater_votes(folder / "mbic" / "annotations.csv")
-    pieces = []
-    for row in table(folder / "mbic" / "sentences.csv", ("sentence_idx", "text", "outlet_leaning", column)):
-        if row[column] not in BIAS.labels:
-            continue
-        sides = _shares(votes.get(row["sentence_idx"], []))
-        pieces.append(
-            _Piece(
-                id=text_id(row["text"]),
-                text=row["text"].strip(),
-                label=row[column],
-                side=plain(row["text"]),
-                group=row["outlet_leaning"] or "unknown",
-                raters=sides,
-            )
-        )
-    return _task("mbic", pieces, BIAS, BIASED, seed=seed, per_label=per_label, notes=_floor(votes))
+    pieces = [
+        _sentence(row, row[column], row["outlet_leaning"], _shares(votes.get(row["sentence_idx"], ())))
+        for row in table(folder / "mbic" / "sentences.csv", ("sentence_idx", "text", "outlet_leaning", column))
+        if row[column] in BIAS.labels
+    ]
+    return _task(pieces, BIAS, BIASED, seed=seed, per_label=per_label, notes=_floor(votes))
 
 
 def _rater_votes(path: Path) -> dict[str, list[tuple[float, bool]]]:
@@ -309,15 +260,11 @@ def _rater_votes(path: Path) -> dict[str, list[tuple[float, bool]]]:
     return votes
 
 
-def _shares(votes: Iterable[tuple[float, bool]]) -> dict[str, float]:
+def _shares(votes: Sequence[tuple[float, bool]]) -> dict[str, float]:
     """The share that sees bias, among raters left and right of the middle; a side without raters is left out."""
-    found = {}
-    votes = list(votes)
-    for name, sign in (("left", -1), ("right", 1)):
-        mine = [biased for politics, biased in votes if politics * sign > 0]
-        if mine:
-            found[name] = sum(mine) / len(mine)
-    return found
+    left = [biased for politics, biased in votes if politics < 0]
+    right = [biased for politics, biased in votes if politics > 0]
+    return {side: sum(mine) / len(mine) for side, mine in (("left", left), ("right", right)) if mine}
 
 
 def _gap(votes: Mapping[str, Sequence[tuple[float, bool]]]) -> float:
@@ -330,13 +277,12 @@ def _gap(votes: Mapping[str, Sequence[tuple[float, bool]]]) -> float:
 def _floor(votes: Mapping[str, Sequence[tuple[float, bool]]], shuffles: int = 5) -> tuple[str, ...]:
     """The gap between left and right, and the one that chance makes: raters' politics shuffled within each sentence."""
     rng = np.random.default_rng(0)
-    floors = []
-    for _ in range(shuffles):
-        mixed = {}
-        for sentence, given in votes.items():
-            order = rng.permutation(len(given))
-            mixed[sentence] = [(given[i][0], biased) for i, (_, biased) in zip(order, given, strict=True)]
-        floors.append(_gap(mixed))
+
+    def mixed(given: Sequence[tuple[float, bool]]) -> list[tuple[float, bool]]:
+        order = rng.permutation(len(given))
+        return [(given[i][0], biased) for i, (_, biased) in zip(order, given, strict=True)]
+
+    floors = [_gap({sentence: mixed(given) for sentence, given in votes.items()}) for _ in range(shuffles)]
     if math.isnan(gap := _gap(votes)):
         return ()
     return (
@@ -350,20 +296,11 @@ _PARTIES = (
     "Democrats and by Republicans; a rater's own party is not in the data. What the paper calls the gap between partisan annotators "
     "is a gap between two targets."
 )
-_MASK = Option("replace outlets' names")
-_WORDS = Option("words of an article that a case shows; 0: all")
-_PER_LABEL = Option("development texts of each label that are evidence")
-_SCALE = Option(
-    "slant: (republican - democrat)/2, raters on that axis; tone: the columns as they are and their mean, as in the paper",
-    ("slant", "tone"),
-)
-_SCANDALS = Option("only articles with a scandal among their topics")
 _BELONGS = "news text belongs to the outlets"
 _BABE = "github.com/Media-Bias-Group/Neural-Media-Bias-Detection-Using-Distant-Supervision-With-BABE"
 
 SETS = (
     DataSet(
-        name="budak2016",
         about="tone towards both parties, two ratings each of 10,502 articles, no texts",
         purpose="statistics of raters (G2); methods have nothing to read",
         licence="unknown",
@@ -376,11 +313,9 @@ SETS = (
             "correlate at about 0.37, which bounds what any method can score; answering `neutral` always has distance 0 from the "
             "centre, so distance from the centre is not accuracy. No filter gives the paper's 619 articles.",
         ),
-        options={"scale": _SCALE, "scandals": _SCANDALS},
         loader=budak2016,
     ),
     DataSet(
-        name="budak_allsides_text",
         about="articles of budak2016 whose text is in AllSides",
         purpose="slant of articles with evidence (G2)",
         licence=f"Apache-2.0 (repository); {_BELONGS}",
@@ -392,18 +327,10 @@ SETS = (
             "budak_allsides_text: most articles are neutral and two raters agree little; compare with answering `0` always. Outlets' "
             "names are masked, house style is not.",
         ),
-        options={
-            "scale": _SCALE,
-            "scandals": _SCANDALS,
-            "mask": _MASK,
-            "words": _WORDS,
-            "per_label": _PER_LABEL,
-        },
         loader=budak_allsides_text,
         partial=True,
     ),
     DataSet(
-        name="mbic",
         about="sentences with about ten raters each, whose politics are known",
         purpose="a real gap between partisan raters (G2)",
         licence="AGPL-3.0 (repository)",
@@ -414,14 +341,9 @@ SETS = (
             "mbic: sentences without agreement are left out. Nearly all of its sentences are in babe too; both are split by text, so "
             "that no sentence is development in one and test in the other.",
         ),
-        options={
-            "gold": Option("whose label is true: the majority of raters, or the experts'", ("majority", "expert")),
-            "per_label": _PER_LABEL,
-        },
         loader=mbic,
     ),
     DataSet(
-        name="babe",
         about="sentences that five experts call biased or not",
         purpose="accuracy on bias (G2)",
         licence="AGPL-3.0 (repository)",
@@ -432,11 +354,9 @@ SETS = (
             "babe: nearly half of its sentences are in mbic too; both are split by text, so that no sentence is development in one and "
             "test in the other; without_mbic=true leaves them out.",
         ),
-        options={"without_mbic": Option("leave out the sentences that mbic has too"), "per_label": _PER_LABEL},
         loader=babe,
     ),
     DataSet(
-        name="basil",
         about="100 events as three outlets told them, with annotated bias",
         purpose="the same event from several sides (G2)",
         licence=f"unknown; {_BELONGS}",
@@ -447,11 +367,9 @@ SETS = (
             "basil: the stance of an article is relative to the two others about the same event; `liberal` is read as left and "
             "`conservative` as right. The three articles of an event stay on one side of the split, and are not independent.",
         ),
-        options={"mask": _MASK, "words": _WORDS, "per_label": _PER_LABEL},
         loader=basil,
     ),
     DataSet(
-        name="allsides_articles",
         about="articles of outlets rated left, center or right",
         purpose="accuracy on lean (G2)",
         licence=f"Apache-2.0 (repository); {_BELONGS}",
@@ -462,7 +380,6 @@ SETS = (
             "allsides_articles: the label is AllSides' rating of the outlet, not a reading of the article. Outlets' names are masked, "
             "boilerplate and house style are not, and articles of one outlet are on both sides of the split.",
         ),
-        options={"mask": _MASK, "words": _WORDS, "per_label": _PER_LABEL},
         loader=allsides_articles,
     ),
 )

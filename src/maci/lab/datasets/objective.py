@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace, normal
-from maci.lab.datasets.dataset import DataFile, DataSet, Item, Option, Recorded, RecordedTurn, Task
-from maci.lab.datasets.files import is_dev, json_lines, plain, read_json, text_id
+from maci.lab.datasets.dataset import DataFile, DataSet, Option, Recorded, RecordedTurn, Task, TaskItem
+from maci.lab.datasets.files import json_lines, plain, read_json, text_id
 
 _SAID = re.compile(r"^A:[ \t]*(.*)$", re.MULTILINE)
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
@@ -26,7 +26,12 @@ def number(text: str) -> str | None:
     return normal(bare) if _NUMBER.fullmatch(bare) else None
 
 
-def gsm8k(folder: Path, _seed: int = 0, *, listed: bool = True) -> Task:
+def gsm8k(
+    folder: Path,
+    _seed: int = 0,
+    *,
+    listed: Annotated[bool, Option("list the recorded answers and the true one as known outcomes")] = True,
+) -> Task:
     """Grade-school arithmetic with four recorded solvers; ``listed``: their answers and the true one are the known outcomes."""
     here = folder / "gsm8k"
     gold: dict[str, str] = {}
@@ -41,10 +46,10 @@ def gsm8k(folder: Path, _seed: int = 0, *, listed: bool = True) -> Task:
         openings = {model: _solution(said) for model, said in entry.items() if isinstance(said, Mapping)}
         known = {gold[question], *(turn.answer for turn in openings.values() if turn.answer is not None)}
         labels = tuple(sorted(known, key=float)) if listed else ()
-        name = text_id(question)
-        case = Case(question=question, outcomes=OutcomeSpace(kind="open", labels=labels), gold=gold[question], id=name)
-        items.append(Item(id=name, case=case, recorded=Recorded(openings=openings)))
-    return _halves("gsm8k", items)
+        space = OutcomeSpace(kind="open", labels=labels)
+        case = Case(question=question, outcomes=space, gold=gold[question], id=text_id(question))
+        items.append(TaskItem(case=case, recorded=Recorded(openings=openings)))
+    return _by_question(items)
 
 
 def _solution(said: Mapping[str, Any]) -> RecordedTurn:
@@ -52,28 +57,28 @@ def _solution(said: Mapping[str, Any]) -> RecordedTurn:
     return RecordedTurn(answer=number(found[-1]) if found else None, text=said["solution"])
 
 
-def _halves(name: str, items: Iterable[Item]) -> Task:
+def _by_question(items: Iterable[TaskItem]) -> Task:
     """Development and test by the question's text; a question that is there twice counts once."""
-    distinct = {plain(item.case.question): item for item in items}
-    return Task(
-        name=name,
-        dev=tuple(item for key, item in distinct.items() if is_dev(key)),
-        test=tuple(item for key, item in distinct.items() if not is_dev(key)),
-    )
+    return Task.split({plain(item.case.question): item for item in items}.items())
 
 
-def ciar(folder: Path, _seed: int = 0, *, lure: bool = False) -> Task:
+def ciar(
+    folder: Path,
+    _seed: int = 0,
+    *,
+    lure: Annotated[bool, Option("give the wrong explanation as evidence, as an adversary would")] = False,
+) -> Task:
     """Counter-intuitive arithmetic; ``lure``: the published wrong explanation comes with the case as evidence."""
     items = []
     for entry in read_json(folder / "ciar" / "CIAR.json"):
         right, wrong = [str(a) for a in entry["answer"]], [str(a) for a in entry["incorrect answer"]]
         aliases = {name: names[0] for names in (right, wrong) for name in names[1:]}
         space = OutcomeSpace(kind="open", labels=tuple(sorted((right[0], wrong[0]))), aliases=aliases)
-        name = text_id(entry["question"])
         evidence = (Document(entry["incorrect explanation"], "an explanation"),) if lure else ()
+        name = text_id(entry["question"])
         case = Case(question=entry["question"], outcomes=space, evidence=evidence, gold=right[0], id=name)
-        items.append(Item(id=name, case=case))
-    return _halves("ciar", items)
+        items.append(TaskItem(case=case))
+    return _by_question(items)
 
 
 def covid_claims(folder: Path, _seed: int = 0) -> Task:
@@ -96,13 +101,12 @@ def covid_claims(folder: Path, _seed: int = 0) -> Task:
             gold=veracity.pop(),
             id=entry["id"],
         )
-        items.append(Item(id=entry["id"], case=case))
-    return _halves("covid_claims", items)
+        items.append(TaskItem(case=case))
+    return _by_question(items)
 
 
 SETS = (
     DataSet(
-        name="gsm8k",
         about="grade-school arithmetic with four recorded GPT-3 solvers",
         purpose="objective answers; a small panel to replay",
         licence="MIT",
@@ -113,12 +117,10 @@ SETS = (
             "gsm8k: the known outcomes are the recorded answers and the true one, a help that nobody who solves the task by himself "
             "has (listed=false takes it away); an answer that is not a number is an abstention.",
         ),
-        options={"listed": Option("list the recorded answers and the true one as known outcomes")},
         loader=gsm8k,
         quotable=True,
     ),
     DataSet(
-        name="ciar",
         about="counter-intuitive arithmetic, each with a tempting wrong answer",
         purpose="gate and contentiousness against a ready-made wrong argument",
         licence="GPL-3.0 (repository)",
@@ -128,12 +130,10 @@ SETS = (
         notes=(
             "ciar: 50 questions only, so every interval is wide; the right answer and the lure are the known outcomes.",
         ),
-        options={"lure": Option("give the wrong explanation as evidence, as an adversary would")},
         loader=ciar,
         quotable=True,
     ),
     DataSet(
-        name="covid_claims",
         about="true and false claims with web passages",
         purpose="evidence gate on passages of uneven quality",
         licence="MIT",

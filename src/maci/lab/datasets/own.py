@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,11 @@ import numpy as np
 from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace, canonical
 from maci.errors import BeliefError, CaseError, InputError, installed, near
-from maci.files.parse import parse, read_bytes
-from maci.lab.datasets.dataset import Item, Task
-from maci.lab.datasets.files import is_dev, need, plain, text_id
+from maci.files.bounds import Beyond
+from maci.files.parse import parse
+from maci.files.worker import ask
+from maci.lab.datasets.dataset import Task, TaskItem
+from maci.lab.datasets.files import content, need, objects, plain, rows, text_id
 
 FIELDS = {
     "question": "what is asked",
@@ -91,11 +92,10 @@ def load_own(
     development texts of each gold outcome, drawn by ``seed``, are evidence for all cases and no cases any more. These three may also
     stand in ``columns``: a list of outcomes, a number, and a question that is not the name of a column.
     """
-    rows = list(_rows(path))
-    there = list(dict.fromkeys(name for row in rows for name in row.cells if name is not None))
-    blank = [row.place for row in rows if not any(map(_filled, row.cells.values()))]
-    rows = [row for row in rows if any(map(_filled, row.cells.values()))]
-    if not rows:
+    everything = list(_rows(path))
+    there = list(dict.fromkeys(name for row in everything for name in row.cells if name is not None))
+    filled = [row for row in everything if any(map(_filled, row.cells.values()))]
+    if not filled:
         raise InputError(f"{path} has no rows: write one case a row, with a header")
     given = dict(columns or {})
     if isinstance(given.get("outcomes"), list | tuple) or given.get("outcomes") == "open":
@@ -115,16 +115,14 @@ def load_own(
         raise InputError(
             f"{path}: no column says the true outcome. Map one to gold (gold=COLUMN); there are {', '.join(there)}"
         )
-    task = _task(path, [_Row(row.place, row.cells, chosen) for row in rows], question, outcomes)
+    task = _task(path, [replace(row, columns=chosen) for row in filled], question, outcomes)
+    blank = sorted({row.place for row in everything} - {row.place for row in filled})
     notes = (*task.notes, *_about(path, blank, "is blank and left out", "are blank and left out"))
     return _dealt(replace(task, notes=notes), per_label, seed)
 
 
 def _count(value: Any) -> int:
-    try:
-        number = int(value) if isinstance(value, str) else value
-    except ValueError:
-        number = None
+    number = int(value) if isinstance(value, str) and value.strip().isdigit() else value
     if not isinstance(number, int) or isinstance(number, bool) or number < 0:
         raise InputError(f"per_label is {value!r}: it must be a whole number of texts of each label, 0 or more")
     return number
@@ -136,18 +134,18 @@ def _dealt(task: Task, per_label: int, seed: int) -> Task:
         return task
     tested = {plain(_shown(item)) for item in task.test}
     rng = np.random.default_rng(seed)
-    evidence: list[Item] = []
-    by_label: dict[str, list[Item]] = defaultdict(list)
+    evidence: list[TaskItem] = []
+    by_label: dict[str, list[TaskItem]] = defaultdict(list)
     for item in task.dev:
         if plain(_shown(item)) not in tested:
             by_label[str(item.case.gold)].append(item)
     for label in sorted(by_label):
         evidence += [by_label[label][i] for i in rng.permutation(len(by_label[label]))[:per_label]]
-    taken, texts = {item.id for item in evidence}, {plain(_shown(item)) for item in evidence}
+    taken = {plain(_shown(item)) for item in evidence}
     return replace(
         task,
         evidence=tuple(Document(_shown(item), task.name, label=item.case.gold) for item in evidence),
-        dev=tuple(item for item in task.dev if item.id not in taken and plain(_shown(item)) not in texts),
+        dev=tuple(item for item in task.dev if plain(_shown(item)) not in taken),
         notes=(
             *task.notes,
             f"{task.name}: {len(evidence)} development texts, at most {per_label} of each label, are evidence and no cases.",
@@ -155,7 +153,7 @@ def _dealt(task: Task, per_label: int, seed: int) -> Task:
     )
 
 
-def _shown(item: Item) -> str:
+def _shown(item: TaskItem) -> str:
     return item.case.context or item.case.question
 
 
@@ -176,7 +174,7 @@ def _task(path: Path, rows: Sequence[_Row], question: str, outcomes: str | Seque
         sorted({row["gold"] for row in rows if row["gold"]}, key=lambda label: (label.casefold(), label))
     )
     given = _labels(outcomes)
-    items: dict[str, Item] = {}
+    items: dict[str, TaskItem] = {}
     golds: dict[str, str] = {}
     seen: dict[str, int] = {}
     repeated: list[int] = []
@@ -198,11 +196,9 @@ def _task(path: Path, rows: Sequence[_Row], question: str, outcomes: str | Seque
         golds[text], seen[item.id], items[text] = row["gold"], row.place, item
     if wrong:
         raise _refused(path, wrong)
-    ordered = sorted(items.items(), key=lambda entry: entry[1].id)
-    return Task(
+    return Task.split(
+        sorted(items.items(), key=lambda entry: entry[1].id),
         name=path.name,
-        dev=tuple(item for text, item in ordered if is_dev(text)),
-        test=tuple(item for text, item in ordered if not is_dev(text)),
         notes=(
             *_about(
                 path, repeated, "repeats an earlier text and counts once", "repeat earlier texts, which count once"
@@ -217,14 +213,13 @@ def _task(path: Path, rows: Sequence[_Row], question: str, outcomes: str | Seque
     )
 
 
-def _item(row: _Row, question: str, labels: Sequence[str]) -> Item:
+def _item(row: _Row, question: str, labels: Sequence[str]) -> TaskItem:
     if None in row.cells:
         raise _Wrong("it has more cells than the header; put texts that contain the delimiter between double quotes")
     if not row["context"] and not row["question"]:
         raise _Wrong("the case is empty, it has neither context nor a question")
     if not row["gold"]:
         raise _Wrong("gold is empty; write the true outcome, or leave the row out")
-    name = row["id"] or text_id(f"{question}\n{row['context']}")
     try:
         space = OutcomeSpace(kind="open") if list(labels) == ["open"] else OutcomeSpace(labels=tuple(labels))
         case = Case(
@@ -233,13 +228,11 @@ def _item(row: _Row, question: str, labels: Sequence[str]) -> Item:
             outcomes=space,
             evidence=_documents(row.raw("evidence")),
             gold=row["gold"] if space.kind == "open" else canonical(row["gold"], space, space.labels),
-            id=name,
+            id=row["id"] or text_id(f"{question}\n{row['context']}"),
         )
-    except BeliefError as error:
-        raise _Wrong(f"gold: {error}") from error
-    except CaseError as error:
-        raise _Wrong(str(error)) from error
-    return Item(id=name, case=case, group=row["group"])
+    except (BeliefError, CaseError) as error:
+        raise _Wrong(f"gold: {error}" if isinstance(error, BeliefError) else str(error)) from error
+    return TaskItem(case=case, group=row["group"])
 
 
 def _refused(path: Path, wrong: Mapping[str, Sequence[int]]) -> InputError:
@@ -286,13 +279,10 @@ def _text(value: Any) -> str:
 
 def _documents(value: Any) -> tuple[Document, ...]:
     """Texts that come with a case; an object among them may say what its text is an example of, and where it is from."""
-    value = _parsed(value)
-    parts = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
     found = []
-    for i, part in enumerate(parts, 1):
+    for i, part in enumerate(_parts(value), 1):
         if not isinstance(part, Mapping):
-            if text := _text(part):
-                found.append(Document(text, f"evidence {i}"))
+            found += [Document(text, f"evidence {i}")] if (text := _text(part)) else []
             continue
         odd = [str(key) for key in part if key not in {"text", "label", "source", "id"}]
         if odd or not _text(part.get("text")):
@@ -303,22 +293,12 @@ def _documents(value: Any) -> tuple[Document, ...]:
     return tuple(found)
 
 
-def _parsed(value: Any) -> Any:
-    """A cell; one that is a JSON list as that list."""
+def _parts(value: Any) -> Sequence[Any]:
+    """What a cell holds: the parts of a list or of a JSON list, else the cell itself."""
     if isinstance(value, str) and value.lstrip().startswith("["):
-        try:
-            return parse(value, "JSON", "a cell")
-        except InputError:
-            return value
-    return value
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    """A cell that may hold several texts: a list, a JSON list, or one text."""
-    value = _parsed(value)
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return tuple(text for part in value if (text := _text(part)))
-    return (_text(value),) if _text(value) else ()
+        with suppress(InputError):
+            value = parse(value, "JSON", "a cell")
+    return value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
 
 
 def _labels(value: Any) -> tuple[str, ...]:
@@ -327,10 +307,8 @@ def _labels(value: Any) -> tuple[str, ...]:
     >>> _labels("yes | no"), _labels(["a", 2]), _labels("open"), _labels(None)
     (('yes', 'no'), ('a', '2'), ('open',), ())
     """
-    found = _texts(value)
-    if len(found) == 1 and "|" in found[0]:
-        return tuple(part.strip() for part in found[0].split("|") if part.strip())
-    return found
+    found = [text for part in _parts(value) if (text := _text(part))]
+    return tuple(text for part in (found[0].split("|") if len(found) == 1 else found) if (text := part.strip()))
 
 
 def _rows(path: Path) -> Iterator[_Row]:
@@ -338,27 +316,11 @@ def _rows(path: Path) -> Iterator[_Row]:
     if not path.is_file():
         raise InputError(f"there is no file {path}: give the path of a {', '.join(SUFFIXES)} file")
     if name.endswith(".parquet"):
-        return (_Row(n, cells) for n, cells in enumerate(_parquet(path), 1))
-    text = _content(path)
+        return starmap(_Row, enumerate(_parquet(path), 1))
     if name.endswith((".jsonl", ".jsonl.gz")):
-        return _objects(path, text)
-    return _table(path, text, "\t" if name.endswith((".tsv", ".tsv.gz")) else _delimiter(text))
-
-
-_LARGEST = 256 << 20
-"""Bytes of a file of one's own, unpacked."""
-
-
-def _content(path: Path) -> str:
-    try:
-        with gzip.open(path) if path.suffix.casefold() == ".gz" else path.open("rb") as file:
-            return read_bytes(file, str(path), _LARGEST).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"cannot read {path}: not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8"
-        ) from error
-    except (OSError, EOFError) as error:
-        raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+        return starmap(_Row, objects(path))
+    text = content(path)
+    return starmap(_Row, rows(path, text, delimiter="\t" if name.endswith((".tsv", ".tsv.gz")) else _delimiter(text)))
 
 
 def _delimiter(text: str) -> str:
@@ -371,37 +333,12 @@ def _delimiter(text: str) -> str:
     return next((mark for mark in (",", ";", "\t") if mark in header), ",")
 
 
-def _table(path: Path, text: str, delimiter: str) -> Iterator[_Row]:
-    try:
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-        header = next(rows, [])
-        place = rows.line_num + 1
-        for cells in rows:
-            if not cells:  # an empty line
-                place = rows.line_num + 1
-                continue
-            entry: dict[Any, Any] = dict(zip(header, [*cells, *[""] * (len(header) - len(cells))], strict=False))
-            if any(cells[len(header) :]):
-                entry[None] = cells[len(header) :]
-            yield _Row(place, entry)
-            place = rows.line_num + 1
-    except csv.Error as error:
-        raise InputError(f"cannot read {path}: line {rows.line_num}: {error}") from error
-
-
-def _objects(path: Path, text: str) -> Iterator[_Row]:
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            entry = parse(line, "JSON", f"{path}, line {number}")
-            if not isinstance(entry, dict):
-                raise InputError(f"{path}, line {number} is {type(entry).__name__}, not a JSON object")
-            yield _Row(number, entry)
-
-
 def _parquet(path: Path) -> Iterator[Mapping[str, Any]]:
-    parquet = installed("pyarrow.parquet", "eval", f"reading {path}")
+    installed("pyarrow", "eval", f"reading {path}")
     try:
-        rows: list[Mapping[str, Any]] = parquet.read_table(path).to_pylist()
-    except Exception as error:  # pyarrow's own errors share no base but this
+        rows: list[Mapping[str, Any]] = ask("PARQUET", path=str(path.absolute()), seconds=60, memory=4 << 30)
+    except Beyond as error:
+        raise InputError(f"{path} {error}") from error
+    except ValueError as error:
         raise InputError(f"cannot read {path}: {' '.join(str(error).split())[:200]}") from error
     return iter(rows)

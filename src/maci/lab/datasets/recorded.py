@@ -1,19 +1,19 @@
-"""Questions that real models have answered: their letters, and their reasons where they were kept."""
+"""Questions that were answered before: by models (letters, and reasons where they were kept), and by people who compared arguments."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from maci.cases.case import Case
 from maci.cases.outcomes import OutcomeSpace, normal
 from maci.errors import InputError
-from maci.lab.datasets.dataset import DataFile, DataSet, Item, Option, Recorded, RecordedTurn, Task
-from maci.lab.datasets.files import is_dev, json_lines, plain, table, text_id
+from maci.lab.datasets.dataset import DataFile, DataSet, Option, Recorded, RecordedTurn, Task, TaskItem
+from maci.lab.datasets.files import json_lines, plain, table, text_id
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MMLU_DEV = 1200
@@ -45,7 +45,13 @@ def choices(options: Mapping[str, str]) -> tuple[str, OutcomeSpace]:
     return lines, OutcomeSpace(labels=tuple(options), aliases=aliases)
 
 
-def mmlu_pro_panel(folder: Path, _seed: int = 0, *, category: str = "all", rationales: bool = False) -> Task:
+def mmlu_pro_panel(
+    folder: Path,
+    _seed: int = 0,
+    *,
+    category: Annotated[str, Option("a subject such as health, or all")] = "all",
+    rationales: Annotated[bool, Option("only the questions whose text and reasons are here")] = False,
+) -> Task:
     """MMLU-Pro as twelve models answered it; ``rationales``: only the questions whose text and reasons are here."""
     here = folder / "mmlu_pro_panel"
     needed = ("question_id", "category", "n_options", "gold")
@@ -57,16 +63,18 @@ def mmlu_pro_panel(folder: Path, _seed: int = 0, *, category: str = "all", ratio
     told = {str(e["question_id"]): e for e in json_lines(here / "rationales.jsonl.gz", ("question_id", "answers"))}
     ranked = sorted((row["question_id"] for row in rows), key=lambda i: hashlib.sha256(i.encode()).hexdigest())
     dev_ids = frozenset(ranked[: min(MMLU_DEV, len(ranked) // 2)])
-    dev: list[Item] = []
-    test: list[Item] = []
-    for row in rows:
-        name = row["question_id"]
-        if category in {"all", row["category"]} and (name in told or not rationales):
-            (dev if name in dev_ids else test).append(_mmlu_item(row, models, told.get(name)))
-    return Task(name="mmlu_pro_panel", dev=tuple(dev), test=tuple(test))
+    items = [
+        _mmlu_item(row, models, told.get(row["question_id"]))
+        for row in rows
+        if category in {"all", row["category"]} and (row["question_id"] in told or not rationales)
+    ]
+    return Task(
+        dev=tuple(item for item in items if item.id in dev_ids),
+        test=tuple(item for item in items if item.id not in dev_ids),
+    )
 
 
-def _mmlu_item(row: Mapping[str, str], models: Sequence[str], told: Mapping[str, Any] | None) -> Item:
+def _mmlu_item(row: Mapping[str, str], models: Sequence[str], told: Mapping[str, Any] | None) -> TaskItem:
     letters = LETTERS[: int(row["n_options"])]
     if told is None:
         question, context, space = f"MMLU-Pro question {row['question_id']}", "", OutcomeSpace(labels=tuple(letters))
@@ -81,9 +89,8 @@ def _mmlu_item(row: Mapping[str, str], models: Sequence[str], told: Mapping[str,
         )
         for model in models
     }
-    name = row["question_id"]
-    case = Case(question=question, context=context, outcomes=space, gold=row["gold"], id=name)
-    return Item(id=name, case=case, group=row["category"], recorded=Recorded(openings=openings))
+    case = Case(question=question, context=context, outcomes=space, gold=row["gold"], id=row["question_id"])
+    return TaskItem(case=case, group=row["category"], recorded=Recorded(openings=openings))
 
 
 MEDICAL = ("medqa", "pubmedqa", "medmcqa", "mmlu", "mmlu-pro", "medbullets", "afrimedqa")
@@ -94,7 +101,14 @@ METHODS = (
 
 
 def medagentsbench(
-    folder: Path, _seed: int = 0, *, dataset: str = "all", method: str = "zero_shot", hard: bool = False
+    folder: Path,
+    _seed: int = 0,
+    *,
+    dataset: Annotated[str, Option("one of the seven sets, or all", ("all", *MEDICAL))] = "all",
+    method: Annotated[
+        str, Option("zero_shot (10 models), or another method of 3 models on the hard items", METHODS)
+    ] = "zero_shot",
+    hard: Annotated[bool, Option("only the hard items")] = False,
 ) -> Task:
     """Medical multiple choice as ten models answered it zero-shot, or as three did with another method on the hard items."""
     here = folder / "medagentsbench"
@@ -104,17 +118,16 @@ def medagentsbench(
     for row in table(here / "answers.csv.gz", columns):
         if row["split"] == part and row["method"] == method and dataset in {"all", row["dataset"]}:
             said[row["dataset"], row["id"]].setdefault(row["model"], row)  # of a repeated answer the first counts
-    dev: list[Item] = []
-    test: list[Item] = []
     needed = ("dataset", "id", "question", "options", "gold", "hard")
-    for entry in json_lines(here / "questions.jsonl.gz", needed):
-        answers = said.get((entry["dataset"], str(entry["id"])))
-        if answers and (entry["hard"] or not hard):
-            (dev if is_dev(plain(entry["question"])) else test).append(_medical_item(entry, answers))
-    return Task(name="medagentsbench", dev=tuple(dev), test=tuple(test))
+    items = [
+        (plain(entry["question"]), _medical_item(entry, answers))
+        for entry in json_lines(here / "questions.jsonl.gz", needed)
+        if (answers := said.get((entry["dataset"], str(entry["id"])))) and (entry["hard"] or not hard)
+    ]
+    return Task.split(items)
 
 
-def _medical_item(entry: Mapping[str, Any], answers: Mapping[str, Mapping[str, str]]) -> Item:
+def _medical_item(entry: Mapping[str, Any], answers: Mapping[str, Mapping[str, str]]) -> TaskItem:
     options: dict[str, str] = entry["options"]
     lines, space = choices(options)
     openings = {
@@ -128,7 +141,7 @@ def _medical_item(entry: Mapping[str, Any], answers: Mapping[str, Mapping[str, s
     }
     name = f"{entry['dataset']}/{entry['id']}"
     case = Case(question=entry["question"].strip(), context=lines, outcomes=space, gold=entry["gold"], id=name)
-    return Item(id=name, case=case, group=entry["dataset"], recorded=Recorded(openings=openings))
+    return TaskItem(case=case, group=entry["dataset"], recorded=Recorded(openings=openings))
 
 
 def _number(text: str) -> int | None:
@@ -146,16 +159,18 @@ FORD = (
 _OPTION = re.compile(r"(?:^|(?<=\s))\(([A-E])\) ?")
 
 
-def ford_debates(folder: Path, _seed: int = 0, *, debates: str = "table_chatgpt_davinci_gpt4__piqa") -> Task:
+def ford_debates(
+    folder: Path,
+    _seed: int = 0,
+    *,
+    debates: Annotated[str, Option("who debated, over which questions", FORD)] = "table_chatgpt_davinci_gpt4__piqa",
+) -> Task:
     """Debates that models really had: the opening of each, then the turns in order."""
-    dev: dict[str, Item] = {}
-    test: dict[str, Item] = {}
+    items: dict[str, tuple[str, TaskItem]] = {}
     for entry in json_lines(folder / "ford_debates" / f"{debates}.jsonl", ("question", "options", "gold")):
-        item = _ford_item(entry, debates)
-        if item is not None:
-            side = dev if is_dev(plain(entry["question"])) else test
-            side.setdefault(item.id, item)
-    return Task(name="ford_debates", dev=tuple(dev.values()), test=tuple(test.values()))
+        if (item := _ford_item(entry, debates)) is not None:
+            items.setdefault(item.id, (plain(entry["question"]), item))
+    return Task.split(items.values())
 
 
 def split_options(text: str | None) -> dict[str, str]:
@@ -166,18 +181,16 @@ def split_options(text: str | None) -> dict[str, str]:
     >>> split_options("None")
     {}
     """
-    found: dict[str, str] = {}
+    said = text or ""
     marks: list[re.Match[str]] = []
-    for match in _OPTION.finditer(text or ""):
+    for match in _OPTION.finditer(said):
         if match[1] == LETTERS[len(marks)]:  # only the next letter opens an option
             marks.append(match)
-    ends = [*(mark.start() for mark in marks[1:]), len(text or "")]
-    for mark, end in zip(marks, ends, strict=False):
-        found[mark[1]] = (text or "")[mark.end() : end].strip()
-    return found
+    ends = [*(mark.start() for mark in marks[1:]), len(said)]
+    return {mark[1]: said[mark.end() : end].strip() for mark, end in zip(marks, ends, strict=False)}
 
 
-def _ford_item(entry: Mapping[str, Any], debates: str) -> Item | None:
+def _ford_item(entry: Mapping[str, Any], debates: str) -> TaskItem | None:
     gold = str(entry["gold"])
     options = split_options(entry["options"])
     if gold.casefold() in {"yes", "no"}:
@@ -200,17 +213,57 @@ def _ford_item(entry: Mapping[str, Any], debates: str) -> Item | None:
             openings[said["model"]] = turn(said)
     name = text_id(f"{entry['question']} {entry['options']}")
     case = Case(question=entry["question"].strip(), context=lines, outcomes=space, gold=gold, id=name)
-    return Item(
-        id=name,
+    return TaskItem(
         case=case,
         group=debates.split("__")[1],
         recorded=Recorded(openings=openings, turns=tuple(turns)),
     )
 
 
+_BREAK = re.compile(r"\s*<br\s*/?>\s*", re.IGNORECASE)
+_QUOTE_NONE: Literal[3] = 3
+"""A quotation mark is part of an argument: `csv.QUOTE_NONE`."""
+LABELS = ("argument 1", "argument 2")
+
+
+def ukp_convarg(
+    folder: Path,
+    _seed: int = 0,
+    *,
+    per_topic: Annotated[int, Option("pairs of each topic side, the first in the file; 0: all")] = 0,
+) -> Task:
+    """Pairs of arguments for one side of a topic, and which of them people found more convincing."""
+    if per_topic < 0:
+        raise InputError(f"per_topic is {per_topic}: give 0 for all pairs, or how many of each topic side")
+    here = folder / "ukp_convarg"
+    columns = ("topic_side", "arg_id", "argument")
+    texts = {
+        (row["topic_side"], row["arg_id"]): _BREAK.sub("\n", row["argument"]).strip()
+        for row in table(here / "arguments_strict.tsv", columns, delimiter="\t", quoting=_QUOTE_NONE)
+    }
+    items: list[tuple[str, TaskItem]] = []
+    taken = Counter[str]()
+    pairs = table(here / "pairs_strict.tsv", ("topic_side", "pair_id", "winner"), delimiter="\t", quoting=_QUOTE_NONE)
+    for row in pairs:
+        topic = row["topic_side"]
+        first, _, second = row["pair_id"].partition("_")
+        one, two = texts.get((topic, first)), texts.get((topic, second))
+        if not one or not two or row["winner"] not in {"a1", "a2"} or (per_topic and taken[topic] == per_topic):
+            continue
+        taken[topic] += 1
+        case = Case(
+            question=f"Which argument is more convincing? Topic and side: {topic.replace('-', ' ').replace('_', ', ')}",
+            context=f"Argument 1: {one}\n\nArgument 2: {two}",
+            outcomes=OutcomeSpace(labels=LABELS),
+            gold=LABELS[0] if row["winner"] == "a1" else LABELS[1],
+            id=f"{topic}/{row['pair_id']}",
+        )
+        items.append((topic, TaskItem(case=case, group=topic)))
+    return Task.split(items)
+
+
 SETS = (
     DataSet(
-        name="mmlu_pro_panel",
         about="MMLU-Pro as 12 models answered it, with the reasons of 5 on a part",
         purpose="replay of strong models on hard multiple choice",
         licence="Apache-2.0 (repository)",
@@ -223,16 +276,11 @@ SETS = (
             "option texts are here only for the items with reasons; of those about one in twenty repeats another under a second id, "
             "some across the split.",
         ),
-        options={
-            "category": Option("a subject such as health, or all"),
-            "rationales": Option("only the questions whose text and reasons are here"),
-        },
         loader=mmlu_pro_panel,
         quotable=True,
         partial=True,
     ),
     DataSet(
-        name="medagentsbench",
         about="seven medical multiple-choice sets as 10 models answered them",
         purpose="replay of strong models; methods of others on the hard part",
         licence="Apache-2.0 (repository)",
@@ -244,16 +292,10 @@ SETS = (
             "is an abstention, of a repeated answer the first counts. The hard items were chosen because models fail on them: "
             "accuracy there says nothing about the whole. Questions that several of the sets share are on one side of the split.",
         ),
-        options={
-            "dataset": Option("one of the seven sets, or all", ("all", *MEDICAL)),
-            "method": Option("zero_shot (10 models), or another method of 3 models on the hard items", METHODS),
-            "hard": Option("only the hard items"),
-        },
         loader=medagentsbench,
         quotable=True,
     ),
     DataSet(
-        name="ford_debates",
         about="real debates of ChatGPT, text-davinci-003 and GPT-4 over common-sense questions",
         purpose="replay of real debates; harm of unweighted debate",
         licence="unknown",
@@ -264,8 +306,21 @@ SETS = (
             "ford_debates: apart from the round0_panel files only questions on which the models disagreed at the start were debated, "
             "so accuracy there is not that of the whole set; turns without a readable letter are abstentions; no confidences.",
         ),
-        options={"debates": Option("who debated, over which questions", FORD)},
         loader=ford_debates,
         partial=True,
+    ),
+    DataSet(
+        about="pairs of web arguments and which one people found more convincing",
+        purpose="validation of judges",
+        licence="CC-BY 4.0",
+        source="github.com/UKPLab/acl2016-convincing-arguments",
+        files=(DataFile("ukp_convarg/pairs_strict.tsv"), DataFile("ukp_convarg/arguments_strict.tsv")),
+        citation="Habernal and Gurevych 2016, ACL",
+        notes=(
+            "ukp_convarg: the longer argument wins about three pairs in four, and a judge must beat that; an argument is in many "
+            "pairs, so the split is by topic side, and pairs are not independent.",
+        ),
+        loader=ukp_convarg,
+        quotable=True,
     ),
 )

@@ -9,13 +9,13 @@ from types import MappingProxyType
 from typing import Any
 
 from maci.errors import InputError, near
-from maci.lab.datasets import arguments, clinical, news, objective, recorded
+from maci.lab.datasets import clinical, news, objective, recorded
 from maci.lab.datasets.dataset import DataSet, Task
 from maci.lab.datasets.own import OPTIONS, is_own, load_own, parse_map
 from maci.paths import data_dir
 
 SETS: Mapping[str, DataSet] = MappingProxyType(
-    {entry.name: entry for family in (clinical, news, objective, recorded, arguments) for entry in family.SETS}
+    {entry.name: entry for family in (clinical, news, objective, recorded) for entry in family.SETS}
 )
 """Every data set, by name."""
 

@@ -17,7 +17,7 @@ from maci.config import Config, build, parameters, unplanned
 from maci.controller.events import Event
 from maci.debating.loop import debate
 from maci.errors import ModelError
-from maci.lab.methods.method import Answer, Bench, Method, Step
+from maci.lab.methods.method import Bench, Method, MethodAnswer, Step
 from maci.llm.usage import Usage
 from maci.seating.table import opening
 from maci.story import Round, Story
@@ -36,7 +36,7 @@ class Maci(Method):
     settings: Mapping[str, Any] = field(default_factory=dict)
     name: str = "maci"
 
-    async def answer(self, case: Case, bench: Bench, seed: int) -> Answer:
+    async def answer(self, case: Case, bench: Bench, seed: int) -> MethodAnswer:
         """Debate to the end."""
         return summary(Story.of(await played(case, bench, seed, self.settings)))
 
@@ -61,14 +61,14 @@ def changed(config: Config, settings: Mapping[str, Any]) -> Config:
     return build(config.profile, {**own, **settings})
 
 
-def summary(story: Story) -> Answer:
+def summary(story: Story) -> MethodAnswer:
     """A whole debate as an answer."""
     result, calls = story.result, story.calls
     assert result is not None
     if any(call.fatal for call in calls):  # a wrong key or the like: nobody's answer
         raise NoModel(result.detail)
     turns, scores = ([call.usage for call in calls if call.kind == kind] for kind in ("turn", "score"))
-    return Answer(
+    return MethodAnswer(
         belief=result.raw if result.answer is not None else None,
         reason=result.stop_reason if result.answer is not None else result.detail or result.stop_reason,
         out_of_budget=result.stop_reason == "budget",
@@ -160,7 +160,7 @@ class Ask(Method):
     settings: Mapping[str, Any] = field(default_factory=dict)
     name: str = "ask"
 
-    async def answer(self, case: Case, bench: Bench, seed: int) -> Answer:
+    async def answer(self, case: Case, bench: Bench, seed: int) -> MethodAnswer:
         """As many calls as it takes."""
         story = Story.of(await played(case, bench, seed, {**self.settings, "triage.enabled": True}))
         found = summary(story)

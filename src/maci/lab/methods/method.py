@@ -1,25 +1,35 @@
-"""The interface of a method: it takes a case and a bench, and returns a belief and what that cost.
+"""The interface of a method, and a hearing: one method at work on one case.
 
-The functions at the end choose agents for methods that need one agent, several draws of it, copies of it, or agents with different
-manners. They raise :class:`Unfit` where the agents of a panel cannot do that.
+A method takes a case and a bench, and returns a belief and what that cost. A :class:`Hearing` asks agents within the budget, reads
+their beliefs and counts what it cost. The opening of an agent is the same call whatever the method, so a response cache buys it once
+for all of them. Where the agents of a panel cannot do what a method needs (several draws, copies of one), it raises :class:`Unfit`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import asyncio
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import ConfigDict
 
 from maci.agents.agent import Agent
+from maci.agents.anchor import Admitted, Anchor, Opponent, Question, TurnRequest, seat_letter
+from maci.agents.argument import Argument, Turn
 from maci.cases.case import Case
+from maci.cases.outcomes import unnamed
 from maci.config import Config
 from maci.controller.caution import HarmReport
-from maci.controller.requests import call_seed
-from maci.errors import ConfigError
-from maci.llm.budget import Ledger
+from maci.controller.reading import read_beliefs
+from maci.controller.requests import MOST_SHOWN, call_seed, leading_outcomes
+from maci.controller.state import as_mapping
+from maci.errors import BeliefError, BudgetError, ConfigError, is_fatal
+from maci.evidence.span import Span
+from maci.llm.budget import Ledger, spend
 from maci.llm.usage import Usage
 from maci.seating.table import Table
 
@@ -69,7 +79,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class MethodAnswer:
     """A method's answer to a case."""
 
     belief: Mapping[str, float] | None
@@ -102,48 +112,205 @@ class Method(Protocol):
     settings: Mapping[str, Any] = MappingProxyType({})
     """Settings of the bench that it changes."""
 
-    async def answer(self, case: Case, bench: Bench, seed: int) -> Answer:
-        """Answer one case. Raises :class:`Unfit` where these agents cannot do what the method asks of them."""
+    async def answer(self, case: Case, bench: Bench, seed: int) -> MethodAnswer:
+        """MethodAnswer one case. Raises :class:`Unfit` where these agents cannot do what the method asks of them."""
 
 
-def seat_of(agents: Sequence[Agent], which: str | int) -> Agent:
-    """An agent by name or by place."""
-    if isinstance(which, int):
-        if 0 <= which < len(agents):
-            return agents[which]
-        raise Unfit(f"agent {which}: there are {len(agents)}, counted from 0")
-    for agent in agents:
-        if agent.name == which:
-            return agent
-    raise Unfit(f"agent {which!r}: there is no such agent, only {', '.join(agent.name for agent in agents)}")
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """What one agent says at one time."""
+
+    agent: str
+    belief: Mapping[str, float]
+    arguments: tuple[Argument, ...]
+
+    @property
+    def lead(self) -> str:
+        """The outcome it holds most likely; the first of equals."""
+        return max(self.belief, key=lambda y: self.belief[y])
 
 
-def redrawn(agent: Agent, seed: int, sample: int) -> Agent:
-    """The agent for its ``sample``-th draw; draw 0 is the agent as it is.
+Said: TypeAlias = tuple[Agent, Turn]
+"""An agent and what it answered, not read yet."""
 
-    A language model is asked again with another seed. A reader, who would say the same again, reads a bootstrap resample of its
-    evidence.
-    """
-    if sample == 0:
-        return agent
-    drawn = agent.redrawn(call_seed(seed, agent.name, "draw", sample))
-    if drawn is None:
-        raise Unfit(
-            f"{agent.name} answers once and for all: a vote of several draws needs an agent that can answer again"
+
+class Hearing:
+    """Agents at hand for one case; every call is counted, and none is made that might not fit the ceiling."""
+
+    def __init__(self, case: Case, bench: Bench, seed: int) -> None:
+        self.case, self.config, self.seed = case, bench.config, seed
+        self.table = bench.panel.table(case, seed=seed)
+        self.agents: tuple[Agent, ...] = tuple(self.table.agents)
+        self.labels = case.outcomes.start
+        self._label_vectors: dict[str, NDArray[np.float32]] = {}
+        evidence, budget = bench.config.evidence, bench.config.budget
+        self._retrieved = self.table.evidence.retrieve(case.query, evidence.k_ret, evidence.context_tokens).spans
+        self._ledger = Ledger(budget.tokens, budget.usd, parent=bench.ledger)
+        self.usage, self.calls = Usage(), 0
+        self.failures: dict[str, str] = {}
+        """Why an agent's last turn is missing."""
+        self.short: str | None = None
+        """What did not fit the budget, once something did not."""
+        self.fatal: BaseException | None = None
+        """An error after which no call can succeed, such as a wrong key."""
+
+    # --- asking -------------------------------------------------------------------------------------------------------------
+
+    async def opening(self, agent: Agent, sample: int = 0) -> Said | None:
+        """One prediction without knowledge of the others, for :meth:`hear`; ``sample`` numbers repeated draws."""
+        return await self._ask(agent, 0, sample, cl=self.config.dials.cl_max)
+
+    async def openings(self) -> dict[str, Voice]:
+        """Every agent's opening, at once."""
+        return {voice.agent: voice for voice in await self.hear(*map(self.opening, self.agents))}
+
+    async def turn(
+        self,
+        agent: Agent,
+        round: int,
+        *,
+        record: Sequence[Admitted],
+        own: Voice | None,
+        others: Mapping[str, Voice],
+        cl: float,
+        sample: int = 0,
+    ) -> Said | None:
+        """A turn in answer to what stands in ``record``, for :meth:`hear`."""
+        known = {self.seat(name): self._known(voice, record) for name, voice in others.items() if name != agent.name}
+        belief = None if own is None else own.belief
+        return await self._ask(agent, round, sample, cl=cl, record=tuple(record), belief=belief, others=known)
+
+    def seat(self, agent: str) -> str:
+        """An agent's neutral name."""
+        names = [known.name for known in self.agents]
+        return seat_letter(names.index(agent) if agent in names else len(names))
+
+    def _known(self, voice: Voice, record: Sequence[Admitted]) -> Opponent:
+        """What the others are told of a voice: its leading outcomes, and what it said last."""
+        own = [entry for entry in record if entry.seat == self.seat(voice.agent)]
+        last = tuple(entry.id for entry in own if entry.round == own[-1].round)
+        return Opponent(leading_outcomes(voice.belief), last[:MOST_SHOWN])
+
+    def said(self, voices: Iterable[Voice], round: int) -> tuple[Admitted, ...]:
+        """All arguments of these voices, as the record of a round: nothing is judged or kept out."""
+        return tuple(
+            Admitted(f"{round}{self.seat(voice.agent)}{n}", self.seat(voice.agent), round, argument)
+            for voice in voices
+            for n, argument in enumerate(voice.arguments, 1)
         )
-    return drawn
 
+    def _visible(self, record: Iterable[Admitted]) -> tuple[Span, ...]:
+        spans = {span.id: span for span in self._retrieved}
+        for entry in record:
+            for citation in entry.argument.citations:
+                if citation.span not in spans and (found := self.table.evidence.get(citation.span)) is not None:
+                    spans[citation.span] = found
+        return tuple(spans.values())
 
-def copies_of(agents: Sequence[Agent], which: str | int) -> tuple[Agent, ...]:
-    """As many agents as there are, all of them copies of one; each keeps its name and what evidence it holds."""
-    one = seat_of(agents, which)
-    copies = tuple(agent.as_copy_of(one) for agent in agents if type(agent) is type(one))
-    copied = tuple(copy for copy in copies if copy is not None)
-    if len(copied) < len(agents):
-        raise Unfit(f"copies of {one.name}: the agents at this table are not of one kind that can be copied")
-    return copied
+    async def _ask(
+        self,
+        agent: Agent,
+        round: int,
+        sample: int,
+        *,
+        cl: float,
+        record: tuple[Admitted, ...] = (),
+        belief: Mapping[str, float] | None = None,
+        others: Mapping[str, Opponent] = MappingProxyType({}),
+    ) -> Said | None:
+        """The agent's answer, or ``None`` where it has none: then ``failures`` or ``short`` say why."""
+        if self.short is not None or self.fatal is not None:
+            return None
+        outcomes = self.case.outcomes
+        labels = self.labels if outcomes.kind == "open" else outcomes.labels
+        request = TurnRequest(
+            round=round,
+            seat=self.seat(agent.name),
+            question=Question(self.case.question, self.case.context, outcomes.kind, labels),
+            anchor=Anchor(record, cl, None, None),  # nothing is kept out: these methods have no gates
+            evidence=self._visible(record),
+            retrieved=len(self._retrieved),
+            belief=belief,
+            others=others,
+            seed=call_seed(self.seed, round, agent.name, *(("draw", sample) if sample else ())),
+        )
+        purse = None
+        try:
+            call = agent.prepare(request)
+            with spend(self._ledger, call.bound) as purse:
+                self.calls += 1
+                turn = await call.make(purse)
+            self.failures.pop(agent.name, None)
+            return agent, replace(turn, belief={str(name): float(p) for name, p in turn.belief.items()})
+        except BudgetError as error:
+            self.short = f"{agent.name}: {error}" if purse is not None else f"{agent.name} {error}"
+        except Exception as error:  # an agent may fail in its own ways: it sits this one out
+            self.failures[agent.name] = f"{type(error).__name__}: {error}"
+            if is_fatal(error):
+                self.fatal = error
+        finally:
+            if purse is not None:
+                self.usage = self.usage + purse.total()
+        return None
 
+    # --- hearing ------------------------------------------------------------------------------------------------------------
 
-def styled(agents: Sequence[Agent], manners: Sequence[str]) -> tuple[Agent, ...]:
-    """Language models, each told to reason in a manner of its own; readers differ in theirs as they are."""
-    return tuple(agent.styled(manners[n % len(manners)]) for n, agent in enumerate(agents))
+    async def hear(self, *calls: Awaitable[Said | None]) -> list[Voice]:
+        """Who answers calls made at once. Beliefs are read when all are in, in this order, as a debate reads those of a round."""
+        said = [each for each in await asyncio.gather(*calls) if each is not None]
+        space, known = self.case.outcomes, self._label_vectors
+        if names := unnamed((name for _, turn in said for name in turn.belief), space, self.labels, known):
+            known.update(zip(names, self.table.encoder.encode(names), strict=True))
+        stated = ((agent.name, turn.belief) for agent, turn in said)
+        self.labels, beliefs, _ = read_beliefs(stated, self.labels, space, self.config, known)
+        voices = []
+        for (agent, turn), p in zip(said, beliefs, strict=True):
+            if isinstance(p, BeliefError):
+                self.failures[agent.name] = f"belief refused: {p}"
+            else:
+                voices.append(Voice(agent.name, as_mapping(self.labels, p), turn.arguments))
+        return voices
+
+    # --- concluding -----------------------------------------------------------------------------------------------------------
+
+    def pool(self, voices: Iterable[Voice], weights: Sequence[float] | None = None) -> dict[str, float]:
+        """The linear pool over the labels known by now: the mean of the beliefs, weighted where weights are given."""
+        rows = [[voice.belief.get(label, 0.0) for label in self.labels] for voice in voices]
+        return as_mapping(self.labels, np.average(rows, axis=0, weights=weights))
+
+    def votes(self, voices: Iterable[Voice]) -> dict[str, float]:
+        """The share of votes of each outcome; every voice votes for its lead."""
+        leads = [voice.lead for voice in voices]
+        return {label: leads.count(label) / len(leads) for label in self.labels}
+
+    def step(self, voices: Mapping[str, Voice], *, cl: float | None = None) -> Step:
+        """A round as it is reported."""
+        return Step(belief=self.pool(voices.values()), beliefs={a: v.belief for a, v in voices.items()}, cl=cl)
+
+    def answer(
+        self,
+        belief: Mapping[str, float] | None,
+        reason: str,
+        *,
+        rounds: int = 0,
+        course: Sequence[Step] = (),
+        agreement: float | None = None,
+    ) -> MethodAnswer:
+        """The answer with what it cost. A wrong key or the like is no answer of the method's: it is raised."""
+        if self.fatal is not None:
+            raise self.fatal
+        if belief is None:
+            why = "; ".join(f"{agent}: {error}" for agent, error in self.failures.items())
+            reason = self.short or why or reason
+        elif self.short is not None:
+            reason = f"budget: {self.short}"
+        return MethodAnswer(
+            belief=belief,
+            reason=reason,
+            out_of_budget=self.short is not None,
+            rounds=rounds,
+            calls=self.calls,
+            usage=self.usage,
+            course=tuple(course),
+            agreement=agreement,
+        )

@@ -8,14 +8,24 @@ from functools import partial
 from typing import Any
 
 from maci.errors import ConfigError, near
-from maci.lab.methods.debates import Dmad, DuDebate, Mad, MixtureOfAgents, MultiLlmDebate
+from maci.lab.methods.baselines import (
+    Average,
+    Dmad,
+    DuDebate,
+    Mad,
+    MajorityVote,
+    MixtureOfAgents,
+    MultiLlmDebate,
+    SelfConsistency,
+    Single,
+    WeightedAverage,
+)
 from maci.lab.methods.maci import ABLATIONS, UNSCHEDULED, Ask, Maci, changed
 from maci.lab.methods.method import Method
-from maci.lab.methods.pools import Average, MajorityVote, SelfConsistency, Single, WeightedAverage
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class MethodEntry:
     """One method of the list."""
 
     name: str
@@ -28,14 +38,14 @@ class Entry:
     ablation: bool = False
 
 
-def _plain(name: str, about: str, kind: Any, *, each: bool = False) -> Entry:
+def _plain(name: str, about: str, kind: Any, *, each: bool = False) -> MethodEntry:
     options = tuple(f.name for f in fields(kind) if f.name != "name")
-    return Entry(name, about, partial(kind, name=name), options, each)
+    return MethodEntry(name, about, partial(kind, name=name), options, each)
 
 
 def _debate(
     name: str, about: str, own: Mapping[str, Any], *, kind: Callable[..., Method] = Maci, ablation: bool = False
-) -> Entry:
+) -> MethodEntry:
     def make(settings: Mapping[str, Any] | None = None, name: str = name) -> Method:
         from maci.config import Config
 
@@ -43,7 +53,7 @@ def _debate(
         changed(Config(), merged)  # refuses what no debate could use
         return kind(merged, name)
 
-    return Entry(name, about, make, ("settings",), ablation=ablation)
+    return MethodEntry(name, about, make, ("settings",), ablation=ablation)
 
 
 _ALL = (
@@ -65,7 +75,7 @@ _ALL = (
 _BY_NAME = {entry.name: entry for entry in _ALL}
 
 
-def entries() -> tuple[Entry, ...]:
+def entries() -> tuple[MethodEntry, ...]:
     """All methods there are."""
     return _ALL
 
@@ -95,7 +105,7 @@ def build(use: str, options: Mapping[str, Any] | None = None) -> Method:
     return entry.make(**given)
 
 
-def _hint(entry: Entry, unknown: str) -> str:
+def _hint(entry: MethodEntry, unknown: str) -> str:
     general = ("name", "each") if entry.each else ("name",)
     there = f"{', '.join(entry.options)}," if entry.options else "no options"
     return near(unknown, (*entry.options, *general), f"it has {there} beside {' and '.join(general)}")

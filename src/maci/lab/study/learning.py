@@ -27,10 +27,10 @@ from maci.controller.policies.bandit import Arms, Learned
 from maci.controller.policies.base import lessons
 from maci.debating.loop import debate
 from maci.errors import BudgetError, is_fatal
-from maci.lab.datasets import Item
+from maci.lab import side_by_side
+from maci.lab.datasets import TaskItem
 from maci.lab.methods.maci import Maci, changed, played, summary
-from maci.lab.methods.method import Answer, Bench, Method
-from maci.lab.methods.session import Session
+from maci.lab.methods.method import Bench, Hearing, Method, MethodAnswer
 from maci.llm.usage import Usage
 from maci.record.replay import replay
 from maci.seating.table import opening
@@ -39,7 +39,7 @@ from maci.story import Story
 LESSONS = 100
 
 
-def course(method: Method, bench: Bench, dev: Sequence[Item], seed: int) -> Course | None:
+def course(method: Method, bench: Bench, dev: Sequence[TaskItem], seed: int) -> Course | None:
     """The course of a method whose schedule learns; ``None`` for every other."""
     if not isinstance(method, Maci):
         return None
@@ -50,15 +50,15 @@ def course(method: Method, bench: Bench, dev: Sequence[Item], seed: int) -> Cour
 class Course:
     """One method on one task, under one seed."""
 
-    def __init__(self, name: str, config: Config, bench: Bench, dev: Sequence[Item], seed: int) -> None:
+    def __init__(self, name: str, config: Config, bench: Bench, dev: Sequence[TaskItem], seed: int) -> None:
         self._name, self._config, self._bench, self._dev, self._seed = name, config, bench, tuple(dev), seed
-        self._given: dict[str, Answer | Exception] = {}
+        self._given: dict[str, MethodAnswer | Exception] = {}
         """Of the dev items."""
         self._arms = Arms.fresh()
         self._debates = 0
         self._one = asyncio.Lock()
 
-    async def answer(self, item: Item, part: str) -> Answer:
+    async def answer(self, item: TaskItem, part: str) -> MethodAnswer:
         """The answer to an item, after all lessons that come before it."""
         async with self._one:
             for lesson in self._dev[len(self._given) :]:
@@ -70,7 +70,7 @@ class Course:
             return given
         return summary(Story.of(await self._play(item, part)))
 
-    async def _teach(self, item: Item) -> None:
+    async def _teach(self, item: TaskItem) -> None:
         """Debate a dev item and keep what it taught. What fails teaches nothing; the end of the run's budget ends it."""
         try:
             events = await self._play(item, "dev")
@@ -89,7 +89,7 @@ class Course:
         self._debates += 1
         self._given[item.id] = answer
 
-    async def _play(self, item: Item, part: str) -> list[Event]:
+    async def _play(self, item: TaskItem, part: str) -> list[Event]:
         case = replace(item.case, gold=None, hidden={})
         table = self._bench.panel.table(case, seed=self._seed)
         if not self._config.crit.enabled:
@@ -141,25 +141,13 @@ _Heard = tuple[Opening, str, tuple[str, ...], int, Usage]
 """Of one item: the openings, the true outcome, all outcomes, calls and what they used."""
 
 
-async def _each(items: Sequence[Item], work: Callable[[Item], Awaitable[_T]]) -> list[_T]:
+async def _each(items: Sequence[TaskItem], work: Callable[[TaskItem], Awaitable[_T]]) -> list[_T]:
     """What comes of every item that has a true outcome, in the order of their ids; the first failure ends all."""
-    turnstile = asyncio.Semaphore(_AT_ONCE)
-
-    async def one(item: Item) -> _T:
-        async with turnstile:
-            return await work(item)
-
     asked = sorted((item for item in items if item.case.gold is not None), key=lambda item: item.id)
-    tasks = [asyncio.ensure_future(one(item)) for item in asked]
-    try:
-        return await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+    return await side_by_side(work, asked, _AT_ONCE)
 
 
-async def learn(items: Sequence[Item], bench: Bench, seed: int) -> DevLesson:
+async def learn(items: Sequence[TaskItem], bench: Bench, seed: int) -> DevLesson:
     """Ask every agent for its opening to every item that has a true outcome, and learn from them.
 
     Depends on the items, the agents' answers and the seed, not on the order of the items or of the answers. Agents that fail have
@@ -181,11 +169,11 @@ async def learn(items: Sequence[Item], bench: Bench, seed: int) -> DevLesson:
     )
 
 
-async def learn_stages(lesson: DevLesson, items: Sequence[Item], bench: Bench, seed: int) -> DevLesson:
+async def learn_stages(lesson: DevLesson, items: Sequence[TaskItem], bench: Bench, seed: int) -> DevLesson:
     """Debate every item that has a true outcome, with what ``lesson`` says of the agents, and add when a debate was needed."""
     taught = replace(bench, config=changed(bench.config, lesson.taught))
 
-    async def play(item: Item) -> tuple[Trial | None, Usage, int]:
+    async def play(item: TaskItem) -> tuple[Trial | None, Usage, int]:
         assert item.case.gold is not None
         story = Story.of(await played(replace(item.case, gold=None, hidden={}), taught, seed))
         await asyncio.sleep(0)
@@ -215,9 +203,9 @@ def _the_runs(bench: Bench, used: Usage) -> bool:
     return left.tokens < own.tokens - used.tokens or left.usd < usd
 
 
-async def _hear(item: Item, bench: Bench, seed: int) -> _Heard:
+async def _hear(item: TaskItem, bench: Bench, seed: int) -> _Heard:
     case = replace(item.case, gold=None, hidden={})  # as whoever answers sees it
-    session = Session(case, bench, seed)
+    session = Hearing(case, bench, seed)
     voices = await session.openings()
     await asyncio.sleep(0)  # readers never wait: others get their turn here
     if session.fatal is not None:

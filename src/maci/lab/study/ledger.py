@@ -6,9 +6,7 @@ So a run that is killed and started again knows what it may have spent: what was
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
 
-from maci.errors import BudgetError
 from maci.llm.budget import Ledger
 from maci.llm.usage import Bound, Usage
 
@@ -39,14 +37,12 @@ class RunLedger(Ledger):
     ) -> None:
         self._spent, self._aside, self._note = Usage(), Bound(), note
         self._before = before
-        """Spent by earlier runs of the same study."""
-        self.reached: Literal["tokens", "usd"] | None = None
-        """What did not suffice, once something did not."""
+        """Spent by other runs of the same study, and set aside."""
         self.tokens, self.usd, self.parent = tokens, usd, None
 
     @property
     def spent(self) -> Usage:
-        """By all runs."""
+        """By all runs, with what the others have set aside."""
         return Usage(prompt=self._before.tokens, usd=self._before.usd) + self._spent
 
     @spent.setter
@@ -62,28 +58,27 @@ class RunLedger(Ledger):
 
     @reserved.setter
     def reserved(self, aside: Bound) -> None:
-        old, self._aside = self._aside, aside
-        if aside.tokens <= old.tokens and aside.usd <= old.usd:
-            return  # what is freed is written with what was spent of it
-        total = self._write()
-        if total is None:
-            return
-        over = self.tokens is not None and total.tokens > self.tokens
-        if over or (self.usd is not None and total.usd > self.usd + 1e-9):  # another run took it meanwhile
-            self._aside, self.reached = old, "tokens" if over else "usd"
-            self._write()
-            raise BudgetError("runs elsewhere have taken what was left of the budget", self.reached)
+        self._aside = aside  # what is freed is written with what was spent of it
 
-    def lacks(self, bound: Bound) -> Literal["tokens", "usd"] | None:
-        """As any ledger, and remembers that it had to refuse."""
-        lacking = super().lacks(bound)
-        self.reached = lacking or self.reached
-        return lacking
+    def reserve(self, bound: Bound) -> bool:
+        """Write down what is set aside, then look at what all runs have come to: what another run took meanwhile is not there."""
+        if self.lacks(bound) is not None:
+            return False
+        self._aside = self._aside.plus(bound)
+        self._write()
+        if self.lacks(Bound()) is None:
+            return True
+        self._aside = self._aside.plus(Bound(-bound.tokens, -bound.usd))
+        self._write()
+        return False
 
     @property
     def own(self) -> Bound:
         """Spent by this run."""
         return Bound(self._spent.tokens, self._spent.usd)
 
-    def _write(self) -> Bound | None:
-        return None if self._note is None else self._note(self.own, self._aside)
+    def _write(self) -> None:
+        """Tell ``note``, and hear from it what the other runs have come to."""
+        if self._note is not None:
+            total, own = self._note(self.own, self._aside), self.own.plus(self._aside)
+            self._before = Bound(max(0, total.tokens - own.tokens), max(0.0, total.usd - own.usd))

@@ -17,7 +17,7 @@ from typing import Literal
 
 from maci.debating.estimate import stand_ins
 from maci.errors import EnvironmentError_
-from maci.lab.methods.pools import Average
+from maci.lab.methods.baselines import Average
 from maci.lab.study.engine import Local, Processes, Ray, StudyEngine
 from maci.lab.study.ledger import RunLedger
 from maci.lab.study.rows import Row, RowKey

@@ -52,11 +52,11 @@ from maci.files.parse import read
 from maci.lab.datasets import find
 from maci.lab.datasets.own import OPTIONS
 from maci.lab.methods import registry
+from maci.llm.models import ModelOptions
 from maci.seating.file import AgentEntry, JudgeEntry
-from maci.seating.spec import AgentSpec, JudgeSpec, ModelSpec
+from maci.seating.spec import AgentSpec, JudgeSpec
 
 Part = Literal["dev", "test"]
-_Seed = Annotated[int, Field(ge=0, le=2**31)]
 
 
 class _SpecTable(BaseModel):
@@ -103,7 +103,7 @@ class Panel(_SpecTable):
     name: str | None = Field(default=None, description="`readers`, or a panel of a panels file")
     agents: tuple[AgentEntry, ...] = Field(default=(), description="as in a panels file")
     judges: tuple[JudgeEntry, ...] | None = Field(default=None, description="as in a panels file; empty: no judges")
-    models: dict[str, ModelSpec] = Field(default={}, description="as in a panels file")
+    models: dict[str, ModelOptions] = Field(default={}, description="as in a panels file")
     recorded: bool | tuple[str, ...] = Field(
         default=False, description="the recorded answers of the data set: true, or which of its models"
     )
@@ -173,7 +173,7 @@ class Quick(_SpecTable):
     """What ``--quick`` changes."""
 
     limit: int | None = Field(default=None, ge=1, description="most items of each part")
-    seeds: tuple[_Seed, ...] | None = Field(default=None, min_length=1)
+    seeds: tuple[int, ...] | None = Field(default=None, min_length=1)
     set: dict[str, Any] = Field(default={}, description="settings of the debate")
     methods: tuple[str, ...] | None = Field(default=None, min_length=1, description="only these, by name")
     data: tuple[str, ...] | None = Field(default=None, min_length=1, description="only these, by label")
@@ -185,7 +185,7 @@ class StudySpec(_SpecTable):
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="names the results folder")
     about: str = ""
     profile: str = Field(default="default", description="of the debate's settings: default or paper")
-    seeds: tuple[_Seed, ...] = Field(default=(0,), min_length=1)
+    seeds: tuple[Annotated[int, Field(ge=0, le=2**31)], ...] = Field(default=(0,), min_length=1)
     parts: tuple[Part, ...] = Field(default=("dev", "test"), min_length=1)
     limit: int | None = Field(default=None, ge=1, description="most items of each part, the same whatever the method")
     data: tuple[Data, ...] = Field(min_length=1)
@@ -271,12 +271,11 @@ def parse_spec(
         raise ConfigError(f"{where}: {explain(error.errors(), _known, _remedy)}") from error
     if quick:
         spec = _quick(spec, where)
-    if limit is not None:
-        spec = spec.model_copy(update={"limit": limit})
     files = tuple(
         d if d.file is None else d.model_copy(update={"file": (folder / d.file).resolve()}) for d in spec.data
     )
-    spec = spec.model_copy(update={"data": files})
+    fewer = {} if limit is None else {"limit": limit}
+    spec = spec.model_copy(update={"data": files, **fewer})
     _check(spec, where)
     return spec
 
@@ -339,6 +338,8 @@ def _check(spec: StudySpec, where: str) -> None:
     _unique([_data_name(entry, where) for entry in spec.data], "[[data]] are called", "a `label`", where)
     _unique([method.label for method in spec.methods], "[[methods]] are called", "a `name`", where)
     _unique([str(seed) for seed in spec.seeds], "seeds are", "a number", where)
+    if (least := min(spec.seeds)) < 0:  # of [quick]
+        raise ConfigError(f"{where}: seeds has {least}: give whole numbers, 0 or more")
     for method in spec.methods:
         _check_method(method, where)
     try:
@@ -378,7 +379,7 @@ def _unique(names: Sequence[str], what: str, give: str, where: str) -> None:
 
 def _known(path: list[str]) -> Iterable[str]:
     if len(path) > 2 and path[0] == "panel":
-        return (AgentSpec if path[1] == "agents" else JudgeSpec if path[1] == "judges" else ModelSpec).model_fields
+        return (AgentSpec if path[1] == "agents" else JudgeSpec if path[1] == "judges" else ModelOptions).model_fields
     return (_TABLES.get(path[0], StudySpec) if len(path) > 1 else StudySpec).model_fields
 
 

@@ -21,7 +21,7 @@ from maci.cases.case import Document
 from maci.config import Config
 from maci.errors import ConfigError, InputError
 from maci.evidence.span import Span
-from maci.lab.datasets import Item
+from maci.lab.datasets import TaskItem
 from maci.lab.study.learning import DevLesson
 from maci.lab.study.rows import Row, RowKey
 from maci.lab.study.spec import StudySpec
@@ -235,7 +235,7 @@ def evidence_of(documents: Sequence[Document]) -> Sources:
     return Sources(corpus=tuple(found.values()), remedy=_REMEDY)
 
 
-def unread(panel: Tables, items: Iterable[Item]) -> tuple[str, ...]:
+def unread(panel: Tables, items: Iterable[TaskItem]) -> tuple[str, ...]:
     """What readers have nothing to read about, as a note."""
     known: dict[Any, tuple[str, ...]] = {}
     of, without = Counter[str](), Counter[str]()

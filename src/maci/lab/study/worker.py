@@ -23,11 +23,11 @@ from maci.config import Budget, Config, unplanned
 from maci.errors import BadReply, BudgetError, ConfigError, InputError, MissingExtra, is_fatal, said
 from maci.evidence.encode import Encoder, load_encoder
 from maci.evidence.source import CaseEvidence
-from maci.lab.datasets import Item, RecordedTurn, Task, find, load, load_own
+from maci.lab.datasets import RecordedTurn, Task, TaskItem, find, load, load_own
 from maci.lab.datasets.files import digest
 from maci.lab.methods import registry
 from maci.lab.methods.maci import changed
-from maci.lab.methods.method import Answer, Bench, Method, Setting, Unfit
+from maci.lab.methods.method import Bench, Method, MethodAnswer, Setting, Unfit
 from maci.lab.study.learning import LESSONS, Course, DevLesson, course, learn, learn_stages
 from maci.lab.study.ledger import RunLedger
 from maci.lab.study.rows import Row, RowKey, Status
@@ -54,7 +54,7 @@ class TaskGroup:
     """One task with its panel and methods, shared by all answers on it."""
 
     task: Task
-    items: Mapping[tuple[str, str], Item]
+    items: Mapping[tuple[str, str], TaskItem]
     bench: Bench
     methods: Mapping[str, tuple[PlannedMethod, Method]]
     courses: dict[str, Course | None] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class TaskGroup:
     """Of methods with an encoder of their own."""
 
 
-def limited(items: Sequence[Item], limit: int | None, seed: int) -> tuple[Item, ...]:
+def limited(items: Sequence[TaskItem], limit: int | None, seed: int) -> tuple[TaskItem, ...]:
     """At most ``limit`` items, drawn by their ids alone: more with a higher limit, never others."""
     if limit is None or len(items) <= limit:
         return tuple(items)
@@ -152,7 +152,7 @@ class Worker:
             self._groups.move_to_end((data, seed))
             return self._groups[(data, seed)]
         task = self._task(self._entries[data], seed)
-        items: dict[tuple[str, str], Item] = {
+        items: dict[tuple[str, str], TaskItem] = {
             (part, item.id): item for part in self.study.spec.parts for item in getattr(task, part)
         }
         panel = self._panel(task)
@@ -273,9 +273,9 @@ class Worker:
             if _ends_all(error):
                 raise
             if isinstance(error, BudgetError):
-                answer = Answer(belief=None, reason=str(error), out_of_budget=True)
+                answer = MethodAnswer(belief=None, reason=str(error), out_of_budget=True)
             else:
-                answer = Answer(belief=None, reason=said(error))
+                answer = MethodAnswer(belief=None, reason=said(error))
         await asyncio.sleep(0)  # readers never wait: others get their turn here
         if answer.out_of_budget and self._ledger is not None and self._ledger.reached is not None:
             return None
@@ -288,7 +288,7 @@ class Worker:
             await house.aclose()
 
 
-def row_of(key: RowKey, item: Item, answer: Answer, seconds: float) -> Row:
+def row_of(key: RowKey, item: TaskItem, answer: MethodAnswer, seconds: float) -> Row:
     """The row of an answer that took so many seconds."""
     space = item.case.outcomes
     status: Status = "done" if answer.belief is not None else "budget" if answer.out_of_budget else "failed"
@@ -355,7 +355,7 @@ class RecordedAgent(Agent):
 class RecordedPanel:
     """Sets the table for items of one task; all have the same models."""
 
-    def __init__(self, items: Sequence[Item], encoder: Encoder, *, models: Sequence[str] | None = None) -> None:
+    def __init__(self, items: Sequence[TaskItem], encoder: Encoder, *, models: Sequence[str] | None = None) -> None:
         self._items = {item.case.id: item for item in items}
         self._encoder = encoder
         on_record = next((tuple(i.recorded.openings) for i in items if i.recorded is not None), ())

@@ -23,8 +23,8 @@ from maci.controller.dials import ClosedRound, Measured, RoundDials
 from maci.controller.policies import bandit
 from maci.controller.policies.bandit import ACTIONS, Arms, Choice, Context, Learned
 from maci.controller.policies.base import decide, lessons
+from maci.lab.theory import CheckedClaim, Size
 from maci.lab.theory.termination import slope
-from maci.lab.theory.verdict import Size, Verdict
 from maci.llm.usage import Bound
 from maci.moderator.belief import Vector
 from maci.moderator.divergence import Analysis
@@ -88,7 +88,7 @@ def _exponent(found: Vector, marks: tuple[int, ...], rng: np.random.Generator) -
     return of(found), low, high
 
 
-def regret(size: Size, rng: np.random.Generator) -> list[Verdict]:
+def regret(size: Size, rng: np.random.Generator) -> list[CheckedClaim]:
     """Regret of UCB over nine actions: with gaps that stay, and with the gaps that are worst for each horizon."""
     marks, runs = size.horizons, 4 * size.runs
     best = rng.integers(K, size=runs)
@@ -112,7 +112,7 @@ def regret(size: Size, rng: np.random.Generator) -> list[Verdict]:
     same = _replayed(first)
     said = ", ".join(f"{name} {e:.3f} ({low:.3f} to {high:.3f})" for name, (e, low, high) in exponents.items())
     return [
-        Verdict(
+        CheckedClaim(
             id="regret",
             claim="UCB's regret against the best action grows no faster than √(KT log T)",
             kind="measured",
@@ -179,7 +179,7 @@ def _duel(rng: np.random.Generator, horizon: int, *, matters: bool) -> tuple[flo
     return earned[0], earned[1]
 
 
-def context_matters(size: Size, rng: np.random.Generator) -> list[Verdict]:
+def context_matters(size: Size, rng: np.random.Generator) -> list[CheckedClaim]:
     """LinUCB against UCB, where the best action depends on D and where it does not."""
     horizon, runs = max(500, min(2_000, size.horizons[-1] // 50)), max(6, size.runs)
     found = {
@@ -188,7 +188,7 @@ def context_matters(size: Size, rng: np.random.Generator) -> list[Verdict]:
     gain, without = (bootstrap_mean(pairs[:, 1] - pairs[:, 0], rng) for pairs in found.values())
     earned = bootstrap_mean(found[True][:, 1], rng)
     return [
-        Verdict(
+        CheckedClaim(
             id="linucb",
             claim="LinUCB earns more than UCB where the best action depends on the context",
             kind="measured",
@@ -297,7 +297,7 @@ def _season(rng: np.random.Generator, rounds: int, breach: float) -> _Tally:
     return tally
 
 
-def budget(size: Size, rng: np.random.Generator) -> list[Verdict]:
+def budget(size: Size, rng: np.random.Generator) -> list[CheckedClaim]:
     """The budget: never exceeded while costs keep the estimate's promise; how often when they do not."""
     kept = _season(rng, size.budget_rounds, 0.0)
     breaches = (0.01, 0.05, 0.2)
@@ -309,7 +309,7 @@ def budget(size: Size, rng: np.random.Generator) -> list[Verdict]:
         for breach, rate in rates.items()
     )
     return [
-        Verdict(
+        CheckedClaim(
             id="budget",
             claim="While costs keep the estimate's promise, the feasible set never lets a debate exceed its budget",
             kind="proved",
@@ -329,7 +329,7 @@ def budget(size: Size, rng: np.random.Generator) -> list[Verdict]:
                 "stopped": kept.stopped,
             },
         ),
-        Verdict(
+        CheckedClaim(
             id="budget-broken-promise",
             claim="When costs break the promise, the feasible set alone lets debates exceed their budget",
             kind="negative",

@@ -30,8 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci.config import build
+from maci.lab.theory import CheckedClaim, Size
 from maci.lab.theory.trajectories import Trajectory, play
-from maci.lab.theory.verdict import Size, Verdict
 from maci.moderator.belief import Vector
 from maci.moderator.divergence import dispersion
 from maci.moderator.gate import reverts
@@ -108,7 +108,7 @@ def _cells(size: Size, trajectories: int) -> Iterator[tuple[int, int, int]]:
             yield outcomes, agents, n
 
 
-def lemma_noiseless(size: Size, rng: np.random.Generator) -> list[Verdict]:
+def lemma_noiseless(size: Size, rng: np.random.Generator) -> list[CheckedClaim]:
     """Lemma 1 without noise: D_KL(t+1) ≤ (1−β) D_KL(t), every round of every trajectory."""
     worst, apart, drift, steps = -np.inf, 0.0, 0.0, 0
     falls: list[Vector] = []
@@ -136,7 +136,7 @@ def lemma_noiseless(size: Size, rng: np.random.Generator) -> list[Verdict]:
     rounds = list(range(size.rounds + 1))
     low, middle, high = np.quantile(shown, (0.05, 0.5, 0.95), axis=1)
     return [
-        Verdict(
+        CheckedClaim(
             id="lemma1-exact",
             claim="Lemma 1 without noise: each round D_KL falls at least by the factor 1 − β",
             kind="proved",
@@ -225,7 +225,7 @@ def _taken_back(before: Vector, after: Vector) -> NDArray[np.bool_]:
     return np.array([bool(reverts(agents, frozenset(), before=a, after=b, nu=0.0, mode="all")) for a, b in pairs])
 
 
-def lemma_noisy(size: Size, rng: np.random.Generator) -> list[Verdict]:
+def lemma_noisy(size: Size, rng: np.random.Generator) -> list[CheckedClaim]:
     """Lemma 1 in expectation, and the dispersion gate: with ν = 0 no round raises D_KL."""
     found = _Noisy(size.rounds)
     for outcomes, agents, n in _cells(size, size.noisy):
@@ -236,7 +236,7 @@ def lemma_noisy(size: Size, rng: np.random.Generator) -> list[Verdict]:
         y: max(cell[3] for cell in found.cells if cell[0] == y) for y in sorted({cell[0] for cell in found.cells})
     }
     return [
-        Verdict(
+        CheckedClaim(
             id="lemma1-noisy",
             claim="Lemma 1 with noise: E D_KL(t+1) ≤ (1−β) D_KL(t) + cσ, with c = 1 bit under this noise",
             kind="proved",
@@ -271,7 +271,7 @@ def lemma_noisy(size: Size, rng: np.random.Generator) -> list[Verdict]:
                 ),
             ),
         ),
-        Verdict(
+        CheckedClaim(
             id="dispersion-gate",
             claim="With the dispersion gate at ν = 0 no round raises D_KL",
             kind="proved",
@@ -311,7 +311,7 @@ def _upper(values: Vector) -> tuple[float, float]:
     return mean, mean + 1.96 * float(values.std(ddof=1)) / sqrt(len(values))
 
 
-def gate_in_debates(size: Size, rng: np.random.Generator) -> list[Verdict]:
+def gate_in_debates(size: Size, rng: np.random.Generator) -> list[CheckedClaim]:
     """The dispersion gate where it works: in the fold, on agents that say anything at all."""
     rounds = 10
     never = {"stop.max_rounds": rounds, "plateau.epsilon_i": 0.0, "plateau.epsilon_d": 0.0, "stop.consensus": False}
@@ -339,7 +339,7 @@ def gate_in_debates(size: Size, rng: np.random.Generator) -> list[Verdict]:
                 rises[name] += sum((step.d or 0.0) > (step.d_before or 0.0) + 1e-9 for step in seen)
     held = rises["paper"] == 0 and rises["default, nothing new cited"] == 0
     return [
-        Verdict(
+        CheckedClaim(
             id="dispersion-gate-debates",
             claim="In whole debates the gate holds: D never rises in `paper`, and in `default` only on newly admitted evidence",
             kind="proved",

@@ -12,8 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from maci.errors import InputError
-from maci.lab.theory import bandits, lemma, termination, voting
-from maci.lab.theory.verdict import Kind, Size, Verdict
+from maci.lab.theory import CheckedClaim, Kind, Size, bandits, lemma, termination, voting
 from maci.render.report import Cell, Line, Report, Section, Table, columns, text
 from maci.render.svg import standalone
 
@@ -22,7 +21,7 @@ KINDS: dict[Kind, str] = {"proved": "theorem, checked", "measured": "measured", 
 
 
 def build_report(
-    verdicts: Sequence[Verdict], *, about: str, checks: Mapping[str, str] | None = None, full: bool = True
+    verdicts: Sequence[CheckedClaim], *, about: str, checks: Mapping[str, str] | None = None, full: bool = True
 ) -> Report:
     """All claims in a table and, if ``full``, one by one; ``checks``: of each claim, the check that speaks to it."""
     failed = sum(not verdict.passed for verdict in verdicts)
@@ -40,7 +39,7 @@ def build_report(
     )
 
 
-def _claims(verdicts: Sequence[Verdict], checks: Mapping[str, str]) -> Section:
+def _claims(verdicts: Sequence[CheckedClaim], checks: Mapping[str, str]) -> Section:
     lines = tuple(
         Line(
             name=v.claim,
@@ -63,7 +62,7 @@ def _claims(verdicts: Sequence[Verdict], checks: Mapping[str, str]) -> Section:
     )
 
 
-def _claim(verdict: Verdict) -> Section:
+def _claim(verdict: CheckedClaim) -> Section:
     facts = (
         f"{_word(verdict)} ({KINDS[verdict.kind]})",
         f"limit: {verdict.limit}",
@@ -74,12 +73,12 @@ def _claim(verdict: Verdict) -> Section:
     return Section(key=verdict.id, title=verdict.claim, verdicts=facts, notes=notes, charts=verdict.charts)
 
 
-def _word(verdict: Verdict) -> str:
+def _word(verdict: CheckedClaim) -> str:
     shown = verdict.kind == "negative"
     return ("shown" if shown else "pass") if verdict.passed else ("not shown" if shown else "fail")
 
 
-def plots(verdicts: Sequence[Verdict]) -> dict[str, str]:
+def plots(verdicts: Sequence[CheckedClaim]) -> dict[str, str]:
     """Every chart as an SVG file of its own, by file name."""
     return {
         f"{verdict.id}{f'-{number}' if number else ''}.svg": standalone(chart)
@@ -88,11 +87,11 @@ def plots(verdicts: Sequence[Verdict]) -> dict[str, str]:
     }
 
 
-Run: TypeAlias = Callable[[Size, np.random.Generator], list[Verdict]]
+Run: TypeAlias = Callable[[Size, np.random.Generator], list[CheckedClaim]]
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class Simulation:
     """One simulation, which may speak to several claims."""
 
     name: str
@@ -101,24 +100,24 @@ class Check:
 
 
 CHECKS = (
-    Check("lemma", "Lemma 1 without noise", lemma.lemma_noiseless),
-    Check("noise", "Lemma 1 with noise, and the dispersion gate", lemma.lemma_noisy),
-    Check("gate", "The dispersion gate in whole debates", lemma.gate_in_debates),
-    Check("rounds", "Rounds against ε", termination.general),
-    Check("contraction", "Rounds against ε under contraction", termination.contraction),
-    Check("regret", "Regret of UCB", bandits.regret),
-    Check("context", "LinUCB against UCB", bandits.context_matters),
-    Check("budget", "The budget under adversarial costs", bandits.budget),
-    Check("condorcet", "Majorities over two outcomes", voting.condorcet),
-    Check("voting", "Voting by the size of the answer space", voting.voting),
-    Check("relative", "The relative plateau test", termination.relative_alone),
-    Check("change", "The change-based plateau test", termination.stubborn),
-    Check("overlap", "Evidence that is never shared", termination.disjoint),
-    Check("restless", "Gains that come and go", termination.restless),
+    Simulation("lemma", "Lemma 1 without noise", lemma.lemma_noiseless),
+    Simulation("noise", "Lemma 1 with noise, and the dispersion gate", lemma.lemma_noisy),
+    Simulation("gate", "The dispersion gate in whole debates", lemma.gate_in_debates),
+    Simulation("rounds", "Rounds against ε", termination.general),
+    Simulation("contraction", "Rounds against ε under contraction", termination.contraction),
+    Simulation("regret", "Regret of UCB", bandits.regret),
+    Simulation("context", "LinUCB against UCB", bandits.context_matters),
+    Simulation("budget", "The budget under adversarial costs", bandits.budget),
+    Simulation("condorcet", "Majorities over two outcomes", voting.condorcet),
+    Simulation("voting", "Voting by the size of the answer space", voting.voting),
+    Simulation("relative", "The relative plateau test", termination.relative_alone),
+    Simulation("change", "The change-based plateau test", termination.stubborn),
+    Simulation("overlap", "Evidence that is never shared", termination.disjoint),
+    Simulation("restless", "Gains that come and go", termination.restless),
 )
 
 
-def named(names: Sequence[str]) -> tuple[Check, ...]:
+def named(names: Sequence[str]) -> tuple[Simulation, ...]:
     """The checks of these names, in the house's order; all of them where none is named."""
     known = {check.name: check for check in CHECKS}
     for name in names:
@@ -127,10 +126,10 @@ def named(names: Sequence[str]) -> tuple[Check, ...]:
     return tuple(check for check in CHECKS if not names or check.name in names)
 
 
-def check(checks: Sequence[Check], size: Size, seed: int) -> Iterator[tuple[Check, list[Verdict]]]:
+def check(checks: Sequence[Simulation], size: Size, seed: int) -> Iterator[tuple[Simulation, list[CheckedClaim]]]:
     """Run checks one after the other.
 
-    >>> from maci.lab.theory.verdict import QUICK
+    >>> from maci.lab.theory import QUICK
     >>> [verdict.passed for _, found in check(named(["overlap"]), QUICK, seed=0) for verdict in found]
     [True]
     """

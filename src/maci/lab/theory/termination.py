@@ -20,9 +20,9 @@ import numpy as np
 
 from maci.config import Config, build
 from maci.controller.state import State
+from maci.lab.theory import CheckedClaim, Size
 from maci.lab.theory.lemma import averaged, openings
 from maci.lab.theory.trajectories import TRAJECTORIES, Trajectory, geometric, play
-from maci.lab.theory.verdict import Size, Verdict
 from maci.moderator.belief import Vector
 from maci.moderator.divergence import jsd
 from maci.render.report import Chart, Series
@@ -51,33 +51,27 @@ _T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2
 """Student's t, two-sided 95 %, by degrees of freedom; from 15 on the last is used, which is a little wide."""
 
 
-def halves(d: float) -> tuple[Vector, Vector]:
-    """Two beliefs over two outcomes, mirror images of each other, with JSD ``d``.
+def halves(course: Sequence[float]) -> list[tuple[Vector, Vector]]:
+    """For every D of a course two beliefs over two outcomes, mirror images of each other, with that JSD; by bisection.
 
-    >>> [p.round(3).tolist() for p in halves(1.0)]
+    >>> [p.round(3).tolist() for p in halves([1.0])[0]]
     [[1.0, 0.0], [0.0, 1.0]]
-    >>> round(jsd(np.stack(halves(0.25))), 9)
+    >>> round(jsd(np.stack(halves([0.25])[0])), 9)
     0.25
     """
-    p = _upper_half(np.array([d]))[0]
-    return np.array([p, 1 - p]), np.array([1 - p, p])
-
-
-def _upper_half(d: Vector) -> Vector:
-    """The p ≥ ½ with 1 − H(p, 1−p) = d, of every d, by bisection."""
-    low, high = np.full(len(d), 0.5), np.ones(len(d))
+    low, high = np.full(len(course), 0.5), np.ones(len(course))
     for _ in range(60):
         middle = (low + high) / 2
         rest = 1 - middle
         logs = np.log2(rest, out=np.zeros_like(rest), where=rest > 0)
-        short = 1 + middle * np.log2(middle) + rest * logs < d
+        short = 1 + middle * np.log2(middle) + rest * logs < np.asarray(course)
         low, high = np.where(short, middle, low), np.where(short, high, middle)
-    return high
+    return [(np.array([p, 1 - p]), np.array([1 - p, p])) for p in high]
 
 
 def _mirrored(course: Sequence[float]) -> Trajectory:
     """A debate whose D takes this course, and then stays; the mixture never moves."""
-    tables = [(np.array([p, 1 - p]), np.array([1 - p, p])) for p in _upper_half(np.array(course, float))]
+    tables = halves(course)
     return Trajectory(name="course", what="D as given", beliefs=lambda t: tables[min(t, len(tables) - 1)])
 
 
@@ -89,7 +83,7 @@ def _literal(epsilon: float, **more: object) -> Config:
     return build("paper", {**_LITERAL, "plateau.epsilon_i": epsilon, "plateau.epsilon_d": epsilon, **more})
 
 
-def general(size: Size, rng: np.random.Generator) -> list[Verdict]:
+def general(size: Size, rng: np.random.Generator) -> list[CheckedClaim]:
     """Rounds of the change test against ε: never more than τ_stop(D₀/ε + 1), whatever course D takes down."""
     tau = _literal(0.1).stop.tau_stop
     worst: list[int] = []
@@ -107,7 +101,7 @@ def general(size: Size, rng: np.random.Generator) -> list[Verdict]:
     typical = slope(inverse, [log(np.mean(rounds)) for rounds in drawn])
     x = [1 / epsilon for epsilon in size.epsilons]
     return [
-        Verdict(
+        CheckedClaim(
             id="termination-general",
             claim="The change test stops within O(1/ε) rounds when D never rises and Î stands still",
             kind="proved",
@@ -154,7 +148,7 @@ def _descent(rng: np.random.Generator, epsilon: float, tau: int) -> list[float]:
     return course
 
 
-def contraction(size: Size, rng: np.random.Generator) -> list[Verdict]:
+def contraction(size: Size, rng: np.random.Generator) -> list[CheckedClaim]:
     """Rounds against ε when agents close a constant share of their distance: linear in log 1/ε."""
     epsilons = tuple(10.0**-k for k in range(2, 8))
     betas = (0.2, 0.4, 0.7)
@@ -182,7 +176,7 @@ def contraction(size: Size, rng: np.random.Generator) -> list[Verdict]:
     said = ", ".join(f"β {beta:g}: {steps[beta]:.2f} ≤ {allowed[beta]:.2f}, R² {straight[beta]:.4f}" for beta in betas)
     x = [1 / epsilon for epsilon in epsilons]
     return [
-        Verdict(
+        CheckedClaim(
             id="termination-contraction",
             claim="Under contraction the change test stops within O(log 1/ε) rounds",
             kind="proved",
@@ -257,7 +251,7 @@ def _known(name: str) -> Trajectory:
     return next(trajectory for trajectory in TRAJECTORIES if trajectory.name == name)
 
 
-def relative_alone(_size: Size, _rng: np.random.Generator) -> list[Verdict]:
+def relative_alone(_size: Size, _rng: np.random.Generator) -> list[CheckedClaim]:
     """The relative test does not see geometric convergence: what ends it is η, not ε."""
     rates = (0.3, 0.5, 0.7, 0.8, 0.9)
     rules = _rules()
@@ -269,7 +263,7 @@ def relative_alone(_size: Size, _rng: np.random.Generator) -> list[Verdict]:
     slower = all(2 * ours <= theirs for ours, theirs in zip(took["default"], took["relative"], strict=True))
     late = [state.history[-1].signals.d or 0.0 for state in ended["relative"]]
     return [
-        Verdict(
+        CheckedClaim(
             id="relative-test",
             claim="The relative test alone does not see geometric convergence: a constant rate never looks like a plateau",
             kind="negative",
@@ -298,7 +292,7 @@ def relative_alone(_size: Size, _rng: np.random.Generator) -> list[Verdict]:
     ]
 
 
-def stubborn(_size: Size, _rng: np.random.Generator) -> list[Verdict]:
+def stubborn(_size: Size, _rng: np.random.Generator) -> list[CheckedClaim]:
     """The change test takes standing still for agreement, at any distance."""
     rules = _rules()
     levels = (0.2, 0.4, 0.6, 0.8, 1.0)
@@ -309,7 +303,7 @@ def stubborn(_size: Size, _rng: np.random.Generator) -> list[Verdict]:
     ours = all(ends[d]["default"] == ("plateau" if d <= 0.3 else "impasse") for d in levels)
     drift = _reason(rising["absolute"]) == "plateau" and _reason(rising["default"]) == "impasse"
     return [
-        Verdict(
+        CheckedClaim(
             id="change-test",
             claim="The change test stops agents that never move, at any disagreement, and calls it a plateau",
             kind="negative",
@@ -331,7 +325,7 @@ def _reason(state: State) -> str:
     return state.finished.stop_reason
 
 
-def disjoint(size: Size, _rng: np.random.Generator) -> list[Verdict]:
+def disjoint(size: Size, _rng: np.random.Generator) -> list[CheckedClaim]:
     """Evidence that is never shared keeps O at 0: without impasse nothing but max_rounds ends the debate."""
     limits = (8, 50, 200, 400) if size.courses > 8 else (8, 50, 200)
     course = _known("disjoint evidence")
@@ -346,7 +340,7 @@ def disjoint(size: Size, _rng: np.random.Generator) -> list[Verdict]:
         for state, limit in zip(states, limits, strict=True)
     )
     return [
-        Verdict(
+        CheckedClaim(
             id="overlap-blocks",
             claim="Disjoint evidence keeps O low for ever: the full stop rule then rests on impasse and max_rounds alone",
             kind="negative",
@@ -363,7 +357,7 @@ def disjoint(size: Size, _rng: np.random.Generator) -> list[Verdict]:
     ]
 
 
-def restless(_size: Size, _rng: np.random.Generator) -> list[Verdict]:
+def restless(_size: Size, _rng: np.random.Generator) -> list[CheckedClaim]:
     """Î can rise again and again: the termination proof counts changes of quantities that do not go one way."""
     limits = (50, 200)
     sharp, flat = np.array([0.95, 0.05]), np.array([0.6, 0.4])
@@ -375,7 +369,7 @@ def restless(_size: Size, _rng: np.random.Generator) -> list[Verdict]:
     runs = [play(breathing, build("paper", {**literal, "stop.max_rounds": limit})) for limit in limits]
     ours = play(breathing, build("default", _LONG))
     return [
-        Verdict(
+        CheckedClaim(
             id="gain-not-monotone",
             claim="The change test need not stop at all when Î comes and goes, though D never rises",
             kind="negative",

@@ -17,16 +17,16 @@ There a voter's chance falls as |𝒴| grows, as it does for diagnoses and unlik
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import pairwise
 from math import comb, log
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.calibration.stats import Estimate, wilson
+from maci.calibration.stats import wilson
 from maci.config import Regime
-from maci.lab.theory.verdict import Size, Verdict
+from maci.lab.theory import CheckedClaim, Size
 from maci.render.report import Chart, Series
 
 VOTERS = 20
@@ -44,7 +44,7 @@ def exact(voters: int, p: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Ballots:
-    """What N voters said of n cases; the true outcome is number 0."""
+    """What N voters said of n cases, or on average by |𝒴|; the true outcome is number 0."""
 
     single: NDArray[np.float64]
     """Share of the voters that are right, by case."""
@@ -112,7 +112,7 @@ def crossover(spaces: tuple[int, ...], gain: list[float]) -> float | None:
     return None
 
 
-def condorcet(size: Size, rng: np.random.Generator) -> list[Verdict]:
+def condorcet(size: Size, rng: np.random.Generator) -> list[CheckedClaim]:
     """Two outcomes: the simulated majority against the exact one, and its rise with N."""
     cases, p = 100 * size.votes, 0.6
     numbers = (1, 3, 5, 9, 15, 21)
@@ -122,7 +122,7 @@ def condorcet(size: Size, rng: np.random.Generator) -> list[Verdict]:
     inside = all(rate.low <= value <= rate.high for rate, value in zip(rates, truth, strict=True))
     rising = all(a.high < b.low for a, b in pairwise(rates))
     return [
-        Verdict(
+        CheckedClaim(
             id="condorcet",
             claim="With two outcomes and independent voters better than chance, a majority gains with every voter (Condorcet)",
             kind="proved",
@@ -138,68 +138,35 @@ def condorcet(size: Size, rng: np.random.Generator) -> list[Verdict]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Curves:
-    """What voters with one lead do, by |𝒴|."""
-
-    single: list[float]
-    """How often one voter is right."""
-    right: list[float]
-    """… more than half."""
-    plurality: list[float]
-    """… the most frequent answer."""
-    pooled: list[float]
-    """… those who shared all they saw."""
-    agreement: list[float]
-    """Pairs that agree."""
-    majority: list[Estimate]
-    """How often more than half agree."""
-
-    @property
-    def gain(self) -> list[float]:
-        """What a majority adds to one voter."""
-        return [a - b for a, b in zip(self.right, self.single, strict=True)]
-
-    @property
-    def ahead(self) -> list[float]:
-        """What sharing all adds to the plurality."""
-        return [a - b for a, b in zip(self.pooled, self.plurality, strict=True)]
+def _curves(rows: list[Ballots]) -> Ballots:
+    """The mean over all cases of everything that was counted, by |𝒴|."""
+    return Ballots(*(np.array([part.mean() for part in parts]) for parts in zip(*map(astuple, rows), strict=True)))
 
 
-def _curves(rows: list[Ballots], cases: int) -> _Curves:
-    return _Curves(
-        single=[float(b.single.mean()) for b in rows],
-        right=[float(b.right.mean()) for b in rows],
-        plurality=[float(b.plurality.mean()) for b in rows],
-        pooled=[float(b.pooled.mean()) for b in rows],
-        agreement=[float(b.agreement.mean()) for b in rows],
-        majority=[wilson(int(b.majority.sum()), cases) for b in rows],
-    )
-
-
-def voting(size: Size, rng: np.random.Generator) -> list[Verdict]:
+def voting(size: Size, rng: np.random.Generator) -> list[CheckedClaim]:
     """Larger answer spaces: agreement, the majority, the plurality, and shared evidence, by |𝒴|."""
-    low, high = (_curves([ballots(rng, size.votes, y, lead) for y in size.spaces], size.votes) for lead in LEADS)
+    low, high = (_curves([ballots(rng, size.votes, y, lead) for y in size.spaces]) for lead in LEADS)
     return [_collapse(low, high, size, _uniform(size, rng)), _turning(low, high, size), _plurality(low, high, size)]
 
 
-def _collapse(low: _Curves, high: _Curves, size: Size, guessing: tuple[bool, str]) -> Verdict:
+def _collapse(low: Ballots, high: Ballots, size: Size, guessing: tuple[bool, str]) -> CheckedClaim:
     """Agreement, by |𝒴|."""
     spaces, first, last = _spaces(size), size.spaces[0], size.spaces[-1]
     scattered = all(a > b for curves in (low, high) for a, b in pairwise(curves.agreement))
-    return Verdict(
+    majority = [wilson(round(share * size.votes), size.votes) for share in low.majority]
+    return CheckedClaim(
         id="agreement-collapse",
         claim="Agreement of independent voters collapses as the answer space grows",
         kind="measured",
         limit="falls with every step of |𝒴|; voters who guess agree in 1/|𝒴| of pairs (99.99 % interval)",
         measured=f"pairs that agree: {low.agreement[0]:.2f} at |𝒴| = {first}, {low.agreement[-1]:.3f} at {last}; "
-        f"more than half agree: {low.majority[0].value:.0%} and {low.majority[-1].value:.1%}",
+        f"more than half agree: {majority[0].value:.0%} and {majority[-1].value:.1%}",
         passed=scattered and guessing[0],
         n=_cases(size),
         unit=UNIT,
         note=f"Guessing voters: {guessing[1]}. Figures are for a lead of {LEADS[0]:g}; with {LEADS[1]:g}: "
         f"{high.agreement[0]:.2f} and {high.agreement[-1]:.3f}.",
-        figures={"spaces": size.spaces, "agreement": low.agreement, "majority": [m.value for m in low.majority]},
+        figures={"spaces": size.spaces, "agreement": low.agreement, "majority": [m.value for m in majority]},
         charts=(
             Chart(
                 title=f"{VOTERS} voters, lead {LEADS[0]:g}, ρ = {SHARED:g}: do they agree?",
@@ -210,9 +177,9 @@ def _collapse(low: _Curves, high: _Curves, size: Size, guessing: tuple[bool, str
                     Series.of(
                         name="more than half agree",
                         x=spaces,
-                        y=[m.value for m in low.majority],
-                        low=[m.low for m in low.majority],
-                        high=[m.high for m in low.majority],
+                        y=[m.value for m in majority],
+                        low=[m.low for m in majority],
+                        high=[m.high for m in majority],
                     ),
                     Series.of(name="pairs that agree", x=spaces, y=low.agreement),
                     Series.of(name="guessing: 1/|𝒴|", x=spaces, y=[1 / y for y in spaces], bound=True),
@@ -222,16 +189,16 @@ def _collapse(low: _Curves, high: _Curves, size: Size, guessing: tuple[bool, str
     )
 
 
-def _turning(low: _Curves, high: _Curves, size: Size) -> Verdict:
+def _turning(low: Ballots, high: Ballots, size: Size) -> CheckedClaim:
     """A majority against one voter, by |𝒴|."""
     spaces, regime = _spaces(size), Regime()
-    gains = dict(zip(LEADS, (low.gain, high.gain), strict=True))
+    gains = {lead: (found.right - found.single).tolist() for lead, found in zip(LEADS, (low, high), strict=True)}
     turns = {lead: crossover(size.spaces, gain) for lead, gain in gains.items()}
     shown = ", ".join(f"{turn:.0f} (lead {lead:g})" for lead, turn in turns.items() if turn is not None)
     by_size = [(y, gain) for some in gains.values() for y, gain in zip(size.spaces, some, strict=True)]
     helped = all(gain > 0 for y, gain in by_size if y <= regime.vote_y)
     fallen = all(gain < 0 for y, gain in by_size if y >= regime.collapse_y)
-    return Verdict(
+    return CheckedClaim(
         id="crossover",
         claim="A majority of more than half beats one voter in small answer spaces and loses to it in large ones",
         kind="measured",
@@ -242,7 +209,11 @@ def _turning(low: _Curves, high: _Curves, size: Size) -> Verdict:
         unit=UNIT,
         note="A case without a majority counts as not answered. The paper puts the crossover at 10 to 20; it "
         "moves with how good voters are, so the number is one of this model, not of language models.",
-        figures={"crossover": {str(k): v for k, v in turns.items()}, "gain": low.gain, "gain_high": high.gain},
+        figures={
+            "crossover": {str(k): v for k, v in turns.items()},
+            "gain": gains[LEADS[0]],
+            "gain_high": gains[LEADS[1]],
+        },
         charts=(
             Chart(
                 title="What voting adds to one voter",
@@ -258,11 +229,12 @@ def _turning(low: _Curves, high: _Curves, size: Size) -> Verdict:
     )
 
 
-def _plurality(low: _Curves, high: _Curves, size: Size) -> Verdict:
+def _plurality(low: Ballots, high: Ballots, size: Size) -> CheckedClaim:
     """The most frequent answer against one voter and against shared evidence, by |𝒴|."""
     spaces, first, last = _spaces(size), size.spaces[0], size.spaces[-1]
-    kept = all(p > s for curves in (low, high) for p, s in zip(curves.plurality, curves.single, strict=True))
-    return Verdict(
+    kept = all(bool((curves.plurality > curves.single).all()) for curves in (low, high))
+    ahead = low.pooled - low.plurality
+    return CheckedClaim(
         id="plurality",
         claim="Collapse of agreement is not collapse of accuracy: the plurality stays ahead of one voter at every size",
         kind="negative",
@@ -273,8 +245,8 @@ def _plurality(low: _Curves, high: _Curves, size: Size) -> Verdict:
         n=_cases(size),
         unit=UNIT,
         note="Errors scatter too, so the true outcome needs few votes to lead. What votes lose is what voters "
-        f"knew beside their first choice: sharing it is worth {low.ahead[0]:+.3f} at |𝒴| = {first} and "
-        f"{low.ahead[-1]:+.3f} at {last}. That, and not the plurality's failure, is the case for debate in large spaces.",
+        f"knew beside their first choice: sharing it is worth {ahead[0]:+.3f} at |𝒴| = {first} and "
+        f"{ahead[-1]:+.3f} at {last}. That, and not the plurality's failure, is the case for debate in large spaces.",
         figures={"single": low.single, "plurality": low.plurality, "pooled": low.pooled},
         charts=(
             Chart(

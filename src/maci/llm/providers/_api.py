@@ -2,8 +2,9 @@
 
 :class:`Http` is the session, made on first use and closed by :meth:`Http.aclose`. It sets no limit on connections (the client
 does), follows no redirects (a key would follow them), keeps no cookies, and uses the proxy that the environment names. Replies
-are read whole and not as a stream: nothing of a reply can be judged before its last byte, and a stream would cost a parse per
-token.
+are not asked for as a stream of events: nothing of a reply can be judged before its last byte, and a stream would cost a parse per
+token. The body is read in pieces all the same, and not beyond what the tokens asked for can take: a server that ignores the limit is
+cut off, the connection is closed, and what was received counts in full.
 
 :class:`Api` makes the attempt. A server refuses a parameter it does not support with a 400 that names it, before any work. The provider
 then leaves that parameter out, remembers it, and asks again within the same attempt: nothing was charged. A schema is asked for in the
@@ -19,8 +20,8 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from urllib.parse import quote, urlsplit
 
 from pydantic_core import from_json, to_json
 
@@ -28,7 +29,7 @@ from maci.errors import BadRequest, ConfigError, ModelError, UnknownModel
 from maci.llm.keys import SERVICES, Key, host_of, is_loopback, key_help, service_at
 from maci.llm.model import Provider, Reply, Request, Schema
 from maci.llm.providers._errors import Complaint, Peer, interrupted, lost, no_key
-from maci.llm.tokens import PromptBound
+from maci.llm.tokens import DENSEST, PromptBound, at_least
 from maci.llm.usage import Usage
 
 if TYPE_CHECKING:
@@ -38,6 +39,18 @@ if TYPE_CHECKING:
 
 _LARGEST = 8 << 20
 """Most bytes of a reply that are read; no model writes that much."""
+_FRAME, _LOGPROB = 8 << 10, 256
+"""Most bytes of a reply around what the model wrote, and of one token among its log-probabilities."""
+
+
+class Answered(NamedTuple):
+    """What a server answered; ``body`` is parsed, or text where it is not JSON and the status is not 200."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: Any
+    cut: bool = False
+    """It was longer than it may be: this is its beginning."""
 
 
 class Http:
@@ -49,12 +62,12 @@ class Http:
         self._routes: dict[str, tuple[URL, str | None]] = {}
 
     async def post(
-        self, url: str, headers: Mapping[str, str], body: object, peer: Peer
-    ) -> tuple[int, Mapping[str, str], Any]:
-        """Status, headers and parsed body of the answer; the text where it is not JSON and the status is not 200."""
-        return await self._exchange("POST", url, headers, _encode(body), peer)
+        self, url: str, headers: Mapping[str, str], body: object, peer: Peer, most: int | None = None
+    ) -> Answered:
+        """The answer; of one with status 200 and more than ``most`` bytes, the beginning."""
+        return await self._exchange("POST", url, headers, _encode(body), peer, most)
 
-    async def get(self, url: str, headers: Mapping[str, str], peer: Peer) -> tuple[int, Mapping[str, str], Any]:
+    async def get(self, url: str, headers: Mapping[str, str], peer: Peer) -> Answered:
         """The same for a request without a body."""
         return await self._exchange("GET", url, headers, None, peer)
 
@@ -65,8 +78,14 @@ class Http:
             await session.close()
 
     async def _exchange(
-        self, method: str, url: str, headers: Mapping[str, str], data: bytes | None, peer: Peer
-    ) -> tuple[int, Mapping[str, str], Any]:
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        data: bytes | None,
+        peer: Peer,
+        most: int | None = None,
+    ) -> Answered:
         session = self._sessions.get(asyncio.get_running_loop()) or self._open()
         where, proxy = self._routes.get(url) or self._route(url)
         try:
@@ -76,30 +95,19 @@ class Http:
                     method, where, data=data, headers=headers, proxy=proxy, allow_redirects=False
                 ) as response,
             ):
-                raw = await self._read(response)
+                status = response.status
+                limit = self.largest if most is None or status != 200 else min(most, self.largest)
+                raw, whole = await _read(response, limit)
         except Exception as error:
             raise lost(peer, error, self.total) from None
-        if raw is None:
+        if not whole and (most is None or status != 200):
             raise interrupted(peer, f"it is longer than {self.largest} bytes")
-        status = response.status
         try:
-            return status, response.headers, _decode(raw)
+            return Answered(status, response.headers, _decode(raw) if whole else _begun(raw), not whole)
         except (ValueError, RecursionError):
             if status == 200:
                 raise interrupted(peer, f"{len(raw)} bytes that are not JSON") from None
-            return status, response.headers, raw[:4000].decode("utf-8", "replace")
-
-    async def _read(self, response: aiohttp.ClientResponse) -> bytes | None:
-        """The whole body, or nothing if it is too long."""
-        if response.content_length is not None and "Content-Encoding" not in response.headers:
-            return await response.read() if response.content_length <= self.largest else None
-        parts, size = [], 0
-        async for part in response.content.iter_any():
-            size += len(part)
-            if size > self.largest:
-                return None
-            parts.append(part)
-        return b"".join(parts)
+            return Answered(status, response.headers, raw[:4000].decode("utf-8", "replace"))
 
     def _open(self) -> aiohttp.ClientSession:
         import aiohttp
@@ -134,6 +142,25 @@ def _encode(body: object) -> bytes:
         return json.dumps(body).encode()
 
 
+async def _read(response: aiohttp.ClientResponse, most: int) -> tuple[bytes, bool]:
+    """The body, and whether that is all of it; of one with more than ``most`` bytes, as many. The connection is closed then."""
+    size = response.content_length
+    if size is not None and size <= most and "Content-Encoding" not in response.headers:
+        return await response.read(), True
+    raw = bytearray()
+    while part := await response.content.read(most + 1 - len(raw)):
+        raw += part
+        if len(raw) > most:
+            response.close()
+            return bytes(raw[:most]), False
+    return bytes(raw), True
+
+
+def _begun(raw: bytes) -> Any:
+    """What there is of JSON that was cut off, the text it broke off in included."""
+    return from_json(raw.decode("utf-8", "ignore"), allow_partial="trailing-strings")
+
+
 def _decode(raw: bytes) -> Any:
     try:
         return from_json(raw)
@@ -156,6 +183,10 @@ class Api(Provider, ABC):
     API: ClassVar[str]
     """Its name in the response cache."""
     PROVIDER: ClassVar[str]
+    _ROOT: ClassVar[str] = ""
+    """What all paths begin with; a base_url may end with it already."""
+    _PATH: ClassVar[str]
+    """Where requests go."""
     _WAYS: ClassVar[tuple[str, ...]]
     """How a schema can be asked for, the best way first; the last one asks for nothing."""
     _BINDING: ClassVar[frozenset[str]]
@@ -183,12 +214,15 @@ class Api(Provider, ABC):
         self._http, self._lent = http or Http(), http is not None
         self._peer, self._lacks_key = self._meet(base_url, key)
         self.name, self.origin = self._peer.name, self._peer.host
+        self.key_source = "" if key is None else key.source
+        self._root = self._peer.base_url.removesuffix(self._ROOT) + self._ROOT
+        self._url = self._root + self._PATH.format(model=quote(model.removeprefix("models/"), safe="/-._~"))
         self.identity = {"api": self.API, "address": self._peer.base_url, "model": model, "options": self.options}
         self._way, self._without = 0, frozenset[str]()
         self._adapted: dict[tuple[str, str], dict[str, Any]] = {}
 
-    def _meet(self, base_url: str | None, key: Key | None) -> tuple[Peer, bool]:
-        """Who serves the model, and whether a key is missing."""
+    def _meet(self, base_url: str | None, key: Key | None) -> tuple[Peer, str]:
+        """Who serves the model, and the service whose key is missing, if it is."""
         name, service = f"{self.provider}/{self.model}", service_at(self.provider, base_url)
         if service is None and base_url is None:
             raise ConfigError(f"{name}: no service of that name ({', '.join(SERVICES)}): correct it, or set base_url")
@@ -200,7 +234,7 @@ class Api(Provider, ABC):
             )
         host, step = host_of(address), key_help(self.provider, base_url)
         peer = Peer(name=name, host=host, base_url=address, key=key, key_help=step)
-        return peer, key is None and service is not None and bool(service.variables)
+        return peer, service.name if key is None and service is not None and service.variables else ""
 
     @property
     def structured(self) -> bool:
@@ -210,16 +244,20 @@ class Api(Provider, ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r} at {self.origin})"
 
+    def check(self) -> None:
+        """Whether there is a key, where one is needed."""
+        if self._lacks_key:
+            raise no_key(self._peer, self._lacks_key)
+
     async def send(self, request: Request) -> Reply:
         """One attempt; a request refused for a parameter is sent again without it."""
-        if self._lacks_key:
-            raise no_key(self._peer)
+        self.check()
         while True:
             way, without = self._way, self._without
-            status, headers, answer = await self._post(self._body(request))
-            if status == 200:
-                return self._reply(request, answer)
-            complaint = Complaint.read(status, headers, answer)
+            answer = await self._post(self._body(request), _most_bytes(request))
+            if answer.status == 200:
+                return self._reply(request, answer.body, cut=answer.cut)
+            complaint = Complaint.read(answer.status, answer.headers, answer.body)
             if complaint.kind() is not BadRequest or not self._give_up(request, complaint.about, way, without):
                 error = complaint.error(self._peer)
                 if isinstance(error, UnknownModel):
@@ -228,12 +266,11 @@ class Api(Provider, ABC):
 
     async def models(self) -> tuple[str, ...]:
         """What the server says it serves."""
-        if self._lacks_key:
-            raise no_key(self._peer)
-        status, headers, answer = await self._http.get(self._models_url(), self._headers(), self._peer)
+        self.check()
+        status, headers, body, _ = await self._http.get(self._root + "/models", self._headers(), self._peer)
         if status != 200:
-            raise Complaint.read(status, headers, answer).error(self._peer)
-        rows = answer.get("data") or answer.get("models") if isinstance(answer, dict) else None
+            raise Complaint.read(status, headers, body).error(self._peer)
+        rows = body.get("data") or body.get("models") if isinstance(body, dict) else None
         names = (row.get("id") or row.get("name") for row in rows or () if isinstance(row, dict))
         return tuple(name.removeprefix("models/") for name in names if isinstance(name, str))
 
@@ -255,14 +292,8 @@ class Api(Provider, ABC):
         if not self._lent:
             await self._http.aclose()
 
-    async def _post(self, body: dict[str, Any]) -> tuple[int, Mapping[str, str], Any]:
-        return await self._http.post(self._url(), self._headers(), body, self._peer)
-
-    @abstractmethod
-    def _url(self) -> str: ...
-
-    @abstractmethod
-    def _models_url(self) -> str: ...
+    async def _post(self, body: dict[str, Any], most: int) -> Answered:
+        return await self._http.post(self._url, self._headers(), body, self._peer, most)
 
     @abstractmethod
     def _headers(self) -> dict[str, str]: ...
@@ -275,17 +306,24 @@ class Api(Provider, ABC):
     def _read(self, request: Request, answer: dict[str, Any]) -> Reply:
         """The reply; raises where the model refused, and any lookup error where the form is wrong."""
 
-    def _reply(self, request: Request, answer: Any) -> Reply:
-        if isinstance(answer, dict) and answer.get("error"):
-            error = answer["error"]
+    def _reply(self, request: Request, body: Any, *, cut: bool = False) -> Reply:
+        if isinstance(body, dict) and body.get("error"):
+            error = body["error"]
             code = error.get("code") if isinstance(error, dict) else None
             status = code if isinstance(code, int) and 400 <= code < 600 else 500
-            raise Complaint.read(status, {}, answer, begun=True).error(self._peer)
+            raise Complaint.read(status, {}, body, begun=True).error(self._peer)
         try:
-            reply = self._read(request, answer)
+            reply = self._cut_off(request, body) if cut else self._read(request, body)
             return reply if reply.text.isascii() else replace(reply, text=_writable(reply.text))
         except (LookupError, TypeError, AttributeError, ValueError) as error:
             raise interrupted(self._peer, f"the reply has not the API's form: {type(error).__name__} {error}") from None
+
+    def _cut_off(self, request: Request, body: Any) -> Reply:
+        """A reply that was not read to its end: all that was asked for counts, and more where more was received."""
+        reply = self._read(replace(request, top_logprobs=0), body)
+        generated = max(request.max_tokens, at_least(reply.text), reply.usage.generated)
+        prompt = max(PromptBound().at_most(request.messages, request.schema), reply.usage.prompt)
+        return replace(reply, usage=Usage(prompt=prompt, generated=generated), truncated=True)
 
     def _give_up(self, request: Request, about: str, way: int, without: frozenset[str]) -> bool:
         """Leave out what a refusal names. ``way`` and ``without`` are of the request refused: others may be ahead of it."""
@@ -320,6 +358,12 @@ class Api(Provider, ABC):
             known.append(total - prompt)
         generated = max(known, default=request.max_tokens)
         return Usage(prompt=prompt, cached=min(cached, prompt) if _counts(cached) else 0, generated=generated)
+
+
+def _most_bytes(request: Request) -> int:
+    """The most bytes a reply can have in which no more tokens were generated than asked for."""
+    per_token = DENSEST + (_LOGPROB * (request.top_logprobs + 1) if request.top_logprobs > 0 else 0)
+    return _FRAME + per_token * request.max_tokens
 
 
 def _writable(text: str) -> str:

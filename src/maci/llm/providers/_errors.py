@@ -207,9 +207,9 @@ def refused(peer: Peer, what: str) -> ContentRefused:
     return ContentRefused(f"{peer.name} at {peer.host} refuses this content ({what}): {step}")
 
 
-def no_key(peer: Peer) -> WrongKey:
+def no_key(peer: Peer, service: str) -> WrongKey:
     """Nothing was sent: there is no key to send."""
-    return WrongKey(f"{peer.name}: there is no key for {peer.host}: {peer.key_help}, then run `maci doctor`")
+    return WrongKey(f"{peer.name}: there is no key for {service}: {peer.key_help}, then run `maci doctor`")
 
 
 def _cause(error: BaseException) -> str:

@@ -24,6 +24,7 @@ class Anthropic(Api):
 
     API = "anthropic-messages"
     PROVIDER = "anthropic"
+    _ROOT, _PATH = "/v1", "/messages"
     _WAYS = ("format", "tool", "text")
     _BINDING = frozenset({"format", "tool"})
     _SCHEMA = re.compile(
@@ -34,12 +35,6 @@ class Anthropic(Api):
         "cache": re.compile(r"cache_control"),
     }
     _OWN = frozenset({"model", "messages", "system", "max_tokens", "stream", "tools", "tool_choice"})
-
-    def _url(self) -> str:
-        return self._peer.base_url.removesuffix("/v1") + "/v1/messages"
-
-    def _models_url(self) -> str:
-        return self._peer.base_url.removesuffix("/v1") + "/v1/models"
 
     def _headers(self) -> dict[str, str]:
         key = self._peer.key

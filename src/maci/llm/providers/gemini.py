@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
-from urllib.parse import quote
 
 from maci.llm.model import Reply, Request, Token
 from maci.llm.providers._api import Api
@@ -26,6 +25,7 @@ class Gemini(Api):
 
     API = "gemini"
     PROVIDER = "gemini"
+    _ROOT, _PATH = "/v1beta", "/models/{model}:generateContent"
     _WAYS = ("json_schema", "schema", "object", "text")
     _BINDING = frozenset({"json_schema", "schema"})
     _SCHEMA = re.compile(
@@ -37,13 +37,6 @@ class Gemini(Api):
         "logprobs": re.compile(r"logprobs"),
     }
     _OWN = frozenset({"maxOutputTokens", "responseMimeType", "responseSchema", "responseJsonSchema", "candidateCount"})
-
-    def _url(self) -> str:
-        model = quote(self.model.removeprefix("models/"), safe="/-._~")
-        return f"{self._peer.base_url.removesuffix('/v1beta')}/v1beta/models/{model}:generateContent"
-
-    def _models_url(self) -> str:
-        return self._peer.base_url.removesuffix("/v1beta") + "/v1beta/models"
 
     def _headers(self) -> dict[str, str]:
         key = self._peer.key

@@ -16,6 +16,7 @@ from typing import Any
 
 from maci.errors import MissingExtra, Unreachable
 from maci.llm.keys import Key, find_key, host_of
+from maci.llm.providers._api import Answered
 from maci.llm.providers._errors import Peer, interrupted, lost
 from maci.llm.providers.openai import OpenAI
 
@@ -35,7 +36,7 @@ class LiteLLM(OpenAI):
     API = "litellm"
     PROVIDER = "litellm"
 
-    def _meet(self, base_url: str | None, key: Key | None) -> tuple[Peer, bool]:
+    def _meet(self, base_url: str | None, key: Key | None) -> tuple[Peer, str]:
         if importlib.util.find_spec("litellm") is None:
             raise MissingExtra("litellm", "litellm", f"litellm/{self.model}")
         service = self.model.partition("/")[0] if "/" in self.model else "openai"
@@ -44,9 +45,9 @@ class LiteLLM(OpenAI):
         known = key or (find_key(service) if base_url is None else None)
         step = f"set the environment variable litellm's documentation names for {service}, or key_env"
         self._key, self._base_url = key, base_url
-        return Peer(name=f"litellm/{self.model}", host=host, base_url=base_url or "", key=known, key_help=step), False
+        return Peer(name=f"litellm/{self.model}", host=host, base_url=base_url or "", key=known, key_help=step), ""
 
-    async def _post(self, body: dict[str, Any]) -> tuple[int, Mapping[str, str], Any]:
+    async def _post(self, body: dict[str, Any], most: int) -> Answered:
         litellm: Any = _loaded.get("litellm") or await asyncio.to_thread(_load)
         if self._key is not None:
             body["api_key"] = self._key.reveal()
@@ -56,11 +57,11 @@ class LiteLLM(OpenAI):
             reply = await litellm.acompletion(
                 **body, num_retries=0, max_retries=0, drop_params=True, timeout=self._http.total, caching=False
             )
-            return 200, {}, _plain(reply)
+            return Answered(200, {}, _plain(reply))
         except Exception as error:
             return self._complaint(error)
 
-    def _complaint(self, error: Exception) -> tuple[int, Mapping[str, str], Any]:
+    def _complaint(self, error: Exception) -> Answered:
         """An error of litellm's as the answer it was, where it was one.
 
         It makes a 500 of a broken connection, which may have cost something, and of none at all, which has not: only an answer
@@ -79,7 +80,7 @@ class LiteLLM(OpenAI):
             raise lost(self._peer, TimeoutError(), self._http.total) from None
         if not isinstance(status, int) or status < 300 or (status >= 429 and not answers):
             raise interrupted(self._peer, f"{name}: {error}") from None
-        return status, headers, {"error": {"message": str(error), "code": _CODES.get(name, "")}}
+        return Answered(status, headers, {"error": {"message": str(error), "code": _CODES.get(name, "")}})
 
     async def models(self) -> tuple[str, ...]:
         """None: this package knows of models, not of what a server serves."""

@@ -22,6 +22,7 @@ class OpenAI(Api):
 
     API = "openai-chat"
     PROVIDER = "openai"
+    _PATH = "/chat/completions"
     _WAYS = ("strict", "schema", "object", "text")
     _BINDING = frozenset({"strict", "schema"})
     _SCHEMA = re.compile(
@@ -34,12 +35,6 @@ class OpenAI(Api):
         "limit": re.compile(r"max_(?:completion_)?tokens"),
     }
     _OWN = frozenset({"model", "messages", "max_tokens", "max_completion_tokens", "response_format", "stream", "n"})
-
-    def _url(self) -> str:
-        return self._peer.base_url + "/chat/completions"
-
-    def _models_url(self) -> str:
-        return self._peer.base_url + "/models"
 
     def _headers(self) -> dict[str, str]:
         key = self._peer.key

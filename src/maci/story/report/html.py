@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from maci.render.markdown import table
-from maci.render.markup import Child, Markup, document, el
+from maci.render.markup import Child, Markup, document, el, grid
 from maci.render.strips import bar
 from maci.story.report.rounds import charts, round_by_round
 from maci.story.report.sources import Provenance, audit, evidence, plan
@@ -104,13 +104,11 @@ _WORDS = ("answer", "known answer", "why it stopped")
 def index_html(entries: Sequence[Entry], title: str) -> str:
     """The index page."""
     done = sum(e.story is not None and e.story.result is not None for e in entries)
-    head = el("tr", (el("th", name, scope="col", class_="words" if name in _WORDS else None) for name in HEAD))
-    rows = el("tbody", map(_line, entries))
-    grid = el("table", el("thead", head), rows, class_="sortable index")
+    rows = map(_line, entries)
     return document(
         title,
         el("header", el("h1", title), el("p", f"{plural(len(entries), 'debate')}, {done} finished.")),
-        el("main", el("div", grid, class_="scroll", tabindex=0, role="region", aria_label="Debates"), id="main"),
+        el("main", grid("Debates", HEAD, rows, words=_WORDS, kind="sortable index"), id="main"),
     )
 
 

@@ -7,12 +7,24 @@ from textwrap import shorten
 
 from maci.render.markdown import escape, table
 from maci.render.markup import typeset
-from maci.story.model import Said
+from maci.story.model import Statement
 from maci.story.report.rounds import found_words, summary_table
 from maci.story.report.sources import Provenance, facts
 from maci.story.report.verdict import best, cautions
 from maci.story.story import Story
-from maci.story.words import cost, given, how_sure, leads, minority, plural, rival_of, shown, stopped, would_change
+from maci.story.words import (
+    against,
+    besides,
+    cost,
+    how_sure,
+    leads,
+    plural,
+    reason,
+    rival_of,
+    shown,
+    stopped,
+    would_change,
+)
 
 
 def to_markdown(story: Story, source: Provenance | None = None) -> str:
@@ -29,7 +41,7 @@ def to_markdown(story: Story, source: Provenance | None = None) -> str:
     parts += _listed("What would change it", would_change(story))
     if chosen := best(story):
         parts += ["## Why", "\n".join(_reason(item, story) for item in chosen)]
-    parts += _minority(story)
+    parts += _listed("Minority report", against(story))
     parts += _listed("Found out on the way", [found_words(story, item) for item in story.acquired])
     if story.plan is not None and story.plan.items:
         items = [[i.text, i.sort, f"{i.expected_information_gain:.2f}", f"{i.cost:g}"] for i in story.plan.items[:5]]
@@ -58,11 +70,7 @@ def _answer(story: Story, source: Provenance) -> list[str]:
         ]
         if result.abstained is not None:
             parts.insert(0, f"**No answer at this risk level**: {escape(result.abstained)}. Best guess:")
-        parts += [
-            escape(line)
-            for line, _ in given(result)
-            if line.startswith(("This is the", "Prediction", "By the utilities"))
-        ]
+        parts += [escape(line) for line, _ in besides(result)]
     if belief:
         parts.append(table(["outcome", "p"], _outcomes(belief, story.scale)))
     return parts
@@ -73,27 +81,13 @@ def _outcomes(belief: Mapping[str, float], scale: Sequence[str]) -> list[list[st
     return [[f"{label} (leads)" if scale and leads(label, belief) else label, f"{p:.2f}"] for label, p in chosen]
 
 
-def _minority(story: Story) -> list[str]:
-    result = story.result
-    if result is None:
-        return []
-    views = []
-    if result.dissent is not None:
-        views.append(minority(result.dissent).removeprefix("Minority report: "))
-        views += [f"What would decide: {line}" for line in result.dissent.decides]
-    for m in result.minority:
-        backing = ", ".join(m.arguments) or "no admitted argument"
-        views.append(f"{m.agent} holds {m.outcome} (p = {m.probability:.2f}; {backing})")
-    return _listed("Minority report", views)
-
-
 def _listed(title: str, lines: list[str]) -> list[str]:
     return [f"## {title}", "\n".join(f"- {escape(line)}" for line in lines)] if lines else []
 
 
-def _reason(item: Said, story: Story) -> str:
+def _reason(item: Statement, story: Story) -> str:
     """An argument and the first span it rests on."""
-    said = f"- {item.id} {escape(item.agent)}: {escape(' '.join((item.argument.claim, *item.argument.reasons)))}"
+    said = f"- {escape(reason(item))}"
     span = next((story.spans[c.span] for c in item.citations if c.span in story.spans), None)
     quote = next((c.quote for c in item.citations if c.quote), None)
     if span is None:

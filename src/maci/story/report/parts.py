@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import groupby
 from textwrap import shorten
 
 from maci.evidence.span import Span
-from maci.render.markup import Child, Markup, el, join, signed, typeset
+from maci.render.markup import Child, Markup, el, grid, join, signed, typeset
 from maci.render.strips import bar, coloured, key, sparkline, stack
-from maci.story.model import SIGNALS, Cited, Judged, Round, Said
+from maci.story.model import SIGNALS, Cited, Judged, Round, Statement
 from maci.story.story import Story
 from maci.story.words import figure, leading, leads, shown
 
@@ -41,26 +43,38 @@ def anchors(story: Story) -> dict[str, str]:
     return {span: f"e{number}" for number, span in enumerate(story.spans, 1)}
 
 
-_SPAN = re.compile(r"s-[0-9a-f]{10}|`([^`]+)`")
+_SPAN = re.compile(r"s-[0-9a-f]{10}")
+"""Ids that were made here; others may be anybody's words."""
 
 
-def linked(sentence: str, links: Mapping[str, str]) -> Markup:
-    """A sentence of the record with the spans it names as links, and what stands between backticks as code.
+def linked(sentence: str, links: Mapping[str, str], outcomes: Iterable[str] = ()) -> Markup:
+    """A sentence of the record: names of ``links`` are links, outcomes keep their direction, what stands between backticks is code.
 
     >>> linked("s-0123456789 <decides> `x`", {"s-0123456789": "e3"})
     '<a href="#e3">e3</a> &lt;decides&gt; <code>x</code>'
     """
-    parts: list[Markup | str] = []
-    done = 0
-    for found in _SPAN.finditer(sentence):
-        if found[1] is not None:
-            parts += [sentence[done : found.start()], el("code", found[1])]
-        elif (link := links.get(found[0])) is not None:
-            parts += [sentence[done : found.start()], el("a", link, href=f"#{link}")]
-        else:
-            continue
-        done = found.end()
-    return join(*parts, sentence[done:])
+    names = "|".join(map(re.escape, sorted({*links, *outcomes}, key=len, reverse=True))) or "(?!)"
+
+    def piece(found: str) -> Markup:
+        if found in links:
+            return el("a", links[found].removeprefix("a-"), href=f"#{links[found]}")
+        return el("code", found.strip("`")) if found.startswith("`") else el("bdi", found)
+
+    parts = re.split(rf"(`[^`]+`|(?<!\w)(?:{names})(?!\w))", sentence)
+    return join(*(piece(part) if i % 2 else part for i, part in enumerate(parts)))
+
+
+def prose(story: Story) -> Callable[[str], Markup]:
+    """How sentences about a debate are set on its page: arguments and spans that they name are links."""
+    spans = {id: link for id, link in anchors(story).items() if _SPAN.fullmatch(id)}
+    links = {**spans, **{id: f"a-{id}" for id in story.said}}
+    outcomes = {*story.opened.case.outcomes.labels, *(label for r in story.rounds for label in r.mixture)}
+    return partial(linked, links=links, outcomes=outcomes)
+
+
+def listed(lines: Iterable[str], write: Callable[[str], Markup]) -> Markup:
+    """Sentences one below the other."""
+    return el("ul", (el("li", write(line), dir="auto") for line in lines))
 
 
 def marked(span: Span, places: Sequence[tuple[int, int]]) -> Markup:
@@ -69,21 +83,15 @@ def marked(span: Span, places: Sequence[tuple[int, int]]) -> Markup:
     >>> marked(Span("s", "high fever and a rash"), [(0, 10), (5, 14)])
     '<mark>high fever and</mark> a rash'
     """
-    parts: list[Markup | str] = []
-    done = 0
-    merged: list[list[int]] = []
-    for start, end in sorted(places):
-        if merged and start <= merged[-1][1]:
-            merged[-1][1] = max(merged[-1][1], end)
-        else:
-            merged.append([start, end])
-    for start, end in merged:
-        parts += [span.text[done:start], el("mark", span.text[start:end])]
-        done = end
-    return join(*parts, span.text[done:])
+    quoted = {i for start, end in places for i in range(start, end)}
+    runs = (
+        (inside, "".join(span.text[i] for i in run))
+        for inside, run in groupby(range(len(span.text)), quoted.__contains__)
+    )
+    return join(*(el("mark", text) if inside else text for inside, text in runs))
 
 
-def argument(item: Said, links: Mapping[str, str], spans: Mapping[str, Span], *, scores: bool = True) -> Markup:
+def argument(item: Statement, links: Mapping[str, str], spans: Mapping[str, Span], *, scores: bool = True) -> Markup:
     """An argument: who, what became of it and why, claim, reasons, evidence, scores."""
     admission, said = item.admission, item.argument
     about = (" against " if said.against else " for ", el("bdi", said.outcome)) if said.outcome else None
@@ -135,7 +143,6 @@ def _citation(cited: Cited, links: Mapping[str, str], spans: Mapping[str, Span])
 
 
 def _scores(scores: Sequence[Judged]) -> Markup:
-    head = ("judge", "evidence", "logic", "relevance", "CRIT", "why")
     rows = []
     for item in scores:
         score = item.score
@@ -146,13 +153,8 @@ def _scores(scores: Sequence[Judged]) -> Markup:
             cells = [el("td", figure(value, 2)) for value in figures]
             cells.append(el("td", score.justification, class_="words", dir="auto"))
         rows.append(el("tr", el("th", item.slot, scope="row"), cells))
-    top = el(
-        "thead", el("tr", (el("th", name, scope="col", class_="words" if name == "why" else None) for name in head))
-    )
-    grid = el(
-        "div", el("table", top, el("tbody", rows)), class_="scroll", tabindex=0, role="region", aria_label="Scores"
-    )
-    return el("details", el("summary", f"{len(scores)} scores"), grid)
+    head = ("judge", "evidence", "logic", "relevance", "CRIT", "why")
+    return el("details", el("summary", f"{len(scores)} scores"), grid("Scores", head, rows, words=("why",)))
 
 
 def distribution(belief: Mapping[str, float], most: int = 8, scale: Sequence[str] = ()) -> Markup:
@@ -199,13 +201,8 @@ def beliefs(now: Round, before: Round | None, scale: Sequence[str] = ()) -> Mark
         said = _believes(belief, scale)
         cells = el("td", figure(weight, 2)), el("td", moved or "–"), el("td", said, class_="words")
         rows.append(el("tr", el("th", name, scope="row"), cells, class_="reference" if name == "mixture" else None))
-    head = el(
-        "tr",
-        (el("th", name, scope="col") for name in ("agent", "ω", "change")),
-        el("th", "believes", scope="col", class_="words"),
-    )
-    grid = el("table", el("thead", head), el("tbody", rows))
-    return el("div", grid, class_="scroll", tabindex=0, role="region", aria_label=f"Beliefs after round {now.number}")
+    head = ("agent", "ω", "change", "believes")
+    return grid(f"Beliefs after round {now.number}", head, rows, words=("believes",))
 
 
 def _believes(belief: Mapping[str, float], scale: Sequence[str]) -> Markup:
@@ -229,6 +226,12 @@ def key_of(colours: Mapping[str, str], *stories: Story) -> Markup:
     held = (belief for story in stories for r in story.closed for belief in (*r.beliefs.values(), r.mixture))
     more = any(p >= 0.002 and label not in colours for belief in held for label, p in belief.items())
     return key(colours, "all others" if more else "")
+
+
+def mixtures(story: Story, colours: Mapping[str, str]) -> Markup | None:
+    """The mixture of all agents over the rounds, as stacked bars; nothing before there is one."""
+    rows = [(f"round {r.number}" if r.number else "opening", r.mixture) for r in story.closed if r.mixture]
+    return stack(rows, colours, "The mixture of all agents, round by round") if rows else None
 
 
 def course(story: Story) -> Markup | None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import get_args
 
 from maci.controller.decisions import Initialized
 from maci.controller.dials import Measured
 from maci.controller.inputs import Acquired
 from maci.controller.policies.bandit import ACTIONS
-from maci.render.markup import Child, Markup, el, join, signed, typeset
+from maci.render.markup import Child, Markup, el, grid, join, signed, typeset
 from maci.render.report import Chart, Point, Series
 from maci.render.svg import figure as drawn
 from maci.story.model import Round, SignalName
@@ -52,17 +52,14 @@ def charts(story: Story) -> Markup | None:
 
 
 def _spending(story: Story) -> tuple[Series, ...]:
-    total = judges = 0
-    points: tuple[list[Point], list[Point]] = ([], [])
-    for r in story.closed:
-        total, judges = total + r.usage.tokens, judges + r.judging.tokens
-        points[0].append(Point(x=r.number, y=total))
-        points[1].append(Point(x=r.number, y=judges))
-    if not total:
+    every = accumulate(r.usage.tokens for r in story.closed)
+    judges = accumulate(r.judging.tokens for r in story.closed)
+    drawn = [
+        tuple(Point(x=r.number, y=y) for r, y in zip(story.closed, total, strict=True)) for total in (every, judges)
+    ]
+    if not drawn[0] or not drawn[0][-1].y:
         return ()
-    return Series(name="all calls", points=tuple(points[0]), reference=True), Series(
-        name="judges", points=tuple(points[1])
-    )
+    return Series(name="all calls", points=drawn[0], reference=True), Series(name="judges", points=drawn[1])
 
 
 _HEAD = ("round", "CL", "τ_Q", "τ_CRIT", "Q", "D", "O", "CRIT", "Î", "admitted", "tokens", "leads")
@@ -83,7 +80,6 @@ def summary_table(story: Story) -> tuple[tuple[str, ...], list[list[str]]]:
 
 def _grid(story: Story) -> Markup:
     head, rows = summary_table(story)
-    top = el("tr", (el("th", name, scope="col", class_="words" if name == "leads" else None) for name in head))
     body = [
         el(
             "tr",
@@ -93,8 +89,7 @@ def _grid(story: Story) -> Markup:
         )
         for row in rows
     ]
-    table = el("table", el("thead", top), el("tbody", body), class_="rounds")
-    return el("div", table, class_="scroll", tabindex=0, role="region", aria_label="Rounds: dials, signals, spending")
+    return grid("Rounds: dials, signals, spending", head, body, words=("leads",), kind="rounds")
 
 
 def round_by_round(story: Story) -> Markup:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -24,11 +24,11 @@ from maci.evidence.span import Span
 from maci.llm.usage import dollars
 from maci.record.replay import replay
 from maci.record.transcript import Recording
-from maci.render.markup import Markup, el, join
-from maci.story.model import Call, Said
-from maci.story.report.parts import anchors, marked, names
+from maci.render.markup import Markup, el, grid, join
+from maci.story.model import ReturnedCall, Statement
+from maci.story.report.parts import anchors, linked, marked, names
 from maci.story.story import Story
-from maci.story.words import plural, shift_parts
+from maci.story.words import plural, shift_words
 
 
 def facts(story: Story, source: Provenance) -> list[tuple[str, str]]:
@@ -67,19 +67,17 @@ def audit(story: Story, source: Provenance) -> Markup:
     return join(rows, _prompts(story), _settings(story), _calls(story), _lines(source))
 
 
-def _folded(title: str, head: Sequence[str], rows: Iterable[Sequence[str]], words: Sequence[int] = ()) -> Markup:
-    top = el("tr", (el("th", name, scope="col", class_="words" if i in words else None) for i, name in enumerate(head)))
+def _folded(title: str, head: Sequence[str], rows: Iterable[Sequence[str]], words: Sequence[str] = ()) -> Markup:
+    kinds = ["words" if name in words else None for name in head]
     body = (
         el(
             "tr",
             el("th", row[0], scope="row"),
-            (el("td", cell, class_="words" if i in words else None) for i, cell in enumerate(row[1:], 1)),
+            (el("td", cell, class_=kind) for cell, kind in zip(row[1:], kinds[1:], strict=True)),
         )
         for row in rows
     )
-    table = el("table", el("thead", top), el("tbody", body), class_="sortable")
-    grid = el("div", table, class_="scroll", tabindex=0, role="region", aria_label=title)
-    return el("details", el("summary", title), grid, class_="box")
+    return el("details", el("summary", title), grid(title, head, body, words=words, kind="sortable"), class_="box")
 
 
 def _prompts(story: Story) -> Markup | None:
@@ -98,7 +96,7 @@ def _settings(story: Story) -> Markup:
     ]
     changed = sum(bool(row[3]) for row in rows)
     title = f"Settings ({len(rows)}, {changed} not as usual)"
-    return _folded(title, ("setting", "symbol", "value", "usually", "meaning"), rows, (4,))
+    return _folded(title, ("setting", "symbol", "value", "usually", "meaning"), rows, ("meaning",))
 
 
 def _calls(story: Story) -> Markup | None:
@@ -108,10 +106,10 @@ def _calls(story: Story) -> Markup | None:
     total = story.spent
     title = f"Calls ({len(rows)}): {plural(total.tokens, 'token')}{f', {dollars(total.usd)}' if total.usd else ''}"
     head = ("call", "round", "read", "cached", "written", "$", "seconds", "prompt", "remark")
-    return _folded(title, head, rows, (8,))
+    return _folded(title, head, rows, ("remark",))
 
 
-def _call(call: Call) -> tuple[str, ...]:
+def _call(call: ReturnedCall) -> tuple[str, ...]:
     u = call.usage
     what = f"{call.who} on {call.argument}" if call.argument else call.who
     remark = call.failed or ("from the response cache" if u.kept and u.free else "")
@@ -153,7 +151,7 @@ def evidence(story: Story) -> Markup:
     return join(*parts)
 
 
-def _span(span: Span, link: str, said: list[Said]) -> Markup:
+def _span(span: Span, link: str, said: list[Statement]) -> Markup:
     places = [place for item in said for c in item.citations if c.span == span.id for place in c.places]
     by = [[el("a", item.id, href=f"#a-{item.id}"), " "] for item in said if not item.repeats]
     again = sum(bool(item.repeats) for item in said)
@@ -183,13 +181,12 @@ def plan(story: Story) -> Markup | None:
     valued = any(item.value is not None for item in found.items)
     value = ("value",) if valued else ()
     head = ("question", "kind", "bits", "added", "cost", *value, "tells apart", "if the answer is …")
-    top = el("tr", (el("th", name, scope="col", class_=None if name in _FIGURES else "words") for name in head))
-    table = el("table", el("thead", top), el("tbody", map(_row, found.items)), class_="plan")
+    words = [name for name in head if name not in _FIGURES]
     bits = f"{found.entropy:.2f} bits of doubt are left; these together are expected to bring {found.joint_gain:.2f}."
     guess = el("p", "~ how telling the answer is was assumed, not counted in labelled texts", class_="small-print")
     return join(
         el("p", bits),
-        el("div", table, class_="scroll", tabindex=0, role="region", aria_label="Plan"),
+        grid("Plan", head, map(_row, found.items), words=words, kind="plan"),
         guess if any(item.assumed for item in found.items) else None,
     )
 
@@ -211,8 +208,7 @@ def _row(item: Item) -> Markup:
 
 
 def _shift(shift: Shift) -> Markup:
-    answer, likely, leader, course = shift_parts(shift)
-    return el("li", el("bdi", answer), likely, el("bdi", leader), course)
+    return el("li", linked(shift_words(shift), {}, (shift.answer, shift.leader)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,15 +233,12 @@ class Provenance:
     @classmethod
     def of(cls, recording: Recording, path: Path, *, priced: bool = True) -> Self:
         """What stands behind the report of a record: the record is computed again."""
-        compared, differs, unfinished, resume = None, "", "", ""
+        known = cls(transcript=str(path), hashes=recording.hashes, priced=priced)
         try:
             again = replay(recording.events)
-            compared = again.compared
-            if not again.complete:
-                unfinished, resume = again.where(), f"maci debate --resume --out {shlex.quote(str(path.parent))}"
         except ReplayMismatch as error:
-            differs = str(error)
-        return cls(
-            transcript=str(path), hashes=recording.hashes, compared=compared, differs=differs,
-            unfinished=unfinished, resume=resume, priced=priced,
-        )  # fmt: skip
+            return replace(known, differs=str(error))
+        if again.complete:
+            return replace(known, compared=again.compared)
+        resume = f"maci debate --resume --out {shlex.quote(str(path.parent))}"
+        return replace(known, compared=again.compared, unfinished=again.where(), resume=resume)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from maci.controller.caution import Dissent
+from collections.abc import Callable, Iterable
+
 from maci.controller.decisions import Finished
-from maci.render.markup import Child, Markup, el, join, percent, typeset
-from maci.story.model import Said
-from maci.story.report.parts import anchors, distribution, linked, names, tile
+from maci.render.markup import Child, Markup, el, join, percent
+from maci.story.model import Statement
+from maci.story.report.parts import distribution, linked, listed, names, prose, tile
 from maci.story.report.sources import Provenance
 from maci.story.story import Story
 from maci.story.words import (
+    against,
     as_sentence,
+    besides,
     cost,
-    favoured_words,
     figure,
     how_sure,
-    minority,
     plural,
+    reason,
     rival_of,
     stopped,
     would_change,
@@ -28,22 +30,23 @@ def verdict(story: Story, source: Provenance) -> Markup:
     result = story.result
     if result is None:
         return join(_unfinished(story, source), _case(story))
+    tell = prose(story)
     return join(
         answer(story, result),
         _tiles(story, result, source),
         _case(story),
         el("h3", "Why it stopped"),
         el("p", stopped(story), " ", el("code", result.stop_reason, class_="soft")),
-        _listed("What would change it", would_change(story)),
-        _best(story),
-        _minority(story, result),
-        _warnings(cautions(story, source)),
+        _part("What would change it", would_change(story), tell),
+        _part("Why", map(reason, best(story)), tell),
+        _part(minority_title(story), against(story), tell, "minority"),
+        _part("Warnings", map(as_sentence, cautions(story, source)), tell, "warnings"),
     )
 
 
 def sentence(text: str) -> Markup:
-    """A sentence of the record as one of the page; what stands between backticks is code."""
-    return join(*(el("code", part) if i % 2 else part for i, part in enumerate(as_sentence(text).split("`"))))
+    """A sentence of the record as one of the page."""
+    return linked(as_sentence(text), {})
 
 
 def answer(story: Story, result: Finished, *below: Child, most: int = 6) -> Markup:
@@ -51,8 +54,8 @@ def answer(story: Story, result: Finished, *below: Child, most: int = 6) -> Mark
     if result.answer is None:
         lines = [el("p", "No answer"), el("p", stopped(story), " It ended before a first answer.")]
         return el("div", lines, below, class_="verdict wrong")
-    p, calibrated = result.distribution[result.answer], story.calibrated
-    kind = "calibrated probability" if calibrated else "probability, not calibrated for this task"
+    p, tell = result.distribution[result.answer], prose(story)
+    kind = "calibrated probability" if story.calibrated else "probability, not calibrated for this task"
     head = el("p", result.answer, class_="answer", dir="auto")
     if result.abstained is not None:
         head = join(el("p", "No answer at this risk level", class_="answer"), el("p", sentence(result.abstained)))
@@ -61,7 +64,10 @@ def answer(story: Story, result: Finished, *below: Child, most: int = 6) -> Mark
         "div",
         head,
         el("p", el("b", percent(p)), f" {kind}: {how_sure(p, rival_of(result.answer, result.distribution))}."),
-        _given(result),
+        (
+            el("p", tell(as_sentence(line)), class_="warn" if style == "yellow" else None, dir="auto")
+            for line, style in besides(result)
+        ),
         _known(story, result),
         distribution(result.distribution, most, story.scale),
         below,
@@ -77,28 +83,6 @@ def _known(story: Story, result: Finished) -> Markup | None:
     right = gold == result.answer
     verdict = el("span", "This is right." if right else "This is wrong.", class_="good" if right else "bad")
     return el("p", "Known answer: ", el("bdi", gold), ". ", verdict)
-
-
-def _given(result: Finished) -> list[Markup]:
-    """What else belongs to the answer: that it is the openings', and the set that holds the truth so often."""
-    said = []
-    if (back := result.rolled_back) is not None:
-        p = back.distribution[back.answer]
-        said.append(
-            el(
-                "p",
-                "This is the vote of round 0; the debate itself came to ",
-                el("bdi", back.answer),
-                f" (p = {p:.2f}).",
-                class_="warn",
-            )
-        )
-    if (held := result.prediction_set) is not None:
-        often = f"{100 * held.coverage:g} % of cases like the {held.n} calibrated on"
-        said.append(el("p", "The truth is one of ", el("b", names(held.outcomes)), f" in {often}."))
-    if result.favoured is not None:
-        said.append(el("p", f"{typeset(favoured_words(result.favoured))}.", dir="auto"))
-    return said
 
 
 def _unfinished(story: Story, source: Provenance) -> Markup:
@@ -139,68 +123,24 @@ def _case(story: Story) -> Markup:
     return el("details", el("summary", "The case"), body, class_="box", open=True)
 
 
-def _listed(title: str, lines: list[str]) -> Markup | None:
-    return join(el("h3", title), el("ul", (el("li", line) for line in lines))) if lines else None
+def _part(title: str, lines: Iterable[str], write: Callable[[str], Markup], id: str = "") -> Markup | None:
+    """Sentences under a heading, those with an ``id`` on a card of their own; nothing where there are none."""
+    body = join(el("h3", title), listed(lines, write))
+    if "<li" not in body:
+        return None
+    return el("section", body, class_="card", id=id) if id else body
 
 
-def best(story: Story) -> list[Said]:
+def best(story: Story) -> list[Statement]:
     """The best arguments for the answer."""
     return story.distinct(story.result.rationale) if story.result else []
 
 
-def reason(item: Said) -> Markup:
-    """An argument in a line of a list."""
-    return el(
-        "li",
-        el("a", item.id, href=f"#a-{item.id}", class_="mono"),
-        el("span", f" {item.agent}: ", class_="soft"),
-        f"{item.argument.claim} {' '.join(item.argument.reasons)}",
-        dir="auto",
-    )
-
-
-def _best(story: Story) -> Markup | None:
-    items = [reason(item) for item in best(story)]
-    return join(el("h3", "Why"), el("ul", items)) if items else None
-
-
-def _minority(story: Story, result: Finished) -> Markup | None:
-    title, body = minority_report(story, result)
-    return el("section", el("h3", title), body, class_="card", id="minority") if body else None
-
-
-def minority_report(story: Story, result: Finished) -> tuple[str, Markup | None]:
-    """What speaks against the answer: a title and the best-supported dissent with who holds what; nothing where all agree."""
-    if not result.minority and result.dissent is None:
-        return "", None
-    items = []
-    for m in result.minority:
-        links = [[el("a", a, href=f"#a-{a}"), " "] for a in m.arguments]
-        backing = [" backed by ", links] if links else " with no admitted argument"
-        items.append(el("li", el("b", m.agent), f" holds {m.outcome} (p = {m.probability:.2f}),", backing, dir="auto"))
-    who = (
-        f"{plural(len(items), 'agent')} of {len(story.agents)} would answer otherwise"
-        if items
-        else "what speaks against the answer"
-    )
-    dissent = _dissent(story, result.dissent) if result.dissent else None
-    return f"Minority report: {who}", join(dissent, el("ul", items) if items else None)
-
-
-def _dissent(story: Story, found: Dissent) -> Markup:
-    """The best case for another outcome: its arguments, evidence that the answer leaves open, and what would decide."""
-    head, _, rest = minority(found).removeprefix("Minority report: ").partition(", ")
-    best = [story.said[id] for id in found.arguments if id in story.said][:2]
-    links = anchors(story)
-    open_ends = [[el("a", links[span], href=f"#{links[span]}"), " "] for span in found.unanswered if span in links]
-    return join(
-        el("p", el("b", head), f", {rest}.", dir="auto"),
-        el("ul", (reason(item) for item in best)) if best else None,
-        el("p", "No admitted argument for the answer deals with ", open_ends) if open_ends else None,
-        [el("p", "What would decide:"), el("ul", (el("li", linked(line, links)) for line in found.decides))]
-        if found.decides
-        else None,
-    )
+def minority_title(story: Story) -> str:
+    """What the minority report is about."""
+    held = len(story.result.minority) if story.result else 0
+    who = f"{plural(held, 'agent')} of {len(story.agents)} would answer otherwise"
+    return f"Minority report: {who if held else 'what speaks against the answer'}"
 
 
 def cautions(story: Story, source: Provenance) -> list[str]:
@@ -214,15 +154,3 @@ def _gravity(warning: str) -> int:
     """The smaller, the graver."""
     grave = (("caution", "undecided"), ("harm", "rolled back"))
     return next((rank for rank, kinds in enumerate(grave) if warning.startswith(kinds)), len(grave))
-
-
-def _warnings(lines: list[str]) -> Markup | None:
-    if not lines:
-        return None
-    return el(
-        "section",
-        el("h3", "Warnings"),
-        el("ul", (el("li", sentence(line)) for line in lines)),
-        class_="card",
-        id="warnings",
-    )

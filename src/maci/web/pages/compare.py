@@ -7,16 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from maci.controller.decisions import Finished
-from maci.record.whatif import CAUTION, Otherwise
-from maci.render.markup import Child, Markup, el, percent, typeset
-from maci.render.strips import stack
+from maci.render.markup import Child, Markup, el, grid, percent, typeset
 from maci.story import Story
-from maci.story.report.parts import colours, key_of, tag
+from maci.story.report.parts import colours, key_of, mixtures, tag
 from maci.story.report.verdict import sentence
-from maci.story.words import figure
+from maci.story.whatif import CAUTION, Otherwise
+from maci.story.words import STOPS, figure
 from maci.web.history import Summary
-from maci.web.pages.layout import count, ended_tag, moment, money, page, state_tag, stop_words, title_of, when
+from maci.web.pages.layout import count, moment, money, page, standing, stop_words, title_of, when
 from maci.web.pages.panels import round_name
 
 
@@ -62,29 +60,22 @@ def _called(debate: Summary, *, seconds: bool = False) -> str:
 
 
 def _both(a: Side, b: Side, step: int | None) -> Markup:
-    rows = [(name, _value(a, name), _value(b, name)) for name in _FACTS]
-    head = el(
-        "tr",
-        el("th", "", scope="col"),
-        (el("th", el("a", _name(s), href=f"/debates/{quote(s.id)}"), scope="col", class_="words") for s in (a, b)),
-    )
-    lines = (
+    names = [el("a", _name(s), href=f"/debates/{quote(s.id)}") for s in (a, b)]
+    rows = (
         el(
             "tr",
             el("th", name, scope="row"),
-            el("td", x, class_="words", dir="auto"),
-            el("td", y, class_="words", dir="auto"),
+            (el("td", value, class_="words", dir="auto") for value in (x, y)),
         )
-        for name, x, y in rows
+        for (name, x), y in zip(_facts(a).items(), _facts(b).values(), strict=True)
     )
-    facts = el("table", el("caption", "What the two came to", class_="unseen"), el("thead", head), el("tbody", lines))
     labels = colours(a.story, b.story)
     lengths = [len(s.story.rounds) - 1 for s in (a, b)]
     last = max(lengths)
     at = min(lengths) if step is None else max(0, min(step, last))
     return el(
         "div",
-        el("div", facts, class_="scroll", role="region", tabindex=0, aria_label="What the two came to"),
+        grid("What the two came to", ("", *names), rows, words=names, caption="What the two came to"),
         el("h2", "Beliefs, round by round"),
         key_of(labels, a.story, b.story) if labels else None,
         el("div", (_mixtures(s, labels) for s in (a, b)), class_="side-by-side"),
@@ -94,56 +85,26 @@ def _both(a: Side, b: Side, step: int | None) -> Markup:
     )
 
 
-_FACTS = (
-    "Answer",
-    "Probability",
-    "State",
-    "Why it stopped",
-    "Rounds",
-    "Tokens",
-    "Dollars",
-    "Panel",
-    "Profile",
-    "D, disagreement at the end",
-    "Q, evidence quality at the end",
-    "Known answer",
-)
-
-
-def _value(side: Side, name: str) -> Child:
+def _facts(side: Side) -> dict[str, Child]:
+    """What a debate came to, by the name of each fact."""
     story, result = side.story, side.story.result
     last = story.closed[-1] if story.closed else None
     answer = result.answer if result else (last.answer if last else None)
     shares = result.distribution if result else (last.mixture if last else {})
-    match name:
-        case "Answer":
-            return answer or "–"
-        case "Probability":
-            return percent(None if answer is None else shares.get(answer))
-        case "State":
-            return state_tag(side.state) if result is None else _ended(result)
-        case "Why it stopped":
-            return stop_words(result.stop_reason) if result else "–"
-        case "Rounds":
-            return count(len(story.closed) - 1 if story.closed else 0)
-        case "Tokens":
-            return count(result.tokens if result else story.spent.tokens)
-        case "Dollars":
-            return money(result.usd if result else story.spent.usd)
-        case "Panel":
-            return story.opened.panel or "–"
-        case "Profile":
-            return story.opened.config.profile
-        case "D, disagreement at the end":
-            return figure(last.signal("d") if last else None, 2)
-        case "Q, evidence quality at the end":
-            return figure(last.signal("q") if last else None, 2)
-        case _:
-            return story.opened.case.gold or "–"
-
-
-def _ended(result: Finished) -> Markup:
-    return ended_tag(result.stop_reason, answered=result.answer is not None, withheld=result.abstained is not None)
+    return {
+        "Answer": answer or "–",
+        "Probability": percent(None if answer is None else shares.get(answer)),
+        "State": standing(side.state, result),
+        "Why it stopped": STOPS[result.stop_reason] if result else "–",
+        "Rounds": count(len(story.closed) - 1 if story.closed else 0),
+        "Tokens": count(result.tokens if result else story.spent.tokens),
+        "Dollars": money(result.usd if result else story.spent.usd),
+        "Panel": story.opened.panel or "–",
+        "Profile": story.opened.config.profile,
+        "D, disagreement at the end": figure(last.signal("d") if last else None, 2),
+        "Q, evidence quality at the end": figure(last.signal("q") if last else None, 2),
+        "Known answer": story.opened.case.gold or "–",
+    }
 
 
 def _name(side: Side) -> Markup:
@@ -153,15 +114,9 @@ def _name(side: Side) -> Markup:
 
 
 def _mixtures(side: Side, labels: Mapping[str, str]) -> Markup:
-    rows = [("opening" if r.number == 0 else f"round {r.number}", r.mixture) for r in side.story.closed if r.mixture]
-    chart = (
-        stack(rows, labels, "The mixture of all agents, round by round")
-        if rows
-        else el("p", "no belief yet", class_="soft")
-    )
-    return el(
-        "figure", el("figcaption", title_of(side.story.opened.case.title, side.story.opened.case.question, 60)), chart
-    )
+    chart = mixtures(side.story, labels) or el("p", "no belief yet", class_="soft")
+    case = side.story.opened.case
+    return el("figure", el("figcaption", title_of(case.title, case.question, 60)), chart)
 
 
 def _steps(a: str, b: str, at: int, last: int) -> Markup:
@@ -188,7 +143,7 @@ def _round(side: Side, at: int) -> Markup:
     return el("section", el("h3", round_name(item)), el("p", lead, class_="soft"), el("ul", said, class_="said"))
 
 
-_RULES = (("Rules", None), ("Stops", "words"), ("Rounds", None), ("Answer", "words"), ("p", None))
+_RULES = ("Rules", "Stops", "Rounds", "Answer", "p")
 
 
 def replay_page(
@@ -204,21 +159,17 @@ def replay_page(
         return page(
             "What if?", top, el("div", el("p", sentence(wrong)), class_="verdict wrong", role="alert"), form, back
         )
-    head = el("tr", (el("th", name, scope="col", class_=kind) for name, kind in _RULES))
-    lines = (
+    rows = (
         el("tr", el("th", r.rules, scope="row"), el("td", stop_words(r.stop_reason) if r.stop_reason else r.lacking, class_="words"),
            el("td", count(r.rounds)), el("td", r.answer or "–", class_="words"), el("td", percent(r.p)))
         for r in (found.recorded, found.other)
     )  # fmt: skip
-    table = el(
-        "table", el("caption", "Recorded and other rules", class_="unseen"), el("thead", head), el("tbody", lines)
-    )
     blind = f"Cannot be judged from a record, and was ignored: {', '.join(found.ignored)}." if found.ignored else None
     return page(
         "What if?",
         top,
         el("p", f"The recorded turns under {asked}."),
-        el("div", table, class_="scroll", role="region", tabindex=0, aria_label="Recorded and other rules"),
+        grid("Recorded and other rules", _RULES, rows, words=("Stops", "Answer"), caption="Recorded and other rules"),
         el("ul", (el("li", note) for note in (found.remark, blind, CAUTION) if note), class_="notes"),
         form,
         back,

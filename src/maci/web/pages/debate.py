@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import quote
 
+from maci.acquisition.answers import asks_which
+from maci.acquisition.plan import Item
 from maci.config import PROFILES
 from maci.controller.events import Event
 from maci.render.markup import Child, Markup, el, join
 from maci.story import Story
 from maci.story.report.parts import names
 from maci.story.report.rounds import stepper
+from maci.story.words import happened
 from maci.web.guard import Visit
-from maci.web.live import Asking
 from maci.web.pages.layout import hidden, page, title_of, when
-from maci.web.pages.log import line
 from maci.web.pages.panels import panels
 
 
@@ -28,7 +29,7 @@ def debate_page(
     error: str = "",
     notice: str = "",
     elsewhere: bool = False,
-    asking: Asking | None = None,
+    asking: Item | None = None,
     remark: str = "",
 ) -> str:
     """The whole page; ``elsewhere``: another process runs the debate, and only that one can steer it."""
@@ -93,7 +94,7 @@ def _remark(id: str, remark: str) -> Markup | None:
 
 
 def controls(
-    id: str, state: str, visit: Visit, *, elsewhere: bool = False, asking: Asking | None = None, answered: bool = True
+    id: str, state: str, visit: Visit, *, elsewhere: bool = False, asking: Item | None = None, answered: bool = True
 ) -> Markup:
     """What can be done with the debate now; one that came to nothing is first of all started again."""
     link = f"/debates/{quote(id)}"
@@ -132,11 +133,11 @@ def _answered(story: Story) -> bool:
     return story.result is None or story.result.answer is not None
 
 
-def _answer_form(link: str, visit: Visit, asking: Asking) -> Markup:
+def _answer_form(link: str, visit: Visit, asking: Item) -> Markup:
     """Where a question of the plan is answered."""
-    buttons = [
+    quick = [
         el("button", label, type="submit", name="quick", value=value, formnovalidate=True)
-        for value, label in asking.buttons
+        for value, label in buttons(asking)
     ]
     field = el("input", type="text", name="answer", id="answer", maxlength=2000, autocomplete="off", required=True)
     send = el("button", "Answer", type="submit", class_="home", id="do-answer")
@@ -144,12 +145,23 @@ def _answer_form(link: str, visit: Visit, asking: Asking) -> Markup:
         "form",
         hidden(visit),
         el("div", el("label", "Your answer, in words", for_="answer"), field, class_="field"),
-        el("div", send, buttons, class_="buttons"),
+        el("div", send, quick, class_="buttons"),
         method="post",
         action=f"{link}/answer",
         class_="stack wide",
         id="answer-form",
     )
+
+
+_FEW = 4
+"""Findings that stand on buttons."""
+
+
+def buttons(item: Item) -> list[tuple[str, str]]:
+    """What is answered, and what stands on the button; where a yes would not say which, the findings that the question tells apart."""
+    which = asks_which(item)[:_FEW]
+    given = [*((way, way) for way in which), ("none", "None of these")] if which else [("yes", "Yes"), ("no", "No")]
+    return [*given, ("unknown", "I do not know"), ("stop", "Ask no more")]
 
 
 def _who(story: Story) -> Markup:
@@ -255,6 +267,11 @@ def _case(story: Story) -> Markup:
         else None
     )
     return el("section", el("h2", "The case", id="h-case"), el("dl", shown), evidence, aria_labelledby="h-case")
+
+
+def line(seq: int, event: Event) -> Markup:
+    """An event as a row of the log; its number is the line of the transcript."""
+    return el("li", el("b", event.type.replace("_", " ")), " ", happened(event), id=f"line-{seq}", value=seq)
 
 
 def _log(events: list[Event]) -> Markup:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import quote, urlencode
 
-from maci.render.markup import Markup, el, percent
+from maci.render.markup import Markup, el, grid, percent
 from maci.web.guard import Visit
 from maci.web.history import Summary
 from maci.web.pages.layout import count, ended_tag, hidden, page, state_tag, stop_words, title_of, when
@@ -77,18 +77,9 @@ def _broken(items: Sequence[Summary], visit: Visit) -> Markup | None:
 
 
 def _table(items: Sequence[Summary]) -> Markup:
-    names = ("Debate", "State", "Answer", "p", "Rounds", "Tokens", "Panel", "Started (UTC)")
-    left = {"State", "Answer", "Panel"}
-    head = el("tr", (el("th", name, scope="col", class_="words" if name in left else None) for name in names))
-    rows = [_row(item) for item in items]
-    table = el(
-        "table",
-        el("caption", "Debates, newest first", class_="unseen"),
-        el("thead", head),
-        el("tbody", rows),
-        class_="sortable runs",
-    )
-    return el("div", table, class_="scroll", role="region", tabindex=0, aria_label="Debates")
+    head = ("Debate", "State", "Answer", "p", "Rounds", "Tokens", "Panel", "Started (UTC)")
+    words = ("State", "Answer", "Panel")
+    return grid("Debates", head, map(_row, items), words=words, kind="sortable runs", caption="Debates, newest first")
 
 
 def _row(item: Summary) -> Markup:

@@ -17,10 +17,10 @@ from textwrap import shorten
 from urllib.parse import quote
 
 from maci import __version__
+from maci.controller.decisions import Finished
 from maci.llm.usage import dollars
-from maci.render.markup import Child, Markup, el, join
-from maci.render.style import script as page_script
-from maci.render.style import sheet
+from maci.render import style
+from maci.render.markup import Child, Markup, el, grid, join
 from maci.story.words import STOPS
 from maci.web.guard import Visit
 
@@ -94,6 +94,13 @@ def ended_tag(reason: str, *, answered: bool = True, withheld: bool = False) -> 
     return el("span", f"finished: {cause}" if cause else "finished", class_=f"tag {kind}")
 
 
+def standing(state: str, result: Finished | None) -> Markup:
+    """Where a debate stands, or how it ended."""
+    if result is None:
+        return state_tag(state)
+    return ended_tag(result.stop_reason, answered=result.answer is not None, withheld=result.abstained is not None)
+
+
 def stop_words(reason: str) -> str:
     """Why it stopped, in words; a reason that this version does not know, as it stands."""
     return next((words for known, words in STOPS.items() if known == reason), reason)
@@ -112,8 +119,8 @@ STATIC = {"style.css": "text/css", **dict.fromkeys(("page.js", "live.js", "files
 def static(name: str) -> bytes:
     """The content of a static file."""
     if name == "style.css":
-        return (sheet() + _part("web.css")).encode()
-    return page_script().encode() if name == "page.js" else _part(name).encode()
+        return (style.sheet() + _part("web.css")).encode()
+    return style.script().encode() if name == "page.js" else _part(name).encode()
 
 
 @cache
@@ -192,11 +199,8 @@ def studies_page(found: Sequence[tuple[str, str]], folder: Path) -> str:
             )
             for name, far in found
         )
-        head = el("tr", el("th", "Study", scope="col"), el("th", "How far", scope="col", class_="words"))
-        table = el(
-            "table", el("caption", "Studies", class_="unseen"), el("thead", head), el("tbody", rows), class_="sortable"
-        )
-        body = el("div", table, class_="scroll", role="region", tabindex=0, aria_label="Studies")
+        head = ("Study", "How far")
+        body = grid("Studies", head, rows, words=head[1:], kind="sortable", caption="Studies")
     return page("Studies", el("h1", "Studies"), body, here="/studies")
 
 

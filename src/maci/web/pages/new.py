@@ -68,60 +68,33 @@ _WRONG = "wrong field"
 """Where ``given`` says which field is wrong; no field of the form has this name."""
 
 
-def _invalid(name: str, given: Mapping[str, str]) -> str | None:
-    return "true" if given.get(_WRONG) == name else None
-
-
 def _field(name: str, label: str, control: Markup, hint: str = "") -> Markup:
     said = el("span", hint, class_="small-print", id=f"{name}-hint") if hint else None
     return el("div", el("label", label, for_=name), control, said, class_="field")
 
 
-def _text(name: str, given: Mapping[str, str], label: str, hint: str = "", **more: Child) -> Markup:
-    about = f"{name}-hint" if hint else None
-    return _field(
-        name,
-        label,
-        el(
-            "input",
-            type=more.pop("type", "text"),
-            name=name,
-            id=name,
-            value=given.get(name, ""),
-            aria_describedby=about,
-            aria_invalid=_invalid(name, given),
-            **more,
-        ),
-        hint,
-    )
-
-
-def _area(
-    name: str, given: Mapping[str, str], label: str, hint: str = "", rows: int = 4, placeholder: str = ""
+def _control(
+    tag: str, name: str, given: Mapping[str, str], label: str, hint: str, *children: Child, **more: Child
 ) -> Markup:
-    about = f"{name}-hint" if hint else None
-    area = el(
-        "textarea",
-        given.get(name, ""),
-        name=name,
-        id=name,
-        rows=rows,
-        dir="auto",
-        placeholder=placeholder or None,
-        aria_describedby=about,
-        aria_invalid=_invalid(name, given),
-    )
-    return _field(name, label, area, hint)
+    """A field with a control in it; the one that is wrong is marked."""
+    wrong, about = "true" if given.get(_WRONG) == name else None, f"{name}-hint" if hint else None
+    control = el(tag, *children, name=name, id=name, **more, aria_describedby=about, aria_invalid=wrong)
+    return _field(name, label, control, hint)
+
+
+def _text(name: str, given: Mapping[str, str], label: str, hint: str = "", **more: Child) -> Markup:
+    return _control("input", name, given, label, hint, **{"value": given.get(name, ""), "type": "text", **more})
+
+
+def _area(name: str, given: Mapping[str, str], label: str, hint: str = "", rows: int = 4) -> Markup:
+    return _control("textarea", name, given, label, hint, given.get(name, ""), rows=rows, dir="auto")
 
 
 def _select(
     name: str, given: Mapping[str, str], label: str, options: Sequence[tuple[str, str]], hint: str = ""
 ) -> Markup:
-    chosen = given.get(name, "")
-    items = [el("option", text, value=value, selected=value == chosen) for value, text in options]
-    about = f"{name}-hint" if hint else None
-    box = el("select", items, name=name, id=name, aria_describedby=about, aria_invalid=_invalid(name, given))
-    return _field(name, label, box, hint)
+    items = (el("option", text, value=value, selected=value == given.get(name, "")) for value, text in options)
+    return _control("select", name, given, label, hint, items)
 
 
 def _file(name: str, accept: Sequence[str], most: int, **more: Child) -> Markup:

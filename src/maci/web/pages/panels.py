@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from textwrap import shorten
 
+from maci.acquisition.plan import Item
 from maci.render.markup import Markup, el, join, percent
 from maci.render.strips import bar, stack
 from maci.story import Story
 from maci.story.model import Round
-from maci.story.report.parts import anchors, colours, key_of, signals
+from maci.story.report.parts import anchors, colours, key_of, listed, mixtures, prose, signals
 from maci.story.report.rounds import round_box
 from maci.story.report.sources import evidence, plan
-from maci.story.report.verdict import answer, minority_report, sentence
-from maci.story.words import STOPS, figure, plural, stopped, would_change
-from maci.web.live import Asking
-from maci.web.pages.layout import count, ended_tag, money, state_tag
+from maci.story.report.verdict import answer, minority_title
+from maci.story.words import STOPS, against, as_sentence, figure, plural, stopped, would_change
+from maci.web.pages.layout import count, money, standing
 
 
-def panels(story: Story, state: str, asking: Asking | None = None) -> dict[str, Markup]:
+def panels(story: Story, state: str, asking: Item | None = None) -> dict[str, Markup]:
     """Every part by the id of its place on the page."""
     over = story.result is not None
     none = el(
         "p", "Nothing was measured." if over else "Nothing is measured before the openings are in.", class_="soft"
     )
     parts = {
-        "p-state": _state(story, "asking" if asking and state == "running" else state),
+        "p-state": standing("asking" if asking and state == "running" else state, story.result),
         "p-now": _now(story, state),
         "p-verdict": _verdict(story),
         "p-signals": signals(story) or none,
@@ -46,19 +45,19 @@ def panels(story: Story, state: str, asking: Asking | None = None) -> dict[str, 
     return parts | rounds
 
 
-def _question(asking: Asking | None) -> Markup:
+def _question(asking: Item | None) -> Markup:
     if asking is None:
         return Markup("")
-    why = el("p", asking.tells, class_="small-print", dir="auto") if asking.tells else None
-    return join(el("p", f"It asks: {asking.text}", class_="notice", dir="auto"), why)
+    asks = el("p", f"It asks: {asking.text}", class_="notice", dir="auto")
+    return join(asks, el("p", tells(asking), class_="small-print", dir="auto") if len(asking.separates) > 1 else None)
 
 
-def _state(story: Story, state: str) -> Markup:
-    """Where it stands, or how it ended."""
-    result = story.result
-    if result is None:
-        return state_tag(state)
-    return ended_tag(result.stop_reason, answered=result.answer is not None, withheld=result.abstained is not None)
+def tells(item: Item) -> str:
+    """What an answer would tell, and what is expected of it."""
+    worth = "" if item.value_if_answered is None else f", worth {item.value_if_answered:.3g} by the utilities"
+    return (
+        f"The answer tells {' from '.join(item.separates[:2])}; {item.if_answered:.2f} bits are expected of it{worth}."
+    )
 
 
 def _no_plan(story: Story) -> str:
@@ -120,23 +119,19 @@ def _verdict(story: Story) -> Markup:
         after = el("p", f"after {round_name(last).lower()}; it may change", class_="soft")
         lead = el("p", "So far: ", el("bdi", last.answer), f", {percent(last.mixture[last.answer])}")
         return el("div", lead, after, class_="verdict")
-    title, body = minority_report(story, result)
-    against = el("details", el("summary", title), body, id="minority", open=result.stop_reason == "impasse")
-    hangs = would_change(story)
-    return answer(
-        story,
-        result,
-        _folded("What would change it", hangs, "hangs"),
-        against if body else None,
-        _folded(plural(len(result.warnings), "warning"), result.warnings, "warnings"),
-        most=5,
+    warnings, tell = plural(len(result.warnings), "warning"), prose(story)
+    folds = (
+        ("What would change it", would_change(story), "hangs"),
+        (minority_title(story), against(story), "minority"),
+        (warnings, list(map(as_sentence, result.warnings)), "warnings"),
     )
-
-
-def _folded(title: str, lines: Sequence[str], id: str) -> Markup | None:
-    if not lines:
-        return None
-    return el("details", el("summary", title), el("ul", (el("li", sentence(line)) for line in lines)), id=id)
+    opened = "minority" if result.stop_reason == "impasse" else ""
+    folded = (
+        el("details", el("summary", title), listed(lines, tell), id=id, open=id == opened)
+        for title, lines, id in folds
+        if lines
+    )
+    return answer(story, result, folded, most=5)
 
 
 def _beliefs(story: Story) -> Markup:
@@ -144,12 +139,10 @@ def _beliefs(story: Story) -> Markup:
     if not closed:
         return el("p", "No belief yet." if story.result is None else "Nobody stated a belief.", class_="soft")
     labels, now = colours(story), closed[-1]
-    rows = [("opening" if item.number == 0 else f"round {item.number}", item.mixture) for item in closed]
-    together = stack(rows, labels, "The mixture of all agents, round by round")
     each = stack(list(now.beliefs.items()), labels, f"Each agent's belief, {round_name(now).lower()}")
     weights = ", ".join(f"{name} {weight:.2f}" for name, weight in now.weights.items())
     figures = (
-        el("figure", el("figcaption", "All agents together, round by round"), together),
+        el("figure", el("figcaption", "All agents together, round by round"), mixtures(story, labels)),
         el(
             "figure",
             el("figcaption", f"Each agent, {round_name(now).lower()}"),

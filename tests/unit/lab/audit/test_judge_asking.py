@@ -12,9 +12,9 @@ from maci.agents.agent import Judge
 from maci.agents.judges.crit import CritScore
 from maci.agents.judges.llm import LlmJudge
 from maci.errors import InputError, WrongKey
-from maci.lab.audit.judges.asking import Ask, ask_all
-from maci.lab.audit.judges.audit import Plan, audit
-from maci.lab.audit.judges.probes import again, padded, signed, turned
+from maci.lab.audit.judges.asking import JudgeCall, ask_all
+from maci.lab.audit.judges.audit import ProbePlan, audit
+from maci.lab.audit.judges.items import again, padded, signed, turned
 from maci.llm.budget import Ledger
 from maci.llm.cache import ResponseCache
 from maci.llm.client import Client
@@ -34,7 +34,7 @@ def graded(request):
 
 def test_what_is_on_disk_is_never_bought_again(tmp_path):
     """A ceiling ends the first run half way, as a kill would; the second asks only for what is missing."""
-    batches, plan = arguments(6), Plan(probed=4, repeats=1, resamples=50)
+    batches, plan = arguments(6), ProbePlan(probed=4, repeats=1, resamples=50)
 
     async def go(provider, tokens):
         cache = ResponseCache(tmp_path / "replies.sqlite")
@@ -61,7 +61,7 @@ def test_what_is_on_disk_is_never_bought_again(tmp_path):
 def test_plain_scores_come_before_everything_else():
     batches = arguments(6)
     judge = LlmJudge("judge", FakeModel(replies=graded))
-    done = asyncio.run(audit(batches, lambda batch: [judge], Plan(probed=3, repeats=1, resamples=20)))
+    done = asyncio.run(audit(batches, lambda batch: [judge], ProbePlan(probed=3, repeats=1, resamples=20)))
     kinds = [ask.probe for ask in done.asks]
     assert kinds[:18] == ["plain"] * 18 and "plain" not in kinds[18:]
     assert "batch" not in kinds  # every argument is a call of its own: there is no order to turn
@@ -72,7 +72,7 @@ def test_a_wrong_key_ends_the_audit_at_once():
     model = FakeModel(replies=lambda request: WrongKey("no such key"))
     judge = LlmJudge("judge", model)
     with pytest.raises(WrongKey, match="no such key"):
-        asyncio.run(audit(arguments(20), lambda batch: [judge], Plan()))
+        asyncio.run(audit(arguments(20), lambda batch: [judge], ProbePlan()))
     assert len(model.history) <= 32
 
 
@@ -87,7 +87,7 @@ def test_a_broken_judge_abstains_with_its_reason():
             raise ZeroDivisionError("oops")
 
     (batch,) = arguments(1)
-    asks = [Ask(judge=0, item=0, probe="plain", seat=Broken(), request=batch.items[0].request)]
+    asks = [JudgeCall(judge=0, item=0, probe="plain", seat=Broken(), request=batch.items[0].request)]
     (answer,) = asyncio.run(ask_all(asks, Ledger())).answers.values()
     assert answer.score is None and answer.why == "ZeroDivisionError: oops"
 
@@ -107,7 +107,7 @@ def test_judges_with_a_memory_are_asked_one_after_the_other_and_backwards():
             return CritScore(evidence=0.5, logic=0.5, relevance=0.5), Usage()
 
     batches = arguments(3)
-    asyncio.run(audit(batches, lambda batch: [Listening()], Plan(probes=("batch",), repeats=0, resamples=20)))
+    asyncio.run(audit(batches, lambda batch: [Listening()], ProbePlan(probes=("batch",), repeats=0, resamples=20)))
     forward, back = asked[:9], asked[9:]
     for d in range(3):
         assert forward[3 * d : 3 * d + 3] == back[3 * d : 3 * d + 3][::-1]
@@ -142,4 +142,4 @@ def test_probes_change_one_thing_only():
 def test_two_judges_of_one_name_are_refused():
     judges = [PlantedJudge("same", "x"), PlantedJudge("same", "y")]
     with pytest.raises(InputError, match="two judges are named 'same'"):
-        asyncio.run(audit(arguments(4), lambda batch: judges, Plan(resamples=50)))
+        asyncio.run(audit(arguments(4), lambda batch: judges, ProbePlan(resamples=50)))

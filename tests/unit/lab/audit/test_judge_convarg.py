@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from maci.agents.fake import FunctionJudge
+from maci.lab.audit.judges.agreement import pair_accuracy
 from maci.lab.audit.judges.convarg import Pair, compare, folds
-from maci.lab.audit.judges.human import pair_accuracy
 
 
 def made(n=8, sides=12):

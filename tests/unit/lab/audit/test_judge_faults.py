@@ -7,8 +7,9 @@ import asyncio
 import pytest
 
 from maci.agents.judges.crit import JudgeAbstained
-from maci.lab.audit.judges.audit import Plan, audit
+from maci.lab.audit.judges.audit import ProbePlan, audit
 from maci.lab.audit.judges.swaps import pairs_of, presented_both_ways
+from maci.llm.budget import Ledger
 from maci.llm.usage import Usage
 from planted_judges import FAULTS, PlantedJudge, arguments
 
@@ -27,7 +28,7 @@ def played(fault=None, seed=0, *, judges=None, plan=None, debates=50):
         PlantedJudge(f"second-{seed}", "delta"),
         PlantedJudge(f"third-{seed}", "epsilon"),
     ]
-    plan = plan or Plan(seed=seed, resamples=300)
+    plan = plan or ProbePlan(seed=seed, resamples=300)
     return asyncio.run(audit(arguments(debates, seed=seed), lambda batch: judges, plan)).audit
 
 
@@ -119,6 +120,24 @@ def test_a_judge_that_compares_is_shown_pairs_both_ways():
     assert ("pairs", "fair") not in {(f.check, f.judge) for f in found.findings if f.level == "bad"}
     nobody = asyncio.run(presented_both_ways(fair, pairs_of([], 5)))
     assert not nobody.bias.defined
+
+
+def test_comparing_pairs_is_paid_from_the_same_ledger_and_ends_with_it():
+    class Comparing(PlantedJudge):
+        asked = 0
+
+        def ceiling(self, request):
+            return 50
+
+        async def prefer(self, first, second):
+            self.asked += 1
+            return 0.5, Usage(generated=30)
+
+    judge, pairs = Comparing("paid", "x"), pairs_of(arguments(20), 20)
+    ledger = Ledger(tokens=300)
+    asyncio.run(presented_both_ways(judge, pairs, ledger=ledger))
+    # each may cost 100 and costs 30: the 8th begins with 90 left
+    assert judge.asked == 7 and ledger.spent.tokens == 210 and ledger.reached == "tokens"
 
 
 def test_the_same_seed_gives_the_same_audit():

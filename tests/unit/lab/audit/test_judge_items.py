@@ -15,7 +15,7 @@ from hash_encoder import HashEncoder
 from maci.calibration.stats.resampling import Sampling
 from maci.errors import InputError
 from maci.evidence.encode import load_encoder
-from maci.lab.audit.judges.human import against_people, code, exported, human_alpha, imported
+from maci.lab.audit.judges.agreement import against_people, code, exported, human_alpha, imported
 from maci.lab.audit.judges.items import builtin, draw, gather
 from planted_judges import arguments
 

@@ -6,12 +6,12 @@ import gzip
 import importlib
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from maci.cases.case import Document
 from maci.errors import InputError, MissingExtra
+from maci.files import worker
 from maci.lab.datasets import Task, load, load_own
 from maci.lab.datasets.files import is_dev, plain
 from maci.lab.datasets.own import FIELDS, parse_map
@@ -235,14 +235,32 @@ def test_parquet_without_its_package_names_the_extra(tmp_path: Path, monkeypatch
         load_own(write(tmp_path / "mine.parquet", ""))
 
 
-def test_a_parquet_file_that_is_none_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(path: Path) -> None:
-        raise RuntimeError("Magic bytes\nnot found")
+def test_a_parquet_file_that_is_none_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="the extra `eval` is not installed")
+    with pytest.raises(InputError, match=r"cannot read .*mine\.parquet: .*magic bytes not found"):
+        load_own(write(tmp_path / "mine.parquet", "question,gold\n" * 10))
 
-    fake = SimpleNamespace(read_table=broken)
-    monkeypatch.setattr("maci.errors.import_module", lambda name: fake)
-    with pytest.raises(InputError, match=r"cannot read .*mine\.parquet: Magic bytes not found"):
-        load_own(write(tmp_path / "mine.parquet", ""))
+
+def test_a_parquet_file_that_unpacks_to_too_much_is_refused_in_a_child(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow", reason="the extra `eval` is not installed")
+    parquet = importlib.import_module("pyarrow.parquet")
+    many = {"question": arrow.array(["x"] * 2_000_001).dictionary_encode(), "gold": ["y"] * 2_000_001}
+    parquet.write_table(arrow.table(many), tmp_path / "many.parquet")
+    assert (tmp_path / "many.parquet").stat().st_size < 100_000
+    with pytest.raises(
+        InputError, match=r"many\.parquet has 2,000,001 rows of 2 columns, over 4,000,000 values: split it"
+    ):
+        load_own(tmp_path / "many.parquet")
+    long = {"question": ["x" * (1 << 20)] * 300, "gold": ["y"] * 300}
+    parquet.write_table(arrow.table(long), tmp_path / "long.parquet", use_dictionary=False)
+    with pytest.raises(InputError, match=r"long\.parquet has 314,[\d,]+ bytes when unpacked, over 268,435,456"):
+        load_own(tmp_path / "long.parquet")
+
+
+def test_a_csv_line_longer_than_a_document_is_refused(tmp_path: Path) -> None:
+    cells = "," * (8 << 20)
+    with pytest.raises(InputError, match=r"mine\.csv, line 2 has more than 8,388,608 characters"):
+        load_own(write(tmp_path / "mine.csv", f"question,gold\n{cells}x\n"))
 
 
 def test_parquet_is_read_where_the_package_is(tmp_path: Path) -> None:
@@ -253,6 +271,7 @@ def test_parquet_is_read_where_the_package_is(tmp_path: Path) -> None:
     found = items(load_own(tmp_path / "mine.parquet"))
     assert found["One?"].case.gold == "x" and [d.text for d in found["One?"].case.evidence] == ["a", "b"]
     assert found["Two?"].case.evidence == ()
+    assert worker.ask("YAML", text="a: 1", memory=1 << 30) == {"a": 1}  # not by the child that has loaded so much
 
 
 def test_every_field_is_explained() -> None:

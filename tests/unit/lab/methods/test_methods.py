@@ -24,10 +24,19 @@ from maci.config import Config
 from maci.errors import ConfigError
 from maci.evidence.source import CaseEvidence
 from maci.evidence.span import Span
-from maci.lab.methods.debates import Mad, MixtureOfAgents, MultiLlmDebate
+from maci.lab.methods.baselines import (
+    Average,
+    Mad,
+    MajorityVote,
+    MixtureOfAgents,
+    MultiLlmDebate,
+    SelfConsistency,
+    Single,
+    copies_of,
+    redrawn,
+)
 from maci.lab.methods.maci import ABLATIONS, changed, summary
-from maci.lab.methods.method import Answer, Bench, Method, copies_of, redrawn
-from maci.lab.methods.pools import Average, MajorityVote, SelfConsistency, Single
+from maci.lab.methods.method import Bench, Method, MethodAnswer
 from maci.lab.methods.registry import build, entries
 from maci.llm.fake import FakeModel
 from maci.llm.model import Request
@@ -69,7 +78,7 @@ def coin(name: str) -> Coin:
     return agent
 
 
-def play(method: Method, *agents: FunctionAgent) -> Answer:
+def play(method: Method, *agents: FunctionAgent) -> MethodAnswer:
     return asyncio.run(method.answer(CASE, Bench(panel=Seats(*agents)), 0))
 
 
@@ -130,7 +139,7 @@ def test_every_proposer_of_a_layer_is_shown_the_layer_before_and_the_aggregator_
     assert (len(a.history), len(b.history), answer.calls) == (3, 2, 5)
     assert answer.belief == pytest.approx({"yes": 0.8, "no": 0.2})
     shown = [len(request.anchor.record) for request in a.history]
-    assert shown == [0, 2, 4]
+    assert shown == [0, 2, 2]
     assert a.history[2].others["B"].leading == (("no", 0.7), ("yes", 0.3))
     assert a.history[2].others["B"].strongest == ("2B1",)
     # no gate of MACI's is shown to a method that has none

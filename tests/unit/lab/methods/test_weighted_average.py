@@ -18,9 +18,9 @@ from maci.cases.outcomes import OutcomeSpace
 from maci.config import build as config
 from maci.errors import ModelError
 from maci.evidence.source import CaseEvidence
+from maci.lab.methods.baselines import Average, WeightedAverage
 from maci.lab.methods.maci import Maci
-from maci.lab.methods.method import Answer, Bench, Method
-from maci.lab.methods.pools import Average, WeightedAverage
+from maci.lab.methods.method import Bench, Method, MethodAnswer
 from maci.seating.table import Table
 
 CASE = Case(question="Is it so?", outcomes=OutcomeSpace(labels=("yes", "no")), gold="yes")
@@ -45,7 +45,7 @@ def fails(name: str) -> FunctionAgent:
     return FunctionAgent(name, reply)
 
 
-def play(method: Method, settings: Mapping[str, Any], *agents: FunctionAgent) -> Answer:
+def play(method: Method, settings: Mapping[str, Any], *agents: FunctionAgent) -> MethodAnswer:
     bench = Bench(panel=Seats(*agents), config=config("default", settings))
     return asyncio.run(method.answer(CASE, bench, 0))
 

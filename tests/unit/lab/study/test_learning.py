@@ -22,9 +22,9 @@ from maci.cases.outcomes import OutcomeSpace
 from maci.config import build
 from maci.errors import BudgetError, ConfigError, InputError, UnknownModel
 from maci.evidence.source import CaseEvidence
-from maci.lab.datasets import Item
+from maci.lab.datasets import TaskItem
+from maci.lab.methods.baselines import Average
 from maci.lab.methods.method import Bench
-from maci.lab.methods.pools import Average
 from maci.lab.study.learning import DevLesson, learn, learn_stages
 from maci.lab.study.store import SqliteStore
 from maci.lab.study.study import Study
@@ -37,9 +37,9 @@ from study_helpers import kept, make_study, run, write_cases
 SPACE = OutcomeSpace(labels=("a", "b", "c"))
 
 
-def item(n: int) -> Item:
+def item(n: int) -> TaskItem:
     """Item n is truly ``abc[n % 3]``, and says so only to those who look at its number."""
-    return Item(id=f"i{n:03}", case=Case(question=f"Item {n}?", outcomes=SPACE, gold="abc"[n % 3], id=f"i{n:03}"))
+    return TaskItem(case=Case(question=f"Item {n}?", outcomes=SPACE, gold="abc"[n % 3], id=f"i{n:03}"))
 
 
 def says(name: str, wrong: int, tokens: int = 0) -> FunctionAgent:
@@ -62,7 +62,7 @@ class Seats:
         return Table(agents=self.agents, judges=(), evidence=CaseEvidence(case), encoder=HashEncoder())
 
 
-def lesson(items: Sequence[Item], *agents: FunctionAgent, **more: object) -> DevLesson:
+def lesson(items: Sequence[TaskItem], *agents: FunctionAgent, **more: object) -> DevLesson:
     return asyncio.run(learn(items, Bench(panel=Seats(*agents), **more), 0))  # type: ignore[arg-type]
 
 
@@ -127,7 +127,7 @@ def test_what_would_end_every_answer_is_raised() -> None:
 
 
 def test_items_without_a_truth_teach_nothing() -> None:
-    blank = Item(id="z", case=Case(question="Item 1?", outcomes=SPACE, id="z"))
+    blank = TaskItem(case=Case(question="Item 1?", outcomes=SPACE, id="z"))
     learnt = lesson([blank, item(1)], says("x", 3), says("y", 4))
     assert learnt.items == 1 and learnt.calls == 2
 

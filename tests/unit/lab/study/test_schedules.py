@@ -10,9 +10,9 @@ import pytest
 
 from maci.controller.policies.bandit import Learned
 from maci.errors import BudgetError
-from maci.lab.datasets import Item
+from maci.lab.datasets import TaskItem
 from maci.lab.methods.maci import changed
-from maci.lab.methods.method import Answer
+from maci.lab.methods.method import MethodAnswer
 from maci.lab.study import learning as schedules
 from maci.lab.study.learning import LESSONS, Course, course
 from maci.lab.study.spec import load_spec
@@ -28,17 +28,17 @@ def group(folder: Path, *methods: dict[str, Any]):
     return Worker(study).group("tiny", 0)
 
 
-def taught(found, name: str = "learning", dev: tuple[Item, ...] | None = None) -> Course:
+def taught(found, name: str = "learning", dev: tuple[TaskItem, ...] | None = None) -> Course:
     made = course(found.methods[name][1], found.bench, found.task.dev if dev is None else dev, 0)
     assert made is not None
     return made
 
 
-def telling(answer: Answer) -> tuple[Any, ...]:
+def telling(answer: MethodAnswer) -> tuple[Any, ...]:
     return answer.belief, answer.rounds, answer.reason, [step.cl for step in answer.course], answer.usage.tokens
 
 
-def ask(one: Course, items: list[tuple[str, Item]]) -> dict[tuple[str, str], tuple[Any, ...]]:
+def ask(one: Course, items: list[tuple[str, TaskItem]]) -> dict[tuple[str, str], tuple[Any, ...]]:
     async def go() -> dict[tuple[str, str], tuple[Any, ...]]:
         return {(part, item.id): telling(await one.answer(item, part)) for part, item in items}
 
@@ -88,7 +88,7 @@ def test_a_dev_item_that_fails_teaches_nothing_and_fails_again(tmp_path: Path, m
     one, (first, second, *_) = taught(found), found.task.dev
     real = one._play
 
-    async def play(item: Item, part: str) -> Any:
+    async def play(item: TaskItem, part: str) -> Any:
         if item.id == first.id:
             raise ValueError("no such thing")
         return await real(item, part)
@@ -103,7 +103,7 @@ def test_the_end_of_the_runs_budget_is_no_lesson(tmp_path: Path, monkeypatch) ->
     found = group(tmp_path)
     one = taught(found)
 
-    async def broke(item: Item, part: str) -> Any:
+    async def broke(item: TaskItem, part: str) -> Any:
         raise BudgetError("the run's budget is spent")
 
     monkeypatch.setattr(one, "_play", broke)

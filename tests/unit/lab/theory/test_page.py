@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
+from maci.lab.theory import CheckedClaim
 from maci.lab.theory.suite import build_report, plots
-from maci.lab.theory.verdict import Verdict
 from maci.render.html import to_html
 from maci.render.report import Chart, Series
 
@@ -19,12 +19,12 @@ CHART = Chart(
 )  # fmt: skip
 
 
-def verdict(*, passed: bool = True, **changes) -> Verdict:
+def verdict(*, passed: bool = True, **changes) -> CheckedClaim:
     given = {
         "id": "a", "claim": "x < y", "kind": "proved", "limit": "≤ 1", "measured": "0.5", "n": 10, "unit": "runs",
         "note": "How.", "charts": (CHART,),
     }  # fmt: skip
-    return Verdict(passed=passed, **{**given, **changes})
+    return CheckedClaim(passed=passed, **{**given, **changes})
 
 
 def test_the_page_needs_nothing_else_and_escapes_what_it_shows() -> None:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from maci.errors import InputError
+from maci.lab.theory import FULL, QUICK
 from maci.lab.theory.suite import CHECKS, check, named
-from maci.lab.theory.verdict import FULL, QUICK
 from theory_helpers import SMALL
 
 

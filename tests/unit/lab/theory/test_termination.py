@@ -34,7 +34,7 @@ def test_two_points_have_a_slope_and_no_interval() -> None:
 
 @pytest.mark.parametrize("d", [0.0, 1e-6, 0.3, 0.999, 1.0])
 def test_halves_have_the_jsd_asked_for(d: float) -> None:
-    p, q = halves(d)
+    ((p, q),) = halves([d])
     h = -sum(v * np.log2(v) for v in p if v > 0)
     assert 1 - h == pytest.approx(d, abs=1e-9)
     assert p.tolist() == q[::-1].tolist()

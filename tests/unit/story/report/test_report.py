@@ -14,7 +14,7 @@ from maci.cases.outcomes import OutcomeSpace
 from maci.controller.caution import PredictionSet, RolledBack
 from maci.controller.decisions import Gained, Planned
 from maci.controller.inputs import Acquired, Intervened
-from maci.debating.open import run
+from maci.debating.loop import run
 from maci.evidence.encode import load_encoder
 from maci.evidence.span import Citation
 from maci.record.transcript import read
@@ -47,7 +47,7 @@ def test_a_recorded_debate_becomes_a_page_and_a_note():
     page = check_page(to_html(story, source))
     answer = result(recording.events).answer
     for text in (page.text, to_markdown(story, source)):
-        assert answer in text and recording.last in text
+        assert answer in text and recording.hashes[-1] in text
         assert "3 decisions computed again from the inputs, none differs" in text
 
 
@@ -240,7 +240,7 @@ def test_a_prediction_set_is_shown_with_its_coverage():
     held = PredictionSet(outcomes=("dengue", "zika"), coverage=0.9, score="lac", n=120)
     story = cautious(prediction_set=held)
     assert (
-        "The truth is one of dengue , zika in 90 % of cases like the 120 calibrated on."
+        "Prediction set: { dengue , zika }: holds the truth in 90 % of cases like the 120 calibrated on"
         in check_page(to_html(story)).text
     )
     assert "Prediction set: {dengue, zika}" in to_markdown(story)

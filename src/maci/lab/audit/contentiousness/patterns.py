@@ -32,7 +32,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, astuple, dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -260,8 +260,10 @@ def _gap(values: Sequence[float]) -> float | None:
 def table(found: Sequence[Pattern]) -> list[tuple[str, ...]]:
     """Head and rows: a pattern a row, a round a column."""
     digits = {"depth": 1, "depth_gap": 1, "hedging": 1}
-    rows = [("", *(f"round {pattern.round}" for pattern in found))]
-    for name, said in NAMES.items():
-        values = [getattr(pattern, name) for pattern in found]
-        rows.append((said, *("–" if value is None else f"{value:.{digits.get(name, 2)}f}" for value in values)))
-    return rows
+    columns = [asdict(pattern) for pattern in found]
+    head = ("", *(f"round {column['round']}" for column in columns))
+
+    def cell(name: str, value: float | None) -> str:
+        return "–" if value is None else f"{value:.{digits.get(name, 2)}f}"
+
+    return [head, *((said, *(cell(name, column[name]) for column in columns)) for name, said in NAMES.items())]

@@ -23,8 +23,8 @@ import numpy as np
 
 from maci.calibration.stats import RESAMPLES, Estimate, bootstrap, bootstrap_mean
 from maci.errors import ConfigError, InputError
-from maci.lab.audit.blind import read_blind
-from maci.lab.audit.contentiousness.sample import Spoken
+from maci.lab.audit import read_blind
+from maci.lab.audit.contentiousness.debates import Spoken
 from maci.lab.audit.contentiousness.trends import macro_auc, resampled, spearman_of
 from maci.llm.model import Message, Model, Request, Schema
 from maci.llm.prompts import load

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite, isnan
 from typing import Any
 
-from maci.calibration.stats.estimate import Estimate, as_json, estimate
-from maci.lab.audit.contentiousness.sample import early
+from maci.calibration.stats import Estimate, as_json, estimate
+from maci.lab.audit.contentiousness.debates import early
 from maci.lab.audit.contentiousness.trends import SIGNALS, Trend
-from maci.lab.audit.contentiousness.verdict import Findings, Verdict, figure
+from maci.lab.audit.contentiousness.verdict import DialVerdict, Findings, figure
 from maci.lab.audit.contentiousness.wording import Wording
 from maci.render.report import Chart, Line, Point, Report, Section, Series, Table, columns, count, number, text
 from maci.story.words import plural
@@ -18,7 +18,7 @@ PAPER = {"auc": 0.83, "placebo": 0.52, "d": 0.82, "o": -0.71}
 """What the paper reports (SPEC 8), for comparison; its Î peaks near CL 0.5."""
 
 
-def build_report(found: Findings, verdict: Verdict, panel: str, *, full: bool = True) -> Report:
+def build_report(found: Findings, verdict: DialVerdict, panel: str, *, full: bool = True) -> Report:
     """The verdict with its reasons and, if ``full``, all figures."""
     answers = Section(
         key="answers", title="What was found", notes=(*verdict.warnings, *verdict.advice),
@@ -161,7 +161,7 @@ def _points(levels: Sequence[float], means: Sequence[Estimate]) -> Iterator[Poin
             yield Point(x=level, y=mean.value, low=ends[0], high=ends[1], n=mean.n)
 
 
-def record(found: Findings, verdict: Verdict) -> dict[str, Any]:
+def record(found: Findings, verdict: DialVerdict) -> dict[str, Any]:
     """For programs; what is undefined is null."""
     return {
         "verdict": verdict.overall,

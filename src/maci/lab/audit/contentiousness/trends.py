@@ -28,12 +28,10 @@ from numpy.typing import ArrayLike
 
 from maci.calibration.stats import RESAMPLES, Estimate, Statistic, bootstrap_mean
 from maci.calibration.stats.correlation import spearman
-from maci.calibration.stats.estimate import Indices, units_of
+from maci.calibration.stats.estimate import Indices, numbered, units_of
 from maci.errors import InputError
-from maci.lab.audit.contentiousness.sample import Held
+from maci.lab.audit.contentiousness.debates import HeldDebate
 from maci.moderator.belief import Vector
-
-Rng = np.random.Generator
 
 
 def spearman_of(x: ArrayLike, y: ArrayLike) -> Statistic:
@@ -119,7 +117,7 @@ def permuted(
     labels: Vector,
     units: ArrayLike,
     blocks: Sequence[Hashable],
-    rng: Rng,
+    rng: np.random.Generator,
     times: int,
 ) -> float | None:
     """Two-sided p of a statistic whose value under no effect is 0: labels of whole units are exchanged within blocks.
@@ -137,10 +135,9 @@ def permuted(
     place = np.unique(np.asarray(units), return_inverse=True)[1]
     of_unit = np.zeros(place.max() + 1)
     of_unit[place] = labels
-    names = list(dict.fromkeys(blocks))
     number = np.zeros(len(of_unit), dtype=int)
-    number[place] = [names.index(block) for block in blocks]
-    groups = [np.flatnonzero(number == k) for k in range(len(names))]
+    number[place], n = numbered(blocks)
+    groups = [np.flatnonzero(number == k) for k in range(n)]
     reached = 0
     for _ in range(times):
         shuffled = of_unit.copy()
@@ -158,13 +155,13 @@ def _counts(i: Indices, n: int) -> Vector:
 
 
 PERMUTATIONS = 999
-SIGNALS: dict[str, tuple[str, Callable[[Held], float | None]]] = {
-    "d": ("disagreement D in round 1", lambda held: held.d_first),
-    "o": ("shared evidence O in the last round", lambda held: held.o_last),
-    "gain": ("largest information gain Î of {early}", lambda held: held.gain_peak),
+SIGNALS: dict[str, tuple[str, Callable[[HeldDebate], float | None]]] = {
+    "d": ("disagreement D in round 1", lambda held: held.d),
+    "o": ("shared evidence O in the last round", lambda held: held.o),
+    "gain": ("largest information gain Î of {early}", lambda held: held.gain),
     "written": ("tokens agents wrote", lambda held: float(held.written)),
 }
-"""Name → what it is (``{early}`` stands for :func:`~maci.lab.audit.contentiousness.sample.early`), and where it stands in a debate."""
+"""Name → what it is (``{early}`` stands for :func:`~maci.lab.audit.contentiousness.debates.early`), and where it stands in a debate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +186,7 @@ class Trend:
 
 
 def trends(
-    debates: Sequence[Held], levels: Sequence[float], rng: np.random.Generator, *, resamples: int = RESAMPLES
+    debates: Sequence[HeldDebate], levels: Sequence[float], rng: np.random.Generator, *, resamples: int = RESAMPLES
 ) -> dict[str, Trend]:
     """Every signal of the debates that went through all rounds."""
     whole = [held for held in debates if held.whole]
@@ -197,7 +194,12 @@ def trends(
 
 
 def trend(
-    name: str, debates: Sequence[Held], levels: Sequence[float], rng: np.random.Generator, *, resamples: int = RESAMPLES
+    name: str,
+    debates: Sequence[HeldDebate],
+    levels: Sequence[float],
+    rng: np.random.Generator,
+    *,
+    resamples: int = RESAMPLES,
 ) -> Trend:
     """One signal."""
     read = SIGNALS[name][1]

@@ -21,7 +21,7 @@ from typing import Literal
 import numpy as np
 
 from maci.calibration.stats import RESAMPLES, Estimate
-from maci.lab.audit.contentiousness.sample import Held
+from maci.lab.audit.contentiousness.debates import HeldDebate
 from maci.lab.audit.contentiousness.trends import Trend, trends
 from maci.lab.audit.contentiousness.wording import Wording, beyond, measure
 from maci.story.words import plural
@@ -57,17 +57,17 @@ class Findings:
 
 
 def findings(
-    debates: Sequence[Held], levels: Sequence[float], rng: np.random.Generator, *, resamples: int = RESAMPLES
+    debates: Sequence[HeldDebate], levels: Sequence[float], rng: np.random.Generator, *, resamples: int = RESAMPLES
 ) -> Findings:
     """Measure wording, beliefs and evidence over the debates that went through all their rounds."""
     levels = tuple(sorted(levels, reverse=True))
     whole = [held for held in debates if held.whole]
     dial = [held for held in whole if held.sitting.words == "stance"]
     control = [held for held in whole if held.sitting.words == "placebo"]
-    spoken = [turn for held in dial for turn in held.spoken]
-    wording = measure(spoken, levels, rng, resamples=resamples) if spoken else None
-    unmoved = [turn for held in control for turn in held.spoken]
-    placebo = measure(unmoved, levels, rng, resamples=resamples) if unmoved else None
+    wording, placebo = (
+        measure([turn for held in some for turn in held.spoken], levels, rng, resamples=resamples)
+        for some in (dial, control)
+    )
     return Findings(
         levels=levels,
         held=len(debates),
@@ -85,6 +85,7 @@ def findings(
     )
 
 
+Name = Literal["wording", "disagreement", "shared evidence"]
 Answer = Literal["moves", "moves the wrong way", "no effect shown", "withheld"]
 Overall = Literal["moves", "moves in part", "does not move"]
 
@@ -93,14 +94,14 @@ Overall = Literal["moves", "moves in part", "does not move"]
 class Aspect:
     """One question and its answer."""
 
-    name: Literal["wording", "disagreement", "shared evidence"]
+    name: Name
     answer: Answer
     why: str
     """The figures behind it, in words."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class DialVerdict:
     """The whole answer."""
 
     overall: Overall
@@ -129,13 +130,17 @@ def figure(interval: Estimate | None, digits: int = 2) -> str:
     return value if isnan(interval.low) else f"{value} [{low}, {high}]"
 
 
-def judge(found: Findings) -> Verdict:
+def judge(found: Findings) -> DialVerdict:
     """The verdict on what was found."""
-    aspects = (_wording(found), _disagreement(found), _evidence(found))
+    aspects = (
+        _wording(found),
+        _signal(found, "disagreement", "disagreement in round 1", found.trends.get("d"), 1),
+        _signal(found, "shared evidence", "shared evidence in the last round", found.trends.get("o"), -1),
+    )
     moved = [aspect.name for aspect in aspects if aspect.answer == "moves"]
     asked = [aspect for aspect in aspects if aspect.answer != "withheld"]
     overall: Overall = "does not move" if not moved else "moves" if len(moved) == len(asked) else "moves in part"
-    return Verdict(overall, _says(aspects), aspects, _advice(found, aspects), _warnings(found, aspects))
+    return DialVerdict(overall, _says(aspects), aspects, _advice(found, aspects), _warnings(found, aspects))
 
 
 def _wording(found: Findings) -> Aspect:
@@ -161,22 +166,21 @@ def _wording(found: Findings) -> Aspect:
     return Aspect("wording", answer, why)
 
 
-def _disagreement(found: Findings) -> Aspect:
-    trend = found.trends.get("d")
-    return Aspect("disagreement", _answer(trend, 1), _trend(trend, "disagreement in round 1", found))
-
-
-def _evidence(found: Findings) -> Aspect:
-    trend = found.trends.get("o")
-    return Aspect("shared evidence", _answer(trend, -1), _trend(trend, "shared evidence in the last round", found))
-
-
-def _answer(trend: Trend | None, meant: int) -> Answer:
+def _signal(found: Findings, name: Name, what: str, trend: Trend | None, meant: int) -> Aspect:
     """Whether ρ lies, with its interval, on the side it is meant to."""
-    if trend is None or isnan(trend.within.low) or not _unlikely(trend.p):
-        return "no effect shown"
+    if trend is None or isnan(trend.within.value):
+        return Aspect(name, "no effect shown", f"{what} is undefined, or never varies with CL")
     low, high = sorted((meant * trend.within.low, meant * trend.within.high))
-    return "moves" if low > 0 else "moves the wrong way" if high < 0 else "no effect shown"
+    answer: Answer = "no effect shown"
+    if not isnan(trend.within.low) and _unlikely(trend.p):
+        answer = "moves" if low > 0 else "moves the wrong way" if high < 0 else "no effect shown"
+    alone = "; intervals are undefined with one debate per level" if isnan(trend.within.low) else ""
+    why = (
+        f"{what} follows CL with ρ {figure(trend.within)} within a topic and seed ({_chance(trend.p)}{alone}); "
+        f"from CL {found.levels[-1]:g} to {found.levels[0]:g} it changes by {figure(trend.step)} "
+        f"(means {trend.means[-1].value:.2f} and {trend.means[0].value:.2f})"
+    )
+    return Aspect(name, answer, why)
 
 
 def _unlikely(p: float | None) -> bool:
@@ -187,18 +191,6 @@ def _chance(p: float | None) -> str:
     return "p undefined" if p is None else f"p {'<' if p < 0.001 else '='} {max(p, 0.001):.3f}"
 
 
-def _trend(trend: Trend | None, name: str, found: Findings) -> str:
-    if trend is None or isnan(trend.within.value):
-        return f"{name} is undefined, or never varies with CL"
-    high, low = found.levels[0], found.levels[-1]
-    alone = "; intervals are undefined with one debate per level" if isnan(trend.within.low) else ""
-    return (
-        f"{name} follows CL with ρ {figure(trend.within)} within a topic and seed ({_chance(trend.p)}{alone}); "
-        f"from CL {low:g} to {high:g} it changes by {figure(trend.step)} "
-        f"(means {trend.means[-1].value:.2f} and {trend.means[0].value:.2f})"
-    )
-
-
 _MOVED = {
     "wording": "how they write",
     "disagreement": "how far their beliefs part",
@@ -207,9 +199,10 @@ _MOVED = {
 
 
 def _says(aspects: Sequence[Aspect]) -> str:
-    moved = [_MOVED[aspect.name] for aspect in aspects if aspect.answer == "moves"]
-    rest = [_MOVED[aspect.name] for aspect in aspects if aspect.answer == "no effect shown"]
-    wrong = [_MOVED[aspect.name] for aspect in aspects if aspect.answer == "moves the wrong way"]
+    moved, rest, wrong = (
+        [_MOVED[aspect.name] for aspect in aspects if aspect.answer == answer]
+        for answer in ("moves", "no effect shown", "moves the wrong way")
+    )
     if not moved and not wrong:
         return "The dial was not shown to move these agents: no effect of CL on " + _list(rest, "or") + "."
     parts = []
@@ -227,45 +220,36 @@ def _list(names: Sequence[str], last: str) -> str:
 
 
 def _advice(found: Findings, aspects: Sequence[Aspect]) -> tuple[str, ...]:
-    by = {aspect.name: aspect.answer for aspect in aspects}
-    advice = []
-    if by["wording"] == "no effect shown" and found.speak and found.blocks >= FEW:
-        advice.append(
-            "This model hardly hears the tone it is told: do not read anything into CL with it; a schedule costs nothing but does "
-            "nothing. Try a larger model, or put the tone into its persona."
-        )
-    if by["wording"] == "moves" and by["disagreement"] != "moves":
-        advice.append(
-            "It changes its manner, not its mind: CL will not make it explore. Give agents different evidence "
-            "(--set agents.evidence=split) or different models."
-        )
-    if by["disagreement"] == "moves the wrong way" or by["shared evidence"] == "moves the wrong way":
-        advice.append("CL works against its purpose here: hold it (--set schedule=fixed) and look at the debates.")
-    if found.blocks < FEW:
-        advice.append(f"Hold more debates: --seeds {max(2, -(-FEW // max(1, len(found.topics))))} or more --topics.")
-    return tuple(advice)
+    wording, disagreement, evidence = (aspect.answer for aspect in aspects)
+    advice = {
+        "This model hardly hears the tone it is told: do not read anything into CL with it; a schedule costs nothing but does "
+        "nothing. Try a larger model, or put the tone into its persona.": (
+            wording == "no effect shown" and found.speak and found.blocks >= FEW
+        ),
+        "It changes its manner, not its mind: CL will not make it explore. Give agents different evidence "
+        "(--set agents.evidence=split) or different models.": wording == "moves" and disagreement != "moves",
+        "CL works against its purpose here: hold it (--set schedule=fixed) and look at the debates.": (
+            "moves the wrong way" in (disagreement, evidence)
+        ),
+        f"Hold more debates: --seeds {max(2, -(-FEW // max(1, len(found.topics))))} or more --topics.": (
+            found.blocks < FEW
+        ),
+    }
+    return tuple(text for text, applies in advice.items() if applies)
 
 
 def _warnings(found: Findings, aspects: Sequence[Aspect]) -> tuple[str, ...]:
-    warnings = []
-    if found.blocks < FEW:
-        warnings.append(
-            f"Only {plural(found.blocks, 'pair')} of topic and seed: "
-            + ("no interval can be had from one" if found.blocks == 1 else "intervals from so few are too narrow")
-            + ", take this as a first look."
-        )
-    if found.left_out:
-        warnings.append(f"{found.left_out} of {found.held} debates ended early or are not over; they are in no figure.")
-    if found.silent:
-        warnings.append(f"{found.silent} turns failed and are missing.")
-    placebo = found.placebo
-    if placebo is not None and placebo.auc.low > 0.5:
-        warnings.append(
-            "Under the placebo the levels are told apart too: something other than the stance differs between them."
-        )
-    length = found.wording.alone.get("length") if found.wording else None
-    if length is not None and length.low > 0.5 and aspects[0].answer == "moves":
-        warnings.append(
-            f"Length alone tells levels apart with AUC {figure(length)}: part of the effect is saying more or less."
-        )
-    return tuple(warnings)
+    few = "no interval can be had from one" if found.blocks == 1 else "intervals from so few are too narrow"
+    placebo, length = found.placebo, found.wording.alone.get("length") if found.wording else None
+    warnings = {
+        f"Only {plural(found.blocks, 'pair')} of topic and seed: {few}, take this as a first look.": found.blocks < FEW,
+        f"{found.left_out} of {found.held} debates ended early or are not over; they are in no figure.": found.left_out,
+        f"{found.silent} turns failed and are missing.": found.silent,
+        "Under the placebo the levels are told apart too: something other than the stance differs between them.": (
+            placebo is not None and placebo.auc.low > 0.5
+        ),
+        f"Length alone tells levels apart with AUC {figure(length)}: part of the effect is saying more or less.": (
+            length is not None and length.low > 0.5 and aspects[0].answer == "moves"
+        ),
+    }
+    return tuple(text for text, applies in warnings.items() if applies)

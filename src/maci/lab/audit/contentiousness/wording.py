@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci.calibration.stats import RESAMPLES, Estimate, bootstrap, ratio_of
+from maci.lab.audit.contentiousness.debates import Spoken
 from maci.lab.audit.contentiousness.patterns import ngrams
-from maci.lab.audit.contentiousness.sample import Spoken
 from maci.lab.audit.contentiousness.trends import PERMUTATIONS, Weighted, difference, macro_auc, permuted, resampled
 from maci.moderator.belief import Vector
 
@@ -133,7 +133,7 @@ _C = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Guessed:
-    """Held-out scores of every turn."""
+    """HeldDebate-out scores of every turn."""
 
     turns: tuple[Spoken, ...]
     levels: tuple[float, ...]
@@ -188,7 +188,7 @@ class Wording:
 def guess(
     turns: Sequence[Spoken], levels: Sequence[float], use: Sequence[str] = ("n-grams", *FEATURES)
 ) -> Guessed | None:
-    """Held-out scores; ``None`` where there are not two topics with turns, or a level has none."""
+    """HeldDebate-out scores; ``None`` where there are not two topics with turns, or a level has none."""
     topics = sorted({turn.sitting.topic for turn in turns})
     classes = np.array([levels.index(turn.sitting.level) for turn in turns], dtype=np.int64)
     if len(topics) < 2 or len(set(classes.tolist())) < len(levels):
@@ -214,22 +214,19 @@ def measure(
     guessed = guess(turns, levels)
     if guessed is None:
         return None
-
-    def auc(found: Guessed) -> Estimate:
-        return _interval(found.auc, found.blocks, rng, resamples)
-
-    alone = {}
-    for feature in ("n-grams", *FEATURES):
-        only = guess(turns, levels, (feature,))
-        assert only is not None
-        alone[feature] = auc(only)
+    features = ("n-grams", *FEATURES)
+    alone = {
+        feature: _interval(only.auc, only.blocks, rng, resamples)
+        for feature in features
+        if (only := guess(turns, levels, (feature,))) is not None
+    }
     vectors = np.array([[turn.style.words, *turn.style.vector()[1:]] for turn in turns])
     means = {
         feature: tuple(float(vectors[guessed.classes == k, i].mean()) for k in range(len(levels)))
         for i, feature in enumerate(FEATURES)
     }
     return Wording(
-        auc(guessed),
+        _interval(guessed.auc, guessed.blocks, rng, resamples),
         _chance(guessed, rng),
         tuple(levels),
         len(turns),

@@ -15,18 +15,19 @@ from maci.agents.agent import Judge
 from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
 from maci.config import Config, load
 from maci.errors import BudgetError, ConfigError, EvidenceError, is_fatal
-from maci.lab.audit.judges.items import Batch
+from maci.lab import side_by_side
+from maci.lab.audit.judges.items import Docket
 from maci.llm.budget import Ledger, spend
 from maci.llm.catalogue import no_price
 from maci.llm.usage import Usage
 from maci.seating import choose
 from maci.seating.models import Models, open_judge
-from maci.seating.seating import Choice
+from maci.seating.seating import PanelChoice
 from maci.seating.spec import JudgeSpec, PanelSpec, is_reader, judges_of, names
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class JudgeBench:
     """The judges, and the settings they judge under."""
 
     spec: PanelSpec
@@ -44,7 +45,7 @@ class Bench:
         return bool(self.spec.seated)
 
 
-def settle(choice: Choice) -> Bench:
+def settle(choice: PanelChoice) -> JudgeBench:
     """The judges of a choice; the reader judges where none are named."""
     panel = choose(choice.panel, None, choice.judges)
     if isinstance(panel, str) and panel != "readers":
@@ -55,11 +56,11 @@ def settle(choice: Choice) -> Bench:
         raise ConfigError("--judges none: there is nobody to audit; name models, or `reader`")
     _, named = names((), judges)
     config = load(choice.profile, file=choice.config, sets=choice.sets, given=choice.given, base=spec.settings)
-    return Bench(PanelSpec(name=spec.name, judges=named, models=spec.models), config)
+    return JudgeBench(PanelSpec(name=spec.name, judges=named, models=spec.models), config)
 
 
-def bench_of(bench: Bench, models: Models | None) -> Callable[[Batch], Sequence[Judge]]:
-    """Batch → its judges: models are the same for all, readers those who know the batch's evidence."""
+def bench_of(bench: JudgeBench, models: Models | None) -> Callable[[Docket], Sequence[Judge]]:
+    """Docket → its judges: models are the same for all, readers those who know the batch's evidence."""
     opened = {
         seat.name: open_judge(seat, models, bench.config)
         for seat in bench.judges
@@ -70,7 +71,7 @@ def bench_of(bench: Bench, models: Models | None) -> Callable[[Batch], Sequence[
             if models.model(name).price is None:
                 raise no_price(name)
 
-    def seats(batch: Batch) -> Sequence[Judge]:
+    def seats(batch: Docket) -> Sequence[Judge]:
         readers = {}
         if any(is_reader(seat.model) for seat in bench.judges):
             readers = {judge.name: judge for judge in batch.readers()}
@@ -89,20 +90,20 @@ AT_ONCE = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class JudgeCall:
     """One question to one judge."""
 
     judge: int
     item: int
     probe: str
-    """``plain``, a name of :data:`~maci.lab.audit.judges.probes.PROBES`, or ``again`` with a sample."""
+    """``plain``, a name of :data:`~maci.lab.audit.judges.items.PROBES`, or ``again`` with a sample."""
     sample: int = 0
     seat: Judge
     request: ScoreRequest
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class JudgeReply:
     """A score, or why there is none."""
 
     score: CritScore | None
@@ -110,31 +111,42 @@ class Answer:
 
 
 @dataclass(slots=True)
-class Asked:
+class JudgeReplies:
     """What came of it."""
 
-    answers: dict[int, Answer] = field(default_factory=dict)
+    answers: dict[int, JudgeReply] = field(default_factory=dict)
     """By the number of the ask; one that the budget did not allow has none."""
     usage: Usage = field(default_factory=Usage)
     short: str = ""
     """What did not fit the ceiling, once something did not."""
 
+    def scores(self, asks: Sequence[JudgeCall]) -> Iterator[tuple[JudgeCall, float]]:
+        """The questions that were answered with a score, and its composite."""
+        for number, answer in self.answers.items():
+            if answer.score is not None:
+                yield asks[number], answer.score.composite
 
-async def ask_all(asks: Sequence[Ask], ledger: Ledger, told: Callable[[Asked], object] = lambda asked: None) -> Asked:
+    def ended(self, planned: int, what: str) -> tuple[str, ...]:
+        """The note of a report where the ceiling ended the work."""
+        note = f"The ceiling came first: {len(self.answers):,} of {planned:,} {what} ({self.short})."
+        return (note,) if self.short else ()
+
+
+async def ask_all(
+    asks: Sequence[JudgeCall], ledger: Ledger, told: Callable[[JudgeReplies], object] = lambda asked: None
+) -> JudgeReplies:
     """Put every question, in order of importance; raises what no further call can mend, such as a wrong key."""
-    asked = Asked()
+    asked = JudgeReplies()
     room = asyncio.Condition()
     out = 0
 
-    async def one(number: int, ask: Ask) -> None:
+    async def one(number: int, ask: JudgeCall) -> None:
         nonlocal out
         call = ask.seat.prepare(ask.request)
         async with room:
-            while not asked.short and ledger.lacks(call.bound) is not None:
-                if out == 0:
-                    asked.short = f"{ask.seat.name} {ledger.refusal(call.bound)}"
-                    break
-                await room.wait()
+            await room.wait_for(lambda: asked.short or not out or ledger.lacks(call.bound) is None)
+            if not asked.short and ledger.lacks(call.bound) is not None:
+                asked.short = f"{ask.seat.name} {ledger.refusal(call.bound)}"
             if asked.short:
                 room.notify_all()
                 return
@@ -142,15 +154,15 @@ async def ask_all(asks: Sequence[Ask], ledger: Ledger, told: Callable[[Asked], o
             out += 1
         try:
             with purse:
-                asked.answers[number] = Answer(await call.make(purse))
+                asked.answers[number] = JudgeReply(await call.make(purse))
         except BudgetError as error:
             asked.short = str(error)
         except JudgeAbstained as error:
-            asked.answers[number] = Answer(None, str(error) or "it abstained")
+            asked.answers[number] = JudgeReply(None, str(error) or "it abstained")
         except Exception as error:
             if is_fatal(error):
                 raise
-            asked.answers[number] = Answer(None, f"{type(error).__name__}: {error}")
+            asked.answers[number] = JudgeReply(None, f"{type(error).__name__}: {error}")
         finally:
             asked.usage = asked.usage + purse.total()
             async with room:
@@ -158,7 +170,7 @@ async def ask_all(asks: Sequence[Ask], ledger: Ledger, told: Callable[[Asked], o
                 room.notify_all()
         told(asked)
 
-    async def lane(waiting: Iterator[tuple[int, Ask]]) -> None:
+    async def lane(waiting: Iterator[tuple[int, JudgeCall]]) -> None:
         for number, ask in waiting:
             if asked.short:
                 return
@@ -167,15 +179,6 @@ async def ask_all(asks: Sequence[Ask], ledger: Ledger, told: Callable[[Asked], o
     lanes = []
     for judge in dict.fromkeys(ask.judge for ask in asks):
         own = [(number, ask) for number, ask in enumerate(asks) if ask.judge == judge]
-        waiting = iter(own)
-        lanes += [waiting] * (AT_ONCE if own[0][1].seat.stateless else 1)
-    try:
-        async with asyncio.TaskGroup() as group:
-            for waiting in lanes:
-                group.create_task(lane(waiting))
-    except* Exception as errors:
-        first: BaseException = errors
-        while isinstance(first, BaseExceptionGroup):
-            first = first.exceptions[0]
-        raise first from None
+        lanes += [iter(own)] * (AT_ONCE if own[0][1].seat.stateless else 1)
+    await side_by_side(lane, lanes, len(lanes))
     return asked

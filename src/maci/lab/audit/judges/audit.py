@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,28 +17,17 @@ from maci.agents.judges.panel import shuffled
 from maci.calibration.stats import RESAMPLES, Estimate, Sampling, share
 from maci.controller.inputs import Seat
 from maci.errors import InputError
-from maci.lab.audit.judges import agreement
-from maci.lab.audit.judges import swaps as bias
-from maci.lab.audit.judges.asking import Ask, Asked, ask_all
-from maci.lab.audit.judges.findings import Finding, Level, findings, verdict
-from maci.lab.audit.judges.items import Batch, Item
-from maci.lab.audit.judges.probes import PROBES, Ratings, Subject, again, panel_mean
-from maci.lab.audit.judges.swaps import (
-    JudgeSwap,
-    OrderSwap,
-    PairJudge,
-    Pairs,
-    judge_swap,
-    order_swap,
-    pairs_of,
-    presented_both_ways,
-    swap_rate,
-)
+from maci.lab.audit.judges import agreement, swaps
+from maci.lab.audit.judges.agreement import Ratings, panel_mean
+from maci.lab.audit.judges.asking import JudgeCall, JudgeReplies, ask_all
+from maci.lab.audit.judges.items import PROBES, Docket, Subject, again
+from maci.lab.audit.judges.report import JudgeCheck, Level, findings, verdict
+from maci.lab.audit.judges.swaps import JudgeSwap, OrderSwap, PairJudge, Pairs, order_swap
 from maci.llm.budget import Ledger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ProbePlan:
     """How much is asked."""
 
     probes: tuple[str, ...] = tuple(PROBES)
@@ -84,7 +75,7 @@ class Audit:
     """The result of `maci audit judges`."""
 
     verdict: Level
-    findings: tuple[Finding, ...]
+    findings: tuple[JudgeCheck, ...]
     arguments: int
     debates: int
     cases: int
@@ -111,8 +102,8 @@ class Audit:
 
 
 def planned(
-    batches: Sequence[Batch], seats: Callable[[Batch], Sequence[Judge]], plan: Plan
-) -> tuple[list[Ask], list[Item], NDArray[np.float64]]:
+    batches: Sequence[Docket], seats: Callable[[Docket], Sequence[Judge]], plan: ProbePlan
+) -> tuple[list[JudgeCall], list[Subject], NDArray[np.float64]]:
     """Every question in the order it is put, the items, and the place of each item in its batch (judges, items).
 
     The plain scores come first: if the ceiling ends the work, they are there.
@@ -121,78 +112,58 @@ def planned(
     number = {item.id: i for i, item in enumerate(items)}
     seated = [list(seats(batch)) for batch in batches]
     place = np.full((len(seated[0]), len(items)), np.nan)
-    plain: list[Ask] = []
-    back: list[Ask] = []
-    further: list[Ask] = []
+    asks: dict[str, list[JudgeCall]] = {"plain": [], "batch": [], "further": []}
     probed = set(shuffled([item.id for item in items], seed=plan.seed, round=0, slot="probes")[: plan.probed])
     for batch, judges in zip(batches, seated, strict=True):
         by_id = {item.id: item for item in batch.items}
         for j, judge in enumerate(judges):
-            order = shuffled(list(by_id), seed=plan.seed, round=0, slot=judge.name)
-            in_turn = not judge.stateless
-            for turn, identity in enumerate(order):
-                item, i = by_id[identity], number[identity]
-                plain.append(Ask(judge=j, item=i, probe="plain", seat=judge, request=item.request))
-                if in_turn and len(order) > 1:
-                    place[j, i] = turn / (len(order) - 1)
-            if in_turn and "batch" in plan.probes:
-                back += [
-                    Ask(judge=j, item=number[i], probe="batch", seat=judge, request=by_id[i].request)
-                    for i in order[::-1]
-                ]
-            further += [
-                ask
-                for identity in order
-                if identity in probed
-                for ask in _further(j, judge, by_id[identity], number, plan)
-            ]
-    return [*plain, *back, *further], items, place
+            order = [by_id[i] for i in shuffled(list(by_id), seed=plan.seed, round=0, slot=judge.name)]
+            put = partial(JudgeCall, judge=j, seat=judge)
+            asks["plain"] += [put(item=number[x.id], probe="plain", request=x.request) for x in order]
+            if not judge.stateless and "batch" in plan.probes:
+                asks["batch"] += [put(item=number[x.id], probe="batch", request=x.request) for x in order[::-1]]
+            if not judge.stateless and len(order) > 1:
+                place[j, [number[x.id] for x in order]] = np.arange(len(order)) / (len(order) - 1)
+            for x in order:
+                if x.id in probed:
+                    asks["further"] += [put(item=number[x.id], **how) for how in _probes(x, plan)]
+    return [call for calls in asks.values() for call in calls], items, place
 
 
-def _further(j: int, judge: Judge, item: Item, number: Mapping[str, int], plan: Plan) -> list[Ask]:
-    asks = []
+def _probes(item: Subject, plan: ProbePlan) -> Iterator[dict[str, Any]]:
+    """How an argument is asked again, one at a time; the order of a batch is no question of its own."""
     for probe in plan.probes:
-        request = None if probe == "batch" else PROBES[probe](item)
-        if request is not None:
-            asks.append(Ask(judge=j, item=number[item.id], probe=probe, seat=judge, request=request))
+        if probe != "batch" and (request := PROBES[probe](item)) is not None:
+            yield {"probe": probe, "request": request}
     for sample in range(1, plan.repeats + 1):
-        asks.append(
-            Ask(judge=j, item=number[item.id], probe="again", sample=sample, seat=judge, request=again(item, sample))
-        )
-    return asks
+        yield {"probe": "again", "sample": sample, "request": again(item, sample)}
 
 
 def rated(
-    asks: Sequence[Ask],
-    asked: Asked,
-    items: Sequence[Item],
+    asks: Sequence[JudgeCall],
+    asked: JudgeReplies,
+    items: Sequence[Subject],
     judges: Sequence[Seat],
     place: NDArray[np.float64],
 ) -> Ratings:
-    """Answers as a table."""
-    shape = (len(judges), len(items))
-    found: dict[tuple[str, int], NDArray[np.float64]] = {}
-    for number, ask in enumerate(asks):
-        table = found.setdefault((ask.probe, ask.sample), np.full(shape, np.nan))
-        answer = asked.answers.get(number)
-        if answer is not None and answer.score is not None:
-            table[ask.judge, ask.item] = answer.score.composite
+    """Replies as a table."""
+    found = {(ask.probe, ask.sample): np.full(place.shape, np.nan) for ask in asks}
+    for ask, score in asked.scores(asks):
+        found[ask.probe, ask.sample][ask.judge, ask.item] = score
     return Ratings(
         judges=tuple(judges),
-        items=tuple(
-            Subject(id=i.id, debate=i.debate, case=i.case, agent=i.agent, family=i.family, words=i.words) for i in items
-        ),
-        plain=found.get(("plain", 0), np.full(shape, np.nan)),
+        items=tuple(items),
+        plain=found.get(("plain", 0), np.full(place.shape, np.nan)),
         variants={probe: table for (probe, sample), table in found.items() if probe in PROBES},
         again=tuple(table for (probe, _), table in sorted(found.items(), key=lambda e: e[0]) if probe == "again"),
         place=place,
     )
 
 
-def figures(ratings: Ratings, plan: Plan, pairs: Mapping[str, Pairs] | None = None) -> Audit:
+def figures(ratings: Ratings, plan: ProbePlan, pairs: Mapping[str, Pairs] | None = None) -> Audit:
     """Every figure that scores alone decide."""
     sampling = ratings.sampling(plan.seed, plan.resamples)
-    plain, turned = ratings.plain, _variant(ratings, "turned")
+    plain, turned = ratings.plain, ratings.variant("turned")
     both = np.where(np.isfinite(turned), plain, np.nan)
     result = Audit(
         verdict="unknown",
@@ -204,9 +175,9 @@ def figures(ratings: Ratings, plan: Plan, pairs: Mapping[str, Pairs] | None = No
         alpha_levelled=agreement.alpha(agreement.levelled(plain), sampling),
         pearson=agreement.pairwise(plain, sampling, by_rank=False),
         spearman=agreement.pairwise(plain, sampling, by_rank=True),
-        swap_forgiven=swap_rate(ratings, sampling, counted=False),
-        swap_counted=swap_rate(ratings, sampling, counted=True),
-        swaps=judge_swap(ratings),
+        swap_forgiven=swaps.swap_rate(ratings, sampling, counted=False),
+        swap_counted=swaps.swap_rate(ratings, sampling, counted=True),
+        swaps=swaps.judge_swap(ratings),
         order=order_swap(panel_mean(both), panel_mean(turned), sampling),
         judges=tuple(
             _figures(ratings, j, sampling, (pairs or {}).get(seat.name)) for j, seat in enumerate(ratings.judges)
@@ -223,11 +194,6 @@ def figures(ratings: Ratings, plan: Plan, pairs: Mapping[str, Pairs] | None = No
     return replace(result, findings=checks, verdict=verdict(checks))
 
 
-def _variant(ratings: Ratings, probe: str) -> NDArray[np.float64]:
-    """The scores of a probe; all undefined where it was not asked."""
-    return ratings.variants.get(probe, np.full(ratings.plain.shape, np.nan))
-
-
 def _figures(ratings: Ratings, j: int, sampling: Sampling, pairs: Pairs | None) -> JudgeFigures:
     plain, seat = ratings.plain, ratings.judges[j]
     own = plain[j][np.isfinite(plain[j])]
@@ -238,66 +204,69 @@ def _figures(ratings: Ratings, j: int, sampling: Sampling, pairs: Pairs | None) 
         family=seat.family,
         mean=float(own.mean()) if len(own) else None,
         spread=agreement.spread(plain[j], sampling),
-        constant=bool(len(own) > 1 and np.ptp(own) < 1e-9),
+        constant=len(own) > 1 and agreement.constant(own),
         abstained=share(plain.shape[1] - len(own), plain.shape[1], "arguments"),
         with_rest=agreement.with_rest(plain, j, sampling),
         alpha_without=float(without) if np.isfinite(without) else None,
-        order=order_swap(plain[j], _variant(ratings, "turned")[j], sampling),
-        batch=order_swap(plain[j], _variant(ratings, "batch")[j], sampling),
-        position=bias.position(ratings, j, sampling),
+        order=order_swap(plain[j], ratings.variant("turned")[j], sampling),
+        batch=order_swap(plain[j], ratings.variant("batch")[j], sampling),
+        position=swaps.position(ratings, j, sampling),
         pairs=pairs,
-        own_family=bias.own_family(ratings, j, sampling),
-        length=bias.length(ratings, j, sampling),
-        padded=bias.shift(plain[j], _variant(ratings, "padded")[j], sampling),
-        signed=bias.shift(plain[j], _variant(ratings, "signed")[j], sampling),
-        signed_by_family=bias.shift_by_family(ratings, j, "signed", sampling) if "signed" in ratings.variants else {},
-        within=bias.within(ratings, j, sampling),
-        noise=bias.noise(ratings, j, sampling),
+        own_family=swaps.own_family(ratings, j, sampling),
+        length=swaps.length(ratings, j, sampling),
+        padded=swaps.shift(plain[j], ratings.variant("padded")[j], sampling),
+        signed=swaps.shift(plain[j], ratings.variant("signed")[j], sampling),
+        signed_by_family=swaps.shift_by_family(ratings, j, "signed", sampling) if "signed" in ratings.variants else {},
+        within=swaps.within(ratings, j, sampling),
+        noise=swaps.noise(ratings, j, sampling),
     )
 
 
 @dataclass(slots=True)
-class Done:
+class AuditRun:
     """An audit with all it rests on."""
 
     audit: Audit
-    asks: list[Ask]
-    asked: Asked
-    items: list[Item]
+    asks: list[JudgeCall]
+    asked: JudgeReplies
+    ratings: Ratings
 
 
 async def audit(
-    batches: Sequence[Batch],
-    seats: Callable[[Batch], Sequence[Judge]],
-    plan: Plan | None = None,
+    batches: Sequence[Docket],
+    seats: Callable[[Docket], Sequence[Judge]],
+    plan: ProbePlan | None = None,
     *,
     ledger: Ledger | None = None,
     notes: Sequence[str] = (),
-    told: Callable[[Asked, int], object] = lambda asked, of: None,
-) -> Done:
+    told: Callable[[JudgeReplies, int], object] = lambda asked, of: None,
+) -> AuditRun:
     """Ask and work out. ``seats`` gives the judges of a batch, the same number and names for every batch."""
-    own = plan or Plan()
+    own = plan or ProbePlan()
     asks, items, place = planned(batches, seats, own)
     judges = [Seat(judge.name, judge.family) for judge in seats(batches[0])]
-    if again := next((name for name, n in Counter(seat.name for seat in judges).items() if n > 1), None):
-        raise InputError(f"two judges are named {again!r}, and could not be told apart: give each a `name` of its own")
+    if twice := next((name for name, n in Counter(seat.name for seat in judges).items() if n > 1), None):
+        raise InputError(f"two judges are named {twice!r}, and could not be told apart: give each a `name` of its own")
     asked = await ask_all(asks, ledger or Ledger(), lambda so_far: told(so_far, len(asks)))
+    compared, comparing = swaps.pairs_of(batches, own.probed), Ledger(parent=ledger)
     pairs = {
-        judge.name: await presented_both_ways(
-            judge, pairs_of(batches, own.probed), seed=own.seed, resamples=own.resamples
+        judge.name: await swaps.presented_both_ways(
+            judge, compared, ledger=comparing, seed=own.seed, resamples=own.resamples
         )
         for judge in seats(batches[0])
         if isinstance(judge, PairJudge)
     }
-    found = figures(rated(asks, asked, items, judges, place), own, pairs)
-    short = (f"The ceiling came first: {len(asked.answers):,} of {len(asks):,} questions were put ({asked.short}).",)
-    said = (*notes, *(short if asked.short else ()))
+    ratings = rated(asks, asked, items, judges, place)
+    said = (*notes, *asked.ended(len(asks), "questions were put"))
+    if comparing.reached is not None:
+        said = (*said, "The ceiling came before all pairs were compared both ways.")
+    usage = asked.usage + comparing.spent
     result = replace(
-        found,
+        figures(ratings, own, pairs),
         notes=said,
         calls=len(asked.answers),
-        tokens=asked.usage.tokens,
-        usd=asked.usage.usd,
-        complete=not asked.short,
+        tokens=usage.tokens,
+        usd=usage.usd,
+        complete=not asked.short and comparing.reached is None,
     )
-    return Done(result, asks, asked, items)
+    return AuditRun(result, asks, asked, ratings)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,17 +22,19 @@ from maci.agents.anchor import Question
 from maci.agents.argument import Argument
 from maci.agents.judges.crit import ScoreRequest
 from maci.agents.judges.reader import ReaderJudge, reader_judges
-from maci.calibration.stats import Estimate, Indices, share
+from maci.calibration.stats import Estimate, Indices, estimate, share
 from maci.calibration.stats.correlation import Rows
 from maci.calibration.temperature import fit_logistic
 from maci.controller.requests import call_seed
 from maci.errors import InputError
 from maci.evidence.span import Span
-from maci.lab.audit.judges.asking import Ask, Asked, ask_all
-from maci.lab.audit.judges.human import hit, hits_by_group, pair_accuracy
+from maci.lab.audit.judges.agreement import Agreement, hit, hits_by_group, pair_accuracy, panel_mean
+from maci.lab.audit.judges.asking import JudgeCall, JudgeReplies, ask_all
 from maci.lab.datasets import load
 from maci.llm.budget import Ledger
 from maci.moderator.belief import Vector
+from maci.render.report import Line, Report, Section, Table, columns, count, show, text
+from maci.story.words import plural
 
 SETS = ("ukp_convarg",)
 
@@ -64,7 +67,7 @@ class Versus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class HumanComparison:
     """What came of `maci audit judges --human`."""
 
     data: str
@@ -93,7 +96,9 @@ def pairs(data: Path | None, per_topic: int = 0) -> list[Pair]:
     return found
 
 
-def _asks(chosen: Sequence[Pair], judges: Sequence[Judge] | None) -> tuple[list[Ask], list[tuple[str, str]], list[str]]:
+def _asks(
+    chosen: Sequence[Pair], judges: Sequence[Judge] | None
+) -> tuple[list[JudgeCall], list[tuple[str, str]], list[str]]:
     """The questions, the arguments (side, text), and the judges' names."""
     sides: dict[str, dict[str, None]] = {}
     for pair in chosen:
@@ -101,21 +106,21 @@ def _asks(chosen: Sequence[Pair], judges: Sequence[Judge] | None) -> tuple[list[
     asks, texts, names = [], list[tuple[str, str]](), list[str]()
     for side, arguments in sides.items():
         topic = side.replace("-", " ").replace("_", ", ")
-        at_hand = judges or reader_judges([Span.of(text) for text in arguments])
+        at_hand = judges or reader_judges(list(map(Span.of, arguments)))
         names = [judge.name for judge in at_hand]
-        for text in arguments:
+        for said in arguments:
             for j, judge in enumerate(at_hand):
                 reads = isinstance(judge, ReaderJudge)
                 request = ScoreRequest(
                     question=Question(
                         f"How convincing is this argument on: {topic}?", topic if reads else "", "closed", ()
                     ),
-                    argument=Argument(claim=text),
-                    spans=(Span.of(text),) if reads else (),
-                    seed=call_seed("convarg", side, text),
+                    argument=Argument(claim=said),
+                    spans=(Span.of(said),) if reads else (),
+                    seed=call_seed("convarg", side, said),
                 )
-                asks.append(Ask(judge=j, item=len(texts), probe="plain", seat=judge, request=request))
-            texts.append((side, text))
+                asks.append(JudgeCall(judge=j, item=len(texts), probe="plain", seat=judge, request=request))
+            texts.append((side, said))
     return asks, texts, names
 
 
@@ -141,38 +146,32 @@ async def compare(
     ledger: Ledger | None = None,
     seed: int = 0,
     resamples: int = 10_000,
-    told: Callable[[Asked, int], object] = lambda asked, of: None,
-) -> Comparison:
+    told: Callable[[JudgeReplies, int], object] = lambda asked, of: None,
+) -> HumanComparison:
     """Score every argument once and compare; ``judges=None`` are the reader judges."""
     if not chosen:
         raise InputError("there are no pairs to compare")
     asks, texts, names = _asks(chosen, judges)
     asked = await ask_all(asks, ledger or Ledger(), lambda so_far: told(so_far, len(asks)))
+    scores = np.full((len(names), len(texts)), np.nan)
+    for ask, score in asked.scores(asks):
+        scores[ask.judge, ask.item] = score
+    if len(names) > 1:
+        scores, names = np.vstack([scores, panel_mean(scores)]), [*names, "mean of the judges"]
     number = {text: i for i, text in enumerate(texts)}
-    scores = np.full((len(names) + 1, len(texts)), np.nan)
-    for n, ask in enumerate(asks):
-        if (answer := asked.answers.get(n)) is not None and answer.score is not None:
-            scores[ask.judge, ask.item] = answer.score.composite
-    known = np.isfinite(scores[:-1])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        scores[-1] = np.where(known, scores[:-1], 0.0).sum(axis=0) / known.sum(axis=0)
     a = np.array([number[pair.side, pair.first] for pair in chosen])
     b = np.array([number[pair.side, pair.second] for pair in chosen])
     size = np.array([float(len(text)) for _, text in texts])
-    shown = range(len(names) + 1) if len(names) > 1 else range(len(names))
-    found = [
-        _versus((*names, "mean of the judges")[j], scores[j], size, a, b, chosen, seed=seed, resamples=resamples)
-        for j in shown
-    ]
+    accuracy = partial(pair_accuracy, seed=seed, resamples=resamples)
     sides, longer = [pair.side for pair in chosen], _hits(size[a] - size[b], chosen)
-    short = (f"The ceiling came first: {len(asked.answers):,} of {len(asks):,} arguments were scored ({asked.short}).",)
-    return Comparison(
+    return HumanComparison(
         data="ukp_convarg", pairs=len(chosen), arguments=len(texts), sides=len(set(sides)),
-        longer=pair_accuracy(longer, sides, seed=seed, resamples=resamples),
-        longer_test=_on_test(longer, chosen, seed, resamples),
-        longer_by_side=_by_side(longer, sides), judges=tuple(found),
+        longer=accuracy(longer, sides), longer_test=accuracy(*_on_test(longer, chosen)),
+        longer_by_side=_by_side(longer, sides),
+        judges=tuple(_versus(name, own, size, a, b, chosen, accuracy) for name, own in zip(names, scores, strict=True)),
         abstained=sum(answer.score is None for answer in asked.answers.values()),
-        tokens=asked.usage.tokens, usd=asked.usage.usd, complete=not asked.short, notes=short if asked.short else (),
+        tokens=asked.usage.tokens, usd=asked.usage.usd, complete=not asked.short,
+        notes=asked.ended(len(asks), "arguments were scored"),
     )  # fmt: skip
 
 
@@ -185,36 +184,87 @@ def _by_side(hits: Sequence[float], sides: Sequence[str]) -> dict[str, Estimate]
     return {str(side): share(int(above), below, "pairs") for side, (above, below) in hits_by_group(hits, sides).items()}
 
 
-def _on_test(hits: Sequence[float], chosen: Sequence[Pair], seed: int, resamples: int) -> Estimate:
-    kept = [(h, pair.side) for h, pair in zip(hits, chosen, strict=True) if not pair.dev]
-    return pair_accuracy([h for h, _ in kept], [s for _, s in kept], seed=seed, resamples=resamples)
+def _on_test(hits: Sequence[float], chosen: Sequence[Pair]) -> tuple[list[float], list[str]]:
+    """The hits on the topic sides that no choice was made on, and these sides."""
+    rows = [i for i, pair in enumerate(chosen) if not pair.dev]
+    return [hits[i] for i in rows], [chosen[i].side for i in rows]
 
 
 def _versus(
-    judge: str, own: Vector, size: Vector, a: Indices, b: Indices, chosen: Sequence[Pair], *, seed: int, resamples: int
-) -> Versus:
+    judge: str, own: Vector, size: Vector, a: Indices, b: Indices, chosen: Sequence[Pair],
+    accuracy: Callable[[Sequence[float], Sequence[str]], Estimate],
+) -> Versus:  # fmt: skip
+    """``accuracy``: the share of hits, topic sides resampled; of differences, that of two accuracies over the same pairs."""
     rows = np.flatnonzero(np.isfinite(own[a]) & np.isfinite(own[b]))
     kept = [chosen[i] for i in rows.tolist()]
     a, b = a[rows], b[rows]
     sides = [pair.side for pair in kept]
     ahead, length = own[a] - own[b], np.log(size[a]) - np.log(size[b])
     hits, longer = _hits(ahead, kept), _hits(size[a] - size[b], kept)
-    wins = np.array([float(pair.first_wins) for pair in kept])
+    added: list[float] = []
     if len(set(sides)) > 1:
+        wins = np.array([float(pair.first_wins) for pair in kept])
         both = _hits(folds(np.column_stack([length, ahead]), wins, sides), kept)
-        alone = _hits(folds(length[:, None], wins, sides), kept)
-    else:
-        both = alone = []
+        added = [x - y for x, y in zip(both, _hits(folds(length[:, None], wins, sides), kept), strict=True)]
     return Versus(
         judge=judge,
-        accuracy=pair_accuracy(hits, sides, seed=seed, resamples=resamples),
-        test=_on_test(hits, kept, seed, resamples),
-        less_length=_gap(hits, longer, sides, seed, resamples),
-        with_length=_gap(both, alone, sides[: len(both)], seed, resamples),
+        accuracy=accuracy(hits, sides),
+        test=accuracy(*_on_test(hits, kept)),
+        less_length=accuracy([x - y for x, y in zip(hits, longer, strict=True)], sides),
+        with_length=accuracy(added, sides[: len(added)]),
         by_side=_by_side(hits, sides),
     )
 
 
-def _gap(one: Sequence[float], two: Sequence[float], sides: Sequence[str], seed: int, resamples: int) -> Estimate:
-    """The difference of two accuracies over the same pairs, topic sides resampled."""
-    return pair_accuracy([x - y for x, y in zip(one, two, strict=True)], sides, seed=seed, resamples=resamples)
+def build_report(found: HumanComparison, about: str) -> Report:
+    """Judges against people on a public set."""
+    last = found.judges[-1]
+    choices = Table(
+        key="choices", title="Which of two arguments people found more convincing", first="",
+        columns=columns("all topic sides", "test topic sides", "minus length", "length + judge, minus length"),
+        lines=(
+            Line(name="the longer one wins", cells=(
+                estimate(found.longer, "percent"), estimate(found.longer_test, "percent"), text(""), text(""),
+            )),
+            *(
+                Line(name=v.judge, cells=(
+                    estimate(v.accuracy, "percent"), estimate(v.test, "percent"), estimate(v.less_length, "points"),
+                    estimate(v.with_length, "points"),
+                ))
+                for v in found.judges
+            ),
+        ),
+        notes=(
+            f"{found.pairs:,} pairs of {found.arguments:,} arguments, {found.sides} topic sides, which are resampled. The last "
+            "column is fitted on the other topic sides. Length in characters; ties count half.",
+        ),
+    )  # fmt: skip
+    sides = Table(
+        key="sides", title=f"By topic side ({last.judge})", first="topic side", columns=columns("pairs", "judge", "longer"),
+        lines=tuple(
+            Line(name=side, cells=(count(x.n), estimate(x, "percent"), estimate(found.longer_by_side[side], "percent")))
+            for side, x in sorted(last.by_side.items())
+        ),
+    )  # fmt: skip
+    section = Section(key=found.data, title=found.data, tables=(choices, sides))
+    return Report(
+        title="Judges against people", verdict=("Do judges choose as people do?",), notes=found.notes,
+        sections=(section,), facts=(("made by", about),),
+    )  # fmt: skip
+
+
+def people_table(found: Sequence[Agreement], human: Estimate, raters: int) -> Table:
+    """Judges against people's own scores."""
+    among = show(estimate(human)) if human.defined else f"– ({human.how})"
+    return Table(
+        key="people", title="Against people", first="judge",
+        columns=columns("Spearman", "pairs of one case", "AUC", "n"),
+        lines=tuple(
+            Line(name=a.judge, cells=(
+                estimate(a.rho), estimate(a.pairs, "percent"), estimate(a.auc),
+                text(f"{plural(a.rho.n, 'argument')}, {plural(a.pairs.n, 'pair')}"),
+            ))
+            for a in found
+        ),
+        notes=(f"{plural(raters, 'rater')}; people among themselves: α {among}.",),
+    )  # fmt: skip

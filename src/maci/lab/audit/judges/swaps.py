@@ -21,21 +21,24 @@ another judge or another order are counted in two ways: with ties *forgiven*, a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from collections.abc import Awaitable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maci.agents.agent import Judge
 from maci.agents.judges.crit import JudgeAbstained, ScoreRequest
-from maci.calibration.stats import Estimate, Sampling, bootstrap_mean, missing, share
+from maci.calibration.stats import Estimate, Indices, Sampling, bootstrap_mean, missing, share
 from maci.calibration.stats.correlation import Rows, partial, spearman
-from maci.lab.audit.judges.agreement import others
-from maci.lab.audit.judges.items import Batch, Item
-from maci.lab.audit.judges.probes import Ratings
-from maci.llm.usage import Usage
+from maci.errors import BudgetError
+from maci.lab.audit.judges.agreement import Ratings, constant, others, panel_mean, refused
+from maci.lab.audit.judges.items import Docket, Subject
+from maci.llm.budget import Ledger, reported
+from maci.llm.usage import Bound, Usage
 from maci.moderator.belief import Vector
 
 
@@ -55,35 +58,43 @@ class Pairs:
     consistent: Estimate
 
 
-def pairs_of(batches: Sequence[Batch], most: int) -> list[tuple[Item, Item]]:
+def pairs_of(batches: Sequence[Docket], most: int) -> list[tuple[Subject, Subject]]:
     """Arguments of different agents of one debate, two by two."""
-    found = []
-    for batch in batches:
-        for one, two in zip(batch.items, batch.items[1:], strict=False):
-            if one.agent != two.agent:
-                found.append((one, two))
+    found = [pair for batch in batches for pair in pairwise(batch.items) if pair[0].agent != pair[1].agent]
     return found[:most]
 
 
 async def presented_both_ways(
-    judge: PairJudge, pairs: Sequence[tuple[Item, Item]], *, seed: int = 0, resamples: int = 10_000
+    judge: PairJudge,
+    pairs: Sequence[tuple[Subject, Subject]],
+    *,
+    ledger: Ledger | None = None,
+    seed: int = 0,
+    resamples: int = 10_000,
 ) -> Pairs:
-    """Ask for every pair, both ways, one after the other."""
-    bias, same, cases = [], [], []
+    """Ask for every pair, both ways, one after the other, until the ledger allows no more."""
+
+    def prefer(one: Subject, two: Subject) -> Awaitable[float]:
+        free, most = False, Bound()
+        if isinstance(judge, Judge):  # to compare two can cost as much as to score both
+            free = judge.free
+            most = judge.prepare(one.request).bound.plus(judge.prepare(two.request).bound)
+        return reported(most, free, lambda: judge.prefer(one.request, two.request)).within(ledger)
+
+    said: list[tuple[str, float, float]] = []
     for one, two in pairs:
         try:
-            p, _ = await judge.prefer(one.request, two.request)
-            q, _ = await judge.prefer(two.request, one.request)
-        except JudgeAbstained:
-            continue
-        bias.append(p + q - 1)
-        same.append((p > 0.5) == (q < 0.5) and p != 0.5 and q != 0.5)
-        cases.append(one.case)
-    if not bias:
+            with suppress(JudgeAbstained):
+                said.append((one.case, await prefer(one, two), await prefer(two, one)))
+        except BudgetError:
+            break
+    if not said:
         nothing = missing("no pair was compared both ways", 0, "pairs")
         return Pairs(bias=nothing, consistent=nothing)
-    found = Sampling(tuple(cases), seed, resamples).mean(np.array(bias), "pairs")
-    return Pairs(bias=found, consistent=share(sum(same), len(same), "pairs"))
+    bias = np.array([p + q - 1 for _, p, q in said])
+    same = sum((p > 0.5) == (q < 0.5) and p != 0.5 and q != 0.5 for _, p, q in said)
+    sampling = Sampling(tuple(case for case, _, _ in said), seed, resamples)
+    return Pairs(bias=sampling.mean(bias, "pairs"), consistent=share(same, len(said), "pairs"))
 
 
 BAND = 0.02
@@ -139,14 +150,13 @@ def judge_swap(ratings: Ratings, band: float = BAND) -> tuple[JudgeSwap, ...]:
     found = []
     for a, b in combinations(range(len(held)), 2):
         flipped = flips(held[a], held[b])
-        n = len(flipped)
         leads = [held[a][debate][1] for debate, (forgiven, _) in flipped.items() if forgiven]
         found.append(
             JudgeSwap(
                 first=ratings.judges[a].name,
                 second=ratings.judges[b].name,
-                forgiven=share(sum(forgiven for forgiven, _ in flipped.values()), n, "debates"),
-                counted=share(sum(counted for _, counted in flipped.values()), n, "debates"),
+                forgiven=share(sum(forgiven for forgiven, _ in flipped.values()), len(flipped), "debates"),
+                counted=share(sum(counted for _, counted in flipped.values()), len(flipped), "debates"),
                 margin=sum(leads) / len(leads) if leads else None,
             )
         )
@@ -157,8 +167,8 @@ def swap_rate(ratings: Ratings, sampling: Sampling, *, counted: bool, band: floa
     """The share of debates that flip, averaged over all pairs of judges; debates resampled, Wilson where none or all do."""
     held = [winners(ratings, row, band) for row in ratings.plain]
     per: dict[str, list[bool]] = {}
-    for a, b in combinations(range(len(held)), 2):
-        for debate, both in flips(held[a], held[b]).items():
+    for one, two in combinations(held, 2):
+        for debate, both in flips(one, two).items():
             per.setdefault(debate, []).append(both[counted])
     if len(held) < 2:
         return missing("there is one judge, and no other to put in its place", 0, "debates")
@@ -170,14 +180,7 @@ def swap_rate(ratings: Ratings, sampling: Sampling, *, counted: bool, band: floa
     case = {item.debate: item.case for item in ratings.items}
     rng = np.random.default_rng(sampling.seed)
     found = bootstrap_mean(rates, rng, groups=[case[debate] for debate in per], resamples=sampling.resamples)
-    return Estimate(
-        value=found.value,
-        low=found.low,
-        high=found.high,
-        n=found.n,
-        unit="debates",
-        how=f"{found.how}, mean over pairs",
-    )
+    return replace(found, unit="debates", how=f"{found.how}, mean over pairs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,22 +198,18 @@ class OrderSwap:
 def order_swap(forward: Vector, back: Vector, sampling: Sampling) -> OrderSwap:
     """How much an order matters, for one judge or for the panel's mean."""
     rows = np.flatnonzero(np.isfinite(forward) & np.isfinite(back))
-    if not len(rows):
-        nothing = missing("no argument was scored in both orders")
+    n = len(rows)
+    if nothing := refused(0, (not n, "no argument was scored in both orders")):
         return OrderSwap(mean=nothing, close=nothing, rho=nothing)
     gap: Vector = np.abs(forward - back).round(12)  # less is rounding
     x, y = forward[rows], back[rows]
-    same = not gap[rows].any() and np.ptp(x) > 0
-    rho = (
-        Estimate(value=1.0, low=1.0, high=1.0, n=len(rows), unit="arguments", how="every score is the same")
-        if same
-        else sampling.estimate(lambda i: spearman(x[i], y[i]), rows, fisher=True)
-        if len(rows) >= 3
-        else missing("fewer than three arguments", len(rows))
-    )
-    return OrderSwap(
-        mean=sampling.mean(gap), close=share(int((gap[rows] < CLOSE - 1e-12).sum()), len(rows), "arguments"), rho=rho
-    )
+    if not gap[rows].any() and np.ptp(x) > 0:
+        rho = Estimate(1.0, 1.0, 1.0, n, "every score is the same", "arguments")
+    else:
+        few = refused(n, (n < 3, "fewer than three arguments"))
+        rho = few or sampling.estimate(lambda i: spearman(x[i], y[i]), rows, fisher=True)
+    close = share(int((gap[rows] < CLOSE - 1e-12).sum()), n, "arguments")
+    return OrderSwap(mean=sampling.mean(gap), close=close, rho=rho)
 
 
 _ENOUGH = 5
@@ -225,24 +224,20 @@ def own_family(ratings: Ratings, judge: int, sampling: Sampling) -> Estimate:
     own = np.array([item.family == family for item in ratings.items])
     known = np.array([item.family != "" for item in ratings.items])
     rows = np.flatnonzero(np.isfinite(excess) & known)
-    if not own.any():
-        return missing(f"no argument is by an agent of its family ({family})")
-    if kin.all():
-        return missing(f"all judges are of the family {family}: nobody to compare with")
-    if own[rows].sum() < _ENOUGH or (~own[rows]).sum() < _ENOUGH:
-        return missing(f"fewer than {_ENOUGH} arguments of its own family, or of others", len(rows))
     x, mine = excess[rows], own[rows]
-    return sampling.estimate(lambda i: _gap(x[i], mine[i]), rows)
+    nothing = refused(
+        0,
+        (not own.any(), f"no argument is by an agent of its family ({family})"),
+        (kin.all(), f"all judges are of the family {family}: nobody to compare with"),
+    )
+    few = min(mine.sum(), (~mine).sum()) < _ENOUGH, f"fewer than {_ENOUGH} arguments of its own family, or of others"
+    return nothing or refused(len(rows), few) or sampling.estimate(lambda i: _gap(x[i], mine[i]), rows)
 
 
 def _gap(x: Rows, mine: NDArray[np.bool_]) -> Vector:
     """Mean where ``mine`` less mean elsewhere, in each row."""
-    n = mine.sum(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        own = np.where(mine, x, 0.0).sum(axis=1) / n
-        rest = np.where(mine, 0.0, x).sum(axis=1) / (x.shape[1] - n)
-    found: Vector = own - rest
-    return found
+    own, rest = np.where(mine, x, np.nan), np.where(mine, np.nan, x)
+    return panel_mean(own.T) - panel_mean(rest.T)
 
 
 def length(ratings: Ratings, judge: int, sampling: Sampling) -> Estimate:
@@ -250,24 +245,26 @@ def length(ratings: Ratings, judge: int, sampling: Sampling) -> Estimate:
     own, rest = ratings.plain[judge], others(ratings.plain, judge)
     words = np.array([float(item.words) for item in ratings.items])
     rows = np.flatnonzero(np.isfinite(own) & np.isfinite(rest))
-    if len(ratings.judges) < 2:
-        return missing("there is no other judge to compare with")
-    if len(rows) < 2 * _ENOUGH:
-        return missing(f"fewer than {2 * _ENOUGH} arguments that others scored too", len(rows))
     x, y, z = own[rows], words[rows], rest[rows]
-    if np.ptp(y) == 0:
-        return missing("all arguments are of one length", len(rows))
-    if not np.isfinite(partial(x[None], y[None], z[None])[0]):
-        return missing("its scores do not vary, or follow the others' exactly", len(rows))
-    return sampling.estimate(lambda i: partial(x[i], y[i], z[i]), rows, fisher=True)
+    if nothing := refused(
+        len(rows),
+        (len(ratings.judges) < 2, "there is no other judge to compare with"),
+        (len(rows) < 2 * _ENOUGH, f"fewer than {2 * _ENOUGH} arguments that others scored too"),
+    ):
+        return nothing
+    unknown = not np.isfinite(partial(x[None], y[None], z[None])[0])
+    return refused(
+        len(rows),
+        (np.ptp(y) == 0, "all arguments are of one length"),
+        (unknown, "its scores do not vary, or follow the others' exactly"),
+    ) or sampling.estimate(lambda i: partial(x[i], y[i], z[i]), rows, fisher=True)
 
 
 def shift(plain: Vector, varied: Vector, sampling: Sampling) -> Estimate:
     """Mean of varied − plain over the arguments that have both."""
     change = varied - plain
-    if not np.isfinite(change).any():
-        return missing("no argument was asked both ways")
-    return sampling.mean(change)
+    nothing = refused(0, (not np.isfinite(change).any(), "no argument was asked both ways"))
+    return nothing or sampling.mean(change)
 
 
 def shift_by_family(ratings: Ratings, judge: int, probe: str, sampling: Sampling) -> dict[str, Estimate]:
@@ -277,9 +274,8 @@ def shift_by_family(ratings: Ratings, judge: int, probe: str, sampling: Sampling
     for family in sorted({item.family for item in ratings.items} - {""}):
         kept = np.where([item.family == family for item in ratings.items], change, np.nan)
         n = int(np.isfinite(kept).sum())
-        found[family] = (
-            sampling.mean(kept) if n >= _ENOUGH else missing(f"fewer than {_ENOUGH} arguments of this family", n)
-        )
+        few = refused(n, (n < _ENOUGH, f"fewer than {_ENOUGH} arguments of this family"))
+        found[family] = few or sampling.mean(kept)
     return found
 
 
@@ -291,19 +287,15 @@ def position(ratings: Ratings, judge: int, sampling: Sampling) -> Estimate:
     place, change = ratings.place[judge], ratings.plain[judge] - back[judge]
     with np.errstate(invalid="ignore"):
         early = np.where(place < 0.5, change, np.where(place > 0.5, -change, np.nan))
-    if not np.isfinite(early).any():
-        return missing("no batch has two arguments")
-    return sampling.mean(early)
+    return refused(0, (not np.isfinite(early).any(), "no batch has two arguments")) or sampling.mean(early)
 
 
 def _variances(ratings: Ratings, judge: int) -> Vector:
     """Unbiased variance of a judge's scores of each argument; nan for fewer than two scores."""
     given = np.stack([ratings.plain[judge], *(scores[judge] for scores in ratings.again)])
-    known = np.isfinite(given)
-    n = known.sum(axis=0)
+    n = np.isfinite(given).sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.where(known, given, 0.0).sum(axis=0) / n
-        found: Vector = (np.where(known, given - mean, 0.0) ** 2).sum(axis=0) / (n - 1)
+        found: Vector = np.nansum((given - panel_mean(given)) ** 2, axis=0) / (n - 1)
     return np.where(n >= 2, found, np.nan)
 
 
@@ -311,24 +303,23 @@ def within(ratings: Ratings, judge: int, sampling: Sampling) -> Estimate:
     """√ of the mean variance of a judge's scores of one and the same argument."""
     found = _variances(ratings, judge)
     rows = np.flatnonzero(np.isfinite(found))
-    if not len(rows):
-        return missing("no argument was asked twice")
-    return sampling.estimate(lambda i: np.sqrt(found[rows][i].mean(axis=1)), rows)
+    nothing = refused(0, (not len(rows), "no argument was asked twice"))
+    return nothing or sampling.estimate(lambda i: np.sqrt(found[rows][i].mean(axis=1)), rows)
 
 
 def noise(ratings: Ratings, judge: int, sampling: Sampling) -> Estimate:
     """The share of chance in a judge's scores: variance within an argument over variance across arguments; may exceed 1 by chance."""
     found, plain = _variances(ratings, judge), ratings.plain[judge]
     rows = np.flatnonzero(np.isfinite(found) & np.isfinite(plain))
-    if len(rows) < _ENOUGH:
-        return missing(f"fewer than {_ENOUGH} arguments were asked twice", len(rows))
-    if np.ptp(plain[rows]) < 1e-9:
-        return missing(f"it gave every argument the same score, {plain[rows][0]:.2f}", len(rows))
     inner, x = found[rows], plain[rows]
 
-    def statistic(i: NDArray[np.int64]) -> Vector:
+    def statistic(i: Indices) -> Vector:
         across = x[i].var(axis=1, ddof=1)
         ratio: Vector = np.divide(inner[i].mean(axis=1), across, out=np.full(len(i), np.nan), where=across > 1e-18)
         return ratio
 
-    return sampling.estimate(statistic, rows)
+    return refused(
+        len(rows),
+        (len(rows) < _ENOUGH, f"fewer than {_ENOUGH} arguments were asked twice"),
+        (constant(x), f"it gave every argument the same score, {x[:1].sum():.2f}"),
+    ) or sampling.estimate(statistic, rows)

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from maci.errors import InputError
-from maci.lab.audit.blind import write_blind
+from maci.lab.audit import write_blind
+from maci.lab.audit.contentiousness.debates import LEVELS, Sitting, Spoken
 from maci.lab.audit.contentiousness.patterns import style
 from maci.lab.audit.contentiousness.people import FIELDS, blind, guesses, read_guesses
-from maci.lab.audit.contentiousness.plan import LEVELS, Sitting
-from maci.lab.audit.contentiousness.sample import Spoken
 
 
 def turns() -> list[Spoken]:

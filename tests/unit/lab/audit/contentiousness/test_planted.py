@@ -12,9 +12,8 @@ from dial_helpers import audited, deaf, hears, planned, seating, told
 from fake_house import FakeHouse
 from maci.agents.contentiousness import STANCES, tone
 from maci.errors import InputError
-from maci.lab.audit.contentiousness.plan import Sitting, play, recorded
+from maci.lab.audit.contentiousness.debates import HeldDebate, Sitting, held, play, recorded
 from maci.lab.audit.contentiousness.report import build_report, record
-from maci.lab.audit.contentiousness.sample import Held, held
 from maci.lab.audit.contentiousness.trends import trend
 from maci.lab.audit.contentiousness.verdict import Findings, findings, judge
 from maci.llm.model import Message, Request
@@ -97,9 +96,8 @@ def test_a_broken_debate_goes_on_and_a_whole_one_is_not_held_again(tmp_path: Pat
         if house.calls >= 8:  # in the second debate: the first has six turns
             raise Enough
 
-    with pytest.raises(ExceptionGroup) as caught:
+    with pytest.raises(Enough):
         asyncio.run(play(plan.sittings, seating(plan, house), tmp_path, watch=stop))
-    assert caught.group_contains(Enough)
     asyncio.run(play(plan.sittings, seating(plan, house), tmp_path))
     debates = [held(sitting, Story.of(events)) for sitting, events in recorded(tmp_path, plan.sittings)]
     assert all(found.whole for found in debates) and len(debates) == 5
@@ -112,12 +110,11 @@ def test_a_debate_under_other_rules_is_refused(tmp_path: Path) -> None:
     plan = planned(seeds=1, topics=dict(list(planned().topics.items())[:1]), placebo=False, levels=(0.9, 0.1))
 
     house = FakeHouse(hears)
-    with pytest.raises(ExceptionGroup):  # broken off at the third call
+    with pytest.raises(ZeroDivisionError):  # broken off at the third call
         asyncio.run(play(plan.sittings, seating(plan, house), tmp_path, watch=lambda s, e: 1 / (house.calls < 3)))
     other = planned(seeds=1, topics=plan.topics, placebo=False, levels=(0.9, 0.1), rounds=3)
-    with pytest.raises(ExceptionGroup) as caught:
+    with pytest.raises(InputError, match="another audit"):
         asyncio.run(play(other.sittings, seating(other, house), tmp_path))
-    assert caught.group_contains(InputError, match="another audit")
 
 
 def test_a_placebo_has_as_many_words_as_its_stance_and_none_of_its_manner() -> None:
@@ -188,8 +185,8 @@ def test_a_topic_the_dial_leaves_alone_counts_as_no_order() -> None:
     assert np.isnan(found.within.value) and found.p is None
 
 
-def _shared(topic: str, level: float, o: float) -> Held:
-    return Held(
-        sitting=Sitting(topic=topic, seed=0, level=level), rounds=1, planned=1, over="max_rounds", d=(0.5,), o=(o,),
-        gain=(0.1,), spoken=(), silent=0, written=10,
+def _shared(topic: str, level: float, o: float) -> HeldDebate:
+    return HeldDebate(
+        sitting=Sitting(topic=topic, seed=0, level=level), rounds=1, planned=1, over="max_rounds", d=0.5, o=o,
+        gain=0.1, spoken=(), silent=0, written=10,
     )  # fmt: skip

@@ -10,10 +10,9 @@ import pytest
 
 from fake_house import FakeHouse
 from maci.errors import ConfigError
+from maci.lab.audit.contentiousness.debates import LEVELS, Sitting, Spoken
 from maci.lab.audit.contentiousness.patterns import style
 from maci.lab.audit.contentiousness.people import summarise
-from maci.lab.audit.contentiousness.plan import LEVELS, Sitting
-from maci.lab.audit.contentiousness.sample import Spoken
 from maci.llm.model import Request
 
 MANNER = {0.9: "furious", 0.7: "sharp", 0.5: "even", 0.3: "mild", 0.1: "warm"}

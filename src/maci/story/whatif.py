@@ -1,18 +1,31 @@
-"""What other rules would have made of a record, in rows for people to read."""
+"""A record folded again: what other rules would have made of it, and its plan with another size or other utilities.
+
+Both are the fold's own replay. They look among the inputs only for where to cut the record and for what its last survey found;
+what is said about it to people is the story's.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from maci.acquisition.plan import AcquisitionPlan
+from maci.acquisition.proposals import Surveyor
+from maci.acquisition.utilities import Stakes, Utilities, utilities_of
+from maci.agents.reader.library import Library
 from maci.config import Config, load, parameters
+from maci.controller.acquiring import plan_for, residual
 from maci.controller.events import Event
-from maci.controller.inputs import Acquired
+from maci.controller.inputs import Acquired, Surveyed
 from maci.controller.reading import calibrated
 from maci.controller.requests import wants
 from maci.controller.state import State
+from maci.errors import InputError
+from maci.evidence.encode import load_encoder
 from maci.record.replay import replay, replay_with
+from maci.story.result import plan_of
+from maci.story.words import plural
 
 CAUTION = (
     "Off-policy: the agents spoke under the recorded dials and gates; under the other rules they would have been told "
@@ -72,19 +85,19 @@ def otherwise(events: Sequence[Event], config: Config) -> Otherwise:
     first = next((n for n, event in enumerate(events) if isinstance(event, Acquired)), None)
     if first is not None:
         events, remark = events[:first], _later(before)
-        before = replay_with(events, before.config).state
+        before = replay_with(events, before.config)
     after = replay_with(events, config)
-    mine, theirs = (dict(_flat(state)) for state in (before, after.state))
-    blind = tuple(key for key in mine if key in _BLIND and mine[key] != theirs[key])
-    return Otherwise(_row("recorded", before), _row("other", after.state), after.decided, blind, remark)
+    pairs = zip(parameters(before.config), parameters(after.config), strict=True)
+    blind = tuple(mine.key for mine, theirs in pairs if mine.key in _BLIND and mine.value != theirs.value)
+    return Otherwise(_row("recorded", before), _row("other", after), after.finished is not None, blind, remark)
 
 
 def _later(state: State) -> str:
     end = _row("recorded", state)
     p = "" if end.p is None else f", {end.answer} p = {end.p:.3f}"
-    rounds = f"{end.rounds} round" + ("" if end.rounds == 1 else "s")
     return (
-        f"Both up to the first stop: the debate asked questions there and went on with the answers (after {rounds}{p})."
+        "Both up to the first stop: the debate asked questions there and went on with the answers "
+        f"(after {plural(end.rounds, 'round')}{p})."
     )
 
 
@@ -100,13 +113,51 @@ def _row(name: str, state: State) -> Ruled:
     )
 
 
-def _flat(state: State) -> Iterator[tuple[str, object]]:
-    return ((row.key, row.value) for row in parameters(state.config))
-
-
 def _lacking(state: State) -> str:
     """Why the rules came to no end on this record."""
     want = next(wants(state), None)
     if want is not None and want.kind == "score":
         return f"the record lacks a score by {want.who}"
     return "would have gone on past the record"
+
+
+def replan(
+    events: Sequence[Event],
+    *,
+    size: int | None = None,
+    stakes: Stakes | None = None,
+    where: str = "utilities",
+    bits: bool = False,
+) -> tuple[AcquisitionPlan, State]:
+    """The plan of a debate; what could be found out is what its last survey found, or what the spans on record show.
+
+    Ranked by value under ``stakes`` (of the file ``where``), or under the recorded ones; by bits where there are none, or where
+    ``bits`` asks for it.
+    """
+    state = replay(events).state
+    if state.mixture is None:
+        raise InputError("there is no belief on record yet: a plan needs at least the openings of a debate")
+    if size is None and stakes is None and not bits and state.planned is not None and state.finished is not None:
+        return plan_of(state.planned), state
+    last = next((event for event in reversed(events) if isinstance(event, Surveyed)), None)
+    found = last or _surveyor(state).survey(residual(state))
+    plan = plan_for(state, found.candidates, size=size, utilities=None if bits else utilities_for(state, stakes, where))
+    notes = (plan.note, "" if last is None else last.note)
+    return replace(plan, considered=found.considered, note="; ".join(filter(None, notes))), state
+
+
+def utilities_for(state: State, stakes: Stakes | None, where: str = "utilities") -> Utilities | None:
+    """What actions are worth under the outcomes of a debate: as given here, else as recorded."""
+    p = calibrated(state)
+    if stakes is None:
+        return state.utilities(len(p))
+    return utilities_of(stakes, state.labels[: len(p)], state.opened.case.outcomes, where=where)
+
+
+def _surveyor(state: State) -> Surveyor:
+    """For a debate that looked for nothing: what its own spans show."""
+    encoder = load_encoder()
+    spans = [span for span in state.spans.values() if span.label or span.source]
+    aliases = state.opened.case.outcomes.aliases
+    library = Library(spans, state.labels, encoder, aliases) if spans else None
+    return Surveyor(library if library is not None and library.spans else None, encoder, aliases)

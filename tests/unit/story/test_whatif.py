@@ -1,0 +1,22 @@
+"""Other rules over a record, as they are told to people."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from maci.controller.decisions import Planned
+from maci.record.transcript import read
+from maci.story.whatif import other_rules, otherwise
+
+
+def test_where_a_record_asked_something_rules_are_compared_up_to_there() -> None:
+    recording = read(Path(__file__).parents[2] / "transcripts" / "format-5.jsonl")
+    events, rules = recording.events, recording.opened.config
+    same = otherwise(events, rules)
+    first = next(event for event in events if isinstance(event, Planned) and event.acquire)
+    assert replace(same.other, rules="recorded") == same.recorded
+    assert same.recorded.rounds == first.round and same.recorded.stop_reason == first.stop
+    assert same.remark.startswith("Both up to the first stop")
+    longer = otherwise(events, other_rules(rules, sets=["max_rounds=30", "stop.min_rounds=20"]))
+    assert not longer.decided and longer.other.rounds == first.round  # nothing that was said after an answer is used
