@@ -70,13 +70,15 @@ def mean(scores: Sequence[float | None]) -> float | None:
 
 
 async def compare(
-    rows: Sequence[dict[str, Any]], judges_for: Any, show: str | None
+    rows: Sequence[dict[str, Any]], judges_for: Any, show: str | None, *, progress: bool = False
 ) -> dict[tuple[str, str], Counter[str]]:
     """(judge, kind) → how often the supported one was preferred, not preferred, or not scored."""
     found: dict[tuple[str, str], Counter[str]] = {}
     for row in rows:
         judges = judges_for(row)
         scores = {v: [await composite(judge, request(row, v)) for judge in judges] for v in ("supported", *OTHERS)}
+        if progress:
+            print(f"  {row['id']} {scores}", flush=True)
         for kind in OTHERS:
             name = f"contradicted ({row['variants'][kind]['contradiction']})" if kind == "contradicted" else kind
             pairs = {j.name: (scores["supported"][n], scores[kind][n]) for n, j in enumerate(judges)}
@@ -140,7 +142,7 @@ def main() -> None:
             house = House(cache=None)
             judge = LlmJudge(args.model, house.model(args.model))
             try:
-                return await compare(rows, lambda row: [judge], args.show)
+                return await compare(rows, lambda row: [judge], args.show, progress=True)
             finally:
                 await house.aclose()
 
