@@ -457,7 +457,7 @@ def _look_alike(left: Sequence[str], right: Sequence[str]) -> bool:
         return False
     x, y = one[0], two[0]
     alike = x[0] == y[0] and x[-2:] == y[-2:] and min(len(x), len(y)) >= 6
-    return alike and SequenceMatcher(None, *sorted((x, y)), autojunk=False).ratio() >= 0.75
+    return alike and SequenceMatcher(None, min(x, y), max(x, y), autojunk=False).ratio() >= 0.75
 
 
 def _marks(word: str) -> bool:
