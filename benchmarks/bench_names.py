@@ -20,7 +20,7 @@ from typing import Any
 
 from maci.agents.judges.comparer import Comparer
 from maci.calibration.stats import wilson
-from maci.cases.names import Relation, relate, share_a_word
+from maci.cases.names import Relation, by_model, relate, share_a_word
 from maci.config.sections import Beliefs
 from maci.evidence.encode import load_encoder
 from maci.llm.models import House
@@ -54,7 +54,7 @@ async def asked(rows: list[dict[str, Any]], name: str) -> dict[str, Relation]:
             except Exception as error:
                 print(f"  {row['id']}: {error}")
                 continue
-            found[row["id"]] = Relation(said.kind, "model")
+            found[row["id"]] = by_model(row["a"], row["b"], said.kind)
     return found
 
 

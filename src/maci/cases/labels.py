@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from maci.cases.names import Kind, Layer, Relation, relate, share_a_word
+from maci.cases.names import Kind, Layer, Relation, by_model, relate, share_a_word
 from maci.cases.outcomes import OutcomeSpace, normal
 from maci.errors import BeliefError
 
@@ -53,9 +53,9 @@ class Comparing:
         if (found := relate(a, b, cosine, self.threshold)) is not None:
             return found
         if (said := self.answers.get((a, b))) is not None:
-            return Relation(said, "model")
+            return by_model(a, b, said)
         if (said := self.answers.get((b, a))) is not None:
-            return Relation(said, "model").turned
+            return by_model(b, a, said).turned
         return None
 
     def cosine(self, a: str, b: str) -> float | None:

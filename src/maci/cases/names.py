@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -111,7 +112,7 @@ def _by_words(a: str, b: str) -> Relation | None:
         return found
     if len(left) == len(right) and all(x == y or _slip(x, y) for x, y in zip(left, right, strict=True)):
         return Relation("same", "spelling")
-    return None
+    return Relation("other", "opposed") if _look_alike(left, right) else None
 
 
 def _near(a: str, b: str) -> Relation | None:
@@ -125,6 +126,21 @@ def _near(a: str, b: str) -> Relation | None:
     if [w for w in left if w in right] != [w for w in right if w in left]:
         return None
     return Relation("same", "embedding")
+
+
+def by_model(a: str, b: str, said: Kind) -> Relation:
+    """What a model said, where the names bear it: one that has all the other's words or numbers and more is not the same but narrower.
+
+    >>> by_model("Windows 11 Pro", "Windows 11", "same").kind, by_model("podagra", "gout", "same").kind
+    ('narrower', 'same')
+    """
+    left, right = set(_said(a)), set(_said(b))
+    marks = {w for w in left if _marks(w)}, {w for w in right if _marks(w)}
+    if said == "same" and (left > right or marks[0] > marks[1]):
+        return Relation("narrower", "model")
+    if said == "same" and (left < right or marks[0] < marks[1]):
+        return Relation("broader", "model")
+    return Relation(said, "model")
 
 
 def _prefixes(words: Sequence[str]) -> set[str]:
@@ -413,7 +429,7 @@ def _opposed(left: Sequence[str], right: Sequence[str]) -> bool:
     if not set(left) & set(right) and (len(left) > 1 or len(right) > 1):
         return False
     if sorted(left) == sorted(right):  # who owes whom; Paul Simon, Simon Paul
-        return left != right and len(left) > 3
+        return left != right and len(left) != 3
     marks = ({w for w in a if _marks(w)}, {w for w in b if _marks(w)})
     plain = ([w for w in a if not _marks(w)], [w for w in b if not _marks(w)])
     if all(marks) and len(plain[0]) + len(plain[1]) <= 1:
@@ -428,6 +444,20 @@ def _opposed(left: Sequence[str], right: Sequence[str]) -> bool:
         for x in a
         for y in b
     )
+
+
+def _look_alike(left: Sequence[str], right: Sequence[str]) -> bool:
+    """Whether names differ in one word that looks nearly the same and is no slip of the pen.
+
+    >>> _look_alike(["dysphagia"], ["dysphasia"]), _look_alike(["prostate", "cancer"], ["prostatic", "cancer"])
+    (True, False)
+    """
+    one, two = [w for w in left if w not in right], [w for w in right if w not in left]
+    if len(one) != 1 or len(two) != 1 or len(left) != len(right):
+        return False
+    x, y = one[0], two[0]
+    alike = x[0] == y[0] and x[-2:] == y[-2:] and min(len(x), len(y)) >= 6
+    return alike and SequenceMatcher(None, min(x, y), max(x, y), autojunk=False).ratio() >= 0.75
 
 
 def _marks(word: str) -> bool:

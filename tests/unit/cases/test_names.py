@@ -61,6 +61,8 @@ def test_a_narrower_name_is_told_from_the_wider_one(narrow: str, wide: str) -> N
         ("The dose is 5 mg", "The dose is 50 mg"),
         ("The landlord owes the tenant money", "The tenant owes the landlord money"),
         ("viral meningitis", "bacterial meningitis"),
+        ("chlorpropamide tablets", "chlorpromazide tablets"),  # nearly the same letters, and no slip of the pen
+        ("Grant James", "James Grant"),
         ("Jo Ray (room 3)", "Jo Ray (room 4)"),
     ],
 )
@@ -80,7 +82,6 @@ def test_names_that_differ_in_a_telling_word_are_two_outcomes(one: str, two: str
         ("MS (multiple sclerosis)", "mitral stenosis"),
         ("heart disease", "heart"),
         ("Nobody signed in time", "Nobody signed"),  # under a negation more words say less
-        ("peroneal nerve", "perineal nerve"),
         ("The fine is 5 euros and rises every year", "The costs are 7 dollars"),  # too little is shared to tell
     ],
 )
@@ -92,7 +93,7 @@ def test_what_words_cannot_tell_is_left_open(one: str, two: str) -> None:
 def test_embeddings_join_no_words_spelled_nearly_alike_and_no_roles_reversed() -> None:
     assert relate("Infarction", "Heart attack", 0.95, 0.9) == ("same", "embedding")
     assert relate("Infarction", "Heart attack", 0.85, 0.9) is None
-    assert relate("prednisone", "prednisolone", 0.99, 0.9) is None
+    assert relate("prednisone", "prednisolone", 0.99, 0.9) == ("other", "opposed")
     assert relate("the buyer paid the seller early", "the seller paid the buyer soon", 0.99, 0.9) is None
 
 
