@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json as jsonlib
 from collections.abc import Iterator, Mapping
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from maci.cases.case import Case, CaseFile, builtin_cases
 from maci.cli.options import Json, Plain
 from maci.cli.output import columns, publish
+
+if TYPE_CHECKING:
+    from maci.cases.case import Case
 
 
 def cases(
@@ -19,6 +21,8 @@ def cases(
     plain: Plain = False,
 ) -> None:
     """List the built-in cases."""
+    from maci.cases.case import CaseFile, builtin_cases
+
     if schema:
         typer.echo(jsonlib.dumps(CaseFile.model_json_schema(), indent=None if json else 2))
         return

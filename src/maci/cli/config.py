@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rich.console import Console
 from rich.table import Table
 
 from maci.cli.options import Json, Plain, SettingsOptions, grouped
 from maci.cli.output import publish
-from maci.config import Parameter, load, parameters
+
+if TYPE_CHECKING:
+    from maci.config import Parameter
 
 
 @grouped
 def config(*, settings: SettingsOptions, json: Json = False, plain: Plain = False) -> None:
     """Show every setting: its value, symbol, range and meaning."""
+    from maci.config import load, parameters
+
     rows = parameters(load(settings.profile, file=settings.config, sets=settings.sets or ()))
     if json or plain:
         publish([row.model_dump() for row in rows], map(_line, rows), json=json)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from textwrap import fill
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -14,8 +14,9 @@ from rich.console import Console
 from maci.cli.options import Json, PanelOptions, Plain, grouped
 from maci.cli.output import publish
 from maci.llm.usage import Usage, dollars
-from maci.seating.checks import CheckResult, machine, models
-from maci.story.words import plural
+
+if TYPE_CHECKING:
+    from maci.seating.checks import CheckResult
 
 _COLOURS = {"ok": typer.colors.GREEN, "warning": typer.colors.YELLOW, "problem": typer.colors.RED}
 
@@ -36,17 +37,21 @@ def doctor(
     Every model named is asked twice, for a few tokens; without --panel, --agents or --judges, every service that has
     a key is asked what it serves, which costs nothing, and every local model that is here is tried.
     """
+    from maci.seating.checks import machine, models
+    from maci.story.words import plural
+
     findings = list(machine())
     screen = Console(stderr=True)
     shown = screen.is_terminal and not json and not plain
     with screen.status("asking …") if shown else nullcontext():
         findings += asyncio.run(models(panel.panel, panel.agents, panel.judges, offline=offline, seconds=timeout))
-    fine = all(finding.state != "problem" for finding in findings)
+    problems = sum(finding.state == "problem" for finding in findings)
     spent = sum((finding.usage for finding in findings), Usage())
     rows = [{"subject": f.subject, "state": f.state, "says": f.says} for f in findings]
-    found = {"ok": fine, "checks": rows, "tokens": spent.tokens, "usd": spent.usd}
-    publish(found, _lines(findings, spent, plain), json=json)
-    if not fine:
+    found = {"ok": not problems, "checks": rows, "tokens": spent.tokens, "usd": spent.usd}
+    verdict = plural(problems, "problem") if problems else "All that was asked for works."
+    publish(found, [*_lines(findings, spent, plain), verdict], json=json)
+    if problems:
         raise typer.Exit(3)
 
 
@@ -63,5 +68,3 @@ def _lines(findings: Sequence[CheckResult], spent: Usage, plain: bool) -> Iterat
         yield f"{mark} {text}"
     if spent.tokens:
         yield f"The checks cost {spent.tokens} tokens" + (f", {dollars(spent.usd)}" if spent.usd else "") + "."
-    problems = sum(finding.state == "problem" for finding in findings)
-    yield plural(problems, "problem") if problems else "All that was asked for works."
