@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rich.console import Console
 from rich.table import Table
 
 from maci.cli.options import Json, Plain, SettingsOptions, grouped
 from maci.cli.output import publish
-
-if TYPE_CHECKING:
-    from maci.config import Parameter
 
 
 @grouped
@@ -21,7 +16,12 @@ def config(*, settings: SettingsOptions, json: Json = False, plain: Plain = Fals
 
     rows = parameters(load(settings.profile, file=settings.config, sets=settings.sets or ()))
     if json or plain:
-        publish([row.model_dump() for row in rows], map(_line, rows), json=json)
+        lines = (
+            f"{row.key} = {row.value}{'' if row.value == row.default else f' (default {row.default})'}; "
+            f"{row.symbol}; {row.valid}; {row.meaning}"
+            for row in rows
+        )
+        publish([row.model_dump() for row in rows], lines, json=json)
         return
     table = Table(box=None, pad_edge=False)
     for column in ("setting", "value", "symbol", "valid", "meaning"):
@@ -33,8 +33,3 @@ def config(*, settings: SettingsOptions, json: Json = False, plain: Plain = Fals
     console.print(table)
     if any(row.value != row.default for row in rows):
         console.print("* differs from the default")
-
-
-def _line(row: Parameter) -> str:
-    changed = "" if row.value == row.default else f" (default {row.default})"
-    return f"{row.key} = {row.value}{changed}; {row.symbol}; {row.valid}; {row.meaning}"

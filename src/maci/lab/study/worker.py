@@ -270,7 +270,7 @@ class Worker:
                 case = replace(item.case, gold=None, hidden={})
                 answer = await method.answer(case, bench, key.seed)
         except Exception as error:
-            if _ends_all(error):
+            if is_fatal(error) or isinstance(error, ConfigError | MissingExtra):  # no other answer could do better
                 raise
             if isinstance(error, BudgetError):
                 answer = MethodAnswer(belief=None, reason=str(error), out_of_budget=True)
@@ -313,11 +313,6 @@ def row_of(key: RowKey, item: TaskItem, answer: MethodAnswer, seconds: float) ->
         course=answer.course,
         harm=answer.harm,
     )
-
-
-def _ends_all(error: Exception) -> bool:
-    """Whether no other answer could do better: a wrong key, a full disk, a method that cannot use these agents."""
-    return is_fatal(error) or isinstance(error, ConfigError | MissingExtra)
 
 
 # --- recorded answers ----------------------------------------------------------------------------------------------------------
