@@ -20,7 +20,6 @@ from rich.console import Console
 from maci.cases.case import load_case
 from maci.cli.lines import Lines
 from maci.cli.live import Look, frame
-from maci.cli.report import provenance
 from maci.cli.view import DebateView
 from maci.config import load
 from maci.debating.loop import debate
@@ -30,6 +29,7 @@ from maci.seating.table import opening
 from maci.seating.tables import Tables
 from maci.story import Story
 from maci.story.report.html import to_html
+from maci.story.report.sources import Provenance
 
 IMAGES = Path(__file__).parent / "images"
 LARGEST = 200_000
@@ -55,7 +55,7 @@ def page_of(path: Path) -> Path:
     recording = read(path)
     page = path.with_name("report.html")
     page.write_text(
-        to_html(Story.of(recording.events), provenance(recording, Path("dengue/transcript.jsonl"))), encoding="utf-8"
+        to_html(Story.of(recording.events), Provenance.of(recording, Path("dengue/transcript.jsonl"))), encoding="utf-8"
     )
     return page
 

@@ -19,7 +19,7 @@ from maci.agents.fake import FunctionAgent, FunctionJudge
 from maci.calibration.profile import nonconformity_of, observe
 from maci.cases.case import Case
 from maci.cases.outcomes import OutcomeSpace
-from maci.cli.batch import row as result_row
+from maci.cli.batch.run import row as result_row
 from maci.config import build as settings
 from maci.debating.batch import BatchCase, Done
 from maci.errors import ModelError, UnknownModel

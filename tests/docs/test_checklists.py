@@ -150,7 +150,7 @@ assert max(found.belief, key=found.belief.get) == "dengue" and found.calls == 1,
 
 def test_a_data_set_is_added_as_the_checklist_says(package: Path, tmp_path: Path) -> None:
     (package / "lab/datasets/coins.py").write_text(DATA_SET)
-    registry = package / "lab/datasets/registry.py"
+    registry = package / "lab/datasets/__init__.py"
     text = registry.read_text()
     text = text.replace("import clinical, news", "import clinical, coins, news")
     registry.write_text(text.replace("recorded)", "recorded, coins)"))

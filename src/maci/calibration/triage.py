@@ -24,7 +24,7 @@ from maci.calibration.temperature import fit_logistic
 from maci.cases.labels import canonical
 from maci.config import Triage
 from maci.controller.state import first_agent
-from maci.controller.triage import BY_REGIME, Rates
+from maci.controller.triage import BY_REGIME
 from maci.story import Story
 
 PRIOR = 5.0
@@ -136,7 +136,8 @@ def learn_triage(trials: Sequence[Trial]) -> Lessons:
     counts = {}
     for step, (pairs, prior) in steps.items():
         good, bad = _counted(pairs)
-        settings[f"triage.{step}_rescue"], settings[f"triage.{step}_harm"] = _drawn(good, bad, prior)
+        settings[f"triage.{step}_rescue"] = (good.k + PRIOR * prior.rescue) / (good.n + PRIOR)
+        settings[f"triage.{step}_harm"] = (bad.k + PRIOR * prior.harm) / (bad.n + PRIOR)
         counts[_SAID[step]] = good, bad
     single = fit_chance([t.single_p for t in trials], [t.single_right for t in trials])
     vote = fit_chance([t.vote_p for t in trials], [t.vote_right for t in trials])
@@ -171,10 +172,3 @@ _SAID = {
 def _counted(pairs: Sequence[tuple[bool, bool]]) -> tuple[Count, Count]:
     wrong, right = [after for before, after in pairs if not before], [after for before, after in pairs if before]
     return Count(sum(wrong), len(wrong)), Count(len(right) - sum(right), len(right))
-
-
-def _drawn(good: Count, bad: Count, prior: Rates) -> tuple[float, float]:
-    return (
-        (good.k + PRIOR * prior.rescue) / (good.n + PRIOR),
-        (bad.k + PRIOR * prior.harm) / (bad.n + PRIOR),
-    )

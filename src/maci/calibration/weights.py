@@ -260,17 +260,12 @@ def _choose(table: _Table) -> tuple[Vector, str, dict[str, float]]:
         own = _fit_own(train)
         for name, way in ways.items():
             omega = way(train, own)
-            t, kappa = _fit_map(train.mixed(own, omega))
+            _, t, kappa = train.mixed(own, omega).best(_SHARPER, _KAPPAS, least=-math.inf)
             losses[name][fold == f] = -rest.mixed(own, omega).log_likelihood([t], kappa)[0]
     name = min((name for name in ways if name != "equal"), key=lambda name: losses[name].mean())
     omega = np.maximum(ways[name](table, _fit_own(table)), FLOOR)
     omega = np.maximum(omega / omega.mean(), _LEAST)
     return omega / omega.mean(), name, {key: float(value.mean()) for key, value in losses.items()}
-
-
-def _fit_map(mixed: Answers) -> tuple[float, float]:
-    """(T, κ) of the highest likelihood."""
-    return mixed.best(_SHARPER, _KAPPAS, least=-math.inf)[1:]
 
 
 def _em(table: _Table, own: _Own) -> Vector:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json as jsonlib
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maci.cases.case import Case, CaseFile, builtin_cases, load_case
 from maci.cli.options import Json, Plain
 from maci.cli.output import columns, publish
+
+if TYPE_CHECKING:
+    from maci.cases.case import Case
 
 
 def cases(
@@ -22,6 +23,8 @@ def cases(
     plain: Plain = False,
 ) -> None:
     """List the built-in cases, or print one as a YAML file."""
+    from maci.cases.case import CaseFile, builtin_cases, load_case
+
     if schema:
         typer.echo(jsonlib.dumps(CaseFile.model_json_schema(), indent=None if json else 2))
         return
@@ -39,16 +42,12 @@ def cases(
         {"id": i, "title": c.title, "question": c.question, "outcomes": list(c.outcomes.labels)}
         for i, c in found.items()
     ]
-    publish(rows, _lines(found, plain), json=json)
-
-
-def _lines(found: Mapping[str, Case], plain: bool) -> Iterator[str]:
-    rows = [
-        (name, f"{len(case.outcomes.labels):>3} outcomes", case.title or case.question) for name, case in found.items()
-    ]
-    yield from columns(rows, right=[1])
+    table = [(name, f"{len(c.outcomes.labels):>3} outcomes", c.title or c.question) for name, c in found.items()]
+    lines = [*columns(table, right=[1])]
     if not plain:
-        yield "\nDebate one with: maci debate NAME    (the clinical ones are written for this package; not for medical use)"
+        about = "(the clinical ones are written for this package; not for medical use)"
+        lines.append(f"\nDebate one with: maci debate NAME    {about}")
+    publish(rows, lines, json=json)
 
 
 def case_data(case: Case) -> dict[str, Any]:

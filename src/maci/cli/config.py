@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -10,8 +10,9 @@ from rich.table import Table
 
 from maci.cli.options import Json, Plain, SettingsOptions, grouped
 from maci.cli.output import publish
-from maci.config import Parameter, full_key, load, parameters
-from maci.seating.project import find_project
+
+if TYPE_CHECKING:
+    from maci.config import Parameter
 
 
 @grouped
@@ -25,6 +26,9 @@ def config(
     plain: Plain = False,
 ) -> None:
     """Show every setting, or one: its value, symbol, range and meaning."""
+    from maci.config import full_key, load, parameters
+    from maci.seating.project import find_project
+
     project = find_project()
     profile = settings.profile or (project.file.profile if project and settings.config is None else None)
     base = {} if project is None else project.settings
@@ -37,7 +41,12 @@ def config(
             _one(rows[0], plain=plain)
             return
     if json or plain:
-        publish([row.model_dump() for row in rows], map(_line, rows), json=json)
+        lines = (
+            f"{row.key} = {row.value}{'' if row.value == row.default else f' (default {row.default})'}; "
+            f"{row.symbol}; {row.valid}; {row.meaning}"
+            for row in rows
+        )
+        publish([row.model_dump() for row in rows], lines, json=json)
         return
     table = Table(box=None, pad_edge=False)
     for column in ("setting", "value", "symbol", "valid", "meaning"):
@@ -59,8 +68,3 @@ def _one(row: Parameter, *, plain: bool) -> None:
     typer.echo(f"  symbol {row.symbol}; {row.valid}")
     if not plain:
         typer.echo(f"  change it with --set {row.key}=VALUE or MACI_{row.key.replace('.', '_').upper()}")
-
-
-def _line(row: Parameter) -> str:
-    changed = "" if row.value == row.default else f" (default {row.default})"
-    return f"{row.key} = {row.value}{changed}; {row.symbol}; {row.valid}; {row.meaning}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from textwrap import fill
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -16,8 +16,9 @@ from maci.cli.options import Json, PanelOptions, Plain, grouped
 from maci.cli.output import publish
 from maci.llm.env import use_env_file
 from maci.llm.usage import Usage, dollars
-from maci.seating.checks import CheckResult, machine, models, project_panel
-from maci.story.words import plural
+
+if TYPE_CHECKING:
+    from maci.seating.checks import CheckResult
 
 _COLOURS = {"ok": typer.colors.GREEN, "warning": typer.colors.YELLOW, "problem": typer.colors.RED}
 
@@ -53,18 +54,22 @@ def doctor(
         if not live_check(panel, out, json=json):
             raise typer.Exit(3)
         return
+    from maci.seating.checks import machine, models, project_panel
+    from maci.story.words import plural
+
     findings = list(machine())
     seats = panel.panel or (project_panel() if panel.agents is None and panel.judges is None else None)
     screen = Console(stderr=True)
     shown = screen.is_terminal and not json and not plain
     with screen.status("asking …") if shown else nullcontext():
         findings += asyncio.run(models(seats, panel.agents, panel.judges, offline=offline, seconds=timeout))
-    fine = all(finding.state != "problem" for finding in findings)
+    problems = sum(finding.state == "problem" for finding in findings)
     spent = sum((finding.usage for finding in findings), Usage())
     rows = [{"subject": f.subject, "state": f.state, "says": f.says} for f in findings]
-    found = {"ok": fine, "checks": rows, "tokens": spent.tokens, "usd": spent.usd}
-    publish(found, _lines(findings, spent, plain), json=json)
-    if not fine:
+    found = {"ok": not problems, "checks": rows, "tokens": spent.tokens, "usd": spent.usd}
+    verdict = plural(problems, "problem") if problems else "All that was asked for works."
+    publish(found, [*_lines(findings, spent, plain), verdict], json=json)
+    if problems:
         raise typer.Exit(3)
 
 
@@ -81,5 +86,3 @@ def _lines(findings: Sequence[CheckResult], spent: Usage, plain: bool) -> Iterat
         yield f"{mark} {text}"
     if spent.tokens:
         yield f"The checks cost {spent.tokens} tokens" + (f", {dollars(spent.usd)}" if spent.usd else "") + "."
-    problems = sum(finding.state == "problem" for finding in findings)
-    yield plural(problems, "problem") if problems else "All that was asked for works."

@@ -1,7 +1,8 @@
 """Prints how a debate ended: the answer with its arguments, dissent, what to find out next, the probabilities and the cost.
 
 :func:`print_result` prints the result. :func:`explained` says why triage stopped or continued; with ``full``, it lists every test with
-its threshold and every step. :class:`Remarks` shortens a warning whose reason was already printed.
+its threshold and every step. :class:`Remarks` shortens a warning whose reason was already printed. :func:`plan_lines` shows
+a whole plan.
 """
 
 from __future__ import annotations
@@ -9,15 +10,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from textwrap import shorten
+from textwrap import shorten, wrap
 
+from maci.acquisition.plan import AcquisitionPlan, Item
 from maci.cli.lines import Lines
-from maci.cli.plan import short
 from maci.controller.decisions import Finished
 from maci.controller.triage import Check, Prospect, Triaged
+from maci.render.markup import percent
 from maci.story.result import plan_of
 from maci.story.story import Story
-from maci.story.words import cost, given, known_words, leads, minority, plural, shown, triage_words, unlike
+from maci.story.words import (
+    cost,
+    given,
+    known_words,
+    leads,
+    minority,
+    plural,
+    shift_words,
+    shown,
+    triage_words,
+    unlike,
+)
 
 _MISSING = re.compile(
     r"(?P<what>round \d+: (\d+ of \d+ scores are missing(?=: \S+ on)|(?P<who>.+?) abstained)): (\S+ on \S+: )?(?P<why>.*)",
@@ -119,7 +132,7 @@ def print_result(
     for warning in result.warnings:
         say(f"Note: {remarks.once(warning)}", "yellow")
     if story.plan is not None:
-        for line in short(plan_of(story.plan)):
+        for line in _best(plan_of(story.plan)):
             say(line)
     say(f"Transcript: {transcript}")
     say()
@@ -170,3 +183,67 @@ def _dissent(lines: Lines, story: Story, result: Finished, *, full: bool) -> Non
         if found is None or m.outcome != found.outcome:
             backing = f", backed by {', '.join(m.arguments)}" if m.arguments else ", with no admitted argument"
             lines.say(f"Minority report: {m.agent} holds {m.outcome} (p = {m.probability:.2f}){backing}", "yellow")
+
+
+_ORIGINS = {
+    "corpus": "labelled texts",
+    "knowledge": "built-in knowledge",
+    "agents": "the agents",
+    "disagreement": "a disagreement",
+    "mixture": "the leading outcomes",
+}
+
+
+def _best(plan: AcquisitionPlan) -> Iterator[str]:
+    """The best three of a plan of what to find out next, a line each."""
+    if not plan.items:
+        yield f"To find out next: {plan.note or 'nothing'}"
+        return
+    more = f"; 3 of {len(plan.items)}, `maci plan` shows all" if len(plan.items) > 3 else ""
+    yield f"To find out next (bits each adds to those above, for its cost{more}):"
+    for item in plan.items[:3]:
+        cost = "" if item.cost == 1 else f" at cost {item.cost:g}"
+        worth = "" if item.value is None else f"  worth {item.value:.3g}"
+        yield f"  {item.added_gain:.2f} bits{cost}{worth}  {item.text}  [{' / '.join(item.separates[:3])}]"
+    if plan.note:
+        yield f"  {plan.note}"
+
+
+def plan_lines(plan: AcquisitionPlan, *, width: int = 80, full: bool = True) -> Iterator[str]:
+    """A plan of what to find out next, as text."""
+    if not plan.items:
+        yield f"{plan.note or 'nothing worth asking'} ({plan.considered} possibilities considered)"
+        return
+    valued = plan.items[0].value is not None
+    yield f"{plan.entropy:.2f} bits of doubt are left; these together are expected to bring {plan.joint_gain:.2f}"
+    yield f"{'':2} {'bits':>5} {'added':>5} {'cost':>5} {'/cost':>5}" + (f" {'value':>7}" if valued else "") + "  ask"
+    for number, item in enumerate(plan.items, 1):
+        figures = f"{number:2} {item.expected_information_gain:5.2f} {item.added_gain:5.2f} {item.cost:5g} {item.gain_per_cost:5.2f}"
+        figures += f" {item.value:7.3g}" if item.value is not None else ""
+        yield from wrap(
+            item.text, width, initial_indent=f"{figures}  ", subsequent_indent=" " * min(len(figures) + 2, width // 2)
+        )
+        if full:
+            yield from _details(item, width)
+    if plan.note:
+        yield from wrap(plan.note, width)
+    if any(item.assumed for item in plan.items):
+        yield "~ how telling the answer is was assumed, not counted in labelled texts"
+
+
+def _details(item: Item, width: int) -> Iterator[str]:
+    mark = "~" if item.assumed else ""
+    told = [f"{mark}{item.sort}; tells apart: " + "; ".join(f"{y}: {a}" for y, a in item.expected.items())]
+    told += [f"if {shift_words(shift)}" for shift in item.shifts[:4]]
+    if item.answered is not None and item.answered < 1:
+        told.append(f"an answer is {percent(item.answered)} likely, which the figures count")
+    why = "from " + " and ".join(_ORIGINS.get(origin, origin) for origin in item.origin)
+    if item.asked_for_by:
+        why += f"; arguments {', '.join(item.asked_for_by[:6])}"
+    if item.evidence:
+        why += f"; evidence {', '.join(item.evidence[:3])}"
+    told.append(why)
+    if item.query:
+        told.append(f"query: {item.query}")
+    for text in told:
+        yield from wrap(text, width, initial_indent=" " * 6, subsequent_indent=" " * 8)

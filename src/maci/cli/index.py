@@ -9,10 +9,6 @@ import typer
 
 from maci.cli.options import OutputOptions, grouped
 from maci.cli.output import publish
-from maci.cli.progress import ProgressBars
-from maci.evidence.corpus import Corpus, update_index
-from maci.evidence.encode import load_encoder
-from maci.evidence.retrieve import Retriever
 
 
 @grouped
@@ -28,6 +24,11 @@ def index(
     output: OutputOptions,
 ) -> None:
     """Turn documents into an evidence index for --corpus."""
+    from maci.cli.progress import ProgressBars
+    from maci.evidence.corpus import Corpus, update_index
+    from maci.evidence.encode import load_encoder
+    from maci.evidence.retrieve import Retriever
+
     with ProgressBars(plain=output.plain, silent=output.silent) as progress:
         report = update_index(
             paths, out, progress=lambda source, done, total: progress.at("files read", done, total, line="")

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from maci.cli.options import Json, Plain
 from maci.cli.output import publish
-from maci.seating.file import Found, find
-from maci.seating.spec import READER_AGENTS, READER_JUDGES, JudgeSpec, is_reader
+
+if TYPE_CHECKING:
+    from maci.seating.file import Found
+    from maci.seating.spec import JudgeSpec
 
 
 def panels(json: Json = False, plain: Plain = False) -> None:
     """List the panels: built-in ones and those of your panels files."""
+    from maci.seating.file import find
+
     found = find()
     rows = _rows(found)
     models = [
@@ -37,6 +41,7 @@ def _lines(rows: Sequence[dict[str, Any]], found: Found, plain: bool) -> Iterato
 
 def _rows(found: Found) -> list[dict[str, Any]]:
     """Every panel; judges of ``None`` were not named, so they are found when it debates."""
+    from maci.seating.spec import READER_AGENTS, READER_JUDGES, is_reader
 
     def seat(seat: JudgeSpec) -> str:
         return seat.model if is_reader(seat.model) or not seat.name else f"{seat.name} ({seat.model})"

@@ -12,9 +12,6 @@ from maci.cli.options import Json, Quiet
 from maci.cli.output import emit
 from maci.llm.keys import is_loopback_host
 from maci.paths import RUNS, check_folder, writing
-from maci.web import server
-from maci.web.allowance import Ceilings
-from maci.web.server import ServerSettings, address, with_token
 
 
 def serve(
@@ -58,6 +55,10 @@ def serve(
 
     The first line of output is where. Also serves the panels as models at /v1, as OpenAI's API does.
     """
+    from maci.web import server
+    from maci.web.allowance import Ceilings
+    from maci.web.server import ServerSettings, address, with_token
+
     check_folder(dir, "--dir")
     with writing(dir, "name another with --dir"):
         dir.mkdir(parents=True, exist_ok=True)

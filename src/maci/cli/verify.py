@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from maci import __version__
-from maci.calibration.stats.estimate import as_json
 from maci.cli.options import OutputOptions, Seed, grouped
 from maci.cli.output import publish
-from maci.cli.progress import ProgressBars
 from maci.errors import CheckFailed
-from maci.lab.theory import FULL, QUICK, CheckedClaim
-from maci.lab.theory.suite import build_report, check, named, plots
 from maci.paths import check_folder, save
-from maci.render.html import to_html
-from maci.render.text import on_screen
-from maci.story.words import plural
 
 
 @grouped
@@ -38,6 +30,14 @@ def verify(
 
     Negative findings are shown too: where a rule of the paper does not do what it is for, and what the default does.
     """
+    from maci.calibration.stats.estimate import as_json
+    from maci.cli.progress import ProgressBars
+    from maci.lab.theory import FULL, QUICK, CheckedClaim
+    from maci.lab.theory.suite import build_report, check, named, plots
+    from maci.render.html import to_html
+    from maci.render.text import on_screen
+    from maci.story.words import plural
+
     checks, size = named(only or []), QUICK if quick else FULL
     target = out / "verify.html"
     check_folder(out)
@@ -65,7 +65,14 @@ def verify(
     shown = build_report(found, about=about, checks=by, full=False)
     drawn = f", {plural(len(drawings), 'plot')} in {out / 'plots'}" if drawings else ""
     publish(
-        _as_json(found, source, quick=quick, seed=seed, target=target),
+        {
+            "passed": not failed,
+            "quick": quick,
+            "seed": seed,
+            "version": __version__,
+            "page": str(target),
+            "claims": [{"id": one.id, "check": source[one.id], **as_json(one)} for one in found],
+        },
         [
             *([on_screen(shown, plain=output.plain)] if failed or not output.quiet else []),
             f"{len(found) - len(failed)} of {len(found)} claims hold; written: {target}{drawn}",
@@ -74,31 +81,3 @@ def verify(
     )
     if failed:
         raise CheckFailed(f"{len(failed)} of {len(found)} claims fail: {', '.join(failed)}")
-
-
-def _as_json(
-    found: list[CheckedClaim], source: Mapping[str, str], *, quick: bool, seed: int, target: Path
-) -> dict[str, Any]:
-    return {
-        "passed": all(verdict.passed for verdict in found),
-        "quick": quick,
-        "seed": seed,
-        "version": __version__,
-        "page": str(target),
-        "claims": [
-            {
-                "id": verdict.id,
-                "check": source[verdict.id],
-                "claim": verdict.claim,
-                "kind": verdict.kind,
-                "limit": verdict.limit,
-                "measured": verdict.measured,
-                "passed": verdict.passed,
-                "n": verdict.n,
-                "unit": verdict.unit,
-                "note": verdict.note,
-                "figures": as_json(verdict.figures),
-            }
-            for verdict in found
-        ],
-    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from maci.render.markup import Markup, document, el, join
-from maci.render.report import WORDY, Cell, Line, Report, Section, Table, show, show_value
+from maci.render.report import WORDY, Cell, Report, Section, Table, show, show_value
 from maci.render.svg import figure
 
 _MEANING = {"more": "more is better", "less": "less is better", "": ""}
@@ -76,16 +76,13 @@ def _table(table: Table, id: str) -> Markup:
             for column in table.columns
         ],
     )
-    body = el("thead", el("tr", head)), el("tbody", map(_line, table.lines))
+    rows = (el("tr", el("th", x.name, scope="row"), map(_cell, x.cells), class_=x.source) for x in table.lines)
+    body = el("thead", el("tr", head)), el("tbody", rows)
     whole = el("table", body, aria_labelledby=id, class_="sortable")
     grid = join(el("div", whole, class_="scroll", role="region", tabindex=0, aria_labelledby=id), _notes(table.notes))
     if table.folded:
         return el("details", el("summary", f"{table.title} ({len(table.lines)})", id=id), grid, class_="box")
     return join(el("h3", table.title, id=id), grid)
-
-
-def _line(line: Line) -> Markup:
-    return el("tr", el("th", line.name, scope="row"), map(_cell, line.cells), class_=line.source)
 
 
 def _cell(cell: Cell) -> Markup:

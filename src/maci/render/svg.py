@@ -243,8 +243,11 @@ def _scatter(chart: Chart) -> tuple[float, list[Markup]]:
 def _lines(chart: Chart) -> tuple[float, list[Markup]]:
     """One line for each series; names beside their last point."""
     percent = chart.y.endswith("%")
-    shown = [(s, _visible(s, chart)) for s in chart.series]
-    shown = [(s, points) for s, points in shown if points]
+    shown = [
+        (s, visible)
+        for s in chart.series
+        if (visible := [p for p in s.points if (p.x > 0 or not chart.log_x) and (p.y > 0 or not chart.log_y)])
+    ]
     if not shown:
         return 60.0, [words(_LEFT, 30, "nothing to draw", kind="axis")]
     points = [p for _, some in shown for p in some]
@@ -284,10 +287,6 @@ def _style(series: Series, number: int) -> str:
     if series.bound:
         return "bound"
     return "home" if series.reference else f"c{number % COLOURS} dash{number // COLOURS}"
-
-
-def _visible(series: Series, chart: Chart) -> list[Point]:
-    return [p for p in series.points if (p.x > 0 or not chart.log_x) and (p.y > 0 or not chart.log_y)]
 
 
 def _line(

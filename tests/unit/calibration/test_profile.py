@@ -224,7 +224,7 @@ def test_the_file_goes_into_a_folder_that_is_made_and_lines_say_how_far_it_is(tm
     ],
 )
 def test_what_cannot_be_is_refused_before_a_debate(tmp_path: Path, monkeypatch, cases: str, out: str, says: str):
-    monkeypatch.setattr("maci.cli.calibrate.debate", None)
+    monkeypatch.setattr("maci.calibration.development.debate", None)
     dev_file(tmp_path / "dev.jsonl", 20)
     dev_file(tmp_path / "few.jsonl", 19)
     (tmp_path / "empty.jsonl").write_text("\n", encoding="utf-8")

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from hash_encoder import HashEncoder
 from helpers import judge, script, seat, turn
 from maci.cli.app import app
-from maci.cli.batch import write
+from maci.cli.batch.run import write
 from maci.debating.batch import Batch
 from maci.errors import BadReply, BudgetError, CaseError, EnvironmentError_, InputError, WrongKey
 from maci.evidence.source import CaseEvidence
@@ -258,7 +258,7 @@ def test_where_nobody_reads_any_more_it_writes_what_it_has_and_exits_3(
     def gone(*args: object, **more: object) -> None:
         raise BrokenPipeError
 
-    monkeypatch.setattr("maci.cli.batch.typer.echo" if words else "maci.cli.progress.ProgressBars.at", gone)
+    monkeypatch.setattr("maci.cli.batch.run.typer.echo" if words else "maci.cli.progress.ProgressBars.at", gone)
     with pytest.raises(EnvironmentError_, match=r"nobody reads the output any more.*results.json.*--out out"):
         batch("--jobs", "1", *words)
     assert json.loads(Path("out/results.json").read_text())["done"] == 1

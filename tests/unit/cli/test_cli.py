@@ -586,6 +586,19 @@ def test_help_imports_neither_numpy_nor_an_encoder_nor_a_provider(args: list[str
     assert ran.stdout
 
 
+def test_declaring_every_command_imports_nothing_heavy() -> None:
+    """What `maci COMMAND --help` imports, for all commands at once; their work is imported when they run."""
+    code = (
+        "import sys\n"
+        "from maci.cli.app import COMMANDS, opened\n"
+        "for name in COMMANDS:\n    opened(name)\n"
+        "heavy = ('numpy', 'scipy', 'pydantic', 'aiohttp', 'starlette', 'yaml', 'maci.story', 'maci.controller', 'maci.lab')\n"
+        "print([name for name in heavy if name in sys.modules])\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert ran.stdout.strip() == "[]", ran.stderr
+
+
 def test_help_says_what_the_exit_codes_mean() -> None:
     said = " ".join(process("--help").stdout.split())
     assert "0 done, 1 a check failed, 2 wrong use or input, 3 provider or environment" in said

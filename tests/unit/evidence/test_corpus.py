@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from maci.errors import EvidenceError, install
-from maci.evidence.corpus import Corpus, IndexReport, Skipped, find_files, is_index, update_index
+from maci.evidence.corpus import Corpus, Index, IndexReport, Skipped, find_files, is_index, update_index
 from maci.evidence.documents import ReadOptions
-from maci.evidence.index import Index
 from maci.evidence.span import Span, span_id
 
 
@@ -203,18 +202,18 @@ def test_an_index_holds_what_reading_gives(notes: Path, tmp_path: Path) -> None:
 
 
 def test_only_what_changed_is_read_again(notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from maci.evidence import index
+    from maci.evidence import corpus
 
     folder = tmp_path / "index"
     update_index([notes], folder)
     read: list[str] = []
-    real = index.read_document
+    real = corpus.read_document
 
     def watched(path: Path, source: str, options: ReadOptions, note: Callable[[str], None]) -> Iterator[Span]:
         read.append(path.name)
         return real(path, source, options, note)
 
-    monkeypatch.setattr(index, "read_document", watched)
+    monkeypatch.setattr(corpus, "read_document", watched)
     assert counts(update_index([notes], folder)) == (0, 0, 2, 0, 2)
     (notes / "a.txt").touch()
     assert counts(update_index([notes], folder)) == (0, 0, 2, 0, 2)

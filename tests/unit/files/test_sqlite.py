@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from maci.calibration.schedules import Schedules
-from maci.evidence.index import Index
+from maci.evidence.corpus import Index
 from maci.lab.study.store import SqliteStore
 from maci.llm.cache import ReplyFile
 

@@ -6,21 +6,14 @@ from collections.abc import Iterable
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from maci.cli.options import BudgetOptions, Json, OutputOptions, ReplyOptions, Seed, grouped
 from maci.cli.output import columns, publish
 from maci.errors import InputError
-from maci.lab.methods import registry
-from maci.lab.study.report import FORMATS, ReportSettings, build_report, gather, render
-from maci.lab.study.report.render import ROW_FORMATS, export, on_terminal, texts_of
-from maci.lab.study.store import FILE, SqliteStore, open_store
-from maci.lab.study.study import Meta
 from maci.paths import save
-from maci.render.text import screen
 
 study = typer.Typer(no_args_is_help=True)
 StoreUrl = Annotated[str | None, typer.Option(help="Read from PostgreSQL instead.", metavar="URL")]
@@ -85,6 +78,8 @@ def study_run(*, study: StudyOptions, budget: StudyBudget, replies: ReplyOptions
 @study.command("methods")
 def methods(json: Json = False) -> None:
     """List the methods that can be compared, with their options."""
+    from maci.lab.methods import registry
+
     entries = registry.entries()
     rows = [{"name": e.name, "about": e.about, "options": list(e.options), "each": e.each} for e in entries]
     lines = []
@@ -100,12 +95,27 @@ def listing(
     json: Json = False,
 ) -> None:
     """List the studies that were run here, and how far each is."""
+    from maci.lab.study.store import FILE, SqliteStore
+
     found = []
     for path in sorted(folder.glob(f"*/{FILE}")):
         with SqliteStore(path, make=False) as store:
             meta, keys = store.meta(), store.keys()
         if meta is not None:
-            found.append(_state(path, meta, [keys[key] for key in meta.keys() if key in keys]))  # noqa: SIM118
+            planned = list(meta.keys())
+            statuses = [keys[key] for key in planned if key in keys]
+            found.append(
+                {
+                    "name": meta.spec.name,
+                    "about": meta.spec.about,
+                    "out": str(path.parent),
+                    "planned": len(planned),
+                    "done": statuses.count("done"),
+                    "failed": statuses.count("failed"),
+                    "created": meta.created,
+                    "version": meta.version,
+                }
+            )
     lines = (
         f"{row['out']}  {row['done']} of {row['planned']} answers, {row['failed']} failed  {row['about']}"
         for row in found
@@ -113,19 +123,6 @@ def listing(
     publish(found, map(str.rstrip, lines), json=json)
     if not found and not json:
         typer.echo(f"no studies in {folder}: `maci study run SPEC.toml` makes one", err=True)
-
-
-def _state(path: Path, meta: Meta, statuses: list[Any]) -> dict[str, Any]:
-    return {
-        "name": meta.spec.name,
-        "about": meta.spec.about,
-        "out": str(path.parent),
-        "planned": len(list(meta.keys())),
-        "done": statuses.count("done"),
-        "failed": statuses.count("failed"),
-        "created": meta.created,
-        "version": meta.version,
-    }
 
 
 @study.command("export")
@@ -138,6 +135,9 @@ def exporting(
     store: StoreUrl = None,
 ) -> None:
     """Write a study's rows, one for each answer, for other programs."""
+    from maci.lab.study.report.render import ROW_FORMATS, export, texts_of
+    from maci.lab.study.store import open_store
+
     _check(format, ROW_FORMATS)
     path = to or folder / f"rows.{format}"
     with closing(open_store(folder, store, name=folder.name, make=False)) as kept:
@@ -174,6 +174,12 @@ def reporting(
     Every method is calibrated on dev in the same way and scored on test; differences come with intervals and adjusted p-values.
     A study that is not finished is reported as far as it is. Different studies stand side by side and are not pooled.
     """
+    from rich.console import Console
+
+    from maci.lab.study.report import FORMATS, ReportSettings, build_report, gather, render
+    from maci.lab.study.report.render import on_terminal
+    from maci.render.text import screen
+
     format = "json" if output.json else format
     _check(format, FORMATS)
     if out is not None and out.is_dir():

@@ -270,7 +270,7 @@ class Worker:
                 case = replace(item.case, gold=None, hidden={})
                 answer = await method.answer(case, bench, key.seed)
         except Exception as error:
-            if _ends_all(error):
+            if is_fatal(error) or isinstance(error, ConfigError | MissingExtra):  # no other answer could do better
                 raise
             if isinstance(error, BudgetError):
                 answer = MethodAnswer(belief=None, reason=str(error), out_of_budget=True)
@@ -322,11 +322,6 @@ def _exact(case: Case, answer: MethodAnswer) -> bool | None:
         return None
     top = max(answer.belief, key=lambda y: (answer.belief or {})[y])
     return case.gold_is(top, answer.narrower.get(top, {}))
-
-
-def _ends_all(error: Exception) -> bool:
-    """Whether no other answer could do better: a wrong key, a full disk, a method that cannot use these agents."""
-    return is_fatal(error) or isinstance(error, ConfigError | MissingExtra)
 
 
 # --- recorded answers ----------------------------------------------------------------------------------------------------------

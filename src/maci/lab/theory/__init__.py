@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from maci.render.report import Chart
+from maci.render.report import LAYOUT, Chart
 
 Kind = Literal["proved", "measured", "negative"]
 """``proved``: a theorem, here with its constants; ``measured``: true of the simulated cases; ``negative``: what does not hold."""
@@ -33,7 +33,7 @@ class CheckedClaim:
     """How it was measured, and what it does not say."""
     figures: Mapping[str, Any] = field(default_factory=dict)
     """The numbers behind ``measured``, for programs."""
-    charts: tuple[Chart, ...] = ()
+    charts: tuple[Chart, ...] = field(default=(), metadata=LAYOUT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,7 +36,8 @@ def debate_page(
     parts, case = panels(story, state, asking), story.opened.case
     place = {name: el("div", html, id=name) for name, html in parts.items()}
     live = state in {"running", "paused"} and not elsewhere
-    steering = controls(id, state, visit, elsewhere=elsewhere, asking=asking, answered=_answered(story))
+    answered = story.result is None or story.result.answer is not None
+    steering = controls(id, state, visit, elsewhere=elsewhere, asking=asking, answered=answered)
     head = el(
         "div",
         el("h1", title_of(case.title, case.question), dir="auto"),
@@ -127,10 +128,6 @@ def controls(
     again = el("a", "Start again with other settings", href=f"/new?from={quote(id)}", class_=kind, id="do-again")
     every = (links, compare, again) if answered else (again, links, compare)
     return el("div", *every, class_="buttons")
-
-
-def _answered(story: Story) -> bool:
-    return story.result is None or story.result.answer is not None
 
 
 def _answer_form(link: str, visit: Visit, asking: Item) -> Markup:

@@ -150,7 +150,8 @@ def in_words(c: Comparison) -> str:
     if c.verdict == "cannot be told from":
         said = f"{head} ({show_value(difference)} points {interval}, {_p(c.p)}){tokens}.{_half_shown(c)}"
     else:
-        said = f"{head} by {_size(c)} points {interval}, {_p(c.p)}{tokens}."
+        size = Cell(value=abs(c.accuracy.value), low=c.accuracy.low, high=c.accuracy.high, kind="share")
+        said = f"{head} by {show_value(size)} points {interval}, {_p(c.p)}{tokens}."
     if c.probabilities:
         said += f" Its probabilities are {c.probabilities}: Brier {show(estimate(c.brier, 'signed'))}, {_p(c.p_brier)}."
     return said
@@ -163,10 +164,6 @@ def _half_shown(c: Comparison) -> str:
     if c.p < FDR and not c.accuracy.clear:
         return f" p is below {FDR:g}, but the interval does not leave out 0."
     return ""
-
-
-def _size(c: Comparison) -> str:
-    return show_value(Cell(value=abs(c.accuracy.value), low=c.accuracy.low, high=c.accuracy.high, kind="share"))
 
 
 def _p(p: float) -> str:

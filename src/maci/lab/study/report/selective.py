@@ -257,23 +257,15 @@ def learn_sets(rows: Iterable[Row]) -> Sets:
     halves: tuple[list[Row], list[Row]] = ([], [])
     for row in rows:
         if row.part == "dev" and row.status == "done" and row.belief is not None and row.gold is not None:
-            halves[_side(row.item)].append(row)
+            halves[hashlib.sha256(f"conformal/{row.item}".encode()).digest()[0] & 1].append(row)
     first, second = halves
     calibration = fit_softening([row.belief or {} for row in first], [row.gold or "" for row in first])
     named = [row for row in first if row.gold in (row.belief or {})]
-    p = [_vector(calibration.apply(row.belief or {})) for row in named]
+    p = [np.array(list(calibration.apply(row.belief or {}).values()), dtype=float) for row in named]
     gold = [list(row.belief or {}).index(row.gold or "") for row in named]
     score = smallest(p, gold)
     scores = [nonconformity_at(calibration.apply(row.belief or {}), row.gold or "", score) for row in second]
     return Sets(calibration=calibration, score=score, scores=np.array(scores, dtype=float))
-
-
-def _side(item: str) -> int:
-    return hashlib.sha256(f"conformal/{item}".encode()).digest()[0] & 1
-
-
-def _vector(p: Mapping[str, float]) -> Vector:
-    return np.array(list(p.values()), dtype=float)
 
 
 def usual_range(

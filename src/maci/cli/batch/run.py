@@ -1,4 +1,4 @@
-"""``maci batch``: many cases, one budget, one folder."""
+"""The work of ``maci batch``: debates the cases side by side and writes what came of them."""
 
 from __future__ import annotations
 
@@ -10,27 +10,17 @@ import os
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from maci.cases.case import read_cases
-from maci.cli.options import (  # fmt: skip
-    BudgetOptions,
-    Corpus,
-    OutputOptions,
-    PanelOptions,
-    ReplyOptions,
-    Risk,
-    Seed,
-    SettingsOptions,
-    grouped,
-)
+from maci.cli.options import BudgetOptions, OutputOptions
 from maci.cli.output import emit, interruptible
 from maci.cli.progress import ProgressBars
-from maci.cli.seating import ASKING, begin, chosen, keep
+from maci.cli.seating import begin, keep
 from maci.debating.batch import Batch, Done, entries
 from maci.errors import BudgetError, EnvironmentError_, InputError
 from maci.llm.models import House
@@ -38,8 +28,7 @@ from maci.llm.usage import dollars
 from maci.paths import check_folder, run_dir, writing
 from maci.record.owner import owning
 from maci.render.markup import clean
-from maci.seating.project import with_project
-from maci.seating.seating import Seating, unpriced
+from maci.seating.seating import PanelChoice, Seating, unpriced
 from maci.story import Story
 from maci.story.result import result_of
 from maci.story.words import plural
@@ -50,54 +39,17 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchBudget(BudgetOptions):
-    """Ceilings of the whole run."""
-
-    budget_tokens: Annotated[
-        int | None,
-        typer.Option(help="Most tokens of the whole run; `--set budget.tokens=` is of one case.", min=0),
-    ] = None
-    budget_usd: Annotated[float | None, typer.Option(help="Most dollars of the whole run.", min=0)] = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchOutput(OutputOptions):
-    """How the results of many cases are printed."""
-
-    json: Annotated[
-        bool, typer.Option("--json", help="One JSON object a case on standard output, in the order of the file.")
-    ] = False
-
-
-@grouped
-def batch(
+def run(
+    cases: Path,
+    choice: PanelChoice,
+    budget: BudgetOptions,
+    output: OutputOptions,
     *,
-    cases: Annotated[
-        Path, typer.Argument(help="Cases, one JSON object a line.", metavar="CASES.jsonl", dir_okay=False)
-    ],
-    ask: Annotated[bool, typer.Option("--ask", help="One agent, a vote or a debate, as far as it pays.")] = False,
-    panel: PanelOptions,
-    corpus: Corpus = None,
-    settings: SettingsOptions,
-    budget: BatchBudget,
-    risk: Risk = None,
-    jobs: Annotated[int, typer.Option(help="Cases under way at once.", min=1, max=256)] = 4,
-    replies: ReplyOptions,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="A folder for each case, and results.json and .csv (default: maci-runs/…).", file_okay=False),
-    ] = None,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Also cases that ended with an error.")] = False,
-    seed: Seed = 0,
-    output: BatchOutput,
+    out: Path | None,
+    jobs: int,
+    retry_failed: bool,
 ) -> None:
-    """Debate many cases, or ask about them, under one budget.
-
-    The same command with the same --out goes on where a run broke off: finished cases are kept, open ones go on from their record.
-    """
-    given = {**(ASKING if ask else {}), "answer.risk": risk}
-    choice = with_project(chosen(panel, settings, replies, given, seed=seed, quiet=output.silent, corpus=corpus))
+    """Debate the cases, or go on where a run in the same folder broke off."""
     read = list(read_cases(cases))
     if not read:
         raise InputError(f"{cases} holds no case: write one JSON object a line, with `question` and `outcomes`")
@@ -107,7 +59,7 @@ def batch(
     told: dict[int, Done] = {}
     rows: list[dict[str, Any]] = []
     seating = Seating(choice)
-    run = Batch(
+    batch = Batch(
         todo, lambda case: begin(seating.seat(case), None), tokens=budget.budget_tokens, usd=budget.budget_usd,
         jobs=jobs, retry_failed=retry_failed, keep=keep,
     )  # fmt: skip
@@ -118,12 +70,12 @@ def batch(
     with interruptible(kept), owning(out):
         try:
             with ProgressBars(plain=output.plain, silent=output.silent) as view:
-                asyncio.run(_play(run, seating.house, told, view, json=output.json))
+                asyncio.run(_play(batch, seating.house, told, view, json=output.json))
         finally:
             rows += [row(told.get(entry.number) or Done(entry=entry, status="waiting")) for entry in todo]
             write(out, rows)
     if not output.json:
-        _summarise(rows, run, out, asked=seating.config.triage.enabled)
+        _summarise(rows, batch, out, asked=seating.config.triage.enabled)
     _conclude(rows, out)
 
 
