@@ -36,7 +36,7 @@ from maci.evidence.span import Citation, Span
 from maci.seating.models import ReaderPanel
 from maci.seating.table import opening
 
-DATA = Path(os.environ.get("MACI_BLIND", Path(__file__).parent / "data" / "blind")) / "arguments.jsonl"
+DATA = Path(os.environ.get("MACI_BLIND", Path(__file__).parent / "blind")) / "arguments.jsonl"
 OTHERS = ("case_back", "irrelevant", "contradicted", "uncited")
 
 

@@ -97,7 +97,7 @@ def report(title: str, rows: Iterable[dict[str, Any]], found: dict[str, Relation
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("file", type=Path)
+    parser.add_argument("file", type=Path, nargs="?", default=Path(__file__).parent / "blind" / "names.jsonl")
     parser.add_argument("--half", choices=["dev", "test"], default="dev")
     parser.add_argument("--encoder", default="wordllama")
     parser.add_argument("--model", default="")
