@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,7 +35,7 @@ from maci.evidence.span import Citation, Span
 from maci.seating.models import ReaderPanel
 from maci.seating.table import opening
 
-DATA = Path(os.environ.get("MACI_BLIND", Path(__file__).parent / "blind")) / "arguments.jsonl"
+DATA = Path(__file__).parent / "blind" / "arguments.jsonl"
 OTHERS = ("case_back", "irrelevant", "contradicted", "uncited")
 
 
