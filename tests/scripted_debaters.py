@@ -41,7 +41,9 @@ class Read:
 
     @property
     def answerable(self) -> list[str]:
-        return _ARGUMENT.findall(self.prompt)
+        """Ids of the others' arguments; its own read like theirs."""
+        own = re.search(r"You are analyst (\w+)", self.prompt)
+        return [found for found in _ARGUMENT.findall(self.prompt) if own is None or own[1] not in found]
 
     @property
     def others_lead_with(self) -> list[str]:
@@ -53,6 +55,7 @@ class Read:
         """A turn for an outcome, with the last argument of another answered, citing the first piece of a source."""
         cited = [number for number, where, _ in self.pieces if source is None or where == source]
         names = self.outcomes or [outcome, "something else"]
+        outcome = next((name for name in names if name.casefold() == outcome.casefold()), outcome)  # as it is shown
         rest = [name for name in names if name != outcome]
         argument = {
             "answers": self.answerable[-1:],

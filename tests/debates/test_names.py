@@ -194,14 +194,14 @@ def test_two_labels_in_use_become_one_when_the_model_says_so_later() -> None:
 
 
 def test_a_baseline_joins_names_and_asks_as_a_debate_does() -> None:
-    from maci.lab.methods.session import Session
+    from maci.lab.methods.method import Hearing
 
     model = FakeModel(replies=[reply("same")])
     case = make_case(OPEN)
     agents = [script("ada", said("tennis elbow", "gout")), script("ben", said("climber's elbow", "Gout disease"))]
     table = seat(agents, [judge()], case, comparer=Comparer("names:fake", model))
     bench = SimpleNamespace(config=settings(), ledger=None, panel=SimpleNamespace(table=lambda case, seed: table))
-    session = Session(case, bench, 0)  # type: ignore[arg-type]
+    session = Hearing(case, bench, 0)  # type: ignore[arg-type]
     voices = asyncio.run(session.openings())
     assert session.pool(voices.values()) == pytest.approx({"other": 0.0, "tennis elbow": 0.9, "gout": 0.1})
     assert session.votes(voices.values())["tennis elbow"] == 1

@@ -73,6 +73,7 @@ def case_data(case: Case) -> dict[str, Any]:
         "title": case.title,
         "question": case.question,
         "context": case.context,
+        "context_is": "" if case.context_is == "case" else case.context_is,
         "outcomes": outcomes,
         "evidence": evidence,
         "hidden": dict(case.hidden),

@@ -158,7 +158,7 @@ def grid(
 ) -> Markup:
     """A table that scrolls in a region of its own: the heads of its columns, those in ``words`` over text, and its rows.
 
-    >>> grid("Ages", ["who", "age"], el("tr", el("th", "Ada", scope="row"), el("td", 36)), words=["who"])[:81]
+    >>> grid("Ages", ["who", "age"], el("tr", el("th", "Ada", scope="row"), el("td", 36)), words=["who"])[:82]
     '<div class="scroll" tabindex="0" role="region" aria-label="Ages"><table><thead><tr'
     """
     top = el("tr", (el("th", name, scope="col", class_="words" if name in words else None) for name in head))

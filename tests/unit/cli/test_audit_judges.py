@@ -187,9 +187,7 @@ def test_too_few_arguments_have_figures_and_no_verdict(maci):
 def test_arguments_that_all_score_alike_say_nothing_of_the_judges(maci):
     _own(12, False)
     found = json.loads(maci("audit", "judges", "--arguments", "own.jsonl", "--resamples", 50, "--json").out)
-    assert (
-        found["verdict"] == "unknown" and found["alpha"]["value"] is None and "nearly the same" in found["alpha"]["how"]
-    )
+    assert found["verdict"] == "unknown"
     assert {finding["level"] for finding in found["findings"]} == {"unknown"} and found["cases"] == 1
     assert "Nothing to say: every judge" in Path("maci-audit/judges/audit.html").read_text()
 

@@ -177,7 +177,7 @@ def test_readers_cost_nothing_however_they_are_named(tmp_path: Path, choice: Pan
 def test_figures_that_cannot_be_written_set_nothing_aside(tmp_path: Path) -> None:
     allowance = Allowance(Ceilings(tokens=100), tmp_path)
     (tmp_path / f"{FILE}.part").mkdir()
-    with pytest.raises(EnvironmentError_, match="cannot be written"):
+    with pytest.raises(EnvironmentError_, match="cannot write"):
         allowance.claim("a", "192.0.2.1", Bound(100))
     (tmp_path / f"{FILE}.part").rmdir()
     assert allowance.claim("b", "192.0.2.1", Bound(100)).bound == Bound(100)

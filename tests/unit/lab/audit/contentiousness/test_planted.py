@@ -51,7 +51,7 @@ def test_a_model_that_shouts_at_high_levels_is_moved_in_wording_beliefs_and_evid
 def test_a_model_that_ignores_the_dial_is_not_moved(unmoved: Findings) -> None:
     verdict = judge(unmoved)
     assert verdict.overall == "does not move" and not verdict.good
-    assert "not shown to move" in verdict.says
+    assert "not shown" in verdict.says
 
 
 def test_the_placebo_moves_nobody(moved: Findings, unmoved: Findings) -> None:
