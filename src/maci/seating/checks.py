@@ -103,7 +103,10 @@ async def models(
         spec, names = chosen, list(chosen.seated)
     async with open_house(spec, PanelChoice(no_cache=True, offline=True)) as house:  # the doctor fetches no weights
         services, found = ([], []) if named else keyed_services(house, spec)
-        asked = [ask_model(house, name, offline=offline, seconds=seconds or _patience(name)) for name in names]
+        asked = [  # a model of this machine has to be loaded first
+            ask_model(house, name, offline=offline, seconds=seconds or (180.0 if name.startswith("local/") else 30.0))
+            for name in names
+        ]
         listed = [] if offline else [ask_service(house, service, seconds or 30.0) for service in services]
         answers = await asyncio.gather(*asked)
         found += _families(spec)
@@ -124,11 +127,6 @@ def _families(spec: PanelSpec) -> list[CheckResult]:
     except MaciError as error:
         return [CheckResult("families", "problem", str(error))]
     return [CheckResult("families", "warning", warning) for warning in warnings]
-
-
-def _patience(model: str) -> float:
-    """Seconds a model may take: one of this machine has to be loaded first."""
-    return 180.0 if model.startswith("local/") else 30.0
 
 
 def _known_models() -> PanelSpec:
