@@ -78,7 +78,9 @@ def test_two_stubborn_models_answer_each_other_and_never_agree(play) -> None:
     end = result(events)
     assert end.stop_reason not in {"consensus", "error"} and {m.agent for m in end.minority} <= {"x", "y"}
     said = [turn.arguments[0].answers for turn in turns(events, "y")]
-    assert len(said) > 2 and said == [(), ("0A1",), ("1A1",), ("2A1",)][: len(said)]  # openings can be answered in round 1
+    assert (
+        len(said) > 2 and said == [(), ("0A1",), ("1A1",), ("2A1",)][: len(said)]
+    )  # openings can be answered in round 1
     assert all(a.answers for gated in of(Gated, events) for a in gated.admissions)
 
 

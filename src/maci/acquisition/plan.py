@@ -340,8 +340,7 @@ def _separated(labels: Sequence[str], p: Vector, table: Vector) -> tuple[str, ..
 
 def _expected(candidate: Proposal, label: str, row: Vector) -> str:
     best = int(row.argmax())
-    said = candidate.expected.get(label) or candidate.answers[best]
-    return f"{said} ({row[best]:.2f})"
+    return f"{candidate.expected.get(label) or candidate.answers[best]} ({row[best]:.2f})"
 
 
 def _shifts(labels: Sequence[str], p: Vector, candidate: Proposal, table: Vector) -> tuple[Shift, ...]:

@@ -204,8 +204,7 @@ def _direct(
         return Forecast(None, n=len(asked), why=f"it chooses what is hardly on record, {SEEN} are needed: {named}")
     if len(asked) < ENOUGH:
         return Forecast(None, n=len(asked), why=f"not enough rounds: {len(asked)}, {ENOUGH} are needed")
-    values = np.array([forecast[i, k] for i, k in asked])
-    return _mean([rows[i] for i, _ in asked], values, rng)
+    return _mean([rows[i] for i, _ in asked], np.array([forecast[i, k] for i, k in asked]), rng)
 
 
 def _forecasts(rows: Sequence[Logged], y: Vector, ridge: float, folds: int = 5) -> Vector:
@@ -234,6 +233,5 @@ def _mean(rows: Sequence[Logged], values: Vector, rng: np.random.Generator, draw
     if len(names) < FEW_DEBATES:
         return Forecast(mean, n=len(rows), why=f"no interval: {len(names)} debates, {FEW_DEBATES} are needed")
     picks = rng.integers(0, len(names), size=(draws, len(names)))
-    means = sums[picks].sum(axis=1) / sizes[picks].sum(axis=1)
-    low, high = np.percentile(means, [2.5, 97.5])
+    low, high = np.percentile(sums[picks].sum(axis=1) / sizes[picks].sum(axis=1), [2.5, 97.5])
     return Forecast(mean, float(low), float(high), len(rows))

@@ -159,8 +159,7 @@ class _Table:
 
     def at_gold(self, p: Vector) -> Vector:
         """(n, …): what the true outcome was given, of (n, K) or (n, U, K)."""
-        found: Vector = np.take_along_axis(p, self.gold.reshape(-1, *[1] * (p.ndim - 1)), axis=-1)[..., 0]
-        return found
+        return np.take_along_axis(p, self.gold.reshape(-1, *[1] * (p.ndim - 1)), axis=-1)[..., 0]
 
 
 def _tabulate(
@@ -207,8 +206,7 @@ class _Own:
     def settle(self, table: _Table) -> Vector:
         """(n, U, K): tempered and spread, as :func:`maci.moderator.belief.settle`; rows of abstentions stay 0."""
         e = self.doubt[:, None]
-        settled: Vector = ((1 - e) * self.temper(table) + e * table.flat[:, None, :]) * table.said[:, :, None]
-        return settled
+        return ((1 - e) * self.temper(table) + e * table.flat[:, None, :]) * table.said[:, :, None]
 
 
 def _fit_own(table: _Table) -> _Own:

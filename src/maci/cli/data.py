@@ -74,8 +74,7 @@ def showing(
     entry = find(name)
     folder = _folder(data or context.obj)
     states = entry.state(folder) if folder else ()
-    example = _example(entry, folder, states) if folder else None
-    described = _description(entry, states, example)
+    described = _description(entry, states, _example(entry, folder, states) if folder else None)
     publish(described, _described(described, entry, folder, plain), json=json)
 
 

@@ -272,8 +272,7 @@ def _minutes(seconds: float) -> str:
     >>> _minutes(5), _minutes(75), _minutes(3700)
     ('0:05', '1:15', '1:01:40')
     """
-    whole = round(seconds)
-    hours, rest = divmod(whole, 3600)
+    hours, rest = divmod(round(seconds), 3600)
     return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
 
 

@@ -247,7 +247,11 @@ class DebateView:
     def _weighed(self, event: Weighed) -> None:
         self._beliefs(event.beliefs, event.mixture, event.weights)
         self._abstained(event.abstained)
-        back = [agent for agent, stated in event.reverted.items() if _moved(stated, event.beliefs[agent]) > 0.01]
+        back = [
+            agent
+            for agent, stated in event.reverted.items()  # by their total variation
+            if sum(abs(p - event.beliefs[agent].get(label, 0.0)) for label, p in stated.items()) / 2 > 0.01
+        ]
         if back:
             self._say(
                 f"  taken back: the new beliefs of {', '.join(back)} would have raised D without new evidence", "yellow"
@@ -321,8 +325,3 @@ def _chosen(choice: Choice) -> str:
         f"schedule: {ACTIONS[choice.action]} to α {steps.alpha:g}, γ {steps.gamma:g} (index {index:.2f}; "
         f"{len(choice.feasible)} of {len(ACTIONS)} actions fit {choice.left:,.0f} tokens)"
     )
-
-
-def _moved(a: Mapping[str, float], b: Mapping[str, float]) -> float:
-    """Total variation between two beliefs."""
-    return sum(abs(a[label] - b.get(label, 0.0)) for label in a) / 2

@@ -237,13 +237,9 @@ def survey(table: Table, state: State) -> Surveyed:
     """What could be found out; a proposer that fails is on record, and the debate ends without its proposals."""
     proposer = table.proposer or Surveyor(encoder=table.encoder)
     try:
-        found = proposer.survey(replace(residual(state), menu=_menu(table.source)))
+        menu = () if table.source is None else tuple(map(str, table.source.menu()))[:_LONGEST_MENU]  # most have none
+        found = proposer.survey(replace(residual(state), menu=menu))
         known = Surveyed(round=state.round, candidates=found.candidates, considered=found.considered)
         return cast(Surveyed, recordable(known))
     except Exception as error:
         return Surveyed(round=state.round, note=f"looking for what to ask failed: {said(error)}")
-
-
-def _menu(source: AnswerSource | None) -> tuple[str, ...]:
-    """What a source says it has; most do not."""
-    return () if source is None else tuple(map(str, source.menu()))[:_LONGEST_MENU]

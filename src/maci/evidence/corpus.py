@@ -203,12 +203,9 @@ def _walk(root: Path) -> Iterator[Path]:
             name for name in subfolders if not (name in _PASSED_OVER or name[0] == "." or is_index(Path(folder, name)))
         ]
         paths = (Path(folder, name) for name in names if not name.startswith("."))
-        yield from (path for path in paths if _belongs(path, root))
-
-
-def _belongs(path: Path, root: Path) -> bool:
-    """Neither a pipe nor a link that leads out of the folder; what is gone is said later."""
-    return not path.exists() or (path.is_file() and path.resolve().is_relative_to(root))
+        yield from (  # neither a pipe nor a link that leads out of the folder; what is gone is said later
+            path for path in paths if not path.exists() or (path.is_file() and path.resolve().is_relative_to(root))
+        )
 
 
 def _empty(paths: Sequence[str], skipped: Sequence[Skipped]) -> EvidenceError:

@@ -114,8 +114,7 @@ class Retriever:
             return np.flatnonzero(scores)
         least = np.partition(scores, len(scores) - wanted)[len(scores) - wanted]
         above = np.flatnonzero(scores > least)
-        ties = np.flatnonzero(scores == least)[: wanted - len(above)]
-        return np.sort(np.concatenate([above, ties]))
+        return np.sort(np.concatenate([above, np.flatnonzero(scores == least)[: wanted - len(above)]]))
 
     def _similarity(self, query: str, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         vector = self.encoder.encode([as_query(self.encoder, query)])[0]

@@ -104,8 +104,7 @@ def _exchange(child: subprocess.Popen[bytes], asked: dict[str, Any], patience: f
         return None
     finally:
         timer.cancel()
-    answer: dict[str, Any] | None = json.loads(line) if line.endswith(b"\n") else None
-    return answer
+    return json.loads(line) if line.endswith(b"\n") else None
 
 
 def _end(child: subprocess.Popen[bytes]) -> int:

@@ -57,7 +57,8 @@ def _taken(path: Path) -> IO[bytes]:
                 )
             if _is(file, path):
                 file.truncate(0)
-                file.write(_signature().encode())
+                now = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+                file.write(f"process {os.getpid()} on {socket.gethostname()}, since {now}\n".encode())
                 file.flush()
                 return file
             file.close()
@@ -68,10 +69,6 @@ def _is(file: IO[bytes], path: Path) -> bool:
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     except FileNotFoundError:
         return False
-
-
-def _signature() -> str:
-    return f"process {os.getpid()} on {socket.gethostname()}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC\n"
 
 
 def _owner(path: Path) -> str:

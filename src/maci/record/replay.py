@@ -82,8 +82,7 @@ def _opened(events: Sequence[Event]) -> Opened:
 
 def replay(events: Sequence[Event]) -> Replayed:
     """Recompute a record; raises :class:`ReplayMismatch` at the first decision that differs."""
-    opened = _opened(events)
-    state, owed, compared = start(opened), list[Decision](), 0
+    state, owed, compared = start(_opened(events)), list[Decision](), 0
     for line, event in enumerate(events[1:], 2):
         if is_decision(event):
             name = f"line {line} ({event.type}, round {'-' if (t := round_of(event)) is None else t})"

@@ -61,8 +61,7 @@ def to_text(report: Report, *, width: int = 120, plain: bool = True, last: str =
             console.print(Text(f"{sign}: {what}", style="dim"))
     if last:
         console.print(Text(f"\n{last}"))
-    lines = [line.rstrip() for line in out.getvalue().splitlines()]
-    return "\n".join(lines) + "\n"
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
 def screen(*, plain: bool) -> tuple[int, bool]:

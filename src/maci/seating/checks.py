@@ -128,8 +128,11 @@ async def models(
         names = list(dict.fromkeys((seat.model, seat.reasoning) for seat in seats if not is_reader(seat.model)))
     async with open_house(spec, PanelChoice(no_cache=True, offline=True)) as house:  # the doctor fetches no weights
         services, found = ([], []) if named else keyed_services(house, spec)
-        asked = [
-            ask_model(house, name, level, offline=offline, seconds=seconds or _patience(name)) for name, level in names
+        asked = [  # a model of this machine has to be loaded first
+            ask_model(
+                house, name, level, offline=offline, seconds=seconds or (180.0 if name.startswith("local/") else 30.0)
+            )
+            for name, level in names
         ]
         listed = [] if offline else [ask_service(house, service, seconds or 30.0) for service in services]
         answers = await asyncio.gather(*asked)
@@ -151,11 +154,6 @@ def _families(spec: PanelSpec) -> list[CheckResult]:
     except MaciError as error:
         return [CheckResult("families", "problem", str(error))]
     return [CheckResult("families", "warning", warning) for warning in warnings]
-
-
-def _patience(model: str) -> float:
-    """Seconds a model may take: one of this machine has to be loaded first."""
-    return 180.0 if model.startswith("local/") else 30.0
 
 
 def _known_models() -> PanelSpec:

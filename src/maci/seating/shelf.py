@@ -175,8 +175,7 @@ class Bookcase:
             self.about(case)  # says what is lacking
         elif case.outcomes.kind == "open" and not case.outcomes.labels:
             background = ()
-        labels = self._labels(case, (*given, *background))
-        return self._shelf(case, labels, given, background)
+        return self._shelf(case, self._labels(case, (*given, *background)), given, background)
 
     def readable(self, case: Case) -> bool:
         """Whether there is anything beside the case that an argument could be compared with."""
@@ -187,8 +186,7 @@ class Bookcase:
         chosen = self._sources.given
         if case.outcomes.kind != "open" or case.outcomes.labels:
             chosen = (*chosen, *self._sources.background)
-        labels = self._labels(case, chosen)
-        return bool(self._speaking(chosen, case, labels))
+        return bool(self._speaking(chosen, case, self._labels(case, chosen)))
 
     def _speaking(self, spans: tuple[Span, ...], case: Case, labels: tuple[str, ...]) -> frozenset[str]:
         """The spans, by id, that speak of an outcome; looked for once for each set of outcomes and names."""

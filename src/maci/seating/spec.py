@@ -145,18 +145,14 @@ def _expand(items: Iterable[_Seat], readers: Sequence[str], where: str) -> tuple
             check_model(item.model, where, readers)
             seats.append(item)
             continue
-        if item.model_fields_set - {"model"}:
-            raise ConfigError(f"{where}: {item.model} is a reader, who has no settings: leave out {_listed(item)}")
+        if given := ", ".join(sorted(item.model_fields_set - {"model"})):
+            raise ConfigError(f"{where}: {item.model} is a reader, who has no settings: leave out {given}")
         for name in readers if item.model == READER else [item.model.partition("/")[2]]:
             model = check_model(f"{READER}/{name}", where, readers)
             met[name] += 1
             own = name if met[name] == 1 else f"{name}#{met[name]}"
             seats.append(item.model_copy(update={"model": model, "name": own}))
     return tuple(seats)
-
-
-def _listed(item: JudgeSpec) -> str:
-    return ", ".join(sorted(item.model_fields_set - {"model"}))
 
 
 def agents_of(items: Iterable[AgentSpec], where: str = "--agents") -> tuple[AgentSpec, ...]:

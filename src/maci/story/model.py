@@ -140,8 +140,7 @@ class Round:
 
     def signal(self, name: SignalName) -> float | None:
         """One of its signals; ``None`` where it is undefined or not in yet."""
-        value: float | None = getattr(self.signals, name) if self.signals is not None else None
-        return value
+        return getattr(self.signals, name) if self.signals is not None else None
 
     @property
     def admitted(self) -> tuple[Statement, ...]:

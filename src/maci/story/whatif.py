@@ -69,8 +69,7 @@ def other_rules(
     recorded: Config, profile: str | None = None, *, file: Path | None = None, sets: Sequence[str] = ()
 ) -> Config:
     """The rules of a record with something changed: what was set for it stays set, unless it is named again."""
-    usual = load(recorded.profile, environ={})
-    pairs = zip(parameters(recorded), parameters(usual), strict=True)
+    pairs = zip(parameters(recorded), parameters(load(recorded.profile, environ={})), strict=True)
     own = {mine.key: mine.value for mine, theirs in pairs if mine.value != theirs.value}
     chosen = profile or (recorded.profile if file is None else None)
     return load(chosen, file=file, sets=sets, base=own, environ={})

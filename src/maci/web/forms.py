@@ -37,7 +37,7 @@ def fields_of(id: str, opened: Opened, panels: Sequence[str]) -> dict[str, str]:
     config, usual = opened.config, load(opened.config.profile, environ={})
     before = {p.key: p.value for p in parameters(usual)}
     changed = [
-        f"{p.key} = {_written(p.value)}"
+        f"{p.key} = {str(p.value).lower() if isinstance(p.value, bool | None) else p.value}"
         for p in parameters(config)
         if p.key not in _ELSEWHERE
         and not p.key.startswith("calibration.")
@@ -71,10 +71,6 @@ def _who(opened: Opened, panels: Sequence[str]) -> dict[str, str]:
 
 def _labels(space: OutcomeSpace) -> str:
     return "\n".join(space.labels)
-
-
-def _written(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else "none" if value is None else str(value)
 
 
 def case_again(recorded: Case, written: Case, form: Mapping[str, str]) -> Case:

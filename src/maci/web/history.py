@@ -115,8 +115,7 @@ def _last(file: Any) -> dict[str, Any]:
         if len(lines) > 2 or size >= min(end, _LONGEST):
             break
         size *= 8
-    whole = lines[-2] if len(lines) > 1 else b"{}"
-    found = json.loads(whole)
+    found = json.loads(lines[-2] if len(lines) > 1 else b"{}")
     return found if isinstance(found, dict) else {}
 
 

@@ -85,8 +85,7 @@ async def icon() -> Response:
 @router.get("/")
 async def home(request: Request, q: str = "", page: int = 1) -> HTMLResponse:
     """The debates there are."""
-    desk = desk_of(request)
-    every = await asyncio.to_thread(desk.summaries)
+    every = await asyncio.to_thread(desk_of(request).summaries)
     found = [summary for summary in every if summary.fits(q)]
     return HTMLResponse(home_page(found, len(every), q[:200], max(1, page), visit_of(request)))
 
@@ -199,8 +198,7 @@ async def report(request: Request, id: str) -> HTMLResponse:
 @router.get("/debates/{id}/report.md")
 async def markdown(request: Request, id: str) -> Response:
     """The report for tickets and papers."""
-    path = desk_of(request).history.path(id)
-    text = await asyncio.to_thread(_report, path, to_markdown)
+    text = await asyncio.to_thread(_report, desk_of(request).history.path(id), to_markdown)
     return Response(text, media_type="text/markdown", headers=_named(id, "md"))
 
 
@@ -259,8 +257,7 @@ async def debates() -> RedirectResponse:
 async def studies(request: Request) -> HTMLResponse:
     """What was studied."""
     folder = desk_of(request).settings.studies
-    found = await asyncio.to_thread(_found, folder)
-    return HTMLResponse(studies_page(found, folder))
+    return HTMLResponse(studies_page(await asyncio.to_thread(_found, folder), folder))
 
 
 @router.get("/studies/{name}")

@@ -102,8 +102,7 @@ def pearson(x: Rows, y: Rows) -> Vector:
         xx, yy = (dx * dx).sum(axis=1), (dy * dy).sum(axis=1)
         flat = (xx <= n * (_FLAT * size_x) ** 2) | (yy <= n * (_FLAT * size_y) ** 2)
         r = above / np.sqrt(xx * yy)
-    found: Vector = np.where((n < 2) | flat, np.nan, np.clip(r, -1.0, 1.0))
-    return found
+    return np.where((n < 2) | flat, np.nan, np.clip(r, -1.0, 1.0))
 
 
 def _centred(x: Rows, both: NDArray[np.bool_], n: NDArray[np.int64]) -> tuple[Rows, Vector]:
@@ -126,8 +125,7 @@ def partial(x: Rows, y: Rows, z: Rows) -> Vector:
     below = (1 - xz**2) * (1 - yz**2)
     with np.errstate(invalid="ignore", divide="ignore"):
         r = (xy - xz * yz) / np.sqrt(below)
-    found: Vector = np.where(below > _FLAT, np.clip(r, -1.0, 1.0), np.nan)
-    return found
+    return np.where(below > _FLAT, np.clip(r, -1.0, 1.0), np.nan)
 
 
 def auc(score: Rows, positive: Rows) -> Vector:

@@ -24,11 +24,7 @@ from maci.render.report import Cell, Kind
 NORMAL = NormalDist()
 
 
-def _nan_of(value: float | None) -> float:
-    return math.nan if value is None else value
-
-
-Number: TypeAlias = Annotated[float, BeforeValidator(_nan_of)]
+Number: TypeAlias = Annotated[float, BeforeValidator(lambda value: math.nan if value is None else value)]
 """Undefined is nan here and null in JSON."""
 
 

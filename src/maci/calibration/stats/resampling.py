@@ -279,8 +279,7 @@ class Sampling:
         rng = np.random.default_rng(self.seed)
 
         def z(i: Indices) -> Vector:
-            found: Vector = np.arctanh(np.clip(statistic(i), -_EDGE, _EDGE))
-            return found
+            return np.arctanh(np.clip(statistic(i), -_EDGE, _EDGE))
 
         found = bootstrap(
             z if fisher else statistic, len(rows), rng, groups=groups if whole else None, resamples=self.resamples

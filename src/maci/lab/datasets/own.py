@@ -95,7 +95,11 @@ def load_own(
     """
     everything = list(_rows(path))
     there = list(dict.fromkeys(name for row in everything for name in row.cells if name is not None))
-    filled = [row for row in everything if any(map(_filled, row.cells.values()))]
+    filled = [
+        row
+        for row in everything
+        if any(value if isinstance(value, list | tuple | dict) else _text(value) for value in row.cells.values())
+    ]
     if not filled:
         raise InputError(f"{path} has no rows: write one case a row, with a header")
     given = dict(columns or {})
@@ -259,10 +263,6 @@ def _place(path: Path, places: Sequence[int]) -> str:
 def _about(path: Path, places: Sequence[int], one: str, many: str) -> tuple[str, ...]:
     what = f"1 row {one}" if len(places) == 1 else f"{len(places)} rows {many}"
     return (f"{path.name}: {what} ({_place(path, places)}).",) if places else ()
-
-
-def _filled(value: Any) -> bool:
-    return bool(value) if isinstance(value, list | tuple | dict) else bool(_text(value))
 
 
 def _text(value: Any) -> str:

@@ -206,8 +206,7 @@ def ece_sums(confidence: Vector, correct: Vector, case: NDArray[np.int64], cases
     >>> round(ece_sums(*answers, np.array([0, 0, 1, 1]), 2).value, 6)
     0.1
     """
-    place = equal_width(confidence, bins)
-    used, column = np.unique(place, return_inverse=True)
+    used, column = np.unique(equal_width(confidence, bins), return_inverse=True)
     k = len(used)
     gaps = np.bincount(case * k + column, weights=confidence - correct, minlength=cases * k).reshape(cases, k)
     answers = np.bincount(case, minlength=cases).astype(float)

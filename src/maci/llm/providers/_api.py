@@ -104,8 +104,9 @@ class Http:
             raise lost(peer, error, self.total) from None
         if not whole and (most is None or status != 200):
             raise interrupted(peer, f"it is longer than {self.largest} bytes")
-        try:
-            return Answered(status, response.headers, _decode(raw) if whole else _begun(raw), not whole)
+        try:  # of JSON that was cut off, what there is, the text it broke off in included
+            body = _decode(raw) if whole else from_json(raw.decode("utf-8", "ignore"), allow_partial="trailing-strings")
+            return Answered(status, response.headers, body, not whole)
         except (ValueError, RecursionError):
             if status == 200:
                 raise interrupted(peer, f"{len(raw)} bytes that are not JSON") from None
@@ -156,11 +157,6 @@ async def _read(response: aiohttp.ClientResponse, most: int) -> tuple[bytes, boo
             response.close()
             return bytes(raw[:most]), False
     return bytes(raw), True
-
-
-def _begun(raw: bytes) -> Any:
-    """What there is of JSON that was cut off, the text it broke off in included."""
-    return from_json(raw.decode("utf-8", "ignore"), allow_partial="trailing-strings")
 
 
 def _decode(raw: bytes) -> Any:
@@ -320,7 +316,10 @@ class Api(Provider, ABC):
             raise Complaint.read(status, {}, body, begun=True).error(self._peer)
         try:
             reply = self._cut_off(request, body) if cut else self._read(request, body)
-            return reply if reply.text.isascii() else replace(reply, text=_writable(reply.text))
+            # without halves of characters, which JSON can hold and UTF-8 cannot
+            return (
+                reply if reply.text.isascii() else replace(reply, text=reply.text.encode("utf-8", "replace").decode())
+            )
         except (LookupError, TypeError, AttributeError, ValueError) as error:
             raise interrupted(self._peer, f"the reply has not the API's form: {type(error).__name__} {error}") from None
 
@@ -394,11 +393,6 @@ def _most_bytes(request: Request) -> int:
     """The most bytes a reply can have in which no more tokens were generated than asked for."""
     per_token = DENSEST + (_LOGPROB * (request.top_logprobs + 1) if request.top_logprobs > 0 else 0)
     return _FRAME + per_token * request.max_tokens
-
-
-def _writable(text: str) -> str:
-    """A text without halves of characters, which JSON can hold and UTF-8 cannot."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def _counts(value: Any) -> bool:

@@ -109,9 +109,7 @@ class Complaint:
             return UnknownModel
         if status in (408, 504, 524) or status < 300 or "json_validate_failed" in about:
             return Interrupted  # a gateway that stopped waiting does not say whether the model did
-        if status in (409, 425) or status >= 500:
-            return Overloaded
-        return BadRequest
+        return Overloaded if status in (409, 425) or status >= 500 else BadRequest
 
     @property
     def cut_off(self) -> bool:
@@ -128,16 +126,14 @@ class Complaint:
         message = f"{peer.name} at {peer.host} {what} ({self.status}{': ' + said if said else ''}): {step}"
         if issubclass(kind, RateLimited):
             limited = kind(message, self.retry_after)
-            limited.charged = limited.charged and not self._turned_away()
+            # no model can have begun: not a fault (409, 425), Anthropic's 529, or llama.cpp before its model is loaded
+            if self.status < 500 or self.status == 529 or "loading model" in self.about:
+                limited.charged = False
             return limited
         error = kind(message)
         if kind is ModelError:
             error.fatal = True
         return error
-
-    def _turned_away(self) -> bool:
-        """Whether no model can have begun: not a fault (409, 425), Anthropic's 529, or llama.cpp before its model is loaded."""
-        return self.status < 500 or self.status == 529 or "loading model" in self.about
 
     def _explain(self, kind: type[ModelError], peer: Peer) -> tuple[str, str]:
         if kind is WrongKey:

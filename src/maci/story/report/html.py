@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from maci.render.markdown import table
-from maci.render.markup import Child, Markup, document, el, grid
+from maci.render.markup import Markup, document, el, grid
 from maci.render.strips import bar
 from maci.story.report.rounds import charts, round_by_round
 from maci.story.report.sources import Provenance, audit, evidence, plan
@@ -34,14 +34,18 @@ def to_html(story: Story, source: Provenance | None = None, *, back: Sequence[tu
     return document(
         f"{story.title}: debate",
         el("header", el("h1", story.title, dir="auto"), el("nav", links, aria_label="Sections")),
-        el("main", verdict(story, source), (_section(id, title, body) for id, title, body in present), id="main"),
+        el(
+            "main",
+            verdict(story, source),
+            (
+                el("section", el("h2", title, id=f"{id}-h"), body, id=id, aria_labelledby=f"{id}-h")
+                for id, title, body in present
+            ),
+            id="main",
+        ),
         el("footer", el("p", f"Made by maci from {source.transcript or 'the events of a debate'}.")),
         back=back,
     )
-
-
-def _section(id: str, title: str, body: Child) -> Markup:
-    return el("section", el("h2", title, id=f"{id}-h"), body, id=id, aria_labelledby=f"{id}-h")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

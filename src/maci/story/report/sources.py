@@ -178,8 +178,7 @@ def plan(story: Story) -> Markup | None:
         return el(
             "p", f"Nothing to find out: {'; '.join(found.notes) or 'no question would tell more'}.", class_="soft"
         )
-    valued = any(item.value is not None for item in found.items)
-    value = ("value",) if valued else ()
+    value = ("value",) if any(item.value is not None for item in found.items) else ()
     head = ("question", "kind", "bits", "added", "cost", *value, "tells apart", "if the answer is …")
     words = [name for name in head if name not in _FIGURES]
     bits = f"{found.entropy:.2f} bits of doubt are left; these together are expected to bring {found.joint_gain:.2f}."

@@ -102,8 +102,7 @@ def _tiles(story: Story, result: Finished, source: Provenance) -> Markup:
     last = story.closed[-1] if story.closed else None
     admitted = sum(len(r.admitted) for r in story.rounds)
     said = sum(len(r.said) for r in story.rounds if r.number)
-    spent = cost(result, priced=source.priced)
-    tokens, _, rest = spent.partition(" token")
+    tokens, _, rest = cost(result, priced=source.priced).partition(" token")
     return el(
         "div",
         tile(str(result.rounds), "round" if result.rounds == 1 else "rounds"),
@@ -149,8 +148,7 @@ def minority_title(story: Story) -> str:
 def cautions(story: Story, source: Provenance) -> list[str]:
     """Everything a reader should know before relying on it, gravest first."""
     said = [f"This record contradicts itself: {source.differs}"] if source.differs else []
-    warnings = list(story.result.warnings) if story.result else []
-    return said + sorted(warnings, key=_gravity)
+    return said + sorted(story.result.warnings if story.result else (), key=_gravity)
 
 
 def _gravity(warning: str) -> int:

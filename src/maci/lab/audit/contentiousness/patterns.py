@@ -238,8 +238,7 @@ def _answers(argument: Argument, others: Sequence[str]) -> bool:
     text = " ".join((argument.claim, *argument.reasons, *argument.opposing))
     mine = argument.outcome
     named = any(y != mine and re.search(rf"\b{re.escape(y)}\b", text, re.IGNORECASE) for y in others)
-    against = argument.against and mine in others
-    return named or against or _OTHERS.search(text) is not None
+    return named or (argument.against and mine in others) or _OTHERS.search(text) is not None
 
 
 def _recommends(argument: Argument) -> bool:

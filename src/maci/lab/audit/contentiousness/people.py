@@ -53,8 +53,7 @@ class Guesses:
 
 def _id(turn: Spoken) -> str:
     """A name for a turn that tells nothing of it."""
-    key = f"{turn.sitting.place}/{turn.round}/{turn.agent}"
-    return hashlib.sha256(key.encode()).hexdigest()[:12]
+    return hashlib.sha256(f"{turn.sitting.place}/{turn.round}/{turn.agent}".encode()).hexdigest()[:12]
 
 
 def blind(turns: Sequence[Spoken], seed: int = 0) -> list[dict[str, str]]:

@@ -61,8 +61,7 @@ def spearman_within(y: ArrayLike, blocks: Sequence[Hashable]) -> Callable[[Vecto
 
     def each(x: Vector) -> Vector:
         found = spearman(np.append(x, np.nan)[place], b[place])
-        known: Vector = np.nan_to_num(found) if np.isfinite(found).any() else found
-        return known
+        return np.nan_to_num(found) if np.isfinite(found).any() else found
 
     return each
 
@@ -150,8 +149,7 @@ def permuted(
 def _counts(i: Indices, n: int) -> Vector:
     """How often each row was drawn, one resample a row."""
     flat = (np.arange(len(i))[:, None] * n + i).ravel()
-    counts: Vector = np.bincount(flat, minlength=len(i) * n).reshape(len(i), n).astype(float)
-    return counts
+    return np.bincount(flat, minlength=len(i) * n).reshape(len(i), n).astype(float)
 
 
 PERMUTATIONS = 999

@@ -212,7 +212,10 @@ def _from_lines(file: Path) -> list[Docket]:
     library: dict[str, Span] = {}
     debates: dict[str, list[Subject]] = {}
     for n, line in lines:
-        spans = tuple(map(_span, line.spans))
+        spans = tuple(
+            Span.of(piece) if isinstance(piece, str) else Span.of(piece.text, piece.source, label=piece.label)
+            for piece in line.spans
+        )
         library |= {span.id: span for span in spans}
         identity = line.id or f"{file.stem}/{n}"
         request = ScoreRequest(
@@ -238,10 +241,6 @@ def _line(data: Any, where: str) -> ArgumentLine:
         first = error.errors()[0]
         keys = f"; a line may have {', '.join(ArgumentLine.model_fields)}" if first["type"] == "extra_forbidden" else ""
         raise InputError(f"{where}: {'.'.join(map(str, first['loc']))}: {first['msg'].lower()}{keys}") from error
-
-
-def _span(piece: _Cited | str) -> Span:
-    return Span.of(piece) if isinstance(piece, str) else Span.of(piece.text, piece.source, label=piece.label)
 
 
 def draw(batches: Sequence[Docket], n: int, seed: int = 0) -> list[Docket]:

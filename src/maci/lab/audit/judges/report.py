@@ -386,8 +386,9 @@ def _charts(audit: Audit, scores: Rows) -> Iterator[Chart]:
     yield from _forest("What besides the argument moves a score", "hundredths of CRIT", effects)
     agree = [(f.name, f.with_rest) for f in audit.judges]
     yield from _forest("Each judge with the others", "Spearman's ρ, hundredths", agree)
-    spread = [
-        Series(name=f.name, points=_steps(known))
+    at = np.linspace(0, 1, 21).tolist()
+    spread = [  # the cumulative share at 21 scores from 0 to 1
+        Series(name=f.name, points=tuple(Point(x=x, y=float(np.mean(known <= x + 1e-12))) for x in at))
         for j, f in enumerate(audit.judges)
         if len(known := scores[j][np.isfinite(scores[j])])
     ]
@@ -405,8 +406,3 @@ def _forest(title: str, axis: str, found: Sequence[tuple[str, Estimate]]) -> Ite
     said = "; ".join(f"{label} {x.value:.3f}" for label, x in known)
     if known:
         yield Chart(title=title, x=axis, y="", series=series, kind="forest", about=f"With 95 % intervals: {said}.")
-
-
-def _steps(values: Rows) -> tuple[Point, ...]:
-    """The cumulative share at 21 scores from 0 to 1."""
-    return tuple(Point(x=x, y=float(np.mean(values <= x + 1e-12))) for x in np.linspace(0, 1, 21).tolist())
