@@ -42,6 +42,7 @@ from maci.llm.keys import Key
 from maci.llm.limits import Limiter
 from maci.llm.model import Provider, Reply, Request
 from maci.llm.providers import Anthropic, Gemini, Http, OpenAI
+from maci.llm.providers._api import Answered
 from maci.llm.providers._errors import Peer
 from maci.record.replay import replay
 from maci.record.transcript import Recording, Transcript
@@ -85,23 +86,26 @@ class Marking(Http):
     """Says in a header which call this is, so that the server can look whether its reply is on disk."""
 
     async def post(
-        self, url: str, headers: Mapping[str, str], body: object, peer: Peer
-    ) -> tuple[int, Mapping[str, str], Any]:
-        return await super().post(url, {**headers, HEADER: f"{_call.get()} {time()}"}, body, peer)
+        self, url: str, headers: Mapping[str, str], body: object, peer: Peer, most: int | None = None
+    ) -> Answered:
+        return await super().post(url, {**headers, HEADER: f"{_call.get()} {time()}"}, body, peer, most)
 
 
 class Mortal:
     """A provider that may not live to see the answer."""
 
-    def __init__(self, provider: Provider, fate: Fate) -> None:
-        self._provider, self._fate = provider, fate
+    def __init__(self, provider: Provider, fate: Fate, cache: ResponseCache) -> None:
+        self._provider, self._fate, self._cache = provider, fate, cache
         self._identity = canonical(provider.identity)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._provider, name)
 
     async def send(self, request: Request) -> Reply:
-        _call.set(request_key(self._identity, request).hex())
+        key = request_key(self._identity, request)
+        kept = self._cache.find(key)
+        short = kept is not None and kept.truncated and kept.usage.generated < request.max_tokens
+        _call.set("00" if short else key.hex())  # what was cut off for want of room is asked again with more
         self._fate.at("asked")
         reply = await self._provider.send(request)
         self._fate.at("answered")
@@ -248,7 +252,7 @@ class Worker:
                 model=f"fake-{seat.name}", http=self.http, base_url=url, key=KeyOfTheDebate("unused")
             )
             self.clients[which] = Client(
-                Mortal(provider, self.fate),
+                Mortal(provider, self.fate, self.cache),
                 family=seat.name,
                 cache=self.cache if each.cached else None,
                 limiter=self.limiters[each.server],
