@@ -31,7 +31,7 @@ from maci.errors import BudgetError, InputError, ModelError
 from maci.llm.usage import Bound, PaidFailure, Usage, dollars
 
 if TYPE_CHECKING:
-    from maci.llm.exchange import Exchange
+    from maci.llm.model import Exchange
 
 T = TypeVar("T")
 

@@ -23,9 +23,8 @@ from maci.errors import BadRequest, EnvironmentError_, Interrupted, ModelError, 
 from maci.llm.budget import Call, Draw, Purse
 from maci.llm.cache import ResponseCache, as_hit, canonical, request_key
 from maci.llm.catalogue import Price
-from maci.llm.exchange import Exchange
 from maci.llm.limits import LONGEST_PAUSE, Limiter, Slot
-from maci.llm.model import Provider, Reply, Request, Token
+from maci.llm.model import Exchange, Provider, Reply, Request, Token
 from maci.llm.reasoning import Reasoning, more_room, room, split_thinking
 from maci.llm.structured import Unusable, extract
 from maci.llm.tokens import MeasuredPrompt, PromptBound, at_least

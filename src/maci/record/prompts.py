@@ -23,7 +23,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from maci.controller.inputs import PromptMessage, RequestRecord
-from maci.llm.exchange import Exchange
+from maci.llm.model import Exchange
 from maci.llm.prompts import fingerprint
 
 _PARAGRAPH = re.compile(r"(?<=\n)\n+|\n(?=\[)")
