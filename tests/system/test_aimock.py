@@ -39,7 +39,9 @@ USAGE = {  # the mock counts nothing by itself, and what nobody counts is taken 
     **{"input_tokens": 900, "output_tokens": 580},
     **{"promptTokenCount": 900, "candidatesTokenCount": 580, "totalTokenCount": 1480},
 }
-GRADES = {"evidence": 80, "logic": 80, "relevance": 80, "links": [80], "justification": "E1 says so."}
+GRADES = {
+    "pieces": ["supports"], "links": [80], "justification": "E1 says so.", "evidence": 80, "logic": 80, "relevance": 80,
+}  # fmt: skip
 
 
 @contextmanager
