@@ -8,8 +8,6 @@ follow, cues such as *absent*, *was not seen* and *ruled out* for those before. 
 ('absent', 'present')
 >>> polarity("Pneumonia cannot be excluded.", "pneumonia"), polarity("He denies joint pain.", "headache")
 ('unknown', None)
->>> affirmed("He denies joint pain; a rash has appeared.")
-'a rash has appeared'
 """
 
 from __future__ import annotations
@@ -268,24 +266,3 @@ def _akin(term: str, word: str) -> bool:
         and term[shared:] in _TAILS
         and found[0][shared:] in _TAILS
     )
-
-
-def affirmed(text: str) -> str:
-    """The text without what it says is not there: what may be matched by its words."""
-    kept = []
-    for sentence in sentences(text):
-        clauses = _clauses(sentence)
-        if all(reach.kind != "not" for reach in clauses.reaches) or len(clauses.text) != len(sentence):
-            kept.append(sentence.rstrip("."))
-            continue
-        denied = [clauses.at(i) == "absent" for i in range(len(sentence))]
-        for pattern in (_BEFORE, _AFTER, _MARKED):
-            for match in pattern.finditer(clauses.text):
-                denied[match.start() : match.end()] = [True] * (match.end() - match.start())
-        rest = " ".join("".join(" " if no else c for c, no in zip(sentence, denied, strict=True)).split())
-        kept += [
-            part
-            for part in (re.sub(r"^\W+|\W+$", "", part) for part in re.split(r"[;.]", rest))
-            if len(terms(part)) > 1
-        ]
-    return ". ".join(kept)
