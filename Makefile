@@ -54,8 +54,10 @@ check: $(VENV)/.dev  ## lint, types, import directions
 bench: $(VENV)/.dev  ## measure; ratios side by side in one run
 	@$(BIN)/python benchmarks/run.py
 
-chaos: $(VENV)/.dev  ## 2,000 debates under faults and kills, beside the servers' own count (CHAOS_QUICK=1: a minute's worth)
-	@PYTHONPATH=tests $(BIN)/python -m chaos.run $(if $(CHAOS_QUICK),--debates 60 --kills 6 --life 1 --seconds 180)
+chaos: $(VENV)/.dev  ## 5,000 debates under faults and kills, beside the servers' own count (CHAOS_QUICK=1: a minute's worth)
+	@PYTHONPATH=tests $(BIN)/python -m chaos.run $(if $(CHAOS_QUICK),--debates 60 --kills 6 --life 1 --seconds 180,--debates 3300 --kills 100)
+	@PYTHONPATH=tests $(BIN)/python -m chaos.doors $(if $(CHAOS_QUICK),--debates 2 --asks 1 --batches 1 --cases 12 --rivals 1 --serves 0)
+	@PYTHONPATH=tests $(BIN)/python -m chaos.study --kills $(if $(CHAOS_QUICK),2,20)
 
 docs: $(VENV)/.dev  ## write the generated pages of docs/
 	@$(BIN)/python docs/generate.py

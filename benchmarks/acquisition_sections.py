@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from bench_acquisition import Drawn, conduct_of, interval, loop, readied
-from maci.acquisition.features import offered
+from maci.acquisition.menu import offered
 from maci.acquisition.plan import Residual, Survey
 from maci.acquisition.sources import Hidden
 from maci.agents.reader.library import Library

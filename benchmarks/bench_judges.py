@@ -4,8 +4,8 @@
 
 Every group of the file is one argument in five variants that differ in their citation alone. A judge or the panel (the mean of those
 who score) *prefers* the supported one if it gives it a higher score; an abstention on either side is counted apart. ``--model`` asks a
-language model instead of the reader judges. ``--cases`` debates the built-in cases with the embedded panel and prints how many
-answers are right.
+language model instead of the reader judges; its replies are kept in the cache folder (`bench-judges.sqlite`).
+``--cases`` debates the built-in cases with the embedded panel and prints how many answers are right.
 """
 
 from __future__ import annotations
@@ -135,10 +135,12 @@ def main() -> None:
     rows = rows[:: max(1, len(rows) // args.limit)][: args.limit] if args.limit else rows
     if args.model:
         from maci.agents.judges.llm import LlmJudge
+        from maci.llm.cache import ResponseCache
         from maci.llm.models import House
+        from maci.paths import cache_dir
 
         async def asked() -> dict[tuple[str, str], Counter[str]]:
-            house = House(cache=None)
+            house = House(cache=ResponseCache(cache_dir() / "bench-judges.sqlite"))
             judge = LlmJudge(args.model, house.model(args.model))
             try:
                 return await compare(rows, lambda row: [judge], args.show, progress=True)

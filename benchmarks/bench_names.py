@@ -5,7 +5,8 @@
 A pair is right where it is joined as it should be (the same, or narrower the right way round), or kept apart. Precision is over pairs
 that were joined. Recall is over pairs that should be joined; "within reach" are those that share a word or a known alias, or are an
 abbreviation or another spelling. A pair that a layer leaves open stays apart, unless `--model` is asked about it: about those that
-share a word or have close embeddings, as in a debate. With `--all` it is asked about every open pair.
+share a word or have close embeddings, as in a debate. With `--all` it is asked about every open pair. Its replies are kept in the cache
+folder (`bench-names.sqlite`), so a run that broke off continues.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from maci.calibration.stats import wilson
 from maci.cases.names import Relation, by_model, relate, share_a_word
 from maci.config.sections import Beliefs
 from maci.evidence.encode import load_encoder
+from maci.llm.cache import ResponseCache
 from maci.llm.models import House
+from maci.paths import cache_dir
 
 JOINED = {"same", "narrower", "broader"}
 REACHED = {"abbrev", "spelling", "qualifier", "syn_shared"}
@@ -46,7 +49,7 @@ def related(row: dict[str, Any], cosine: float, threshold: float) -> Relation | 
 
 async def asked(rows: list[dict[str, Any]], name: str) -> dict[str, Relation]:
     found = {}
-    async with House() as house:
+    async with House(cache=ResponseCache(cache_dir() / "bench-names.sqlite")) as house:
         comparer = Comparer("comparer", house.model(name))
         for row in rows:
             try:
@@ -55,6 +58,7 @@ async def asked(rows: list[dict[str, Any]], name: str) -> dict[str, Relation]:
                 print(f"  {row['id']}: {error}")
                 continue
             found[row["id"]] = by_model(row["a"], row["b"], said.kind)
+            print(".", end="", flush=True)
     return found
 
 

@@ -23,8 +23,8 @@ import numpy as np
 
 from maci.agents.reader.families import FAMILIES
 from maci.agents.reader.reader import Conduct
-from maci.calibration.profile import ece
 from maci.calibration.temperature import fit_temperature
+from maci.calibration.worth import ece
 from maci.config import Config, build
 from maci.controller.decisions import Finished, Gated, Initialized
 from maci.controller.dials import Measured

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 NAMES = (
     "web-home", "web-empty", "web-new", "web-live", "web-finished", "web-compare", "web-replay", "web-error",
     "web-live-phone", "web-finished-phone", "web-live-dark", "web-scale", "web-no-answer", "web-question", "web-question-phone",
-    "web-study", "web-study-phone", "web-sign-in",
+    "web-study", "web-study-phone", "web-sign-in", "web-agreed", "web-split", "web-withheld-phone", "web-thread", "web-gate",
 )  # fmt: skip
+_STORIES: dict[str, tuple[str, str]] = {
+    "web-agreed": ("/debates/outage", ""),
+    "web-split": ("/debates/bridge", ""),
+    "web-withheld-phone": ("/debates/painting", ""),
+    "web-thread": ("/debates/bridge", "document.querySelector('#round-1').scrollIntoView()"),
+    "web-gate": ("/debates/bridge/replay?tau_crit=0.62", ""),
+}
+"""Pictures of scripted debates: the page, and what is done there."""
 
 
 _DEBATES = NAMES[:11]
@@ -44,6 +53,8 @@ def make(browser: Any, images: Path, wanted: set[str]) -> None:
         studies = folder / "studies"
         if wanted & {"web-study", "web-study-phone"}:
             _study(studies / "complaints")
+        if wanted & {*_STORIES}:
+            _stories(browser, folder / "stories", panels, images, wanted)
         with serving(folder / "runs", panels, studies=studies) as stage:
             if wanted & {*_DEBATES}:
                 _debates(browser, stage, images, wanted)
@@ -61,6 +72,27 @@ def make(browser: Any, images: Path, wanted: set[str]) -> None:
                 page.keyboard.press("Enter")
                 page.wait_for_selector("[role=alert]")
                 page.screenshot(path=images / "web-sign-in.png", clip={"x": 0, "y": 0, "width": 1280, "height": 480})
+
+
+def _stories(browser: Any, runs: Path, panels: Path, images: Path, wanted: set[str]) -> None:
+    """Debates from several fields that end agreed, split and withheld."""
+    import stories
+    from stage import serving
+
+    with ThreadPoolExecutor(1) as elsewhere:  # the browser's event loop runs in this thread
+        for name in stories.NAMES:
+            elsewhere.submit(stories.write, name, runs).result()
+    with serving(runs, panels) as stage:
+        for name in sorted(wanted & {*_STORIES}):
+            path, act = _STORIES[name]
+            with tab(
+                browser, phone=name.endswith("phone"), dark=name in ("web-split", "web-thread"), height=780
+            ) as page:
+                page.goto(stage.url + path)
+                if act:
+                    page.evaluate(act)
+                    page.wait_for_timeout(300)
+                page.screenshot(path=images / f"{name}.png")
 
 
 def _study(folder: Path) -> None:

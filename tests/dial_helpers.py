@@ -79,6 +79,23 @@ def deaf(name: str, request: Request) -> str:
     return _reply(name, request, None)
 
 
+def stone(name: str, request: Request) -> str:
+    """A model that says the same at every level, word for word."""
+    own, seed = ("cat", request.seed) if name.endswith("a") else ("fox", request.seed)
+    mine = 60 + (seed or 0) % 20
+    belief = dict.fromkeys(("cat", "dog", "fox"), (100 - mine) // 2) | {own: mine}
+    cited = [{"quote": "", "span": f"E{2 + (seed or 0) % 3}"}]
+    argument = {
+        "outcome": own,
+        "claim": f"The {own} was there.",
+        "citations": cited,
+        "reasons": ["It was seen."],
+        "opposing": [],
+        "effect": "supports",
+    }
+    return json.dumps({"arguments": [argument], "belief": belief})
+
+
 def seating(plan: DialPlan, house: FakeHouse) -> Seating:
     """Tables of planted models."""
 

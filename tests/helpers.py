@@ -27,7 +27,7 @@ from maci.controller.inputs import Intervened, Opened, Seat
 from maci.debating.loop import Nowhere, Recorder, debate
 from maci.evidence.source import CaseEvidence
 from maci.evidence.span import Citation
-from maci.llm.usage import Usage
+from maci.llm.usage import Bound, Usage
 from maci.moderator.divergence import Analysis
 from maci.moderator.plateau import Progress
 from maci.record.transcript import Transcript
@@ -89,6 +89,7 @@ def seat(agents: Sequence[Any], judges: Sequence[Any] | None = None, case: Case 
         evidence=more.pop("evidence", None) or CaseEvidence(case or make_case()),
         encoder=more.pop("encoder", HashEncoder()),
         comparer=more.pop("comparer", None),
+        writer=more.pop("writer", None),
     )
 
 
@@ -105,6 +106,8 @@ def open_debate(table: Table, config: Config | None = None, case: Case | None = 
             seed=7,
             version="test",
             comparer="" if table.comparer is None else table.comparer.name,
+            writer="" if table.writer is None else table.writer.name,
+            set_aside=Bound() if table.writer is None else table.writer.ceiling,
         ),
         **changes,
     )
@@ -119,6 +122,7 @@ def play(
     recorded: Sequence[Event] = (),
     hand: Sequence[Intervened] | None = None,
     watch: Callable[[Event, asyncio.Queue[Intervened]], object] | None = None,
+    opened: Opened | None = None,
 ) -> list[Event]:
     """Run a debate to its end and return its events (with ``recorded`` ones in front)."""
 
@@ -128,7 +132,7 @@ def play(
             queue.put_nowait(item)
         events = list(recorded)
         async for event in debate(
-            open_debate(table, config, case),
+            opened or open_debate(table, config, case),
             table,
             record=record or Nowhere(),
             recorded=recorded,
@@ -330,7 +334,7 @@ def closed_round(
         round=round, q=q, d=d, o=o, crit=crit, crit_variance=crit_variance, entropy=0.5, gain=gain, shift=0.0, r_i=0.0,
         r_d=None, pi_i=pi_i, pi_d=pi_d, analysis=Analysis(None, None, None, None, 0.0, 0.0, None, None),
     )  # fmt: skip
-    progress = Progress(gain=gain, capacity=1.0, d_before=d_before, d=d, shift=0.0)
+    progress = Progress(fall=gain, capacity=1.0, d_before=d_before, d=d, shift=0.0)
     return ClosedRound(
         signals=signals,
         progress=progress,

@@ -49,7 +49,9 @@ def check_page(written: str) -> Reader:
         assert not {name for name in attrs if name.startswith("on")} | ({"src", "style"} & set(attrs))
         if tag == "a" and attrs["href"].startswith("#"):
             assert attrs["href"][1:] in ids, attrs["href"]
-        if tag == "svg" and "aria-hidden" not in attrs:
+        if tag == "svg" and attrs.get("role") == "group":  # with links inside
+            assert attrs["aria-label"]
+        elif tag == "svg" and "aria-hidden" not in attrs:
             assert attrs["role"] == "img" and all(id in ids for id in attrs["aria-labelledby"].split())
         if tag == "th":
             assert attrs["scope"] in {"row", "col"}

@@ -110,6 +110,20 @@ def truncated(outcome: str) -> Habit:
     return lambda read: read.turn(outcome, reasoning="and then again " * 20_000)
 
 
+def summing_up(*sentences: tuple[str, str, tuple[str, ...]], otherwise: Habit | None = None) -> Habit:
+    """Writes these sentences (part, text, cites) when it is asked for the recommendation, and debates as ``otherwise`` before."""
+
+    def habit(read: Read) -> str:
+        if "Write the recommendation." not in read.prompt:
+            return (otherwise or stubborn("dengue"))(read)
+        parts: dict[str, list[Any]] = {"evidence": [], "against": [], "next": []}
+        for part, text, cites in sentences:
+            parts[part].append({"text": text, "cites": list(cites)})
+        return json.dumps(parts)
+
+    return habit
+
+
 def _round(read: Read) -> int:
     said = re.findall(r"This is round (\d+)\.", read.prompt)
     return int(said[-1]) if said else 0

@@ -17,7 +17,7 @@ from maci.cases.case import Document
 from maci.controller.inputs import Intervened
 from maci.evidence.span import Citation
 from report_helpers import keep
-from stage import Stage, check, serving, start
+from stage import Stage, check, serving, start, stop
 
 pytestmark = pytest.mark.system
 OWNED = "document.documentElement.dataset.owned='yes'"
@@ -110,7 +110,7 @@ def test_no_page_has_a_serious_fault_for_assistive_technology_or_scrolls_sideway
     start(page, stage, f"Is it safe in the {scheme} on a {width}?")
     page.wait_for_selector("#p-round-1 details.round")
     check(page, "a debate under way")
-    page.click("#do-stop")
+    stop(page)  # and the page has loaded itself again
     page.goto(f"{stage.url}/new")
     page.click("#start")  # nothing was filled in
     page.wait_for_selector("[role=alert]")
@@ -186,7 +186,7 @@ def test_the_slider_steps_through_the_rounds(page: Any, finished: str) -> None:
 
     page.goto(finished)
     slider = page.locator(".stepper input")
-    assert unfolded() == [f"round-{slider.input_value()}"]  # it begins where the page is open
+    assert len(unfolded()) > 1  # what was said is there to read at once
     slider.fill("1")
     assert unfolded() == ["round-1"]
     slider.press("ArrowRight")

@@ -81,9 +81,9 @@ def test_the_slider_of_a_debate_under_way_knows_of_new_rounds(page: Any, stage: 
 
 
 @pytest.mark.parametrize("tab", ["phone"], indirect=True)
-def test_on_a_phone_beliefs_come_first_and_what_if_comes_last(tab: Any, stage: Stage) -> None:
+def test_on_a_phone_the_answer_comes_first_then_the_debate_then_figures(tab: Any, stage: Stage) -> None:
     finish(tab, stage, "dengue")
-    heads = ("h-beliefs", "h-signals", "h-dials", "h-rounds", "h-plan", "h-case", "h-replay")
+    heads = ("p-verdict", "h-rounds", "h-beliefs", "h-signals", "h-dials", "h-plan", "case")
     places = [tab.locator(f"#{head}").bounding_box()["y"] for head in heads]
     assert places == sorted(places)
 
@@ -110,7 +110,4 @@ def test_a_debate_that_came_to_nothing_is_started_again_from_its_page(page: Any,
     page.fill("#budget_tokens", "")
     page.click("#start")
     page.wait_for_selector("#p-state >> text=finished")
-    assert "Known answer: -2." in page.inner_text("#p-verdict")
-    rows = page.locator("#p-verdict tbody th").all_inner_texts()
-    assert [row.split()[0] for row in rows] == ["-2", "-1", "0", "+1", "+2"]
-    assert sum("leads" in row for row in rows) == 1
+    assert "Word statistics cannot decide this case" in page.inner_text("#p-verdict")

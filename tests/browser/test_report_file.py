@@ -63,6 +63,7 @@ def test_a_link_to_an_argument_opens_its_round(page: Any, files: dict[str, Path]
     page.goto(files["finished"].as_uri())
     link = page.locator("article.span a").first
     target = link.get_attribute("href")
+    page.evaluate("document.querySelectorAll('details.round').forEach(d => { d.open = false; })")
     assert not page.locator(target).is_visible()
     link.click()
     page.locator(target).wait_for(state="visible")
@@ -82,8 +83,10 @@ def test_without_scripts_everything_can_be_read_and_nothing_dead_is_shown(browse
     page = context.new_page()
     page.goto(files["finished"].as_uri())
     assert not page.locator(".stepper").is_visible() and not page.locator("button.theme").is_visible()
-    page.locator("#round-1 > summary").click()
+    assert not page.locator(".thread-tools").is_visible()
     page.locator("#a-1A1").wait_for(state="visible")
+    page.locator("#round-1 > summary").click()
+    page.locator("#a-1A1").wait_for(state="hidden")
     context.close()
 
 

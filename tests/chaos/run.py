@@ -32,7 +32,11 @@ from chaos.plan import RATES, run_ceiling
 from chaos.report import figures, show
 from chaos.worker import PLACES
 
-_ENVIRON = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), "OMP_NUM_THREADS": "1"}
+_ENVIRON = {
+    **os.environ,
+    "PYTHONPATH": os.pathsep.join(str(Path(__file__).parents[up] / room) for up, room in ((1, ""), (2, "src"))),
+    "OMP_NUM_THREADS": "1",
+}
 
 
 @dataclass

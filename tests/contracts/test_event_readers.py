@@ -15,6 +15,7 @@ from rich.console import Console
 
 import maci
 from helpers import of
+from maci.agents.argument import Sentence
 from maci.cli.lines import Lines
 from maci.cli.view import DebateView
 from maci.controller.caution import Watched
@@ -27,6 +28,7 @@ from maci.controller.inputs import (
     JudgeAbstention,
     Lost,
     Opened,
+    Recommended,
     Requested,
     RequestRecord,
     Resolved,
@@ -37,10 +39,11 @@ from maci.controller.inputs import (
     TurnFailed,
 )
 from maci.evidence.span import Span
+from maci.llm.usage import Usage
 from maci.record.transcript import read
 from maci.story import Story
+from maci.story.log import happened
 from maci.story.report.html import to_html
-from maci.story.words import happened
 from maci.web.pages.debate import line
 
 KINDS: tuple[type, ...] = get_args(Event)
@@ -62,7 +65,12 @@ def every_kind() -> list[Event]:
     ]
     events = [_telling(event, late) for event in RECORDED]
     at = events.index(score) + 1
-    return [*events[:at], *more, *events[at:-1], Exhausted(resource="tokens", detail="3 are left"), events[-1]]
+    wrote = Sentence(part="evidence", text="The rash decides.", cites=(score.argument,))
+    last: list[Event] = [
+        Exhausted(resource="tokens", detail="3 are left"),
+        Recommended(round=score.round, by="recommendation:x/y", sentences=(wrote,), usage=Usage(generated=9)),
+    ]
+    return [*events[:at], *more, *events[at:-1], *last, events[-1]]
 
 
 def _telling(event: Event, late: tuple[Span, ...]) -> Event:
@@ -113,6 +121,7 @@ HIDDEN: Mapping[Callable[[Sequence[Event]], str], Mapping[type, str]] = {
         Lost: "the result says how many calls were lost and what is counted for them",
         Exhausted: "the result says that the budget ended it, and its figures",
         Surveyed: "the plan prints what was found worth asking",
+        Recommended: "the result prints what of it stood the check",
     },
     story: {
         Requested: "`maci show --calls` prints what was asked",

@@ -38,7 +38,7 @@ from maci.seating.models import ReaderPanel
 from maci.seating.table import Table
 from maci.story.report.html import Entry as IndexEntry
 from maci.story.report.html import index_markdown
-from maci.story.report.verdict import answer as answer_markup
+from maci.story.report.verdict import answered
 from maci.story.story import Story
 
 ALL = [build(entry.name) for entry in entries()]
@@ -263,4 +263,4 @@ def test_batches_calibrations_and_reports_find_the_gold_outcome_under_that_spell
     assert result_row(done)["correct"] is True
     story = Story.of(events)
     assert "| right |" in index_markdown([IndexEntry(name="one", story=story)], "All")
-    assert story.result is not None and "This is right." in str(answer_markup(story, story.result))
+    assert story.result is not None and "This is right." in str(answered(story))

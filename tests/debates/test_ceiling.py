@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from fake_server import FakeServer
-from maci.controller.inputs import TurnTaken
+from maci.controller.inputs import Recommended, TurnTaken, usage_of
 from maci.record.transcript import read
 
 KEY = "sk-fake-ceiling"
@@ -83,15 +83,15 @@ def test_what_models_think_beside_their_answer_is_on_record_and_under_the_ceilin
             _, err = run.communicate(timeout=120)
         assert run.returncode == 0, err
         count = server.counts.pop(KEY)
-        turns = [
-            event.turn.usage
+        calls = [
+            usage_of(event)
             for path in (here / "free").glob("*/transcript.jsonl")
             for event in read(path).events
-            if isinstance(event, TurnTaken)
+            if isinstance(event, TurnTaken | Recommended)
         ]
-        assert len(turns) == count.served == 18 and count.generated > 18 * 300
-        assert sum(usage.prompt for usage in turns) == count.prompt
-        assert sum(usage.generated for usage in turns) == count.generated
+        assert len(calls) == count.served == 18 + 3 and count.generated > 18 * 300
+        assert sum(usage.prompt for usage in calls) == count.prompt
+        assert sum(usage.generated for usage in calls) == count.generated
 
         ceiling = (count.prompt + count.generated) * 2 // 3
         words = ("batch", "cases.jsonl", "--out", "held", "--no-cache", "--budget-tokens", str(ceiling))
@@ -109,4 +109,4 @@ def test_of_two_batches_in_one_folder_one_is_the_owner_and_nothing_is_bought_twi
         assert sorted([one.returncode, two.returncode]) == [0, 3], said
         owner, other = sorted((one, two), key=lambda run: run.returncode)
         assert f"belongs to process {owner.pid}" in said[other.pid][1]
-        assert server.counts[KEY].served == 18
+        assert server.counts[KEY].served == 18 + 3  # turns, and a recommendation for each case

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
+from hash_encoder import HashEncoder
 from helpers import arg, judge, make_case, of, play, result, script, seat, settings, turn
 from maci.agents.judges.comparer import Comparer
 from maci.cases.outcomes import OutcomeSpace
@@ -206,3 +208,66 @@ def test_a_baseline_joins_names_and_asks_as_a_debate_does() -> None:
     assert session.pool(voices.values()) == pytest.approx({"other": 0.0, "tennis elbow": 0.9, "gout": 0.1})
     assert session.votes(voices.values())["tennis elbow"] == 1
     assert len(model.history) == 1 and session.usage.tokens > 0
+
+
+# ---- the truth, by the same layers ----------------------------------------------------------------------------------------------
+
+
+def _elbows(*, gold: str | None, answer: str = "same") -> list:
+    """Ada and Ben each have a name of their own, about which a model is asked."""
+    case = make_case(OPEN, gold=gold)
+    agents = [script("ada", *[said("tennis elbow", "gout")] * 3), script("ben", *[said("climber's elbow", "gout")] * 3)]
+    model = FakeModel(replies=lambda request: reply(answer))
+    table = seat(agents, [judge()], case, comparer=Comparer("names:fake", model))
+    events = play(table, settings("stop.max_rounds=2"), case)
+    assert all("gold" not in m.content for request in model.history for m in request.messages)
+    return events
+
+
+def test_a_truth_that_a_model_joined_with_the_answer_is_found_by_what_it_said() -> None:
+    events = _elbows(gold="climber's elbow")
+    story = Story.of(events)
+    assert result(events).answer == "tennis elbow"  # words alone do not join the two
+    assert story.opened.case.gold_among(result(events).raw) == "climber's elbow"
+    assert story.gold_among(result(events).raw) == "tennis elbow" and story.exact is True
+    assert all(event.correct for event in events if event.type in {"initialized", "measured"})
+    apart = Story.of(_elbows(gold="climber's elbow", answer="different"))
+    assert apart.gold_among(apart.result.raw) == "climber's elbow" != apart.result.answer
+
+
+def test_a_truth_narrower_than_the_answer_is_right_and_not_exact() -> None:
+    story = Story.of(_elbows(gold="tennis elbow", answer="second_is_narrower"))
+    assert story.result.answer == "climber's elbow" == story.gold_among(story.result.raw)
+    assert story.result.narrower == {"tennis elbow": 0.5} and story.exact is False
+
+
+def test_the_truth_is_embedded_with_the_names_and_compared_by_embedding() -> None:
+    class Near(HashEncoder):
+        """Two spellings that share no word lie together."""
+
+        def encode(self, texts):
+            return super().encode([text.replace("podagra", "gout") for text in texts])
+
+    case = make_case(OPEN, gold="podagra")
+    agents = [script("ada", *[said("gout", "zika")] * 3), script("ben", *[said("gout", "zika")] * 3)]
+    events = play(seat(agents, [judge()], case, encoder=Near()), settings("stop.max_rounds=2"), case)
+    story = Story.of(events)
+    assert story.opened.case.gold_among(result(events).raw) == "podagra"
+    assert story.gold_among(result(events).raw) == "gout" and replay(events).complete
+    assert all(event.correct for event in events if event.type in {"initialized", "measured"})
+
+
+def test_a_studys_row_looks_for_the_truth_as_the_method_compared_names() -> None:
+    from maci.cases.labels import Comparing, Join
+    from maci.lab.datasets.dataset import TaskItem
+    from maci.lab.methods.method import MethodAnswer
+    from maci.lab.study.rows import RowKey
+    from maci.lab.study.worker import row_of
+
+    item = TaskItem(case=make_case(OPEN, gold="climber's elbow", id="one"))
+    joined = Comparing(joins={"climber's elbow": Join("tennis elbow", "same", "model")})
+    answer = MethodAnswer(belief={"tennis elbow": 0.9, "gout": 0.1}, reason="", naming=joined)
+    row = row_of(RowKey("data", 0, "test", "one", "single"), item, answer, 0.1)
+    assert (row.gold, row.exact) == ("tennis elbow", True)
+    plain = row_of(RowKey("data", 0, "test", "one", "single"), item, replace(answer, naming=Comparing()), 0.1)
+    assert (plain.gold, plain.exact) == ("climber's elbow", False)

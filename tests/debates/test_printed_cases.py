@@ -54,7 +54,7 @@ def test_the_literal_rules_do_not_stop_where_the_paper_says_they_did():
 PAPER_ITEMS = {
     "paper-dengue": {
         ("history", None): {"Recent travel to a region with dengue"},
-        ("question", None): {"Bleeding or bruising"},
+        ("question", None): {"Bleeding or bruising?"},
         ("retrieval", None): {"How often such joint pain lasts for months"},
         ("test", "laboratory"): {
             "Complete blood count: low platelets", "NS1 antigen", "IgM and IgG serology", "PCR for viral RNA", "Virus in the urine",

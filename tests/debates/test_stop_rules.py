@@ -62,7 +62,11 @@ def test_disjoint_evidence_never_counts_as_agreement():
 def test_gates_do_not_outrun_reachable_scores():
     state = play(COURSE["gates outrun scores"], DEFAULT)
     assert all(s.admitted for s in state.history)
-    assert end("gates outrun scores", RELATIVE)[0] == "stalemate"
+    literal = play(COURSE["gates outrun scores"], RELATIVE)
+    assert not any(s.admitted for s in literal.history[-3:])
+    assert literal.finished.stop_reason == "crit_stable"  # low CRIT alone is a stalemate there, and scores are fair
+    starved = build("paper", {**LONG, "stop.starved": True})
+    assert end("gates outrun scores", starved)[0] == "stalemate"
 
 
 @pytest.mark.parametrize("course", COURSE)

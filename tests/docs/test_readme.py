@@ -48,7 +48,7 @@ def test_every_command_of_the_readme_works(tmp_path: Path):
         call = [sys.executable, "-c", "from maci.cli import main; main()", *shlex.split(command)[1:]]
         done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, timeout=300, env=env)
         assert done.returncode == 0, f"{command}\n{done.stdout[-500:]}\n{done.stderr[-1500:]}"
-        if command == "maci debate case.yaml":
+        if command == "maci debate case.yaml --force":
             assert "Answer: cat" in done.stdout
 
 

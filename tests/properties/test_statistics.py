@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from maci.calibration.profile import equal_width
 from maci.calibration.stats import (
     FDR,
     benjamini_hochberg,
@@ -22,6 +21,7 @@ from maci.calibration.stats import (
     wilcoxon,
     wilson,
 )
+from maci.calibration.worth import equal_width
 from maci.lab.study.metrics import ece_of
 
 TRIALS = 1000

@@ -25,12 +25,18 @@ COSTS: Mapping[str, float] = {"question": 1.0, "history": 1.0, "retrieval": 1.0,
 """What finding something out costs, in units of a question, unless `plan.costs` says otherwise."""
 AGENTS = "agents"
 """The origin of what agents asked for."""
+CONTRAST = "contrast"
+"""The origin of a question that quotes one sentence for each of two outcomes."""
+MENU = "menu"
+"""The origin of what the source says it has."""
 NONE_OF_THESE = "none of these"
 """The answer of a test that shows nothing it was expected to."""
+LISTED = 1e-3
+"""Outcomes below this probability share the row ``otherwise`` of a table."""
 _SHOWN = 0.02
 """An outcome below this probability is not named as one that an item separates."""
 _ASSUMED = 0.5
-"""Times which a gain counts in the ranking that rests on a guessed table."""
+"""How much a gain counts in the ranking where its table is a guess."""
 _PART = 0.1
 """Share of an item's gain from which an outcome counts as separated by it."""
 
@@ -53,7 +59,7 @@ class Proposal:
     expected: Mapping[str, str] = field(default_factory=dict)
     """Outcome → what would be found, in words, where that says more than an answer."""
     origin: tuple[str, ...] = ()
-    """Who proposed it: corpus, knowledge, agents, disagreement."""
+    """Who proposed it: corpus, contrast, knowledge, agents, disagreement; and menu, where the source offers it."""
     assumed: bool = False
     """The table is a guess at how telling the answer is; else it was counted in labelled texts."""
     evidence: tuple[str, ...] = ()
@@ -67,6 +73,10 @@ class Proposal:
     query: str = ""
     """Retrieval: the text to search for."""
     filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    weight: float | None = None
+    """How much its gain counts in the ranking; without one, half where the table is a guess, and in full elsewhere."""
+    askable: bool = True
+    """Whether the source can be asked for it; not where the source has a menu and this is not on it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +102,8 @@ class Residual:
     requests: tuple[Asked, ...] = ()
     asked: tuple[str, ...] = ()
     """Subjects that were asked about already, whatever came of it."""
+    unanswered: tuple[str, ...] = ()
+    """Those of them to which there was no answer."""
     menu: tuple[str, ...] = ()
     """What the source says it has, by name, where it says so."""
 
@@ -153,6 +165,8 @@ class Item:
     """π: how likely it is to be answered, where there is somebody to ask (:mod:`maci.controller.acquiring`)."""
     subkind: Subkind | None = None
     """What sort of test it is, where that is known."""
+    askable: bool = True
+    """Whether the source can be asked for it."""
 
     @property
     def sort(self) -> str:
@@ -209,7 +223,7 @@ def make_plan(
     weighed = [_weighed(c, labels, rules, chances) for c in candidates]
     chosen = _by_value(p, weighed, utilities, rules.size) if utilities is not None else _by_bits(p, weighed, rules)
     items = tuple(_item(labels, p, of, added, backing or {}, utilities) for of, added in chosen)
-    note = "" if items else _nothing(candidates, p, rules, utilities)
+    note = "" if items else _nothing(weighed, p, rules, utilities)
     bits = sum(item.added_gain for item in items)
     return AcquisitionPlan(items=items, entropy=h, joint_gain=bits, considered=len(candidates), note=note)
 
@@ -217,19 +231,10 @@ def make_plan(
 def _settled(labels: Sequence[str], p: Vector, h: float, least: float) -> str:
     """Why there is nothing to ask whatever could be asked; empty where there may be something."""
     if not len(labels):
-        return "there is no belief yet"
+        return "No question can be ranked: there is no belief yet."
     if h < least or h <= 0:
-        return f"nothing worth asking: {labels[int(p.argmax())]} is all but certain ({h:.3f} bits are left)"
+        return f"No question is worth asking: {labels[int(p.argmax())]} is all but certain ({h:.2g} bits of uncertainty remain)."
     return ""
-
-
-def _nothing(candidates: Sequence[Proposal], p: Vector, rules: Plan, utilities: Utilities | None) -> str:
-    if not candidates:
-        return "nothing worth asking: nobody proposed anything, and no labelled text tells the leading outcomes apart"
-    if utilities is not None:
-        best = favoured(p, utilities).action
-        return f"nothing worth asking: no single answer to {len(candidates)} candidates would change what is best to do ({best})"
-    return f"nothing worth asking: none of {len(candidates)} candidates is expected to bring {rules.least:g} bits, and its cost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +252,21 @@ class _Weighed:
     chance: float | None
 
 
+def _nothing(weighed: Sequence[_Weighed], p: Vector, rules: Plan, utilities: Utilities | None) -> str:
+    if not weighed:
+        return (
+            "No question is worth asking: no agent proposed one, and neither the labelled texts nor the built-in knowledge "
+            "separate the leading outcomes."
+        )
+    if utilities is not None:
+        best = favoured(p, utilities).action
+        return f"No question is worth asking: whatever the answer, the best action is still “{best}”."
+    bits = max(gain(p, of.silent) for of in weighed)
+    if bits > rules.least:
+        return f"No question is worth its cost: the best would reduce the uncertainty by only {bits:.2g} bits."
+    return f"No question is worth asking: the best would reduce the uncertainty by less than {rules.least:g} bits."
+
+
 def _weighed(candidate: Proposal, labels: Sequence[str], rules: Plan, chances: Mapping[str, float] | None) -> _Weighed:
     table = table_of(candidate, labels)
     cost = rules.costs.get(candidate.kind, COSTS[candidate.kind])
@@ -254,7 +274,8 @@ def _weighed(candidate: Proposal, labels: Sequence[str], rules: Plan, chances: M
         cost = candidate.cost
     chance = (chances or {}).get(candidate.id)
     silent = table if chance is None else with_silence(table, chance)
-    return _Weighed(candidate, table, silent, cost, cost / (_ASSUMED if candidate.assumed else 1.0), chance)
+    weight = (_ASSUMED if candidate.assumed else 1.0) if candidate.weight is None else candidate.weight
+    return _Weighed(candidate, table, silent, cost, cost / weight, chance)
 
 
 def _by_bits(p: Vector, weighed: Sequence[_Weighed], rules: Plan) -> list[tuple[_Weighed, float]]:
@@ -322,6 +343,7 @@ def _item(
         value=None if utilities is None else value(p, of.silent, np.array(utilities.table, dtype=np.float64)),
         answered=of.chance,
         subkind=candidate.subkind,
+        askable=candidate.askable,
     )
 
 

@@ -1,4 +1,6 @@
-"""Where proposals come from: labelled texts, the built-in knowledge, agents' requests, and what the debate left unresolved."""
+"""Where proposals come from: labelled texts, the built-in knowledge, agents' requests, the menu of a source, and what the debate left
+unresolved.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +13,30 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.acquisition.answers import ALIKE, apart, is_order
-from maci.acquisition.features import LISTED, Features, Mentioned, offered
+from maci.acquisition.answers import ALIKE, apart
+from maci.acquisition.features import Features, Mentioned, contrast
+from maci.acquisition.finding import as_question, is_sensible
 from maci.acquisition.gain import gain, gains
-from maci.acquisition.plan import AGENTS, COSTS, NONE_OF_THESE, Proposal, Residual, Survey, proposal_id, table_of
+from maci.acquisition.menu import offered, on_menu, set_aside
+from maci.acquisition.plan import (
+    AGENTS,
+    COSTS,
+    LISTED,
+    MENU,
+    NONE_OF_THESE,
+    Proposal,
+    Residual,
+    Survey,
+    proposal_id,
+    table_of,
+)
 from maci.agents.argument import Kind, Subkind
 from maci.agents.reader.library import Library
 from maci.cases.outcomes import normal
 from maci.evidence.encode import Encoder
 from maci.evidence.knowledge import Condition, conditions
 from maci.evidence.lexical import terms
+from maci.evidence.orders import order
 
 _MOST = 24
 """Candidates that go on record."""
@@ -78,18 +94,18 @@ class Surveyor:
     ) -> None:
         self._encoder, self._aliases, self._library = encoder, aliases or {}, library
         self.features: Features | None = None
-        self._known = False
+        self._known, self._own = False, list[int]()
         if library is not None:
             own = [i for i, span in enumerate(library.spans) if not span.source.startswith("built-in")]
             self._known = len(own) < len(library.spans)
-            own = [i for i in own if not is_order(library.spans[i].text)]  # nothing to ask a person about
+            # nothing to ask a person about
+            self._own = own = [i for i in own if not order(library.spans[i].text, library.outcomes)]
             if own:
                 spans = [library.spans[i] for i in own]
                 self.features = Features(spans, library.subject[own], library.outcomes, names=self._aliases)
 
     def survey(self, residual: Residual) -> Survey:
         """Everything proposed, each meaning once, the most informative first."""
-        sections = offered(residual.menu, residual, self._library)
         found: list[Proposal] = []
         considered = len(residual.requests)
         if self.features is not None:
@@ -99,25 +115,49 @@ class Surveyor:
             found += (listed := known(residual, self._aliases))
             considered += len(listed)
         found += requested(residual)
+        found += self._contrasts(residual)
         lookups = unresolved(residual)
         found += lookups
         p = np.array(residual.p)
-        asked = [set(terms(subject)) for subject in residual.asked]
-        found = [
-            c
-            for c in found
-            if (c.subject not in residual.asked if c.kind == "retrieval" else set(terms(c.subject)) not in asked)
-        ]
+        found = self._unasked(on_menu(found, residual.menu, self._encoder), residual)
         worth = {c.id: gain(p, table_of(c, residual.labels)) / (c.cost or COSTS[c.kind]) for c in found}
         ranked = sorted(found, key=lambda c: (-worth[c.id], c.id))
         telling = [c for c in ranked if worth[c.id] > 0]
-        pool = telling[: 2 * _MOST] + [c for c in telling[2 * _MOST :] if AGENTS in c.origin]
+        pool = telling[: 2 * _MOST] + [c for c in telling[2 * _MOST :] if _kept(c)]
         told_apart = distinct(pool, self._encoder)
-        chosen = told_apart[:_MOST] + tuple(c for c in told_apart[_MOST:] if AGENTS in c.origin)  # who asks is heard
+        chosen = told_apart[:_MOST] + tuple(c for c in told_apart[_MOST:] if _kept(c))
         # Who can only look things up must find something to look up, however many questions would tell more.
         chosen += tuple(c for c in lookups if c in found and worth[c.id] > 0 and c.id not in {d.id for d in chosen})
-        chosen = (*sections, *(c for c in chosen if c.subject not in residual.menu))
-        return Survey(candidates=tuple(map(self._grounded, chosen)), considered=considered + len(sections))
+        sections = offered(set_aside(residual.menu, chosen), residual, self._library)
+        chosen = (*sections, *chosen)
+        return Survey(candidates=tuple(map(self._grounded, chosen)), considered=considered + len(residual.menu))
+
+    def _contrasts(self, residual: Residual) -> list[Proposal]:
+        """Which of two quoted sentences is closer to the case, for the outcomes that are left open."""
+        if self._library is None or not self._own:
+            return []
+        pairs, _ = open_pairs(residual)
+        made = (contrast(a, b, self._library, residual, self._own) for a, b in pairs)
+        return [proposal for proposal in made if proposal is not None]
+
+    def _unasked(self, candidates: Iterable[Proposal], residual: Residual) -> list[Proposal]:
+        """Without what was asked before, and without what stayed unanswered in other words."""
+        asked = [set(terms(subject)) for subject in residual.asked]
+        left = [
+            c
+            for c in candidates
+            if (c.subject not in residual.asked if c.kind == "retrieval" else set(terms(c.subject)) not in asked)
+        ]
+        silent = residual.unanswered
+        if self._encoder is None or not silent or not left:
+            return left
+        near = self._encoder.encode([c.subject for c in left]) @ self._encoder.encode(list(silent)).T >= ALIKE
+
+        def again(row: int, candidate: Proposal) -> bool:
+            rivals = (subject for subject, alike in zip(silent, near[row], strict=True) if alike)
+            return candidate.kind != "retrieval" and any(not apart(candidate.subject, subject) for subject in rivals)
+
+        return [candidate for row, candidate in enumerate(left) if not again(row, candidate)]
 
     def _grounded(self, candidate: Proposal) -> Proposal:
         """With the spans that speak of it, where the proposal came without."""
@@ -127,8 +167,13 @@ class Surveyor:
         return replace(candidate, evidence=tuple(self._library.spans[row].id for row in rows.tolist()))
 
 
+def _kept(candidate: Proposal) -> bool:
+    """Whether it stays on the list however much others tell: an agent asked for it, or the source has it."""
+    return AGENTS in candidate.origin or MENU in candidate.origin
+
+
 def distinct(candidates: Sequence[Proposal], encoder: Encoder | None) -> tuple[Proposal, ...]:
-    """Candidates in their order, each meaning once; of two, the one whose table was counted stays, and it keeps who asked for both.
+    """Candidates in their order, each meaning once; of two, the one whose table was counted stays, in an agent's words if one asked.
 
     Equal terms in any order are the same; else the encoder decides, never across words that make a difference.
     """
@@ -150,8 +195,11 @@ def distinct(candidates: Sequence[Proposal], encoder: Encoder | None) -> tuple[P
             joined[i] = candidates[i]
         else:
             one, more = joined[other], candidates[i]
+            words = one if AGENTS in one.origin or AGENTS not in more.origin else more
             joined[other] = replace(
                 one,
+                text=words.text,
+                weight=1.0 if AGENTS in words.origin else one.weight,
                 origin=tuple(dict.fromkeys((*one.origin, *more.origin))),
                 requests=tuple(dict.fromkeys((*one.requests, *more.requests))),
                 evidence=tuple(dict.fromkeys((*one.evidence, *more.evidence)))[:6],
@@ -190,7 +238,7 @@ def subkind_of(text: str) -> Subkind | None:
 
 
 def counted(features: Features, residual: Residual) -> list[Proposal]:
-    """Phrases of the corpus that tell the leading outcomes apart."""
+    """Findings of labelled lists that tell the leading outcomes apart."""
     place = {label: i for i, label in enumerate(features.outcomes)}
     p = np.array(residual.p)
     rows = features.base[:, None].repeat(len(residual.labels), axis=1)
@@ -284,12 +332,12 @@ def _test(ask: str, expects: Mapping[str, str], about: Iterable[str], kind: Kind
 
 
 def requested(residual: Residual) -> list[Proposal]:
-    """What agents asked for; how telling the answer is has to be assumed."""
+    """What agents asked for. How telling the answer is has to be assumed, and counts in full: unlike a template, they know the case."""
     found = []
     for asked in residual.requests:
         request = asked.request
         yes = [label for label in request.expected if label in residual.labels]
-        if not yes or not terms(request.text):
+        if not yes or not is_sensible(request.text):
             continue
         fits = (_TELLING, 1 - _TELLING)
         table = {label: fits if request.expected[label] else fits[::-1] for label in yes}
@@ -298,7 +346,7 @@ def requested(residual: Residual) -> list[Proposal]:
             Proposal(
                 id=proposal_id(request.text, "asked"),
                 kind=kind,
-                text=request.text,
+                text=as_question(request.text) if kind == "question" else request.text,
                 subject=request.text.rstrip("? "),
                 answers=("yes", "no"),
                 table=table,
@@ -308,25 +356,33 @@ def requested(residual: Residual) -> list[Proposal]:
                 requests=(asked.turn,),
                 subkind=(request.subkind or subkind_of(request.text)) if kind == "test" else None,
                 query=request.text if kind == "retrieval" else "",
+                weight=1.0,
             )
         )
     return found
 
 
-def unresolved(residual: Residual) -> list[Proposal]:
-    """What to look up: what tells the two sides of a disagreement apart, or else the two leading outcomes."""
+def open_pairs(residual: Residual) -> tuple[list[tuple[str, str]], str]:
+    """The outcomes to tell apart, two at a time, and why: agents disagree about them, or they lead the mixture."""
     order = sorted(range(len(residual.labels)), key=lambda i: (-residual.p[i], i))
     leads = [label for label in dict.fromkeys(residual.leads) if label in residual.labels]
     pairs = [(a, b) for n, a in enumerate(leads) for b in leads[n + 1 :]]
-    origin = "disagreement"
-    if not pairs and len(order) > 1 and residual.p[order[1]] >= 0.05:
-        pairs, origin = [(residual.labels[order[0]], residual.labels[order[1]])], "mixture"
-    return [_lookup(a, b, residual, origin) for a, b in pairs[:3]]
+    if pairs:
+        return pairs[:3], "disagreement"
+    if len(order) > 1 and residual.p[order[1]] >= 0.05:
+        return [(residual.labels[order[0]], residual.labels[order[1]])], "mixture"
+    return [], ""
+
+
+def unresolved(residual: Residual) -> list[Proposal]:
+    """What to look up: what tells the two sides of a disagreement apart, or else the two leading outcomes."""
+    pairs, origin = open_pairs(residual)
+    return [_lookup(a, b, residual, origin) for a, b in pairs]
 
 
 def _lookup(a: str, b: str, residual: Residual, origin: str) -> Proposal:
     rest, neither = (1 - _TELLING) / 2, 2 * (1 - _TELLING)
-    sides = (f"fits {a} better", f"fits {b} better", "does not tell")
+    sides = (f"fits {a} better", f"fits {b} better", "fits neither better")
     words = " ".join(" ".join(residual.text.split())[:240].split())
     return Proposal(
         id=proposal_id(f"{a}/{b}", "retrieval"),

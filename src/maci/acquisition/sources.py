@@ -21,10 +21,13 @@ import importlib
 import inspect
 import json
 import os
+import shutil
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -38,23 +41,26 @@ from maci.evidence.encode import Encoder
 from maci.evidence.lexical import terms
 from maci.evidence.retrieve import Retriever
 from maci.evidence.span import Span
+from maci.llm.keys import credentials_in, scrub, without_credentials
+from maci.render.markup import clean
 
 
-def load_source(name: str, case: Case, encoder: Encoder) -> AnswerSource:
-    """The source of this name."""
+def load_source(name: str, case: Case, encoder: Encoder, headers: Mapping[str, str] | None = None) -> AnswerSource:
+    """The source of this name; ``headers`` go with every question to an endpoint."""
     scheme, _, rest = name.partition(":")
     if name == "hidden" or name == "hidden:closed":
         return Hidden(case.hidden, encoder, closed=rest == "closed")
     if name == "ask":
         return Person(ask_at_terminal)
     if scheme in ("http", "https") and rest.startswith("//"):
-        return HttpSource(name)
+        return HttpSource(name, headers=headers)
     if scheme == "corpus" and rest:
         return CorpusSource(Corpus.open(Path(rest)), encoder, name=name)
     if scheme == "python" and rest.count(":") == 1:
         return Called(load_function(*rest.split(":")), name)
     raise InputError(
-        f"--source {name!r} is not known: use hidden, hidden:closed, corpus:PATH, ask, http://…, or python:module:function"
+        f"--source {without_credentials(name)!r} is not known: use hidden, hidden:closed, corpus:PATH, ask, http://…, or "
+        "python:module:function"
     )
 
 
@@ -80,20 +86,20 @@ class Hidden(AnswerSource):
         self._vectors = encoder.encode(self._names) if self._names else np.zeros((0, 1), np.float32)
 
     def menu(self) -> tuple[str, ...]:
-        """Names of the findings that are told in words; of a yes or no the name alone would give the finding away."""
-        told = (name for name, text in self._hidden.items() if read_answer(text).verdict == "told")
-        return () if self._closed else tuple(told)
+        """Names of the findings; none where the list is complete, for then anything can be asked."""
+        return () if self._closed else tuple(self._hidden)
 
     async def answer(self, item: Item) -> SourceReply:
         """The finding that was asked for."""
         found = self._find(item.subject)
         if found is None:
             return SourceReply(verdict="absent" if self._closed else "unknown")
-        said = self._hidden[found]
-        reply = read_answer(said)
-        if reply.verdict in ("told", "stopped"):  # "stop" is a finding here, not a person's wish
-            return SourceReply(verdict="told", text=f"{found}: {said}")
-        return reply
+        reply = read_answer(self._hidden[found], replace(item, subject=found))
+        verdict = (
+            "told" if reply.verdict == "stopped" else reply.verdict
+        )  # "stop" is a finding here, not a person's wish
+        words = verdict == "told" or reply.read
+        return replace(reply, verdict=verdict, text=f"{found}: {self._hidden[found]}" if words else reply.text)
 
     def _find(self, subject: str) -> str | None:
         if not self._names:
@@ -137,9 +143,23 @@ class CorpusSource(AnswerSource):
         return SourceReply(verdict="told", text="\n".join(span.text for span in fresh), spans=fresh)
 
 
-class Called(AnswerSource):
+class _Declaring(AnswerSource):
+    """A source that may say with an answer what it has."""
+
+    _menu: tuple[str, ...] = ()
+
+    def menu(self) -> tuple[str, ...]:
+        """What it said last."""
+        return self._menu
+
+    def _heard(self, reply: SourceReply) -> SourceReply:
+        self._menu = reply.menu or self._menu
+        return reply
+
+
+class Called(_Declaring):
     """Asks a function ``f(item)``: it returns a :class:`SourceReply`, a text, a truth value, ``None`` (unknown) or a table with
-    ``verdict`` and ``text``; or a coroutine of one of these.
+    ``verdict`` and ``text``, and ``menu`` if it has a list of what can be asked for; or a coroutine of one of these.
     """
 
     def __init__(self, function: Callable[[Item], Any], name: str = "python") -> None:
@@ -153,10 +173,10 @@ class Called(AnswerSource):
             said = await asyncio.to_thread(self._function, item)
             if inspect.isawaitable(said):
                 said = await said
-        return as_reply(said)
+        return self._heard(as_reply(said, item))
 
 
-def as_reply(said: Any) -> SourceReply:
+def as_reply(said: Any, item: Item | None = None) -> SourceReply:
     """Whatever an answer is given as, as a reply.
 
     >>> as_reply(True).verdict, as_reply(None).verdict, as_reply({"verdict": "absent"}).verdict
@@ -170,14 +190,16 @@ def as_reply(said: Any) -> SourceReply:
         case bool():
             return SourceReply(verdict="present" if said else "absent")
         case str() | int() | float():
-            return read_answer(str(said))
+            return read_answer(str(said), item)
         case Mapping():
             verdict, text = said.get("verdict"), str(said.get("text", said.get("answer", "")))
-            if verdict is None:
-                return read_answer(text)
+            listed = said.get("menu", ())
+            menu = tuple(map(str, listed)) if isinstance(listed, list | tuple) else ()
+            if verdict is None or (verdict == "told" and text):
+                return replace(read_answer(text, item), menu=menu)
             if verdict not in ("present", "absent", "told", "unknown", "stopped"):
                 raise InputError(f"verdict is {verdict!r}: use present, absent, told, unknown or stopped")
-            return SourceReply(verdict=verdict, text=text)
+            return SourceReply(verdict=verdict, text=text, menu=menu)
         case _:
             raise InputError(
                 f"the source gave {type(said).__name__}: give a text, true or false, null, or verdict and text"
@@ -204,15 +226,27 @@ _LARGEST = 1 << 20
 """Bytes of an answer that are read; a longer one is refused."""
 
 
-class HttpSource(AnswerSource):
+class HttpSource(_Declaring):
     """Asks an endpoint; a refused connection, a time-out and a 5xx are tried again, everything else is an error at once.
 
-    Each attempt but a refused connection counts: the endpoint may have worked on it.
+    Each attempt but a refused connection counts: the endpoint may have worked on it. Credentials, in the URL or in ``headers``, go to
+    the endpoint alone: its name and all that comes back are without them.
     """
 
-    def __init__(self, url: str, *, timeout: float = 30.0, attempts: int = 3, pause: float = 0.5) -> None:
-        self.name = url
-        self._url, self._timeout, self._attempts, self._pause = url, timeout, attempts, pause
+    def __init__(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        timeout: float = 30.0,
+        attempts: int = 3,
+        pause: float = 0.5,
+    ) -> None:
+        self.name = without_credentials(url)
+        self._url, self._headers = url, dict(headers or {})
+        self._timeout, self._attempts, self._pause = timeout, attempts, pause
+        values = (part for value in self._headers.values() for part in (value, value.rpartition(" ")[2]))
+        self._secrets = (*credentials_in(url), *values)
 
     async def answer(self, item: Item) -> SourceReply:
         """What the endpoint says."""
@@ -233,7 +267,7 @@ class HttpSource(AnswerSource):
             try:
                 status, body = await self._post(question)
             except (TimeoutError, OSError) as error:
-                failure = f"{type(error).__name__}: {error}".rstrip(": ")
+                failure = self._scrubbed(f"{type(error).__name__}: {error}".rstrip(": "))
                 asked += isinstance(error, TimeoutError)
                 continue
             if status >= 500:
@@ -241,11 +275,16 @@ class HttpSource(AnswerSource):
                 asked += 1
                 continue
             if status != 200:
-                raise EnvironmentError_(f"{self._url} answers HTTP {status}: {body[:200].decode('utf-8', 'replace')}")
-            reply = as_reply(_read(body))
+                raise EnvironmentError_(
+                    f"{self.name} answers HTTP {status}: {self._scrubbed(body.decode('utf-8', 'replace'))[:200]}"
+                )
+            reply = self._heard(as_reply(_read(self._scrubbed(body.decode("utf-8", "replace"))), item))
             again = (f"asked {asked} times ({failure})",) if asked > 1 else ()
             return replace(reply, cost=asked * item.cost, remarks=(*reply.remarks, *again))
-        raise EnvironmentError_(f"{self._url} does not answer after {self._attempts} attempts ({failure})")
+        raise EnvironmentError_(f"{self.name} does not answer after {self._attempts} attempts ({failure})")
+
+    def _scrubbed(self, text: str) -> str:
+        return without_credentials(scrub(text.replace(self._url, self.name), self._secrets))
 
     async def _post(self, question: dict[str, Any]) -> tuple[int, bytes]:
         import aiohttp
@@ -254,7 +293,7 @@ class HttpSource(AnswerSource):
         try:
             async with (
                 aiohttp.ClientSession(timeout=limit) as session,
-                session.post(self._url, json=question, allow_redirects=False) as response,
+                session.post(self._url, json=question, headers=self._headers, allow_redirects=False) as response,
             ):
                 body = await response.content.read(_LARGEST + 1)
                 while len(body) <= _LARGEST and (more := await response.content.read(_LARGEST)):
@@ -262,12 +301,12 @@ class HttpSource(AnswerSource):
         except aiohttp.ClientError as error:
             raise OSError(str(error)) from error
         if len(body) > _LARGEST:
-            raise EnvironmentError_(f"{self._url}: the answer is larger than {_LARGEST:,} bytes and is refused")
+            raise EnvironmentError_(f"{self.name}: the answer is larger than {_LARGEST:,} bytes and is refused")
         return response.status, body
 
 
-def _read(body: bytes) -> Any:
-    text = body.decode("utf-8", "replace").strip()
+def _read(text: str) -> Any:
+    text = text.strip()
     try:
         return json.loads(text)
     except ValueError:
@@ -290,30 +329,39 @@ class Person(AnswerSource):
     async def answer(self, item: Item) -> SourceReply:
         """What the person says."""
         said = await self._ask(item)
-        return SourceReply(verdict="stopped", text="nobody answers") if said is None else read_answer(said)
+        return SourceReply(verdict="stopped", text="no answer") if said is None else read_answer(said, item)
 
 
 async def ask_at_terminal(item: Item) -> str | None:
     """Print the question on standard error and read a line from standard input."""
-    apart = " from ".join(item.separates[:2]) if len(item.separates) > 1 else item.text
     which = asks_which(item)
-    ways = (
-        f"in words, such as: {'; '.join(which[:4])}; none / unknown / stop"
-        if which
-        else "yes / no / unknown / stop / in words"
-    )
-    worth = f"{item.if_answered:.2f} bits" + (
-        "" if item.value_if_answered is None else f", worth {item.value_if_answered:.3g}"
-    )
-    said = await _line(f"\n{item.text}\n  (tells {apart}, {worth}; {ways}) > ")
-    if said is not None and which and read_answer(said).verdict == "present":
-        said = await _line("  What does it show? (in words, or unknown) > ")
+    width = shutil.get_terminal_size((100, 24)).columns
+    lines = (wrap(clean(line), width, subsequent_indent="    ") for line in question_lines(item))
+    said = await _line("\n".join(("", *chain.from_iterable(lines), "> ")))
+    if said is not None and which and read_answer(said, item).verdict == "present":
+        said = await _line("  What exactly? Answer with a number, in your own words, or unknown.\n> ")
     return said
+
+
+def question_lines(item: Item) -> Iterator[str]:
+    """A question as a person is asked it: what it separates, what an answer is worth, and how to answer."""
+    yield item.text
+    worth = f"{item.if_answered:.2f} bits"
+    if item.value_if_answered is not None:
+        worth += f" and is worth {item.value_if_answered:.3g}"
+    if len(item.separates) > 1:
+        first, *others = item.separates
+        yield f"  It separates {first} from {' and '.join(others[:2])}. An answer is expected to reduce the uncertainty by {worth}."
+    which = asks_which(item)
+    for number, finding in enumerate(which, 1):
+        yield f"  {number}  {finding}"
+    how = "with a number, none" if which else "yes, no"
+    yield f"  Answer {how}, unknown, or in your own words. “stop” ends the questions."
 
 
 async def _line(prompt: str) -> str | None:
     """A line of standard input, asked for on standard error; ``None`` at its end."""
-    sys.stderr.write(prompt)
+    sys.stderr.write(clean(prompt))
     sys.stderr.flush()
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()

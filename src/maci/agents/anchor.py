@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from maci.agents.argument import Argument
+from maci.evidence.orders import without_orders
 from maci.evidence.span import Span
 
 
@@ -89,8 +90,12 @@ class Question:
 
     @property
     def told(self) -> str:
-        """The case's text with everything found to be there; what was found to be absent is not in it."""
-        more = (f.text if f.present is None else f.subject for f in self.findings if f.present is not False)
+        """The case's text with everything found to be there; neither what was found to be absent nor instructions are in it."""
+        more = (
+            without_orders(f.text, self.labels) if f.present is None else f.subject
+            for f in self.findings
+            if f.present is not False
+        )
         return "\n".join((self.context or self.question, *filter(None, more)))
 
 
@@ -131,6 +136,24 @@ class TurnRequest:
             if entry.seat != self.seat and entry.argument.outcome == outcome and not entry.argument.against:
                 return (entry.id,)
         return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WritingRequest:
+    """Everything that whoever writes the recommendation is given (D20)."""
+
+    question: str
+    answer: str | None
+    """``None``: no answer is given."""
+    confidence: float = 0.0
+    withheld: str = ""
+    """Why no answer is given."""
+    support: tuple[tuple[str, str], ...]
+    """Id and words of admitted arguments that do not speak against the answer, best first."""
+    against: tuple[tuple[str, str], ...] = ()
+    steps: tuple[tuple[str, str], ...] = ()
+    """Id and words of items of the plan."""
+    seed: int = 0
 
 
 def seat_letter(index: int) -> str:

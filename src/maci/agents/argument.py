@@ -45,6 +45,20 @@ class Inquiry:
     """Of a test."""
 
 
+Part = Literal["evidence", "against", "next"]
+"""What a sentence of a recommendation says: what decides for the answer, what speaks against it, what to do next."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sentence:
+    """A sentence of a joint recommendation (D20)."""
+
+    part: Part
+    text: str
+    cites: tuple[str, ...] = ()
+    """Ids of the admitted arguments and items of the plan that it rests on."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
     """One agent's contribution to one round."""

@@ -30,6 +30,7 @@ from maci.agents.debater.prompt import fenced, single_line
 from maci.cases.outcomes import shown
 from maci.errors import BadReply
 from maci.evidence.encode import Encoder, as_query
+from maci.evidence.orders import without_orders
 from maci.evidence.source import CASE
 from maci.evidence.span import Citation, Span, sentences
 from maci.llm.budget import Call, Purse
@@ -122,9 +123,10 @@ class Weigher(Agent):
         )
 
     def _excerpts(self, request: TurnRequest) -> list[tuple[Span, str]]:
-        """Every piece that is not the case itself, with the part of it that is read."""
-        spans = [span for span in request.evidence if span.source != CASE]
-        return [(span, self._nearest(request.question.question, span.text)) for span in spans]
+        """Every piece that is not the case itself, with the part of it that is read; instructions are not."""
+        question = request.question
+        texts = ((s, without_orders(s.text, question.labels) if s.order else s.text) for s in request.evidence)
+        return [(s, self._nearest(question.question, text)) for s, text in texts if text and s.source != CASE]
 
     def _nearest(self, question: str, text: str) -> str:
         """The sentences nearest to the question, in their order."""

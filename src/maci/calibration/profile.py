@@ -3,7 +3,8 @@
 Runs the panel on cases with known answers and reads off: the temperature that makes the reported p fit the truth, the P30/P70 bins
 of Q₀ and D₀, the starting gates, the plateau and judge thresholds, the overlap floor, and how well a vote is calibrated; then, from
 debates of other cases under what was learnt, the thresholds of prediction sets (:mod:`maci.moderator.conformal`). The
-result is a TOML file for ``--config``; it names the panel, models and encoder it was made for and is refused for others.
+result is a TOML file for ``--config``; it names the panel, models, their versions and the encoder it was made for and is refused for
+others.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from json import dumps
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from maci.calibration.temperature import fit_temperature
 from maci.calibration.triage import learn_triage, trial
+from maci.calibration.worth import Worth, appraise, ece
 from maci.config import Plateau, Regime, full_key
 from maci.controller.dials import Measured
 from maci.controller.events import Event
+from maci.controller.inputs import Requested
 from maci.controller.reading import made_for
 from maci.errors import InputError
 from maci.moderator.belief import Vector, temper
@@ -47,12 +48,17 @@ class Outcome:
     labels: tuple[str, ...]
     vote: Vector
     """Share of the openings that lead with each outcome."""
-    tokens: int
 
     @property
     def made_for(self) -> str:
         """The panel with its models, and the encoder."""
         return made_for(self.story.opened)
+
+    @property
+    def served(self) -> dict[str, str]:
+        """Every model with its version, as the server reported it."""
+        asked = (request for event in self.events if isinstance(event, Requested) for request in event.requests)
+        return {request.model: request.served for request in asked if request.served and not request.error}
 
     @property
     def rounds(self) -> tuple[Measured, ...]:
@@ -67,12 +73,12 @@ class Outcome:
 
 
 def observe(events: Sequence[Event]) -> Outcome | None:
-    """What one debate teaches; ``None`` without an answer, or where the gold outcome was never named."""
+    """What one debate teaches; ``None`` without an answer of rounds, or where the gold outcome was never named."""
     story = Story.of(events)
-    if story.result is None or story.result.answer is None:
+    if story.result is None or story.stage != "debate":
         return None
     labels = tuple(story.result.raw)
-    gold = story.opened.case.gold_among(labels)
+    gold = story.gold_among(labels)
     if gold not in labels:
         return None
     tops = [max(p, key=lambda y: p[y]) for p in story.rounds[0].beliefs.values()]
@@ -83,43 +89,7 @@ def observe(events: Sequence[Event]) -> Outcome | None:
         gold=labels.index(gold),
         labels=labels,
         vote=np.array([tops.count(label) / len(tops) for label in labels]),
-        tokens=story.result.tokens,
     )
-
-
-def ece(beliefs: Sequence[Vector], gold: Sequence[int], bins: int = 15) -> float:
-    """Expected calibration error: 15 equal-width bins on the confidence of the top outcome; nan without cases.
-
-    >>> round(ece([np.array([0.8, 0.2])] * 5, [0, 0, 0, 0, 1]), 6)
-    0.0
-    """
-    if not len(beliefs):
-        return math.nan
-    confidence = np.array([p.max() for p in beliefs])
-    right = np.array([int(p.argmax()) == y for p, y in zip(beliefs, gold, strict=True)], dtype=float)
-    return float(binned_gaps((confidence - right)[None], equal_width(confidence, bins)[None], bins)[0] / len(beliefs))
-
-
-def equal_width(confidence: Vector, bins: int = 15) -> NDArray[np.int64]:
-    """The bin [b/bins, (b+1)/bins) of each confidence; 1 is in the last.
-
-    >>> equal_width(np.array([0.0, 0.2, 0.99, 1.0]), 5).tolist()
-    [0, 1, 4, 4]
-    """
-    return np.minimum((confidence * bins).astype(np.int64), bins - 1)
-
-
-def binned_gaps(gap: Vector, place: NDArray[np.int64], bins: int) -> Vector:
-    """Σ_b |Σ_{i∈b} gap_i| of each row: with gap = confidence − correct and divided by n, the calibration error.
-
-    >>> binned_gaps(np.array([[0.5, -0.5, 0.25]]), np.array([[0, 1, 1]]), 2).tolist()
-    [0.75]
-    """
-    rows = len(gap)
-    flat = (place + bins * np.arange(rows)[:, None]).ravel()
-    sums = np.bincount(flat, weights=gap.ravel(), minlength=rows * bins).reshape(rows, bins)
-    total: Vector = np.abs(sums).sum(axis=1)
-    return total
 
 
 def fit_bias(beliefs: Sequence[Vector], gold: Sequence[int]) -> Vector:
@@ -149,9 +119,7 @@ class TaskCalibration:
     """Settings learnt from a development split, and how good they are."""
 
     settings: Mapping[str, Any]
-    n: int
-    ece_before: float
-    ece_after: float
+    worth: Worth
     accuracy: float
     triage: tuple[str, ...] = ()
     """What the cases say about one agent, vote and debate, in words."""
@@ -198,8 +166,13 @@ def calibrate(outcomes: Sequence[Outcome]) -> TaskCalibration:
         raise InputError(
             f"a calibration is of one panel, and these debates are of {' and of '.join(map(repr, seated))}"
         )
+    served = {model: name for o in outcomes for model, name in o.served.items()}
+    if other := next((o for o in outcomes if any(served[model] != name for model, name in o.served.items())), None):
+        raise InputError(
+            f"a calibration is of one version of each model, and these debates are of {other.served} and of {served}"
+        )
     beliefs, gold = [o.p for o in outcomes], [o.gold for o in outcomes]
-    t = fit_temperature(beliefs, gold)
+    worth = appraise(beliefs, gold)
     q, crit = [q for o in outcomes for q, _ in o.scores], [c for o in outcomes for _, c in o.scores]
     openings, courses = [o.story.rounds[0] for o in outcomes], [o.rounds for o in outcomes]
     q0, d0 = [r.signal("q") for r in openings], [r.signal("d") for r in openings]
@@ -208,10 +181,11 @@ def calibrate(outcomes: Sequence[Outcome]) -> TaskCalibration:
     overlaps = [course[-1].o for course, known in zip(courses, right, strict=True) if course and known]
     variances = [m.crit_variance for course in courses for m in course]
     drifts = [abs(b.crit - a.crit) for course in courses for a, b in pairwise(course) if a.crit and b.crit]
-    costs = [o.tokens / max(1, len(o.rounds)) for o in outcomes]
+    costs = [r.usage.tokens for o in outcomes for r in o.story.closed if r.number]
     settings = {
         "calibration.made_for": outcomes[0].made_for,
-        "calibration.temperature": t,
+        "calibration.served": ",".join(f"{model}={name}" for model, name in sorted(served.items())),
+        "calibration.temperature": worth.temperature,
         "dials.q_lo": _percentile(q0, 30, 0.5),
         "dials.q_hi": _percentile(q0, 70, 0.7),
         "dials.d_lo": _percentile(d0, 30, 0.3),
@@ -226,7 +200,7 @@ def calibrate(outcomes: Sequence[Outcome]) -> TaskCalibration:
         "regime.tau_y": Regime().tau_y,  # one task has one size of 𝒴: kept, so that a profile is complete
         "regime.ece_delta": Regime().ece_delta,
         "regime.vote_ece": ece([o.vote for o in outcomes], gold),
-        "regime.c_max": float(np.percentile(costs, 95)),
+        "regime.c_max": _percentile(costs, 95, 0.0),
     }
     escalation = learn_triage([seen for o in outcomes if (seen := trial(o.story, o.labels[o.gold])) is not None])
     return TaskCalibration(
@@ -234,9 +208,7 @@ def calibrate(outcomes: Sequence[Outcome]) -> TaskCalibration:
             **{key: round(value, 6) if isinstance(value, float) else value for key, value in settings.items()},
             **escalation.settings,
         },
-        n=len(outcomes),
-        ece_before=ece(beliefs, gold),
-        ece_after=ece([temper(p, t) for p in beliefs], gold),
+        worth=worth,
         accuracy=float(np.mean(right)),
         triage=tuple(escalation.lines()),
     )
@@ -247,7 +219,7 @@ def nonconformity_of(story: Story, score: Score) -> float | None:
     result = story.result
     if result is None or result.answer is None:
         return None
-    return nonconformity_at(result.distribution, story.opened.case.gold_among(list(result.distribution)), score)
+    return nonconformity_at(result.distribution, story.gold_among(list(result.distribution)), score)
 
 
 def nonconformity_at(p: Mapping[str, float], gold: str | None, score: Score) -> float:
@@ -263,8 +235,7 @@ def conformalise(found: TaskCalibration, fitted: Sequence[Outcome], held: Sequen
     The score is the one whose sets are smaller on the cases fitted on. A coverage for which there are too few cases, or too many
     truths that nobody named, has no threshold.
     """
-    t = float(found.settings["calibration.temperature"])
-    score = smallest([temper(o.p, t) for o in fitted], [o.gold for o in fitted])
+    score = smallest([temper(o.p, found.worth.temperature) for o in fitted], [o.gold for o in fitted])
     scores = [s for story in held if (s := nonconformity_of(story, score)) is not None]
     limits = {c: q for c in COVERAGES if math.isfinite(q := quantile(scores, c))}
     rounded = {c: min(1.0, math.ceil(q * 1e6) / 1e6) for c, q in limits.items()}  # upwards: what was in stays in
@@ -280,8 +251,9 @@ def conformalise(found: TaskCalibration, fitted: Sequence[Outcome], held: Sequen
 def to_toml(found: TaskCalibration, made: str) -> str:
     """The calibration as a config file."""
     lines = [
-        f"# Calibration from {found.n} cases ({made}). Use it with --config; it is refused for another panel or encoder.",
-        f"# Accuracy {found.accuracy:.3f}; calibration error {found.ece_before:.3f} before, {found.ece_after:.3f} after (in-sample).",
+        f"# Calibration from {found.worth.n} cases ({made}). Use it with --config; another panel, model version or encoder refuses it.",
+        f"# Accuracy {found.accuracy:.3f}.",
+        *(f"# {line}" for line in found.worth.lines()),
     ]
     if found.held:
         lines.append(f"# Prediction sets rest on {found.held} other cases; their promise is about cases like these.")

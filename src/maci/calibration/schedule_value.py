@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from maci.config import LEARNED, Config, build
 from maci.controller.dials import ClosedRound
 from maci.controller.events import Event
 from maci.controller.policies.bandit import ACTIONS, Arms, Context, choose, estimates, feasible, reward
-from maci.controller.policies.base import context, indices
+from maci.controller.policies.base import CourseSchedule, PlateauSchedule, context, indices
 from maci.moderator.belief import Vector
 from maci.record.replay import replay
 
@@ -34,8 +35,11 @@ ENOUGH = 30
 SEEN = 10
 """An action that was rewarded less often than this on record cannot be forecast."""
 FEW_DEBATES = 10
-CANDIDATES = ("stay", *LEARNED)
-"""``stay`` moves no step: the plateau's schedule."""
+CANDIDATES = ("course", "stay", *LEARNED)
+"""``course`` is the default schedule; ``stay`` moves no step, as the plateau's does."""
+_COURSE = len(ACTIONS)
+"""What ``course`` does, beside the actions that move the plateau's steps."""
+_NAMES = (*map(str, ACTIONS), "course")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +47,10 @@ class Logged:
     """One round on record with the action that led to it."""
 
     debate: str
-    action: int
+    action: int | None
+    """``None``: no action of the plateau's would have set these dials."""
+    course: bool
+    """`course` set these dials, or would have."""
     context: Context
     gain: tuple[float | None, float | None]
     d: tuple[float | None, float | None]
@@ -53,39 +60,48 @@ class Logged:
     left: float
     """Tokens, when the action was chosen."""
 
+    def did(self, choice: int | None) -> bool:
+        """Whether a candidate's choice is what was done."""
+        return self.course if choice == _COURSE else choice is not None and choice == self.action
+
 
 def logged(events: Sequence[Event], debate: str) -> tuple[list[Logged], str]:
-    """The rounds of one debate that an action led to; or none, and why.
+    """The rounds of one debate that an action or the course led to; or none, and why.
 
-    The plateau's schedule does what ``stay`` does where α_I = α_D. The others do not move by steps, so their rounds are of no action.
+    The plateau's schedule does what ``stay`` does where α_I = α_D. In many rounds `course` sets the same dials as it: such a round
+    counts for both. `ladder` and `fixed` are no candidates, and their rounds are of no action.
     """
     state = replay(events).state
-    config, history = state.config, state.history
+    config, history, kept = state.config, state.history, state.opened.set_aside.tokens
     kind = config.dials.schedule
-    if kind not in {*LEARNED, "plateau"}:
-        return [], f"schedule {kind}: its dials do not move by steps"
+    if kind not in {*LEARNED, "plateau", "course"}:
+        return [], f"schedule {kind}: neither the course nor steps of the plateau's"
     if kind == "plateau" and config.dials.alpha_i != config.dials.alpha_d:
         return [], "α_I and α_D differ: no action does this"
-    return [row for i in range(1, len(history)) if (row := _row(history[: i + 1], config, debate)) is not None], ""
+    return [
+        row for i in range(1, len(history)) if (row := _row(history[: i + 1], config, debate, kept)) is not None
+    ], ""
 
 
-def _row(history: Sequence[ClosedRound], config: Config, debate: str) -> Logged | None:
+def _row(history: Sequence[ClosedRound], config: Config, debate: str, kept: int) -> Logged | None:
     before, after = history[-2], history[-1]
-    if config.dials.schedule == "plateau":
-        action: int | None = 0
-    else:
+    kind, action = config.dials.schedule, cast(int | None, 0)
+    if kind in LEARNED:
         action = after.choice.action if after.choice is not None and after.choice.counts else None
-    if action is None:
-        return None
+        if action is None:
+            return None
+    elif kind == "course" and after.dials != PlateauSchedule(config).next(history[:-1]):
+        action = None
     return Logged(
         debate=debate,
         action=action,
+        course=after.dials == CourseSchedule(config).next(history[:-1]),
         context=context(history[:-1], config),
         gain=(before.signals.gain, after.signals.gain),
         d=(before.signals.d, after.signals.d),
         cost=after.cost.tokens,
         dearest=max(s.cost.tokens for s in history[:-1]),
-        left=config.budget.tokens - before.spent.tokens,
+        left=config.budget.tokens - before.spent.tokens - kept,
     )
 
 
@@ -121,6 +137,8 @@ class Evaluation:
     """Rounds whose reward is undefined; they are left out."""
     actions: tuple[int, ...]
     """How often each action is on record."""
+    course: int
+    """How many rounds on record `course` led to, or would have."""
     c_max: float
     logger: Forecast
     """What was earned on record."""
@@ -130,28 +148,29 @@ class Evaluation:
 def evaluate(rows: Sequence[Logged], config: Config, known: Arms | None = None, *, seed: int = 0) -> Evaluation:
     """What each candidate would have earned. ``known`` is what learners start from; it must not rest on these records.
 
-    Rewards are computed alike for all records, under ``config`` and one C_max: its own, else the dearest round on record.
+    Rewards are computed alike for all records, under ``config`` and one C_max: its own, else the 95th percentile of the rounds on
+    record.
     """
     own = config.bandit
-    c_max = config.regime.c_max or max((row.cost for row in rows), default=0.0)
+    c_max = config.regime.c_max or (float(np.percentile([row.cost for row in rows], 95)) if rows else 0.0)
     rewards = [
         reward(r.gain, r.d, r.cost, c_max, w_gain=own.w_gain, w_drop=own.w_drop, cost_weight=own.cost_weight)
         for r in rows
     ]
     told = [(row, r) for row, r in zip(rows, rewards, strict=True) if r is not None]
     usable, y = [row for row, _ in told], np.array([r for _, r in told])
-    counts = np.bincount([row.action for row in usable], minlength=len(ACTIONS)) if usable else np.zeros(9, int)
+    counts = [sum(row.did(k) for row in usable) for k in range(len(_NAMES))]
     rng = np.random.default_rng(seed)
     forecast = _forecasts(usable, y, own.ridge)
     verdicts = []
     for name in CANDIDATES:
         chosen = _walk(name, usable, y, config, known or Arms.fresh())
-        match = np.array([k == row.action for k, row in zip(chosen, usable, strict=True)], dtype=bool)
+        match = np.array([row.did(k) for k, row in zip(chosen, usable, strict=True)], dtype=bool)
         verdicts.append(
             ScheduleValue(
                 name=name,
                 replay=_matched(usable, y, match, rng),
-                direct=_direct(usable, forecast, chosen, counts.tolist(), rng),
+                direct=_direct(usable, forecast, chosen, counts, rng),
                 infeasible=sum(k is None for k in chosen),
             )
         )
@@ -159,7 +178,8 @@ def evaluate(rows: Sequence[Logged], config: Config, known: Arms | None = None, 
         rounds=len(usable),
         debates=len({row.debate for row in usable}),
         undefined=len(rows) - len(usable),
-        actions=tuple(counts.tolist()),
+        actions=tuple(counts[:_COURSE]),
+        course=counts[_COURSE],
         c_max=c_max,
         logger=_mean(usable, y, rng) if usable else Forecast(None, why="no rounds with a reward"),
         candidates=tuple(verdicts),
@@ -168,8 +188,8 @@ def evaluate(rows: Sequence[Logged], config: Config, known: Arms | None = None, 
 
 def _walk(name: str, rows: Sequence[Logged], y: Vector, config: Config, arms: Arms) -> list[int | None]:
     """What a candidate chooses in every round on record; it learns where the record did the same."""
-    if name == "stay":
-        return [0] * len(rows)
+    if name in ("stay", "course"):
+        return [0 if name == "stay" else _COURSE] * len(rows)
     kind = build(config.profile, {"dials.schedule": name})
     kind = config.model_copy(update={"dials": kind.dials})
     chosen: list[int | None] = []
@@ -177,7 +197,7 @@ def _walk(name: str, rows: Sequence[Logged], y: Vector, config: Config, arms: Ar
         fits = feasible(estimates(arms, row.dearest, headroom=config.bandit.headroom), row.left)
         k = choose(indices(arms, row.context, kind), fits)
         chosen.append(k)
-        if k == row.action:
+        if k is not None and row.did(k):
             growth = row.cost / row.dearest if row.dearest else None
             arms = arms.learn(k, earned, row.context.vector(), cost=row.cost, growth=growth)
     return chosen
@@ -200,7 +220,7 @@ def _direct(
     asked = [(i, k) for i, k in enumerate(chosen) if k is not None]
     rare = sorted({k for _, k in asked if counts[k] < SEEN})
     if rare:
-        named = ", ".join(f"{ACTIONS[k]} ({counts[k]})" for k in rare[:3]) + (" …" if len(rare) > 3 else "")
+        named = ", ".join(f"{_NAMES[k]} ({counts[k]})" for k in rare[:3]) + (" …" if len(rare) > 3 else "")
         return Forecast(None, n=len(asked), why=f"it chooses what is hardly on record, {SEEN} are needed: {named}")
     if len(asked) < ENOUGH:
         return Forecast(None, n=len(asked), why=f"not enough rounds: {len(asked)}, {ENOUGH} are needed")
@@ -211,14 +231,15 @@ def _forecasts(rows: Sequence[Logged], y: Vector, ridge: float, folds: int = 5) 
     """Reward of every action in every round, by regressions that have not seen its debate."""
     names = sorted({row.debate for row in rows})
     fold_of = {name: i % folds for i, name in enumerate(names)}
-    found = np.zeros((len(rows), len(ACTIONS)))
+    found = np.zeros((len(rows), len(_NAMES)))
     if not rows:
         return found
     x = np.stack([row.context.vector() for row in rows])
-    fold, action = np.array([fold_of[row.debate] for row in rows]), np.array([row.action for row in rows])
-    for f in range(folds):
-        for k in range(len(ACTIONS)):
-            train, here = (fold != f) & (action == k), fold == f
+    fold = np.array([fold_of[row.debate] for row in rows])
+    for k in range(len(_NAMES)):
+        done = np.array([row.did(k) for row in rows])
+        for f in range(folds):
+            train, here = (fold != f) & done, fold == f
             a = x[train].T @ x[train] + ridge * np.eye(x.shape[1])
             found[here, k] = x[here] @ np.linalg.solve(a, x[train].T @ y[train])
     return np.clip(found, 0.0, 1.0)

@@ -57,6 +57,8 @@ FLOOR = 1e-12
 """The least probability a likelihood sees: a true outcome given 0 costs 27.6 nats, not infinity."""
 ENOUGH = 20
 """Answers with a known truth below which nothing is fitted."""
+SPREAD = 0.2
+"""σ of the prior on ln T (docs/decisions/023): before any case is known, T lies between 0.67 and 1.5 with 95 %."""
 T_RANGE = (0.1, 10.0)
 E_RANGE = (1e-6, 0.5)
 """ε is searched here and at 0."""
@@ -111,9 +113,18 @@ class Answers:
         return min(found)
 
 
-def fit_temperature(beliefs: Sequence[Vector], gold: Sequence[int]) -> float:
-    """The T between 0.2 and 5 that gives the true outcomes the highest likelihood."""
-    return Answers.of(beliefs, gold).best(np.geomspace(0.2, 5, 81), (0.0,))[1]
+def fit_temperature(beliefs: Sequence[Vector], gold: Sequence[int], spread: float = SPREAD) -> float:
+    """The T between 0.2 and 5 of the highest likelihood times the prior ln T ~ N(0, ``spread``²); ``math.inf``: no prior.
+
+    Where all of few answers are right, p was too low, and nobody knows by how much. The prior keeps them from saying T = 0.2:
+
+    >>> sure = [np.array([0.7, 0.3])] * 25
+    >>> round(fit_temperature(sure, [0] * 25, math.inf), 2), round(fit_temperature(sure, [0] * 25), 2)
+    (0.2, 0.75)
+    """
+    temperatures = np.geomspace(0.2, 5, 161)
+    likelihood = np.maximum(Answers.of(beliefs, gold).log_likelihood(temperatures), math.log(FLOOR)).sum(axis=1)
+    return float(temperatures[(np.log(temperatures) ** 2 / (2 * spread**2) - likelihood).argmin()])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,12 +16,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from maci.calibration.temperature import fit_logistic
-from maci.cases.labels import canonical
 from maci.config import Triage
 from maci.controller.state import first_agent
 from maci.controller.triage import BY_REGIME
@@ -57,7 +56,7 @@ def trial(story: Story, gold: str) -> Trial | None:
     first = first_agent(story.agents, opened.config)
     if first not in start.beliefs or result.stop_reason in {"error", "budget", "triage", "stopped_by_user"}:
         return None
-    truth = canonical(gold, opened.case.outcomes, tuple(result.raw))
+    truth = replace(opened.case, gold=gold).gold_among(result.raw, story.naming)
     alone, mixture = start.beliefs[first], start.mixture
     leads = {max(p, key=lambda y: p[y]) for p in start.beliefs.values()}
     openings = start.usage.tokens

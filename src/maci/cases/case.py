@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from maci.cases.labels import canonical
-from maci.cases.names import relate
+from maci.cases.labels import Comparing, canonical
 from maci.cases.outcomes import OutcomeSpace, normal
 from maci.errors import BeliefError, CaseError, InputError, explain, near
 from maci.files.bounds import Beyond, check_data
@@ -48,6 +48,8 @@ class Case:
     """Findings that a question or test would reveal; agents and judges never see them either."""
     id: str = ""
     title: str = ""
+    redacted: Annotated[tuple[str, ...], Field(exclude_if=lambda fields: not fields)] = ()
+    """What was taken out before anybody was shown the case (:func:`redact`)."""
 
     def __post_init__(self) -> None:
         if not self.question.strip():
@@ -63,11 +65,12 @@ class Case:
             except BeliefError as error:
                 raise CaseError(f"gold: {error}") from error
 
-    def gold_among(self, labels: Iterable[str]) -> str | None:
+    def gold_among(self, labels: Iterable[str], by: Comparing = Comparing()) -> str | None:
         """The true outcome among these labels: the one that means the same, else the one that holds it, else one that it holds.
 
-        Of several of the last kind the most probable, where labels come with probabilities. In its own spelling where no label is
-        it, ``None`` where it is not known.
+        ``by`` is what the debate compared names by: embeddings, what a model said of names in use, and what was joined. Of several of
+        the last kind the most probable, where labels come with probabilities. In its own spelling where no label is it, ``None`` where
+        it is not known.
         """
         if self.gold is None:
             return None
@@ -75,13 +78,15 @@ class Case:
         if space.kind != "open":
             return canonical(self.gold, space, space.labels)
         p = labels if isinstance(labels, Mapping) else dict.fromkeys(labels, 0.0)
-        found = canonical(self.gold, space, tuple(p))
+        found = canonical(self.gold, space, tuple(p), by.joins, by)
         if found in p:
             return found
-        kinds = (y for y in p if (relation := relate(y, self.gold)) is not None and relation.kind == "narrower")
+        kinds = (y for y in p if (relation := by.relation(y, self.gold)) is not None and relation.kind == "narrower")
         return max(kinds, key=lambda y: p[y], default=found)
 
-    def gold_is(self, answer: str, narrower: Mapping[str, float] = MappingProxyType({})) -> bool | None:
+    def gold_is(
+        self, answer: str, narrower: Mapping[str, float] = MappingProxyType({}), by: Comparing = Comparing()
+    ) -> bool | None:
         """Whether an answer is the true outcome itself, not one that holds it or that it holds; ``None`` where that is not known.
 
         ``narrower`` are the names that the answer holds, with their shares: what most of it goes to counts as its finer answer.
@@ -92,7 +97,8 @@ class Case:
         said = finest if sum(narrower.values()) > 0.5 else answer
         if self.outcomes.kind != "open":
             return said == self.gold_among(())
-        return (relation := relate(said, self.gold)) is not None and relation.kind == "same"
+        relations = (by.relation(name, self.gold) for name in by.named(said))
+        return any(relation is not None and relation.kind == "same" for relation in relations)
 
     @property
     def query(self) -> str:
@@ -186,6 +192,13 @@ class CaseFile(BaseModel):
             Document(item) if isinstance(item, str) else Document(item.text, item.source, item.id, item.label)
             for item in self.evidence
         )
+        names = (*space.labels, *space.aliases)
+        known = {normal(name) for name in names}
+        for label in (document.label for document in documents):
+            if label is not None and normal(label) not in known and (meant := near(label, names)):
+                raise CaseError(
+                    f"a piece of evidence has the label {label!r}, which is no outcome of this case: {meant}"
+                )
         return Case(
             question=self.question,
             context=self.context,
@@ -197,6 +210,40 @@ class CaseFile(BaseModel):
             id=self.id,
             title=self.title,
         )
+
+
+REDACTED = "[redacted]"
+REDACTABLE = ("context", "sources", "ids", "title")
+
+
+def redact(case: Case, fields: Sequence[str]) -> Case:
+    """The case without some fields, so that they reach no model, no source and no record; it says which are gone.
+
+    >>> from maci.cases.outcomes import OutcomeSpace
+    >>> case = Case(question="Which?", outcomes=OutcomeSpace(kind="open"), context="Mrs Miller, born 1950.", id="ward-7")
+    >>> hidden = redact(case, ["context", "ids"])
+    >>> hidden.context, hidden.id, hidden.redacted
+    ('[redacted]', '', ('context', 'ids'))
+    """
+    if unknown := [field for field in fields if field not in REDACTABLE]:
+        raise CaseError(f"--redact {unknown[0]}: it can be {', '.join(REDACTABLE)}")
+    gone = tuple(field for field in REDACTABLE if field in fields)
+    evidence = tuple(
+        replace(
+            document,
+            source=REDACTED if "sources" in gone and document.source else document.source,
+            id=None if "ids" in gone else document.id,
+        )
+        for document in case.evidence
+    )
+    return replace(
+        case,
+        context=REDACTED if "context" in gone and case.context else case.context,
+        evidence=evidence,
+        id="" if "ids" in gone else case.id,
+        title="" if "title" in gone else case.title,
+        redacted=gone,
+    )
 
 
 def parse_case(data: Any, where: str) -> Case:
@@ -235,12 +282,19 @@ def _remedy(path: list[str], complaint: Mapping[str, Any]) -> str:
 
 def builtin_cases() -> Mapping[str, Case]:
     """The cases that come with the package, by name."""
-    found: dict[str, Case] = {}
-    for file in sorted((Path(__file__).parent / "builtin").glob("*.yaml")):
-        entries: Sequence[Any] = load(file.read_text(encoding="utf-8"), "YAML")
-        for entry in entries:
-            found[entry["id"]] = parse_case(entry, f"built-in case {entry['id']}")
-    return found
+    return {name: _builtin(name, text) for name, text in _written().items()}
+
+
+def _written() -> dict[str, str]:
+    """Name → YAML of every built-in case, not yet parsed: a command that needs one case parses one."""
+    texts = (file.read_text(encoding="utf-8") for file in sorted((Path(__file__).parent / "builtin").glob("*.yaml")))
+    entries = (entry for text in texts for entry in re.split(r"^(?=- id: )", text, flags=re.MULTILINE)[1:])
+    return {entry.partition("\n")[0].removeprefix("- id: "): entry for entry in entries}
+
+
+def _builtin(name: str, text: str) -> Case:
+    (entry,) = load(text, "YAML")
+    return parse_case(entry, f"built-in case {name}")
 
 
 def is_file(name: str) -> bool:
@@ -276,10 +330,10 @@ def load_case(name: str) -> Case:
         return parse_case(_of_any_kind(read_bytes(sys.stdin.buffer, where), where), where)
     if is_file(name):
         return parse_case(read(Path(name)), name)
-    cases = builtin_cases()
-    if name in cases:
-        return cases[name]
-    hint = near(name, [*cases, *_beside(name)], "`maci cases` lists the built-in ones", 3)
+    written = _written()
+    if name in written:
+        return _builtin(name, written[name])
+    hint = near(name, [*written, *_beside(name)], "`maci cases` lists the built-in ones", 3)
     raise CaseError(f"no case file and no built-in case named {name!r}: {hint}")
 
 

@@ -46,6 +46,13 @@ class Comparing:
     """Unit embeddings of names and labels; what has none is compared by its words alone."""
     threshold: float = 0.9
     answers: Answers = field(default_factory=dict)
+    joins: Mapping[str, Join] = field(default_factory=dict)
+    """Names that were placed, where the true outcome, which nobody was told, is looked for among them."""
+
+    def named(self, label: str) -> Iterator[str]:
+        """A label, and the names that were joined with it as the same."""
+        yield label
+        yield from (name for name, join in self.joins.items() if join.label == label and join.kind == "same")
 
     def relation(self, a: str, b: str) -> Relation | None:
         """How ``a`` stands to ``b``."""

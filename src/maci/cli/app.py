@@ -10,6 +10,7 @@ import errno
 import gc
 import io
 import os
+import signal
 import sys
 from importlib import import_module
 from typing import Annotated, Any, NoReturn, TextIO
@@ -18,7 +19,10 @@ import typer
 from typer.core import TyperGroup
 
 from maci import __version__
+from maci.cli.options import complete
 from maci.errors import EnvironmentError_, InputError, MaciError, exit_code, is_output_lost
+from maci.llm.offline import stay_offline
+from maci.render.markup import clean
 
 COMMANDS = {
     "init": "Find the models this machine can use, propose a panel, and write it to maci.toml.",
@@ -42,6 +46,8 @@ COMMANDS = {
     "scheduler": "What learned schedules (ucb, linucb) learned: show, test, move.",
     "study": "Compare methods on data sets: run, resume, report, export.",
     "export": "Turn debates into training data: conversations, preference pairs, tables.",
+    "sign": "Sign a finished transcript with a secret key: who has the key can check that nobody else wrote it.",
+    "verify-signature": "Check who signed a transcript; exits 1 if nobody did with this key.",
     "outcome": "Record how a decision turned out, beside the run, for later calibration.",
     "prune": "Delete old runs and cached replies and embeddings; shows what it would delete first.",
     "audit": "Check what a debate rests on: its judges, its behaviour dial.",
@@ -64,12 +70,15 @@ class Door(TyperGroup):
 
 def opened(name: str) -> Any:
     """The command of a name: the function or the group of that name in the file of that name."""
-    found = vars(import_module(f"maci.cli.{name}"))[name]
+    file = name.replace("-", "_")
+    found = vars(import_module(f"maci.cli.{file}"))[file]
     alone = typer.Typer(rich_markup_mode=None)
     if isinstance(found, typer.Typer):
+        for each in found.registered_commands:
+            each.callback = each.callback and complete(each.callback)
         alone.add_typer(found, name=name, help=COMMANDS[name])
     else:
-        alone.command(name)(found)
+        alone.command(name)(complete(found))
     return typer.main.get_group(alone).commands[name]
 
 
@@ -107,6 +116,8 @@ def main() -> None:
             "standard output is closed: nothing can be printed; leave it open, or send it to a file",
             EnvironmentError_.exit,
         )
+    signal.signal(signal.SIGTERM, _stop)
+    stay_offline(False)  # unless MACI_OFFLINE says so
     try:
         app()
     except MaciError as error:
@@ -129,6 +140,13 @@ def main() -> None:
         sys.exit(0)
 
 
+def _stop(*_: object) -> None:
+    """SIGTERM ends work as Ctrl-C does, also where Ctrl-C is ignored (a job in the background): through the one orderly way out."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.raise_signal(signal.SIGINT)
+
+
 def _give_up(why: str, code: int) -> NoReturn:
     _complain(f"maci: {why}")
     try:
@@ -142,7 +160,7 @@ def _give_up(why: str, code: int) -> NoReturn:
 def _complain(text: str) -> None:
     """Say it where somebody may still read it; the exit code says it in any case."""
     try:
-        typer.echo(text, err=True)
+        typer.echo(clean(text), err=True)
     except OSError:
         _silence(sys.stderr)
 

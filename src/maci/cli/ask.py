@@ -11,6 +11,7 @@ from maci.cli.options import (  # fmt: skip
     BudgetOptions,
     CaseOptions,
     Corpus,
+    Force,
     OutputOptions,
     PanelOptions,
     ReplyOptions,
@@ -47,6 +48,7 @@ def ask(
         bool, typer.Option("--explain", help="Every test with its threshold; what each step was to gain and cost.")
     ] = False,
     risk: Risk = None,
+    force: Force = False,
     replies: ReplyOptions,
     run: AskRunOptions,
     seed: Seed = 0,
@@ -60,6 +62,6 @@ def ask(
     from maci.cli.seating import chosen
     from maci.cli.session import DebateSession
 
-    given = {**budget.given, "triage.worth": worth, "answer.risk": risk}
+    given = {**budget.given, "triage.worth": worth, "answer.risk": risk, "answer.force": force or None}
     choice = chosen(panel, settings, replies, given, seed=seed, quiet=output.silent, corpus=corpus)
     DebateSession(case=case, choice=choice, options=run, output=output, ask=True, explain=explain).hold()

@@ -1,64 +1,222 @@
-"""``maci calibrate``."""
+"""``maci calibrate``: learn from cases with known answers, or from past debates, how far to trust a panel."""
 
 from __future__ import annotations
 
+import asyncio
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maci.cli.options import Corpus, Json, PanelOptions, Quiet, ReplyOptions, Seed, Sets, SettingsOptions  # fmt: skip
-from maci.cli.output import interruptible, publish
-from maci.paths import check_file, save
+from maci.cli.options import (  # fmt: skip
+    BudgetOptions,
+    Corpus,
+    OutputOptions,
+    PanelOptions,
+    ReplyOptions,
+    Seed,
+    SettingsOptions,
+    grouped,
+)
+from maci.cli.output import echo, interruptible, publish
+from maci.errors import InputError
+from maci.paths import RUNS, check_file, check_folder, save
 
-_UNPLANNED = {"plan.enabled": False, "plan.acquire": 0}
+if TYPE_CHECKING:
+    from maci.calibration.development import Curriculum
+    from maci.calibration.profile import TaskCalibration
+    from maci.seating.seating import PanelChoice
+
+_UNPLANNED = {"plan.enabled": False, "plan.acquire": 0, "answer.recommendation": "off"}
 """Only the answers are looked at."""
 
 
-def calibrate(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LessonOptions:
+    """What is learnt from."""
+
     cases: Annotated[
-        Path, typer.Argument(help="Development cases with gold, one JSON object a line.", metavar="CASES.jsonl")
-    ],
-    out: Annotated[Path, typer.Option(help="Where to write the settings.", dir_okay=False)] = Path("calibration.toml"),
-    corpus: Corpus = None,
+        Path | None,
+        typer.Argument(help="Development cases with gold, one JSON object a line.", metavar="CASES.jsonl"),
+    ] = None
+    cases_option: Annotated[
+        Path | None, typer.Option("--cases", help="The same as an option.", metavar="FILE", dir_okay=False)
+    ] = None
+    study: Annotated[
+        Path | None,
+        typer.Option(help="Instead: a study's folder; its dev answers give a temperature.", metavar="DIR"),
+    ] = None
+    past: Annotated[
+        bool,
+        typer.Option(
+            "--past", help="Learn from past debates with known answers as well (without cases: from them alone)."
+        ),
+    ] = False
+    runs: Annotated[
+        Path,
+        typer.Option(help="Folder of past debates; new ones are recorded there.", file_okay=False, metavar="DIR"),
+    ] = RUNS
     held_out: Annotated[
         float,
         typer.Option(help="Share of the cases that only prediction sets are learnt from; 0: none.", min=0, max=0.9),
-    ] = 0.33,
-    sets: Sets = None,
+    ] = 0.33
+
+    @property
+    def file(self) -> Path | None:
+        """The cases, however they were given."""
+        given = [f"{path}" for path in (self.cases, self.cases_option, self.study) if path is not None]
+        if len(given) > 1:
+            raise InputError(f"give one of CASES, --cases and --study, not {' and '.join(given)}")
+        return self.cases or self.cases_option
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consent:
+    """Whether to debate."""
+
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Send nothing: estimate tokens and dollars.")] = False
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Debate without asking, whatever it is to cost.")] = False
+
+
+@grouped
+def calibrate(
+    *,
+    lessons: LessonOptions,
+    out: Annotated[Path, typer.Option(help="Where to write the settings.", dir_okay=False)] = Path("calibration.toml"),
+    panel: PanelOptions,
+    corpus: Corpus = None,
+    settings: SettingsOptions,
+    budget: BudgetOptions,
+    jobs: Annotated[int, typer.Option(help="Cases under way at once.", min=1, max=256)] = 4,
+    replies: ReplyOptions,
+    consent: Consent,
     seed: Seed = 0,
-    json: Json = False,
-    quiet: Quiet = False,
+    output: OutputOptions,
 ) -> None:
-    """Learn thresholds, the temperature of reported probabilities, and prediction sets from cases with known answers."""
-    from maci.calibration.development import known_cases, learn, sets_promised, split
-    from maci.calibration.profile import to_toml
+    """Learn thresholds, the temperature of reported probabilities, and prediction sets from cases with known answers.
+
+    Says what the debates will cost and asks first. Interrupted, the same command goes on where it was. Without cases it learns from
+    past debates whose answer is known: the `gold` of their case, or what `maci outcome` recorded.
+    """
+    from maci.calibration.development import Teacher, known_cases, plan, sets_promised, split
     from maci.cli.progress import ProgressBars
     from maci.cli.seating import chosen
-    from maci.seating.seating import Seating
+    from maci.record.owner import owning
+    from maci.seating.project import with_project
+    from maci.seating.seating import Seating, closing_on_failure
 
-    known = known_cases(cases)
+    file, runs = lessons.file, lessons.runs
+    known = [] if file is None else known_cases(file)
     check_file(out)
-    settings, silent = SettingsOptions(sets=sets), json or quiet
-    choice = chosen(PanelOptions(), settings, ReplyOptions(), _UNPLANNED, seed=seed, quiet=silent, corpus=corpus)
-    teaching, held = split(known, held_out, seed)
-    with (
-        interruptible(f"nothing was kept, and {out} is as it was: the same command starts anew"),
-        ProgressBars(silent=silent) as progress,
-    ):
-        learnt, failed = learn(teaching, held, Seating(choice), progress.each)
-    save(out, to_toml(learnt, cases.name))
-    if failed and not json:
-        names = ", ".join(name for name, _ in failed[:5])
-        typer.echo(f"{len(failed)} cases without an answer were left out: {names}", err=True)
-    record = {
-        "n": learnt.n, "held_out": learnt.held, "failed": [name for name, _ in failed], "accuracy": learnt.accuracy,
-        "ece_before": learnt.ece_before, "ece_after": learnt.ece_after, "settings": dict(learnt.settings), "out": str(out),
+    if lessons.study is not None:
+        from maci.lab.study.calibration import calibration
+
+        found = calibration(lessons.study)
+        _tell(found, out, str(lessons.study), ["Only the temperature: a study keeps no arguments."], output)
+        return
+    check_folder(runs, "--runs")
+    choice = with_project(chosen(panel, settings, replies, _UNPLANNED, seed=seed, quiet=output.silent, corpus=corpus))
+    seating = Seating(choice)
+    if seating.config.calibration.made_for:
+        raise InputError("the settings hold a calibration already: leave out the --config file `maci calibrate` wrote")
+    teaching, held = split(known, lessons.held_out, seed)
+    with closing_on_failure(seating.house):
+        name = "past" if file is None else file.stem
+        of = plan(teaching, held, runs, seating, name, past=lessons.past or file is None)
+        if not output.silent:
+            echo(f"{seating.who} {_sources(of)}" if choice.why else _sources(of), err=True)
+        agreed = _agreed(of, choice, consent, output)
+    if not agreed:
+        if seating.house is not None:
+            asyncio.run(seating.house.aclose())
+        return
+    kept = f"what was debated is kept in {of.folder}: the same command goes on from there, and {out} is as it was"
+    with interruptible(kept), owning(of.folder), ProgressBars(plain=output.plain, silent=output.silent) as view:
+        teacher = Teacher(
+            seating, budget.budget_tokens, budget.budget_usd, jobs,
+            told=lambda what, done, total, kept: view.at(what, done, total, kept=kept),
+        )  # fmt: skip
+        learnt = asyncio.run(teacher.learn(of))
+    if learnt.failed and not output.json:
+        names = ", ".join(f"{name} ({why})" for name, why in learnt.failed[:3])
+        echo(f"{len(learnt.failed)} cases without an answer were left out: {names}", err=True)
+    more = {
+        "held_out": learnt.found.held, "past": learnt.past, "failed": [name for name, _ in learnt.failed],
+        "tokens": learnt.tokens, "usd": learnt.usd,
     }  # fmt: skip
-    lines = [
-        f"{out}: from {learnt.n} cases, accuracy {learnt.accuracy:.3f}, T = {learnt.settings['calibration.temperature']:.3f}, "
-        f"calibration error {learnt.ece_before:.3f} → {learnt.ece_after:.3f} (in-sample)",
-        sets_promised(learnt, len(known), held_out),
-        f"Use it with: maci debate CASE --config {out}",
-    ]
-    publish(record, [] if quiet else lines, json=json)
+    made = f"past debates in {runs}" if file is None else file.name
+    _tell(learnt.found, out, made, [sets_promised(learnt.found, len(known), lessons.held_out)], output, more)
+
+
+def _tell(
+    found: TaskCalibration,
+    out: Path,
+    made: str,
+    notes: list[str],
+    output: OutputOptions,
+    more: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """Write the calibration, and say what it is worth."""
+    from maci.calibration.profile import to_toml
+    from maci.calibration.stats import as_json
+
+    save(out, to_toml(found, made))
+    worth = found.worth
+    record = {
+        "n": worth.n, **more, "accuracy": found.accuracy, "ece_before": worth.before.value, "ece_after": worth.after.value,
+        "ece_before_interval": [worth.before.low, worth.before.high], "ece_after_interval": [worth.after.low, worth.after.high],
+        "gain": as_json(worth.gain), "worth": worth.lines(), "settings": dict(found.settings), "out": str(out),
+    }  # fmt: skip
+    use = f"Written to {out} (accuracy {found.accuracy:.2f}). Use it with: maci debate CASE --config {out}"
+    publish(record, [] if output.quiet else [*worth.lines(), *notes, use], json=output.json)
+
+
+def _sources(of: Curriculum) -> str:
+    """What is learnt from, in one line."""
+    debates = len(of.teaching) + len(of.held)
+    taken = f"{len(of.past)} past debates are used as they are" if of.past else ""
+    return "; ".join(part for part in (f"{debates} cases to debate" if debates else "", taken) if part) + "."
+
+
+def _agreed(of: Curriculum, choice: PanelChoice, consent: Consent, output: OutputOptions) -> bool:
+    """Whether to go on: the price is said first, and asked about on a terminal; readers cost nothing and are not asked about."""
+    from maci.debating.batch import entries
+    from maci.debating.estimate import price
+    from maci.seating.spec import PanelSpec
+
+    spec, _ = choice.settled()
+    lacking = [e.case for e in entries(of.teaching, of.folder) if not e.attempt(0).exists()] + list(of.held)
+    if not lacking or not isinstance(spec, PanelSpec) or not spec.seated:
+        if consent.dry_run:
+            publish(
+                {"debates": len(lacking), "tokens": 0, "usd": 0.0}, [f"{len(lacking)} debates, free."], json=output.json
+            )
+        return not consent.dry_run
+    least, most = asyncio.run(price(lacking, choice))
+    said = f"{len(lacking)} debates: between {least} and {most}, estimated without sending anything."
+    if consent.dry_run:
+        found = {
+            "debates": len(lacking),
+            "tokens": most.tokens,
+            "usd": most.usd,
+            "least_tokens": least.tokens,
+            "least_usd": least.usd,
+        }
+        publish(found, [said], json=output.json)
+        return False
+    if not output.silent:
+        echo(said, err=True)
+    if consent.yes:
+        return True
+    if output.json or not sys.stdin.isatty():
+        raise InputError(
+            f"{said} Nothing was sent: add --yes to debate them, or --budget-usd and --yes to set a ceiling"
+        )
+    if not typer.confirm("Debate them?", default=False, err=True):
+        echo("Nothing was sent.", err=True)
+        return False
+    return True

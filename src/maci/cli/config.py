@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from maci.cli.options import Json, Plain, SettingsOptions, grouped
-from maci.cli.output import publish
+from maci.cli.output import echo, publish
 
 if TYPE_CHECKING:
     from maci.config import Parameter
@@ -63,7 +63,7 @@ def config(
 def _one(row: Parameter, *, plain: bool) -> None:
     """One setting in full."""
     changed = "" if row.value == row.default else f" (default {row.default})"
-    typer.echo(f"{row.key} = {row.value}{changed}")
+    echo(f"{row.key} = {row.value}{changed}")
     typer.echo(f"  {row.meaning}")
     typer.echo(f"  symbol {row.symbol}; {row.valid}")
     if not plain:

@@ -11,6 +11,7 @@ from maci.cli.options import (  # fmt: skip
     BudgetOptions,
     CaseOptions,
     Corpus,
+    Force,
     OutputOptions,
     PanelOptions,
     ReplyOptions,
@@ -39,6 +40,13 @@ def debate(
             help="Who answers: hidden, hidden:closed, corpus:PATH, ask (you), http://…, python:module:function."
         ),
     ] = None,
+    source_header: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A header for an http source, and the environment variable that holds its value: Authorization=MY_TOKEN.",
+            metavar="NAME=VARIABLE",
+        ),
+    ] = None,
     utilities: Annotated[
         Path | None,
         typer.Option(
@@ -47,6 +55,7 @@ def debate(
         ),
     ] = None,
     risk: Risk = None,
+    force: Force = False,
     replies: ReplyOptions,
     run: RunOptions,
     task: Annotated[
@@ -62,7 +71,7 @@ def debate(
     from maci.cli.seating import chosen
     from maci.cli.session import DebateSession
 
-    given = {**budget.given, "answer.risk": risk, "plan.acquire": acquire}
+    given = {**budget.given, "answer.risk": risk, "answer.force": force or None, "plan.acquire": acquire}
     choice = chosen(
         panel,
         settings,
@@ -72,6 +81,7 @@ def debate(
         quiet=output.silent,
         corpus=corpus,
         source=source,
+        source_headers=source_header or (),
         utilities=utilities,
     )
     DebateSession(case=case, choice=choice, options=run, output=output, task=task).hold()

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from maci.cli.options import Json, PanelOptions, Plain, grouped
-from maci.cli.output import publish
+from maci.cli.options import Json, PanelOptions, Plain, Quiet, grouped
+from maci.cli.output import emit
 from maci.llm.env import use_env_file
+from maci.llm.offline import stay_offline
 from maci.llm.usage import Usage, dollars
+from maci.render.markup import clean
 
 if TYPE_CHECKING:
     from maci.seating.checks import CheckResult
@@ -27,7 +29,9 @@ _COLOURS = {"ok": typer.colors.GREEN, "warning": typer.colors.YELLOW, "problem":
 def doctor(
     *,
     panel: PanelOptions,
-    offline: Annotated[bool, typer.Option("--offline", help="Ask no server; only look at this machine.")] = False,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Ask no server; only look at this machine.", callback=stay_offline)
+    ] = False,
     timeout: Annotated[
         float | None, typer.Option(help="Seconds a model may take (default: 30, and 180 to load a local one).", min=0.1)
     ] = None,
@@ -40,6 +44,7 @@ def doctor(
     ] = Path("maci-live.md"),
     json: Json = False,
     plain: Plain = False,
+    quiet: Quiet = False,
 ) -> None:
     """Check what a debate needs: keys, endpoints, weights, structured output; each with its fix.
 
@@ -60,7 +65,7 @@ def doctor(
     findings = list(machine())
     seats = panel.panel or (project_panel() if panel.agents is None and panel.judges is None else None)
     screen = Console(stderr=True)
-    shown = screen.is_terminal and not json and not plain
+    shown = screen.is_terminal and not json and not plain and not quiet
     with screen.status("asking …") if shown else nullcontext():
         findings += asyncio.run(models(seats, panel.agents, panel.judges, offline=offline, seconds=timeout))
     problems = sum(finding.state == "problem" for finding in findings)
@@ -68,7 +73,12 @@ def doctor(
     rows = [{"subject": f.subject, "state": f.state, "says": f.says} for f in findings]
     found = {"ok": not problems, "checks": rows, "tokens": spent.tokens, "usd": spent.usd}
     verdict = plural(problems, "problem") if problems else "All that was asked for works."
-    publish(found, [*_lines(findings, spent, plain), verdict], json=json)
+    told = [finding for finding in findings if finding.state == "problem"] if quiet else findings
+    if json:
+        emit(found)
+    else:
+        for line in (*(_lines(told, spent, plain) if told else ()), verdict):
+            typer.echo(line)
     if problems:
         raise typer.Exit(3)
 
@@ -78,7 +88,7 @@ def _lines(findings: Sequence[CheckResult], spent: Usage, plain: bool) -> Iterat
     console = Console()
     for finding in findings:
         mark, margin = f"{finding.state:<8}", " " * (width + 11)
-        text = f"{finding.subject:<{width}}  {finding.says}"
+        text = clean(f"{finding.subject:<{width}}  {finding.says}")
         if console.is_terminal and not plain:
             mark = typer.style(mark, fg=_COLOURS[finding.state])
             text = fill(text, max(60, console.width - 9), subsequent_indent=margin[9:], break_on_hyphens=False)

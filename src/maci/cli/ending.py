@@ -1,36 +1,29 @@
-"""Prints how a debate ended: the answer with its arguments, dissent, what to find out next, the probabilities and the cost.
+"""Prints how a debate ended: the answer first, then why, what speaks against it, what would change it, and the cost.
 
-:func:`print_result` prints the result. :func:`explained` says why triage stopped or continued; with ``full``, it lists every test with
-its threshold and every step. :class:`Remarks` shortens a warning whose reason was already printed. :func:`plan_lines` shows
-a whole plan.
+:func:`print_result` prints the result, on one screen unless more is asked for. :func:`explained` says why triage stopped or continued;
+with ``full``, it lists every test with its threshold and every step. :class:`Remarks` shortens a warning whose reason was already
+printed. :func:`plan_lines` shows a whole plan.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import shorten, wrap
+from typing import Literal
 
 from maci.acquisition.plan import AcquisitionPlan, Item
 from maci.cli.lines import Lines
 from maci.controller.decisions import Finished
 from maci.controller.triage import Check, Prospect, Triaged
 from maci.render.markup import percent
+from maci.story.outline import Outline, against, best, outline
+from maci.story.recommendation import TEMPLATE, cited, recommendation
 from maci.story.result import plan_of
 from maci.story.story import Story
-from maci.story.words import (
-    cost,
-    given,
-    known_words,
-    leads,
-    minority,
-    plural,
-    shift_words,
-    shown,
-    triage_words,
-    unlike,
-)
+from maci.story.words import besides, cost, known_words, leads, plural, shift_words, stop_of, stopped, triage_words
+from maci.story.words import shown as shown_outcomes
 
 _MISSING = re.compile(
     r"(?P<what>round \d+: (\d+ of \d+ scores are missing(?=: \S+ on)|(?P<who>.+?) abstained)): (\S+ on \S+: )?(?P<why>.*)",
@@ -107,6 +100,13 @@ _BESIDE = 11
 """Cells of such a line that are neither bar nor label."""
 
 
+Shown = Literal["brief", "screen", "rounds", "full"]
+"""How much of a result is printed: three lines, one screen, or everything; in ``full`` nothing is shortened."""
+_OUTSIDE = ("budget", "error", "triage", "stopped_by_user")
+"""Stops that need more than the rule's own words."""
+_MARGIN = 14
+
+
 def print_result(
     lines: Lines,
     story: Story,
@@ -114,40 +114,120 @@ def print_result(
     transcript: Path,
     remarks: Remarks,
     *,
-    full: bool = False,
+    shown: Shown = "screen",
     why: bool = True,
     priced: bool = True,
 ) -> None:
-    """Print the result; without ``why``, somebody else says what went wrong.
+    """Print the result, verdict first; without ``why``, somebody else says what went wrong.
 
     ``priced``: whether what it cost in dollars is known.
     """
-    say = lines.say
+    look, say = outline(story), lines.say
+    spent = f"{plural(result.rounds, 'round')}, {cost(result, priced=priced, kept=story.replies)}"
+    short = result.stop_reason not in _OUTSIDE and shown != "full"
+    told = f"{(stop_of(result) if short else stopped(story)).rstrip('.')} ({result.stop_reason})."
+    detail = f" {told if why else result.stop_reason}"
+    verdict = list(_verdict(story, look, result))
+    if shown == "brief":
+        say(". ".join(text.rstrip(".") for text, _ in verdict), verdict[0][1])
+        say(
+            f"Warning: {look.grave[0]}" if look.grave else look.course or stopped(story), "yellow" if look.grave else ""
+        )
+        say(f"Stopped after {spent}:{detail} Transcript: {transcript}")
+        return
     say()
-    for item in story.distinct(result.rationale):
+    for text, style in verdict:
+        say(text, style)
+    if result.given is not None:
+        say(lines.stacked(_shares(result.distribution, story.scale), min(30, lines.out.width // 3)))
+    for line, style in besides(result):
+        say(line, style)
+    say(look.course)
+    _recommended(lines, story, shown)
+    room = lines.out.width - _MARGIN if lines.folded and shown == "screen" else 10_000
+    _column(lines, "Why", look.why[: 2 if shown == "screen" else None], room)
+    _column(lines, "Against", look.against[: 2 if shown == "screen" else None], room)
+    _column(lines, "Would change", look.changes[: 1 if shown == "screen" else None], 2 * room)
+    for warning in look.grave:
+        say(f"Warning: {warning}", "yellow")
+    if shown == "screen":
+        for note in (n for n in look.notes if _MISSING.fullmatch(n)):
+            if not (once := remarks.once(note)).endswith(", as above"):
+                say(f"Note: {once}", "yellow")
+    else:
+        _everything(lines, story, result, look.notes, remarks, full=shown == "full")
+    say(f"Stopped after {spent}:{detail}")
+    more = f" ({plural(len(look.notes), 'note')}: `maci show`)" if look.notes and shown == "screen" else ""
+    say(f"Transcript: {transcript}{more}")
+
+
+def _verdict(story: Story, look: Outline, result: Finished) -> Iterator[tuple[str, str]]:
+    """(line, style): the answer, or that there is none; how sure, who agrees, and whether it is right where that is known."""
+    if look.withheld:
+        yield f"Answer withheld: {look.withheld}", "bold red"
+    elif look.answer is None:
+        yield "No answer", "bold red"
+    if look.p is None:
+        return
+    agreed = f", {look.agreement}" if look.agreement else ""
+    if look.answer is None:
+        yield f"Best guess: {look.guess}, {percent(look.p)}{agreed}", "bold"
+    else:
+        yield (
+            f"Answer: {look.answer}, {percent(look.p)}{agreed}",
+            "bold green" if look.tone == "good" else "bold yellow",
+        )
+    if (gold := story.gold_among(result.raw)) is not None:
+        yield f"Known answer: {known_words(story, gold)}", "" if gold == result.answer else "red"
+
+
+def _shares(p: Mapping[str, float], scale: tuple[str, ...]) -> list[tuple[str, float]]:
+    """The outcomes of the bar; on a scale in its order, with the one that leads marked."""
+    return [(f"{label} (leads)" if scale and leads(label, p) else label, q) for label, q in shown_outcomes(p, 4, scale)]
+
+
+def _column(lines: Lines, title: str, said: Sequence[str], room: int) -> None:
+    """Sentences under each other, the first beside its title."""
+    for number, line in enumerate(said):
+        start, bracket, who = line.rpartition(" (") if line.endswith(")") else (line, "", "")
+        text = shorten(start, max(20, room - len(bracket + who)), placeholder=" …") + bracket + who
+        lines.say(f"{'' if number else title:<{_MARGIN}}{text}", hang=0 if number else _MARGIN)
+
+
+def _everything(
+    lines: Lines, story: Story, result: Finished, notes: Sequence[str], remarks: Remarks, *, full: bool
+) -> None:
+    """What one screen leaves out: every outcome, the evidence behind the answer, the minority report, notes, the plan."""
+    say = lines.say
+    if result.given is not None:
+        _outcomes(lines, result.distribution, story.scale)
+    for item in best(story):
         say(f"For {result.answer} ({item.id}): {item.argument.claim} {' '.join(item.argument.reasons)}")
-        for citation in item.citations[:1]:
+        for citation in item.citations[: None if full else 1]:
             say(f"    {quoted(story, citation.span, full=full)}", "dim")
-    _dissent(lines, story, result, full=full)
-    for warning in result.warnings:
-        say(f"Note: {remarks.once(warning)}", "yellow")
+    if said := against(story, full=True):
+        say("Minority report:", "yellow")
+        for line in said:
+            say(f"  {line}")
+    for note in notes:
+        say(f"Note: {remarks.once(note)}", "yellow")
     if story.plan is not None:
         for line in _best(plan_of(story.plan)):
             say(line)
-    say(f"Transcript: {transcript}")
-    say()
-    if result.answer is None:
-        say("No answer", "bold red")
-    else:
-        _outcomes(lines, result.distribution, story.scale)
-        for line, style in given(result):
-            say(line, style)
-        if (gold := story.opened.case.gold_among(result.raw)) is not None:
-            say(f"Known answer: {known_words(story.opened.case, gold, result)}")
-    spent = cost(result, priced=priced, kept=story.replies)
-    detail = f"; {result.detail}" if why else ""
-    apart = ", no agreement" if unlike(result.stop_reason, result.agreed) and not why else ""
-    say(f"Stopped after {plural(result.rounds, 'round')}, {spent}: {result.stop_reason}{apart}{detail}")
+
+
+def _recommended(lines: Lines, story: Story, shown: Shown) -> None:
+    """The recommendation, a line for each part; on one screen only what a model wrote, since the rest says what stands there anyway."""
+    said = recommendation(story)
+    unfit = story.result is not None and story.result.unfit
+    if said is None or unfit or (shown == "screen" and said.by == TEMPLATE):
+        return
+    lines.say(f"Recommendation: {said.verdict}", "bold")
+    for title, sentences in said.parts:
+        lines.say(f"  {title}: {' '.join(map(cited, sentences if shown == 'full' else sentences[:1]))}")
+    if said.note or said.by != TEMPLATE:
+        who = "" if said.by == TEMPLATE else f"written by {said.by} from the record"
+        lines.say(f"  ({'; '.join(filter(None, (who, said.note)))})", "dim")
 
 
 def quoted(story: Story, span_id: str, *, full: bool) -> str:
@@ -161,36 +241,23 @@ def quoted(story: Story, span_id: str, *, full: bool) -> str:
 
 def _outcomes(lines: Lines, p: Mapping[str, float], scale: tuple[str, ...]) -> None:
     """The distribution, a line for each outcome; on a scale in its order, with the one that leads marked."""
-    named = [(f"{label}  (leads)" if scale and leads(label, p) else label, q) for label, q in shown(p, 5, scale)]
+    named = [
+        (f"{label}  (leads)" if scale and leads(label, p) else label, q) for label, q in shown_outcomes(p, 5, scale)
+    ]
     room = lines.out.width - max(len(name) for name, _ in named) - _BESIDE if lines.folded else _BAR
     cells = max(_SHORTEST_BAR, min(_BAR, room))
     for name, q in named:
         lines.say(f"  {lines.bar(q, cells)}{q:5.2f}  {name}")
 
 
-def _dissent(lines: Lines, story: Story, result: Finished, *, full: bool) -> None:
-    """The minority report: its best argument, evidence that the answer leaves open, and what would decide."""
-    if (found := result.dissent) is not None:
-        lines.say(minority(found), "yellow")
-        for item in story.distinct(found.arguments, 1):
-            lines.say(f"    {item.id}: {item.argument.claim} {' '.join(item.argument.reasons)}")
-        said = "left open by the answer: " if found.unanswered else ""
-        for span in (found.unanswered or found.spans)[: None if full else 1]:
-            lines.say(f"    {said}{quoted(story, span, full=full)}", "dim")
-        for line in found.decides if full or result.stop_reason == "impasse" else found.decides[:1]:
-            lines.say(f"    What would decide: {line}", "dim")
-    for m in result.minority:
-        if found is None or m.outcome != found.outcome:
-            backing = f", backed by {', '.join(m.arguments)}" if m.arguments else ", with no admitted argument"
-            lines.say(f"Minority report: {m.agent} holds {m.outcome} (p = {m.probability:.2f}){backing}", "yellow")
-
-
 _ORIGINS = {
-    "corpus": "labelled texts",
-    "knowledge": "built-in knowledge",
-    "agents": "the agents",
-    "disagreement": "a disagreement",
-    "mixture": "the leading outcomes",
+    "corpus": "Counted in labelled lists",
+    "contrast": "Quoted from labelled texts",
+    "knowledge": "From the built-in knowledge",
+    "agents": "Asked by the agents",
+    "disagreement": "Asked because the agents disagree",
+    "mixture": "Asked because these outcomes lead",
+    "menu": "On the list of the source",
 }
 
 
@@ -199,12 +266,13 @@ def _best(plan: AcquisitionPlan) -> Iterator[str]:
     if not plan.items:
         yield f"To find out next: {plan.note or 'nothing'}"
         return
-    more = f"; 3 of {len(plan.items)}, `maci plan` shows all" if len(plan.items) > 3 else ""
-    yield f"To find out next (bits each adds to those above, for its cost{more}):"
+    more = f" (3 of {len(plan.items)}; `maci plan` shows all)" if len(plan.items) > 3 else ""
+    yield f"To find out next{more}:"
     for item in plan.items[:3]:
-        cost = "" if item.cost == 1 else f" at cost {item.cost:g}"
-        worth = "" if item.value is None else f"  worth {item.value:.3g}"
-        yield f"  {item.added_gain:.2f} bits{cost}{worth}  {item.text}  [{' / '.join(item.separates[:3])}]"
+        cost = "" if item.cost == 1 else f", cost {item.cost:g}"
+        worth = "" if item.value is None else f", worth {item.value:.2g}"
+        apart = f"; separates {', '.join(item.separates[:3])}" if len(item.separates) > 1 else ""
+        yield f"  {item.text} ({item.added_gain:.2f} bits{cost}{worth}{apart})"
     if plan.note:
         yield f"  {plan.note}"
 
@@ -212,38 +280,55 @@ def _best(plan: AcquisitionPlan) -> Iterator[str]:
 def plan_lines(plan: AcquisitionPlan, *, width: int = 80, full: bool = True) -> Iterator[str]:
     """A plan of what to find out next, as text."""
     if not plan.items:
-        yield f"{plan.note or 'nothing worth asking'} ({plan.considered} possibilities considered)"
+        considered = f" {plural(plan.considered, 'possibility')} considered."
+        yield from wrap(f"{plan.note or 'No question is worth asking.'}{considered if plan.considered else ''}", width)
         return
-    valued = plan.items[0].value is not None
-    yield f"{plan.entropy:.2f} bits of doubt are left; these together are expected to bring {plan.joint_gain:.2f}"
-    yield f"{'':2} {'bits':>5} {'added':>5} {'cost':>5} {'/cost':>5}" + (f" {'value':>7}" if valued else "") + "  ask"
+    listed = "The item below is" if len(plan.items) == 1 else f"The {len(plan.items)} items below are"
+    yield from wrap(
+        f"The remaining uncertainty is {plan.entropy:.2f} bits. {listed} expected to reduce it by {plan.joint_gain:.2f} bits.",
+        width,
+    )
     for number, item in enumerate(plan.items, 1):
-        figures = f"{number:2} {item.expected_information_gain:5.2f} {item.added_gain:5.2f} {item.cost:5g} {item.gain_per_cost:5.2f}"
-        figures += f" {item.value:7.3g}" if item.value is not None else ""
-        yield from wrap(
-            item.text, width, initial_indent=f"{figures}  ", subsequent_indent=" " * min(len(figures) + 2, width // 2)
-        )
-        if full:
-            yield from _details(item, width)
+        yield ""
+        yield from wrap(item.text, width, initial_indent=f"{number:2}. ", subsequent_indent=" " * 4)
+        for text in _details(item, number) if full else [_worth(item, number)]:
+            yield from wrap(text, width, initial_indent=" " * 4, subsequent_indent=" " * 6)
     if plan.note:
+        yield ""
         yield from wrap(plan.note, width)
     if any(item.assumed for item in plan.items):
-        yield "~ how telling the answer is was assumed, not counted in labelled texts"
+        yield ""
+        yield from wrap("Estimated: how often each answer occurs was not counted in labelled texts.", width)
 
 
-def _details(item: Item, width: int) -> Iterator[str]:
-    mark = "~" if item.assumed else ""
-    told = [f"{mark}{item.sort}; tells apart: " + "; ".join(f"{y}: {a}" for y, a in item.expected.items())]
-    told += [f"if {shift_words(shift)}" for shift in item.shifts[:4]]
+def _worth(item: Item, number: int) -> str:
+    """What an item is expected to bring, for its cost."""
+    alone = f" ({item.expected_information_gain:.2f} on its own)" if number > 1 else ""
+    worth = "" if item.value is None else f", value {item.value:.2g}"
+    return f"{item.sort.capitalize()}, cost {item.cost:g}: reduces the uncertainty by {item.added_gain:.2f} bits{alone}{worth}."
+
+
+def _details(item: Item, number: int) -> Iterator[str]:
+    yield _worth(item, number)
+    if item.expected and item.kind != "retrieval":
+        yield "Expected answer: " + "; ".join(f"with {of}, {_chance(said)}" for of, said in item.expected.items()) + "."
+    for shift in item.shifts[:4]:
+        yield f"If {shift_words(shift)}."
     if item.answered is not None and item.answered < 1:
-        told.append(f"an answer is {percent(item.answered)} likely, which the figures count")
-    why = "from " + " and ".join(_ORIGINS.get(origin, origin) for origin in item.origin)
-    if item.asked_for_by:
-        why += f"; arguments {', '.join(item.asked_for_by[:6])}"
-    if item.evidence:
-        why += f"; evidence {', '.join(item.evidence[:3])}"
-    told.append(why)
+        yield f"The figures take into account that an answer is {percent(item.answered)} likely."
+    if not item.askable:
+        yield "The source of this debate does not have it."
+    why = [_ORIGINS.get(origin, origin) for origin in item.origin]
+    why[1:] = [f"{origin[0].lower()}{origin[1:]}" for origin in why[1:]]
+    why += ["estimated"] if item.assumed else []
+    why += [f"arguments {', '.join(item.asked_for_by[:6])}"] if item.asked_for_by else []
+    why += [f"evidence {', '.join(item.evidence[:3])}"] if item.evidence else []
+    yield f"{'; '.join(why)}."
     if item.query:
-        told.append(f"query: {item.query}")
-    for text in told:
-        yield from wrap(text, width, initial_indent=" " * 6, subsequent_indent=" " * 8)
+        yield f"Search query: {item.query}"
+
+
+def _chance(expected: str) -> str:
+    """An expected answer with how likely it is: low platelets (0.75) → “low platelets” (75 %)."""
+    answer, _, p = expected.rpartition(" (")
+    return f"{f'“{answer}”' if ' ' in answer else answer} ({percent(float(p.rstrip(')')))})"

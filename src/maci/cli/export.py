@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maci.cli.options import Json, Quiet
+from maci.cli.output import echo
 from maci.errors import InputError, MaciError
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def export(
         typer.echo(jsonlib.dumps(found, ensure_ascii=False))
     elif not quiet:
         for each in left_out:
-            typer.echo(f"left out: {each}", err=True)
+            echo(f"left out: {each}", err=True)
         many = f"{len(rows)} {'row' if len(rows) == 1 else 'rows'}"
         where = "" if out is None else f" written to {out}"
         typer.echo(f"{many} from {len(debates)} {'debate' if len(debates) == 1 else 'debates'}{where}.", err=True)
@@ -93,7 +94,7 @@ def _debates(path: Path, left_out: list[str]) -> Iterator[Debated]:
                 left_out.append(f"{record} (not finished)")
                 continue
             known = read_outcome(record.parent)
-            was = story.opened.case.gold_among(story.result.distribution) if known is None else known.was
+            was = story.gold_among(story.result.distribution) if known is None else known.was
             yield Debated(run=record.parent.name, events=events, story=story, was=was)
         except MaciError as error:
             if single:

@@ -8,14 +8,15 @@ from typing import Annotated
 import typer
 
 from maci.cli.options import OutputOptions, grouped
-from maci.cli.output import publish
+from maci.cli.output import echo, publish
 
 
 @grouped
 def index(
     *,
     paths: Annotated[
-        list[Path], typer.Argument(help="Files and folders: text, Markdown, JSONL, CSV, HTML, PDF.", metavar="PATH…")
+        list[Path],
+        typer.Argument(help="Files and folders: text, Markdown, logs, JSON, JSONL, CSV, HTML, PDF.", metavar="PATH…"),
     ],
     out: Annotated[Path, typer.Option(help="Folder of the index; made or brought up to date.")] = Path("maci-index"),
     encoder: Annotated[
@@ -38,7 +39,7 @@ def index(
     skipped = [{"path": str(item.path), "reason": item.reason} for item in report.skipped]
     counts = {name: getattr(report, name) for name in ("added", "changed", "unchanged", "removed", "spans")}
     for item in [] if output.json else skipped:
-        typer.echo(f"{item['path']}: {item['reason']}", err=True)
+        echo(f"{item['path']}: {item['reason']}", err=True)
     lines = [
         f"{out}: {report.spans} spans; files: {report.added} new, {report.changed} changed, {report.unchanged} unchanged, "
         f"{report.removed} removed; {len(skipped)} notes on what was left out",

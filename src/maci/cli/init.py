@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maci.cli.options import BudgetOptions, Corpus, Json, PanelOptions, Plain, grouped
+from maci.cli.options import BudgetOptions, Corpus, Json, PanelOptions, Plain, Quiet, grouped
 from maci.errors import InputError, MaciError
+from maci.llm.offline import stay_offline
 
 if TYPE_CHECKING:
     from maci.debating.estimate import CostEstimate
@@ -55,7 +56,9 @@ class InitOptions:
     ] = None
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing: write the file.")] = False
     force: Annotated[bool, typer.Option("--force", help="Write over a maci.toml that is there.")] = False
-    offline: Annotated[bool, typer.Option("--offline", help="Ask no server, not even on this machine.")] = False
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Ask no server, not even on this machine.", callback=stay_offline)
+    ] = False
 
 
 @grouped
@@ -68,6 +71,7 @@ def init(
     budget: BudgetOptions,
     json: Json = False,
     plain: Plain = False,
+    quiet: Quiet = False,
 ) -> None:
     """Find the models this machine can use, propose a panel, and write it to maci.toml.
 
@@ -92,7 +96,7 @@ def init(
         if not json:
             typer.echo("\n".join(map(clean, text.split("\n"))))
 
-    for line in _found(found, proposal):
+    for line in _found(found, proposal) if not quiet else ():
         say(line)
     if proposal is None:
         _nothing(found, json=json, say=say)
@@ -100,7 +104,7 @@ def init(
     cost = asyncio.run(_estimate(proposal))
     ceilings = _budget(budget, cost, proposal)
     text = written(proposal, found, budget=ceilings, profile=profile, corpus=corpus, there=path)
-    for line in (*_panel(proposal, found), *_costs(cost, proposal, ceilings)):
+    for line in (*_panel(proposal, found), *_costs(cost, proposal, ceilings)) if not quiet else ():
         say(line)
     if not options.yes and not json:
         if not sys.stdin.isatty():
@@ -119,7 +123,8 @@ def init(
             jsonlib.dumps(_object(found, proposal, cost, path if write else None, following), ensure_ascii=False)
         )
         return
-    say(f"\nWrote {path}. Next: {following}" + ("" if plain else "    (`maci cases` lists built-in ones)"))
+    hint = "" if plain or quiet else "    (`maci cases` lists built-in ones)"
+    say(f"{'' if quiet else chr(10)}Wrote {path}. Next: {following}{hint}")
 
 
 def _proposed(panel: PanelOptions, options: InitOptions, found: Inventory) -> Proposal | None:

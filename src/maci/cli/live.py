@@ -27,7 +27,7 @@ from maci.llm.usage import dollars
 from maci.render.markup import clean
 from maci.story.model import SIGNALS, Statement
 from maci.story.story import Story
-from maci.story.words import figure, leading, plural, shown
+from maci.story.words import figure, leading, plural, rejection_words, shown
 
 
 def rows_now(lengths: Sequence[int], width: int, *, breaks: bool = True) -> int:
@@ -366,8 +366,8 @@ def _argument(item: Statement, story: Story, look: Look) -> Text:
         mark = {"✓": "+", "✗": "x", "…": "?"}.get(mark, "-")
     line = Text().append(f"{mark} {item.id} {clean(item.agent)}: ", style=style)
     line.append(clean(" ".join(item.argument.claim.split())))
-    if item.admission is not None and item.admission.reason:
-        line = Text(f"{mark} {item.id} {clean(item.agent)}: {clean(item.admission.reason)}", style=style)
+    if why := rejection_words(item, story.rounds[item.round].dials):
+        line = Text(f"{mark} {item.id} {clean(item.agent)}: {clean(why)}", style=style)
     elif item.fate == "open" and (slots := max(1, len(story.opened.judges))) and item.scores:
         line.append(f" ({len(item.scores)} of {max(slots, story.opened.config.crit.k)} scores)", style="dim")
     return line

@@ -10,6 +10,7 @@ from pathlib import Path
 import typer
 
 from maci.cli.options import PanelOptions
+from maci.cli.output import echo
 from maci.debating.live_trial import TOKENS, USD, LiveTrial, live_report, trial_models, try_model
 from maci.errors import InputError
 from maci.paths import check_file, save
@@ -34,14 +35,14 @@ def live_check(panel: PanelOptions, out: Path, *, json: bool) -> bool:
     check_file(out)
     if not json:
         cap = f"at most {TOKENS:,} tokens each, and ${USD:.2f} where the price is known"
-        typer.echo(f"One small debate with each of {', '.join(models)}: {cap}.", err=True)
+        echo(f"One small debate with each of {', '.join(models)}: {cap}.", err=True)
     trials = asyncio.run(_all(models, found, json=json))
     save(out, live_report(trials))
     fine = all(each.works for each in trials)
     if json:
         typer.echo(jsonlib.dumps({"ok": fine, "report": str(out), "trials": [asdict(each) for each in trials]}))
     else:
-        typer.echo(f"Report without keys and addresses, to share: {out}")
+        echo(f"Report without keys and addresses, to share: {out}")
     return fine
 
 
@@ -52,7 +53,7 @@ async def _all(models: tuple[str, ...], found: Found, *, json: bool) -> list[Liv
         trials.append(each)
         if not json:
             how = f"{each.calls} calls, {each.tokens:,} tokens, {each.seconds:.1f} s"
-            typer.echo(f"{'ok' if each.works else 'problem':<8} {each.model}  {how}")
+            echo(f"{'ok' if each.works else 'problem':<8} {each.model}  {how}")
             for remark in each.remarks:
-                typer.echo(f"         {remark}")
+                echo(f"         {remark}")
     return trials

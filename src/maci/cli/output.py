@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as jsonlib
-import re
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,6 +12,12 @@ from typing import Any
 import typer
 
 from maci.errors import EnvironmentError_, is_output_lost
+from maci.render.markup import clean
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Print what may hold words of models, documents, files or their names: it cannot move the cursor or hide anything."""
+    typer.echo(clean(text), err=err)
 
 
 def emit(found: Any) -> None:
@@ -26,7 +31,7 @@ def publish(found: Any, lines: Iterable[str], *, json: bool) -> None:
         emit(found)
     else:
         for line in lines:
-            typer.echo(line)
+            echo(line)
 
 
 def columns(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> Iterator[str]:
@@ -48,7 +53,9 @@ def same_command(name: str) -> str:
     """The command that is running, for a person to give it again; passwords in it are left out."""
     if sys.argv[1:2] != [name]:
         return "the same command"
-    return re.sub(r"(postgres(?:ql)?://[^:/@\s]+):[^@\s]+@", r"\1:…@", "maci " + shlex.join(sys.argv[1:]))
+    from maci.llm.keys import without_credentials
+
+    return without_credentials("maci " + shlex.join(sys.argv[1:]))
 
 
 @contextmanager
@@ -57,7 +64,7 @@ def interruptible(kept: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        typer.echo(f"\ninterrupted; {kept}", err=True)
+        echo(f"\ninterrupted; {kept}", err=True)
         raise typer.Exit(130) from None
     except OSError as error:
         if not is_output_lost(error):

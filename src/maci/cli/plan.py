@@ -40,6 +40,7 @@ def plan(
     """What to find out next: questions, tests and queries, by what each is expected to bring."""
     from maci.acquisition.utilities import favoured, load_stakes
     from maci.cli.ending import plan_lines
+    from maci.controller.ending import unfit
     from maci.controller.reading import calibrated
     from maci.record.transcript import read
     from maci.story.result import PlanPage, QueryPage
@@ -53,7 +54,7 @@ def plan(
     stakes = None if utilities is None else load_stakes(utilities)
     found, state = replan(recording.events, size=batch or top, stakes=stakes, where=str(utilities), bits=bits)
     worth = None if bits else utilities_for(state, stakes)
-    best = None if worth is None else favoured(calibrated(state), worth)
+    best = None if worth is None or unfit(state) else favoured(calibrated(state), worth)
     if export is not None:
         pages = [page.model_dump() for page in QueryPage.of(found.items)]
         save(export, jsonlib.dumps(pages, indent=2, ensure_ascii=False) + "\n", "name another with --export")

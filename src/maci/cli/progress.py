@@ -21,6 +21,7 @@ from rich.progress import Progress as Bars
 
 from maci.cli.lines import Out
 from maci.cli.live import Below
+from maci.render.markup import clean
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -67,6 +68,7 @@ class ProgressBars:
         """
         if self.silent:
             return
+        what, beside = clean(what), clean(beside)
         if not self.live:
             self._say(what, done, total, kept, beside, line)
             return
@@ -84,7 +86,7 @@ class ProgressBars:
     def say(self, line: str) -> None:
         """A line, above the bars."""
         if not self.silent:
-            self._screen.say(line)
+            self._screen.say(clean(line))
 
     def close(self) -> None:
         """Leave nothing half drawn."""

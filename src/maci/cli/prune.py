@@ -15,12 +15,11 @@ from typing import Annotated, Literal
 import typer
 
 from maci.cli.options import Json, Quiet
+from maci.cli.output import echo
 from maci.errors import EnvironmentError_, InputError
 from maci.paths import RUNS, embeddings_file, replies_file
 
 _DAY = 86_400.0
-_TAIL = 1 << 16
-"""Bytes at the end of a transcript in which the type of its last event is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ def prune(
     freed = sum(each.size for each in going)
     if not json and not quiet:
         for each in found:
-            typer.echo(f"{'keep' if each.kept else 'delete':<6}  {_size(each.size):>9}  {each.about}" + _why(each))
+            echo(f"{'keep' if each.kept else 'delete':<6}  {_size(each.size):>9}  {each.about}" + _why(each))
         typer.echo(f"{len(going)} to delete, {_size(freed)}." if going else "Nothing is that old: nothing to delete.")
     deleted = bool(going) and (yes or (not json and _confirmed()))
     if deleted:
@@ -85,6 +84,8 @@ def _why(each: Prunable) -> str:
 
 def _runs(folder: Path, before: float, *, unfinished: bool) -> Iterator[Prunable]:
     """Runs in the folder of runs: folders with a transcript or with the results of a batch. Nothing else there is touched."""
+    from maci.record.transcript import is_finished
+
     if not folder.is_dir():
         return
     for run in sorted(folder.iterdir()):
@@ -99,18 +100,11 @@ def _runs(folder: Path, before: float, *, unfinished: bool) -> Iterator[Prunable
         kept = ""
         if any(_in_use(path) for path in records):
             kept = "in use"
-        elif not unfinished and not all(map(_finished, records)):
+        elif not unfinished and not all(map(is_finished, records)):
             kept = "not finished, can be resumed; --unfinished deletes it"
-        elif (run / "outcome.json").is_file():
+        elif any(path.name == "outcome.json" for path in files):
             kept = "its outcome is recorded"
         yield Prunable("run", run, sum(path.stat().st_size for path in files), str(run), kept)
-
-
-def _finished(record: Path) -> bool:
-    with record.open("rb") as file:
-        file.seek(max(0, record.stat().st_size - _TAIL))
-        tail = file.read()
-    return b'"type":"finished"' in tail
 
 
 def _in_use(record: Path) -> bool:

@@ -36,7 +36,7 @@ def replay(*, transcript: TranscriptPath, settings: SettingsOptions, json: Json 
     assert result is not None
     lines = [
         f"{path}: chain of {events} events intact, {done.compared} decisions recomputed, all equal",
-        f"{result.answer or 'no answer'} after {plural(result.rounds, 'round')} ({result.stop_reason})",
+        f"{result.given or 'no answer'} after {plural(result.rounds, 'round')} ({result.stop_reason})",
     ]
     publish({"ok": True, "events": events, "decisions": done.compared}, [] if quiet else lines, json=json)
 
@@ -47,15 +47,19 @@ def _other(recording: Recording, settings: SettingsOptions, *, json: bool) -> No
 
     rules = other_rules(recording.opened.config, settings.profile, file=settings.config, sets=settings.sets or ())
     found = otherwise(recording.events, rules)
-    keys, both = ("rules", "stop_reason", "rounds", "answer", "p"), (found.recorded, found.other)
+    keys, both = ("rules", "stop_reason", "rounds", "answer", "p", "withheld"), (found.recorded, found.other)
     rows = [{key: getattr(row, key) for key in keys} for row in both]
     lines = [
-        f"{row.rules:<9} {row.stop_reason or row.lacking:<36} after {plural(row.rounds, 'round')}   {row.answer or 'no answer'} "
+        f"{row.rules:<9} {row.stop_reason or row.lacking:<36} after {plural(row.rounds, 'round')}   {row.said} "
         + (f"p = {row.p:.3f}" if row.p is not None else "")
         for row in both
     ]
+    inside, outside = found.flips
+    lines += [f"now admitted: {', '.join(inside)}"] if inside else []
+    lines += [f"not admitted any more: {', '.join(outside)}"] if outside else []
     if found.ignored:
         lines.append(f"Cannot be judged from a record, and was ignored: {', '.join(found.ignored)}")
     lines += [found.remark] if found.remark else []
     page = {"off_policy": True, "decided": found.decided, "rules": rows, "remark": found.remark}
+    page["flips"] = {"admitted": inside, "rejected": outside}
     publish(page, [*lines, CAUTION], json=json)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from maci.acquisition.utilities import load_stakes
 from maci.calibration.schedules import Schedules, report, task_name, terms
 from maci.cli.models import fetch
 from maci.cli.options import PanelOptions, ReplyOptions, SettingsOptions
+from maci.cli.output import echo
 from maci.config import LEARNED
 from maci.controller.inputs import Opened
 from maci.errors import InputError, MaciError
@@ -35,6 +34,7 @@ def chosen(
     quiet: bool,
     corpus: Path | None = None,
     source: str | None = None,
+    source_headers: Sequence[str] = (),
     utilities: Path | None = None,
 ) -> PanelChoice:
     """The choice that the options of a command make.
@@ -48,7 +48,7 @@ def chosen(
         profile=settings.profile, config=settings.config, sets=settings.sets or (),
         given={key: value for key, value in given.items() if value is not None}, seed=seed,
         cache=replies.cache, no_cache=replies.no_cache, offline=replies.offline,
-        fetch=partial(fetch, offline=replies.offline, quiet=quiet), source=source,
+        fetch=partial(fetch, offline=replies.offline, quiet=quiet), source=source, source_headers=tuple(source_headers),
         stakes=None if utilities is None else load_stakes(utilities), stakes_from=str(utilities or ""),
     )  # fmt: skip
 
@@ -80,4 +80,4 @@ def keep(opened: Opened, transcript: Path) -> None:
         with Schedules() as known:
             known.enter(report(read(transcript).events))
     except MaciError as error:
-        typer.echo(f"{error}\nThe result stands. Enter it later: maci scheduler learn {transcript.parent}", err=True)
+        echo(f"{error}\nThe result stands. Enter it later: maci scheduler learn {transcript.parent}", err=True)

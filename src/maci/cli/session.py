@@ -16,21 +16,23 @@ from typing import Any
 import typer
 
 from maci.acquisition.utilities import written
-from maci.cases.case import Case, load_case, parse_case
+from maci.calibration.development import suggestion
+from maci.cases.case import Case, load_case, parse_case, redact
 from maci.cli.options import CaseOptions, OutputOptions, RunOptions
-from maci.cli.output import interruptible, publish
+from maci.cli.output import echo, interruptible, publish
 from maci.cli.seating import ASKING, begin, keep
 from maci.cli.view import DebateView
 from maci.config import load, parameters
 from maci.controller.decisions import Finished
 from maci.controller.events import Event, tree
 from maci.controller.inputs import Opened
-from maci.debating.estimate import CostEstimate, estimate
+from maci.debating.estimate import CostEstimate, estimate, totals
 from maci.debating.loop import debate
 from maci.errors import BudgetError, EnvironmentError_, InputError
+from maci.llm.keys import without_credentials
 from maci.llm.usage import dollars
-from maci.paths import run_dir, slug
-from maci.record.transcript import Transcript
+from maci.paths import RUNS, run_dir, slug
+from maci.record.transcript import Transcript, remove_empty
 from maci.seating import choose
 from maci.seating.project import with_project
 from maci.seating.seating import PanelChoice, Seated, reseat, seat_case, unpriced
@@ -80,14 +82,22 @@ class DebateSession:
             choice = replace(choice, given={**choice.given, **ASKING})
         seated = begin(seat_case(case, choice), self.task)
         if not self.output.quiet and (remark := unnamed(seated.opened)):
-            typer.echo(f"Note: {remark} {_NAMING}", err=True)
+            echo(f"Note: {remark} {_NAMING}", err=True)
         folder = self.options.out or run_dir(slug(case.id or case.question))
         self._play(seated, Transcript.create(folder / "transcript.jsonl"))
 
     def _resume(self) -> None:
         if self.options.out is None:
             raise InputError("--resume needs --out, the folder of the broken debate")
-        transcript, recording = Transcript.resume(self.options.out / "transcript.jsonl")
+        path = self.options.out / "transcript.jsonl"
+        if path.is_file() and remove_empty(path):
+            if self.case.case is None and self.case.question is None:
+                raise InputError(
+                    f"{path} broke off before anything was recorded: start again with the command you began with"
+                )
+            self._start()
+            return
+        transcript, recording = Transcript.resume(path)
         with ExitStack() as stack:
             stack.callback(transcript.close)
             if recording.torn:
@@ -115,13 +125,22 @@ class DebateSession:
             typer.echo(result_of(view.story, path, priced=priced).model_dump_json())
         else:
             said_elsewhere = result.stop_reason == "error" or result.answer is None
-            view.result(result, path, why=not said_elsewhere, priced=priced)
+            view.result(result, path, why=not said_elsewhere, priced=priced, brief=self.output.quiet)
             if result.stop_reason == "budget" and result.answer is not None:
                 kept = "what was answered so far is asked again" if self.choice.no_cache else _KEPT
                 view.note(
                     f"To go further: the same command with a larger --budget-tokens or --budget-usd, and another --out; {kept}."
                 )
+            given = result.given is not None and result.abstained is None
+            learnable = given and not self.output.quiet and not view.story.calibrated
+            if learnable and (hint := self._hint(view.story.opened)):
+                view.note(hint)
         _judge(result)
+
+    def _hint(self, opened: Opened) -> str | None:
+        """Where a calibration could be learnt from."""
+        file = Path(self.case.case or "")
+        return suggestion(opened, RUNS, (Path(), file.parent) if file.is_file() else (Path(),))
 
     def _finished(self, recorded: Sequence[Event], path: Path) -> None:
         """``--resume`` of a debate that is over: say so, and how it ended. Needs no key and asks nobody."""
@@ -138,13 +157,15 @@ class DebateSession:
         for event in recorded:
             view.show(event)
         if not self.output.json:
-            typer.echo(
+            echo(
                 f"This debate is finished: nothing was asked. This is its result; `maci show {path.parent}` prints all of it."
             )
         self._print(path, view)
 
     def _play(self, seated: Seated, transcript: Transcript, recorded: Sequence[Event] = ()) -> None:
-        view = DebateView(plain=self.output.plain, silent=self.output.silent, explain=self.explain)
+        view = DebateView(
+            plain=self.output.plain, silent=self.output.silent, explain=self.explain, rounds=self.options.verbose
+        )
 
         async def play() -> None:
             async with seated.house or nullcontext():
@@ -159,7 +180,8 @@ class DebateSession:
         command = "ask" if seated.opened.config.triage.enabled else "debate"
         source, cache = self.choice.source, self.choice.cache
         words = ["maci", command, "--resume", "--out", str(transcript.path.parent)]
-        words += [] if source is None else ["--source", source]  # a record is not trusted with one
+        words += [] if source is None else ["--source", without_credentials(source)]  # a record is not trusted with one
+        words += [word for each in self.choice.source_headers for word in ("--source-header", each)]
         words += ["--no-cache"] if self.choice.no_cache else [] if cache is None else ["--cache", str(cache)]
         again = shlex.join(words)
         with interruptible(f"nothing that was recorded is lost. Go on with: {again}"):
@@ -172,6 +194,9 @@ class DebateSession:
         self._print(transcript.path, view)
 
     def _case(self) -> Case:
+        return redact(self._given(), self.case.redact) if self.case.redact else self._given()
+
+    def _given(self) -> Case:
         given = self.case
         if given.question is not None:
             if given.case is not None:
@@ -218,6 +243,8 @@ def _estimated(found: CostEstimate, *, ask: bool) -> Iterator[str]:
     for row in found.rounds:
         name = "openings" if row.round == 0 else f"round {row.round}"
         yield f"  {name:<9} {row.calls:>3} {'call ' if row.calls == 1 else 'calls'}  {row.expected}; so far {row.so_far}"
+    if found.recommendation.tokens:
+        yield f"  recommendation at the end, 1 call  {found.recommendation}"
     yield from _verdict(found)
     if found.unpriced:
         yield f"No price is known for {', '.join(found.unpriced)}: give one in a panels file (models: NAME: price:)"
@@ -227,8 +254,7 @@ def _estimated(found: CostEstimate, *, ask: bool) -> Iterator[str]:
 
 
 def _verdict(found: CostEstimate) -> Iterator[str]:
-    last = found.rounds[-1]
-    least = next((row for row in found.rounds if row.round == found.min_rounds), last)
+    least, last = totals(found)
     yield f"In all: {least.so_far} if it ends after {plural(least.round, 'round')}, {last.so_far} after {last.round}"
     ceiling = f"{found.ceiling.tokens:,} tokens" + (
         "" if found.ceiling.usd is None else f", {dollars(found.ceiling.usd)}"
@@ -248,6 +274,7 @@ _OPTIONS = {
     "budget.tokens": "--budget-tokens",
     "budget.usd": "--budget-usd",
     "answer.risk": "--risk",
+    "answer.force": "--force",
     "plan.acquire": "--acquire",
     "triage.worth": "--worth",
 }
@@ -309,7 +336,7 @@ def _others(opened: Opened, choice: PanelChoice, task: str | None) -> Iterator[s
     options = (
         ("--corpus", choice.corpus and str(choice.corpus.resolve()), opened.corpus),
         ("--seed", choice.seed or None, opened.seed),
-        ("--source", choice.source, opened.source),
+        ("--source", choice.source and without_credentials(choice.source), opened.source),
         ("--task", task, None if opened.learned is None else opened.learned.task),
     )
     for option, given, recorded in options:

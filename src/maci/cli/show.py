@@ -89,6 +89,9 @@ def _show_calls(events: Sequence[Event], round: int | None, output: OutputOption
             typer.echo(f"  {role}:")
             typer.echo("\n".join(f"    {clean(line)}" for line in text.splitlines()))
         shown.add(each.request.prompt)
+        if each.reply:
+            typer.echo("  reply:")
+            typer.echo("\n".join(f"    {clean(line)}" for line in each.reply.splitlines()))
         typer.echo()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import shorten
 from typing import assert_never
 
-from maci.cli.ending import Remarks, explained, print_result, quoted
+from maci.cli.ending import Remarks, Shown, explained, print_result, quoted
 from maci.cli.lines import Lines
 from maci.controller.caution import Watched
 from maci.controller.decisions import Admission, Dialled, Finished, Gained, Gated, Initialized, Planned, Weighed
@@ -21,6 +21,7 @@ from maci.controller.inputs import (
     JudgeAbstention,
     Lost,
     Opened,
+    Recommended,
     Requested,
     Resolved,
     Retrieved,
@@ -33,10 +34,21 @@ from maci.controller.inputs import (
 )
 from maci.controller.policies.bandit import ACTIONS, Choice
 from maci.controller.triage import Triaged
-from maci.render.markup import signed
 from maci.story.model import hand_words
 from maci.story.story import Story
-from maci.story.words import favoured_words, figure, leading, leads, plural, shown, watched
+from maci.story.words import (
+    STOPS,
+    acquired_words,
+    favoured_words,
+    figure,
+    gained_words,
+    leading,
+    leads,
+    plural,
+    rejection_words,
+    shown,
+    watched,
+)
 
 LEGEND = (
     "Q evidence quality · D disagreement · O shared evidence · CRIT argument quality · Î information gained; "
@@ -45,9 +57,9 @@ LEGEND = (
 
 
 class DebateView:
-    """Prints events as they come; ``only`` those of one round, with ``full`` nothing is shortened.
+    """Prints events as they come: what is asked and found out, and with ``rounds`` every round.
 
-    ``lines``: where to, instead of standard output.
+    ``only``: one round; ``full``: every round, and nothing is shortened; ``lines``: where to, instead of standard output.
     """
 
     def __init__(
@@ -58,11 +70,13 @@ class DebateView:
         only: int | None = None,
         full: bool = False,
         explain: bool = False,
+        rounds: bool = False,
         lines: Lines | None = None,
     ) -> None:
         self._lines = lines or Lines(plain=plain, silent=silent, live=not full)
         self._say, self._typed = self._lines.say, self._lines.typed
         self._only, self._full, self._explain = only, full, explain or full
+        self._rounds = rounds or full or only is not None
         self._remarks = Remarks()
         self._story: Story | None = None
 
@@ -91,10 +105,10 @@ class DebateView:
         if self._lines.area is not None:
             self._lines.area.follow(self._story)
         match event:
-            case Initialized() | Triaged() | Gated() | Weighed() | Measured() | Watched() | Dialled() if (
-                self._only not in (None, event.round)
-            ):
-                pass  # of another round than the one asked for
+            case Initialized() | Gated() | Weighed() | Measured() | Watched() | Dialled() | Triaged() if (
+                not self._rounds and not (self._explain and isinstance(event, Triaged))
+            ) or self._only not in (None, event.round):
+                pass  # of another round than the one asked for, or none was asked for
             case Opened():
                 self._opened(event)
             case Intervened():
@@ -134,8 +148,9 @@ class DebateView:
                 | JudgeAbstention()
                 | Compared()
                 | Surveyed()
+                | Recommended()
             ):
-                pass  # turns, evidence and scores are shown with the arguments, what was looked for with the plan
+                pass  # turns, evidence and scores are shown with the arguments, the rest with the plan and the result
             case TurnFailed() | Lost() | Exhausted() | Finished():
                 pass  # the first is shown with the round's abstentions, the others in the result
             case _:
@@ -145,32 +160,37 @@ class DebateView:
         asked = [item for item in event.items if item.id in event.acquire]
         if asked:
             self._say()
-            self._say(f"Pause ({event.stop}): {event.entropy:.2f} bits of doubt are left", "bold cyan")
+            self._say(
+                f"Pause ({event.stop}): {STOPS[event.stop]} The remaining uncertainty is {event.entropy:.2f} bits.",
+                "bold cyan",
+            )
             if event.favoured is not None:
                 self._say(f"  {favoured_words(event.favoured)}")
-        for item in asked:
-            worth = "" if item.value_if_answered is None else f", worth {item.value_if_answered:.3g}"
-            self._say(f"  asks: {item.text}  (expected of an answer: {item.if_answered:.2f} bits{worth})")
+        live = self._lines.area is not None
         if asked and self.story.opened.source == "ask":
             self.close()  # the terminal is theirs until they have answered
+            if live:
+                return  # the question is put to them there
+        for item in asked:
+            worth = "" if item.value_if_answered is None else f", value {item.value_if_answered:.2g}"
+            self._say(
+                f"  Question: {item.text} (expected to reduce the uncertainty by {item.if_answered:.2f} bits{worth})"
+            )
 
     def _acquired(self, event: Acquired) -> None:
-        said = event.text if event.verdict == "told" else event.verdict.replace("_", " ")
-        self._say(f"  {event.source or 'source'}: {shorten(said, 300, placeholder=' …')}", "magenta")
+        self._say(f"  {acquired_words(event, 300)}", "magenta")
         for remark in event.remarks:
             new = self._remarks.new(event.source or "source", remark, printed=not self._lines.out.quiet)
-            self._say(f"  note: {remark if new else 'as before'}", "yellow")
+            self._say(f"  Note: {remark if new else 'as before.'}", "yellow")
 
     def _gained(self, event: Gained) -> None:
-        turned = "" if event.before == event.after else f"; the lead went from {event.before} to {event.after}"
-        said = (
-            f"  found out: {signed(event.realised, 2)} bits ({event.predicted:.2f} were expected of an answer){turned}"
-        )
-        self._say(self._typed(said), "magenta")
+        self._say(self._typed(f"  {gained_words(event)}"), "magenta")
 
     def _opened(self, event: Opened) -> None:
         title = event.case.title or event.case.id
         self._say(f"{title + ': ' if title else ''}{event.case.question}", "bold")
+        if not self._rounds:
+            return
         if event.case.context:
             self._say(event.case.context if self._full else shorten(event.case.context, 600, placeholder=" …"), "dim")
         models = {
@@ -217,23 +237,19 @@ class DebateView:
     def _argument(self, a: Admission) -> None:
         said = self.story.said
         mark, style = ("admitted", "green") if a.admitted else ("fact", "yellow") if a.fact else ("rejected", "red")
-        word = "no evidence:" if a.fact else "rejected because"
         if a.argument not in said:  # a part of a record, without the turn
             self._say(f"  {mark} {a.argument} {a.agent}", style)
             return
         argument = said[a.argument].argument
+        why = rejection_words(said[a.argument], self.story.rounds[said[a.argument].round].dials)
         first = next(s.id for s in said.values() if s.round and (s.agent, s.argument) == (a.agent, argument))
         if first != a.argument and not self._full:
-            why = self._typed(f"; {a.reason}") if a.reason else ""
-            self._say(f"  {mark} {a.argument} {a.agent}: as {first}{why}", style)
+            self._say(self._typed(f"  {mark} {a.argument} {a.agent}: as {first}{'. ' if why else ''}{why}"), style)
             return
         self._say(f"  {mark} {a.argument} {a.agent}: {argument.claim}", style)
         if argument.reasons:
             self._say(f"    {' '.join(argument.reasons)}")
-        self._say(
-            self._typed(f"    q {figure(a.q)}  CRIT {figure(a.crit)}" + (f"  {word} {a.reason}" if a.reason else "")),
-            "dim",
-        )
+        self._say(self._typed(f"    q {figure(a.q)}  CRIT {figure(a.crit)}{'  ' if why else ''}{why}"), "dim")
         shown = a.citations if self._full or not all(c.verified for c in a.citations) else a.citations[:1]
         for citation in shown:
             more = f" (and {len(a.citations) - 1} more)" if len(shown) < len(a.citations) else ""
@@ -309,12 +325,13 @@ class DebateView:
             new = self._remarks.new(agent, why, printed=not self._lines.out.quiet)
             self._say(f"  {agent} abstained{f': {why}' if new else ', as before'}", "yellow")
 
-    def result(self, result: Finished, transcript: Path, *, why: bool = True, priced: bool = True) -> None:
+    def result(
+        self, result: Finished, transcript: Path, *, why: bool = True, priced: bool = True, brief: bool = False
+    ) -> None:
         """Print the result, whatever was left out before: see :func:`maci.cli.ending.print_result`."""
         self._lines.out.quiet = False
-        print_result(
-            self._lines, self.story, result, transcript, self._remarks, full=self._full, why=why, priced=priced
-        )
+        shown: Shown = "brief" if brief else "full" if self._full else "rounds" if self._rounds else "screen"
+        print_result(self._lines, self.story, result, transcript, self._remarks, shown=shown, why=why, priced=priced)
 
 
 def _chosen(choice: Choice) -> str:

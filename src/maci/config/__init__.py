@@ -12,8 +12,8 @@ Traceback (most recent call last):
 maci.errors.ConfigError: gate.tau_q = 1.6 is out of range: τ_Q must be between 0 and 1
 """
 
-from maci.config.loading import Parameter, build, full_key, load, parameters
-from maci.config.sections import LEARNED, PROFILES, Budget, Config, Dials, Plateau, Regime, Triage, unplanned
+from maci.config.loading import PROFILES, Parameter, build, full_key, load, parameters
+from maci.config.sections import LEARNED, Budget, Config, Dials, Plateau, Regime, Triage, unplanned
 
 __all__ = [
     "LEARNED", "PROFILES", "Budget", "Config", "Dials", "Parameter", "Plateau", "Regime", "Triage", "build", "full_key", "load",

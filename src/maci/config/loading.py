@@ -1,4 +1,4 @@
-"""Builds one config from a profile, a TOML file, the environment and flags, and describes every setting by its key.
+"""The two profiles; builds one config from a profile, a TOML file, the environment and flags, and describes every setting by its key.
 
 :func:`load` combines the layers. :func:`parameters` lists each setting with its value, symbol, meaning and range.
 """
@@ -14,9 +14,34 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from maci.config.fields import SettingsGroup
-from maci.config.sections import LEARNED, PROFILES, Config
+from maci.config.sections import LEARNED, Config
 from maci.errors import ConfigError, near
 from maci.files.parse import read
+
+PROFILES: Mapping[str, Mapping[str, Any]] = {
+    "default": {},
+    # The paper's literal rules: φ as it is, its flags, its stop test, gates that only rise, every rise of D reverted.
+    "paper": {
+        "gate.fit_tau_q": False,
+        "gate.guard": False,
+        "dials.schedule": "plateau",
+        "dials.cl_min": 0.0,
+        "dials.cl_max": 1.0,
+        "plateau.mode": "relative",
+        "stop.min_rounds": 1,
+        "stop.d_max": 1.0,
+        "stop.consensus": False,
+        "stop.crit_agreement": False,
+        "stop.impasse": False,
+        "stop.starved": False,
+        "dispersion.gate": "all",
+        "dispersion.leave_ties": False,
+        "evidence.case": "evidence",
+        "evidence.adapt": False,
+        "evidence.q0": "all",
+        "regime.vote_y": 5,
+    },
+}
 
 
 class Parameter(BaseModel):

@@ -1,9 +1,8 @@
-"""Every setting, by section, and the two profiles."""
+"""Every setting, by section."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from maci.config.fields import ByAgent, ByCoverage, ByOutcome, SettingsGroup, by_agent, by_coverage, by_outcome, param
 
@@ -96,6 +95,7 @@ class Stop(SettingsGroup):
     crit_agreement: bool = param(True, "D3", "`crit_stable` also needs D, Q and O as a plateau does")
     epsilon_v: float = param(0.01, "ε_v", "across-judge variance below this has settled", ge=0, le=1)
     delta_v: float = param(0.02, "δ_v", "a change of mean CRIT below this has settled", ge=0, le=1)
+    starved: bool = param(True, "stalemate", "nothing admitted is a stalemate too; in the paper low CRIT alone is")
     impasse: bool = param(True, "impasse", "stop when progress has ended without agreement")
     impasse_cl: float = param(0.5, "CL", "an impasse is declared only at or below this contentiousness", ge=0, le=1)
 
@@ -175,6 +175,11 @@ class Agents(SettingsGroup):
         "CoT",
         "whether a model's reply begins with its reasoning, which nobody else is shown; off for models that think by themselves",
     )
+    replies: Literal["auto", "full", "brief"] = param(
+        "auto",
+        "C",
+        "how much a model may write in each part of a turn; `auto`: brief for models that run on this machine (`local/…`)",
+    )
     tone: Literal["stance", "placebo"] = param(
         "stance",
         "CL",
@@ -187,6 +192,16 @@ class Evidence(SettingsGroup):
 
     encoder: str = param(
         "wordllama", "φ", "wordllama, minilm, minilm-last or arctic (extra `dense`), st:MODEL or module:function"
+    )
+    adapt: bool = param(
+        True,
+        "φ",
+        "take out of φ what all texts of the evidence share; false measures with the encoder as it is (the paper)",
+    )
+    q0: Literal["core", "all"] = param(
+        "core",
+        "Q₀",
+        "the spans Q₀ is measured on: those that fit about as well as the best, or all retrieved (the paper)",
     )
     k_ret: int = param(32, "k_ret", "spans retrieved for a case", ge=1, le=1000)
     context_tokens: int = param(4000, "context", "most tokens of evidence an agent is shown", ge=100, le=1_000_000)
@@ -206,6 +221,9 @@ class Calibration(SettingsGroup):
 
     made_for: str = param(
         "", "φ", "the panel with its models, and the encoder, this calibration was made for; empty: none was made"
+    )
+    served: str = param(
+        "", "φ", "versions it was made with, as servers report them: model=version,…; others are refused"
     )
     temperature: float = param(1.0, "T", "reported p is softmax(log p / T)", ge=0.01, le=100)
     agents: ByAgent = by_agent(
@@ -261,8 +279,17 @@ class Answer(SettingsGroup):
     need_evidence: bool = param(
         True, "ψ", "with one of the three above: no answer is given that no admitted evidence speaks for"
     )
+    force: bool = param(
+        False, "D21", "give the readers' answer even where word statistics cannot decide the case (`--force`)"
+    )
     coverage: float = param(
         0.9, "1 − α", "how often the prediction set of a calibrated debate holds the truth", ge=0.01, le=0.999
+    )
+    recommendation: Literal["model", "template", "off"] = param(
+        "model",
+        "D20",
+        "who writes the recommendation at the end: a `model` of the panel, where one sits there, in one more call that is set aside "
+        "from round 1 on; the `template` alone, which costs nothing; or nobody",
     )
 
 
@@ -270,7 +297,13 @@ class Regime(SettingsGroup):
     """Is debate worth it here (SPEC 6)."""
 
     tau_y: int = param(20, "τ_Y", "outcome spaces at least this large favour debate", ge=2, le=1_000_000)
-    vote_y: int = param(4, "|𝒴|", "up to this many outcomes a vote suffices", ge=2, le=1_000_000)
+    vote_y: int = param(
+        4,
+        "|𝒴|",
+        "up to this many outcomes a vote suffices; up to 5 where it is known to be calibrated",
+        ge=2,
+        le=1_000_000,
+    )
     collapse_y: int = param(100, "|𝒴|", "from this many outcomes voting collapses", ge=2, le=1_000_000)
     vote_ece: float | None = param(None, "ECE", "calibration error of a majority vote on development data", ge=0, le=1)
     c_max: float | None = param(None, "C_max", "95th percentile of tokens per round on development data", ge=0, le=1e12)
@@ -366,30 +399,12 @@ class Config(SettingsGroup):
 
 
 def unplanned(config: Config) -> Config:
-    """The same without a plan at the end: for whoever only wants the answer."""
-    return config.model_copy(update={"plan": config.plan.model_copy(update={"enabled": False, "acquire": 0})})
+    """The same without a plan and a recommendation at the end: for studies, and whoever else only wants the answer."""
+    plan = config.plan.model_copy(update={"enabled": False, "acquire": 0})
+    return config.model_copy(
+        update={"plan": plan, "answer": config.answer.model_copy(update={"recommendation": "off"})}
+    )
 
 
 LEARNED = ("ucb", "linucb")
 """Schedules that learn."""
-
-PROFILES: Mapping[str, Mapping[str, Any]] = {
-    "default": {},
-    # The paper's literal rules: its flags, its stop test, gates that only rise, every rise of D reverted.
-    "paper": {
-        "gate.fit_tau_q": False,
-        "gate.guard": False,
-        "dials.schedule": "plateau",
-        "dials.cl_min": 0.0,
-        "dials.cl_max": 1.0,
-        "plateau.mode": "relative",
-        "stop.min_rounds": 1,
-        "stop.d_max": 1.0,
-        "stop.consensus": False,
-        "stop.crit_agreement": False,
-        "stop.impasse": False,
-        "dispersion.gate": "all",
-        "dispersion.leave_ties": False,
-        "evidence.case": "evidence",
-    },
-}

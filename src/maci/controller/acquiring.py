@@ -23,22 +23,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from maci.acquisition.plan import AcquisitionPlan, Item, Proposal, Residual, make_plan
+from maci.acquisition.finding import gist
+from maci.acquisition.plan import CONTRAST, MENU, AcquisitionPlan, Item, Proposal, Residual, make_plan
 from maci.acquisition.utilities import Utilities, favoured
 from maci.agents.anchor import Finding, Question
 from maci.config import Config
 from maci.controller.decisions import Decision, Gained, Planned
 from maci.controller.dials import fitted_tau_q
-from maci.controller.ending import Step, finish, forfeit
+from maci.controller.ending import Step, forfeit, unfit
 from maci.controller.inputs import Acquired, Surveyed, unpack
 from maci.controller.reading import calibrated
+from maci.controller.recommending import end
 from maci.controller.state import Closing, Stake, State
 from maci.controller.stop import StopReason
 from maci.evidence.span import Span
 from maci.moderator.belief import entropy
 from maci.moderator.signals import evidence_qualities
-
-_MENU = "menu"
 
 
 def rule_of_succession(answered: int, asked: int, *, sure: bool = False) -> float:
@@ -61,12 +61,12 @@ def chances(
     for candidate in candidates:
         group = _group(candidate)
         counts = tally.get(group, [])
-        found[candidate.id] = rule_of_succession(sum(counts), len(counts), sure=sure or group == _MENU)
+        found[candidate.id] = rule_of_succession(sum(counts), len(counts), sure=sure or group == MENU)
     return found
 
 
 def _group(of: Proposal | Item) -> str:
-    return _MENU if _MENU in of.origin else of.kind
+    return MENU if MENU in of.origin else of.kind
 
 
 _NO_MORE = frozenset({"error", "budget", "stopped_by_user"})
@@ -82,7 +82,7 @@ USED = frozenset({"present", "absent", "told"})
 def conclude(state: State, reason: StopReason, detail: str, decisions: tuple[Decision, ...] = ()) -> Step:
     """End the debate; where a plan is wanted, only once it is made."""
     if reason == "error" or not state.config.plan.enabled or state.mixture is None:
-        return finish(state, reason, detail, decisions)
+        return end(state, reason, detail, decisions)
     return forfeit(state).but(closing=Closing(reason, detail)), decisions
 
 
@@ -96,14 +96,16 @@ def question(state: State) -> Question:
 def residual(state: State) -> Residual:
     """What is still open, for a survey."""
     p = calibrated(state)
+    told = (answer.text for _, answer in state.acquired if answer.verdict == "told")  # also what it says is not there
     return Residual(
         question=state.opened.case.question,
-        text=question(state).told,
+        text="\n".join((question(state).told, *told)),
         labels=state.labels[: len(p)],
         p=tuple(p.tolist()),
         leads=tuple(dict.fromkeys(state.labels[int(belief.argmax())] for belief in state.beliefs.values())),
         requests=state.requests,
         asked=tuple(item.subject for item, _ in state.acquired),
+        unanswered=tuple(item.subject for item, answer in state.acquired if answer.verdict not in USED),
     )
 
 
@@ -114,8 +116,7 @@ def plan_for(
     rules, p = state.config.plan, calibrated(state)
     told = {found.subject for found in state.findings}
     so_far = [(item, item.subject in told) for item, answer in state.acquired if answer.verdict != "stopped"]
-    kinds = state.opened.answers
-    asked = [c for c in candidates if not kinds or c.kind in kinds] if state.opened.source else []
+    asked = [c for c in candidates if _can_be_asked(state, c)] if state.opened.source else []
     backing = {
         entry.id: frozenset({f"{entry.round}{entry.seat}", *(c.span for c in entry.argument.citations)})
         for entry in state.record
@@ -138,9 +139,9 @@ def make(state: State, survey: Surveyed) -> Step:
     p = calibrated(state)
     utilities = state.utilities(len(p))
     plan = plan_for(state, survey.candidates, utilities=utilities)
-    wanted, kinds = _worth_asking(state, plan.items, utilities), state.opened.answers
-    if kinds and not any(item.kind in kinds for item in plan.items):  # what the source can answer is not on the list
-        fitting = [c for c in survey.candidates if c.kind in kinds]
+    wanted = _worth_asking(state, plan.items, utilities)
+    if not any(_can_be_asked(state, item) for item in plan.items):  # what the source can answer is not on the list
+        fitting = [c for c in survey.candidates if _can_be_asked(state, c)]
         wanted = _worth_asking(state, plan_for(state, fitting, utilities=utilities).items, utilities)
     more = tuple(item for item in wanted if item.id not in {i.id for i in plan.items})
     why = "" if wanted else _not_asked(state, plan.items, utilities)
@@ -153,12 +154,12 @@ def make(state: State, survey: Surveyed) -> Step:
         considered=survey.considered,
         notes=tuple(note for note in (plan.note, why, survey.note) if note),
         acquire=tuple(item.id for item in wanted),
-        favoured=None if utilities is None else favoured(p, utilities),
+        favoured=None if utilities is None or unfit(state) else favoured(p, utilities),
     )
     state = state.but(planned=planned, acquiring=wanted)
     if wanted:
         return state, (planned,)
-    return finish(state, closing.reason, closing.detail, (planned,))
+    return end(state, closing.reason, closing.detail, (planned,))
 
 
 def _left(state: State) -> int:
@@ -171,10 +172,15 @@ def _left(state: State) -> int:
     return 0 if enough or state.closing.reason in _NO_MORE else max(0, left)
 
 
+def _can_be_asked(state: State, of: Proposal | Item) -> bool:
+    """Whether the source answers such an item, and has it where it has a menu."""
+    kinds = state.opened.answers
+    return of.askable and (not kinds or of.kind in kinds)
+
+
 def _worth_asking(state: State, items: tuple[Item, ...], utilities: Utilities | None) -> tuple[Item, ...]:
-    left, kinds = _left(state), state.opened.answers
-    worth = [i for i in items if (not kinds or i.kind in kinds) and _pays(state, i, utilities)]
-    return tuple(worth[: min(left, state.config.plan.batch)])
+    worth = [i for i in items if _can_be_asked(state, i) and _pays(state, i, utilities)]
+    return tuple(worth[: min(_left(state), state.config.plan.batch)])
 
 
 def _pays(state: State, item: Item, utilities: Utilities | None) -> bool:
@@ -186,20 +192,21 @@ def _pays(state: State, item: Item, utilities: Utilities | None) -> bool:
 
 def _not_asked(state: State, items: tuple[Item, ...], utilities: Utilities | None) -> str:
     """Why nothing more is asked, where more might be and there is something on the list."""
-    kinds = state.opened.answers
-    asked = [item for item in items if not kinds or item.kind in kinds]
-    if not asked or not _left(state):
+    asked = [item for item in items if _can_be_asked(state, item)]
+    if not _left(state) or not items:
         return ""
+    if not asked:
+        return f"No further question is asked: the source ({state.opened.source}) has an answer to none of them."
     if utilities is not None:
         best = max(asked, key=lambda item: (item.value or 0.0) / item.cost)
         return (
-            f"nothing more is worth its cost: the best question is worth {best.value or 0.0:.3g} "
-            f"and takes {utilities.cost * best.cost:.3g}, in utility"
+            f"No further question is worth asking: the best is worth {best.value or 0.0:.3g} and costs "
+            f"{utilities.cost * best.cost:.3g} (in utility)."
         )
     best = max(asked, key=lambda item: item.added_gain / item.cost)
     return (
-        f"nothing more is worth its cost: the best question brings {best.added_gain / best.cost:.3f} bits a unit of cost, "
-        f"and plan.worth is {state.config.plan.worth:g}"
+        f"No further question is worth asking: the best would reduce the uncertainty by {best.added_gain / best.cost:.2g} bits "
+        f"per unit of cost; at least {state.config.plan.worth:g} are needed (plan.worth)."
     )
 
 
@@ -211,12 +218,20 @@ def enter(state: State, item: Acquired) -> tuple[State, bool | None]:
     spans = _through_the_gate(state, asked, item)
     rejected, warnings = len(item.spans) - len(spans), state.warnings
     if rejected:
-        note = f"{rejected} of {len(item.spans)} passages found for “{asked.subject}” do not fit the case (τ_Q)"
+        note = (
+            f"{rejected} of {len(item.spans)} passages found for “{asked.subject}” were not used: they have too little to do with "
+            "the case (τ_Q)"
+        )
         warnings = (*warnings, note)
     if item.verdict in USED and (spans or not rejected):
         present = {"present": True, "absent": False}.get(item.verdict)
-        text = "" if asked.kind == "retrieval" and spans else item.text
-        found = Finding(asked.subject, text, present, state.round, tuple(span.id for span in spans))
+        found = Finding(
+            asked.subject,
+            _for_readers(state, asked, item, spans),
+            present,
+            state.round,
+            tuple(span.id for span in spans),
+        )
         stake = Stake(stake.entropy, stake.leader, (*stake.items, item.item), stake.predicted + asked.if_answered)
         state = state.but(
             findings=(*state.findings, found),
@@ -228,6 +243,16 @@ def enter(state: State, item: Acquired) -> tuple[State, bool | None]:
     if item.verdict == "stopped":
         return state.but(acquiring=()), bool(stake.items)
     return state, True if stake.items and not rest else None  # where nothing came of it, the next best is looked for
+
+
+def _for_readers(state: State, asked: Item, item: Acquired, spans: Sequence[Span]) -> str:
+    """What readers, who match words, are told of an answer."""
+    if asked.kind == "retrieval" and spans:
+        return ""
+    quoted = [shift.answer for shift in asked.shifts]
+    if CONTRAST in asked.origin and item.text in quoted:
+        return gist(item.text, (*(other for other in quoted if other != item.text), *state.labels))
+    return item.text
 
 
 def _through_the_gate(state: State, asked: Item, item: Acquired) -> tuple[Span, ...]:

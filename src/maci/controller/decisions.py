@@ -8,9 +8,10 @@ from typing import ClassVar, Literal
 
 from maci.acquisition.plan import Item
 from maci.acquisition.utilities import Favoured
+from maci.agents.argument import Sentence
 from maci.cases.names import Layer
 from maci.controller.caution import Dissent, HarmReport, PredictionSet, RolledBack, Watched
-from maci.controller.dials import Measured, RoundDials, RoundEvent
+from maci.controller.dials import Measured, RoundDials, RoundEvent, RoundNumber
 from maci.controller.policies.bandit import Choice
 from maci.controller.stop import StopReason
 from maci.controller.triage import RegimeAdvice, Triaged
@@ -32,7 +33,7 @@ class Initialized(RoundEvent):
     """Round 0 is closed: openings read, dials set, θ frozen."""
 
     type: Literal["initialized"] = "initialized"
-    round: int = 0
+    round: RoundNumber = 0
     labels: tuple[str, ...]
     beliefs: Mapping[str, Mapping[str, float]]
     abstained: Mapping[str, str]
@@ -204,6 +205,26 @@ class Spent:
     """How long paid calls took, added up."""
 
 
+@dataclass(frozen=True, slots=True)
+class DroppedSentence:
+    """A sentence of a recommendation that did not stand the check."""
+
+    text: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommendation:
+    """What a model wrote of a debate's end, as far as the record supports it (D20)."""
+
+    by: str
+    sentences: tuple[Sentence, ...]
+    """Those that stood the check; none: the template says it."""
+    dropped: tuple[DroppedSentence, ...] = ()
+    detail: str = ""
+    """Why the template stands in."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
     """The result."""
@@ -233,7 +254,9 @@ class Finished:
     dissent: Dissent | None = None
     """The minority report."""
     abstained: str | None = None
-    """Why no answer is given at the risk level asked for; ``answer`` is then the best guess."""
+    """Why no answer is given; ``answer`` is then the best guess."""
+    unfit: bool = False
+    """No answer is given because word statistics cannot decide the case (D21): its best guess is not worth showing."""
     prediction_set: PredictionSet | None = None
     favoured: Favoured | None = None
     """What the utilities say to do, where some were given."""
@@ -245,6 +268,13 @@ class Finished:
     """Outcomes that share the lead (D19), the answer among them; empty where it leads alone."""
     agreed: bool | None = None
     """Whether every agent leads with the same outcome at the end, and no other shares its lead; ``None`` without a round."""
+    recommendation: Recommendation | None = None
+    """What a model wrote (D20); ``None`` where none was to."""
+
+    @property
+    def given(self) -> str | None:
+        """The answer as it is shown to people, a guess at a risk level included."""
+        return None if self.unfit else self.answer
 
 
 Decision = Initialized | Triaged | Gated | Weighed | Measured | Watched | Dialled | Planned | Gained | Finished

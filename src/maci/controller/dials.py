@@ -16,7 +16,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from maci.config import Config, Dials
 from maci.controller.policies.bandit import Choice
@@ -73,12 +75,16 @@ def fitted_tau_q(tau: float, cosines: Sequence[float], config: Config) -> float 
     return max(0.0, min(tau, median(cosines)))
 
 
+RoundNumber = Annotated[int, Field(ge=0, le=10_000)]
+"""No debate has more rounds (`stop.max_rounds`); a record that says otherwise is refused before anything is made for each of them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundEvent:
     """An event that belongs to one round."""
 
     type: str
-    round: int
+    round: RoundNumber
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,13 +1,15 @@
 """Ends a debate: chooses the answer and writes the result with its rationale, minority report, warnings and reason to stop.
 
-The answer is the debate's or, where `harm.rollback` prefers it, round 0's. It is given alone or as a prediction set, or withheld at the
-risk level asked for. Complaints about a source's answers become warnings, each made once, with the items it is about.
+The answer is the debate's or, where `harm.rollback` prefers it, round 0's. It is given alone or as a prediction set, or withheld: at
+the risk level asked for, or where word statistics cannot decide the case (D21). Complaints about a source's answers become warnings,
+each made once, with the items it is about.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from textwrap import shorten
 
 import numpy as np
 
@@ -15,14 +17,15 @@ from maci.acquisition.plan import Item
 from maci.acquisition.utilities import favoured
 from maci.agents.argument import Argument
 from maci.controller.caution import Dissent, HarmReport, PredictionSet, RolledBack
-from maci.controller.decisions import Decision, Finished, Minority, Spent
+from maci.controller.decisions import Decision, Finished, Minority, Recommendation, Spent
 from maci.controller.inputs import Acquired
 from maci.controller.reading import calibrated, is_calibrated, widen
 from maci.controller.state import State, as_mapping, place
-from maci.controller.stop import StopReason
+from maci.controller.stop import StopReason, weak
 from maci.controller.watch import dissent, harm, support
 from maci.controller.watch import warnings as harm_warnings
 from maci.errors import BeliefError
+from maci.evidence.source import ACQUIRED
 from maci.llm.usage import Usage, dollars
 from maci.moderator.belief import Vector
 from maci.moderator.conformal import prediction_set, threshold
@@ -48,6 +51,19 @@ def complaints(acquired: Sequence[tuple[Item, Acquired]]) -> tuple[str, ...]:
         f"{source} on {_listed(subjects)}: {remark}" + (f" ({len(subjects)} times)" if len(subjects) > 1 else "")
         for (source, remark), subjects in about.items()
     )
+
+
+def suspicions(state: State) -> Iterator[str]:
+    """Pieces of evidence that read like instructions, as one warning; answers of a source have theirs."""
+    found = [span for span in state.spans.values() if span.order and span.source != ACQUIRED]
+    if found:
+        named = [
+            f"“{shorten(span.text, 60, placeholder=' …')}” ({span.source or span.id}: {span.order})" for span in found
+        ]
+        many = "1 piece of evidence reads like an instruction"
+        if len(found) > 1:
+            many = f"{len(found)} pieces of evidence read like instructions"
+        yield f"{many}. Models are told not to follow it, and readers do not read such sentences: {_listed(named)}"
 
 
 def excesses(state: State) -> Iterator[str]:
@@ -94,11 +110,21 @@ def restored(state: State, answer: str, found: HarmReport | None) -> Vector | No
     return None
 
 
+def unfit(state: State) -> bool:
+    """Whether only readers debate, they cannot decide the case, and nobody asked for their answer all the same (D21)."""
+    return bool(state.opened.unfit) and not state.config.answer.force
+
+
 def abstention(state: State, answer: str, p: Mapping[str, float], *, known: bool) -> str | None:
-    """Why no answer is given at the risk level asked for; ``None`` where one is.
+    """Why no answer is given, at the risk level asked for or by readers who cannot decide the case; ``None`` where one is.
 
     Evidence is admitted in rounds: where none was held (`maci ask` stopped before), confidence alone decides.
     """
+    if unfit(state):
+        return (
+            f"Word statistics cannot decide this case ({state.opened.unfit}). Use a language model (`maci init`). "
+            "To see the readers' guess all the same, add `--force`."
+        )
     asked = state.config.answer
     least = max(
         (x for x in (asked.min_confidence, None if asked.risk is None else 1 - asked.risk) if x is not None),
@@ -147,9 +173,21 @@ UNTAUGHT = (
 )
 
 
-def finish(state: State, reason: StopReason, detail: str, decisions: tuple[Decision, ...] = ()) -> Step:
-    """The result, from the last closed round; calls still under way count in full."""
+def finish(
+    state: State,
+    reason: StopReason,
+    detail: str,
+    decisions: tuple[Decision, ...] = (),
+    recommendation: Recommendation | None = None,
+) -> Step:
+    """End the debate with its result; calls still under way count in full."""
     state = forfeit(state)
+    result = replace(concluded(state, reason, detail), recommendation=recommendation)
+    return replace(state, finished=result), (*decisions, result)
+
+
+def concluded(state: State, reason: StopReason, detail: str) -> Finished:
+    """The result, from the last closed round."""
     usage = state.usage
     result = Finished(
         stop_reason=reason,
@@ -162,7 +200,7 @@ def finish(state: State, reason: StopReason, detail: str, decisions: tuple[Decis
         minority=(),
         tokens=usage.tokens,
         usd=usage.usd,
-        warnings=(*state.warnings, *complaints(state.acquired), *excesses(state)),
+        warnings=(*state.warnings, *complaints(state.acquired), *suspicions(state), *excesses(state)),
         spent=Spent(
             prompt=usage.prompt,
             cached=usage.cached,
@@ -172,9 +210,7 @@ def finish(state: State, reason: StopReason, detail: str, decisions: tuple[Decis
             seconds=usage.seconds,
         ),
     )
-    if state.mixture is not None:
-        result = _answered(result, state, state.mixture)
-    return replace(state, finished=result), (*decisions, result)
+    return result if state.mixture is None else _answered(result, state, state.mixture)
 
 
 def _answered(result: Finished, state: State, mixture: Vector) -> Finished:
@@ -232,8 +268,9 @@ def _answered(result: Finished, state: State, mixture: Vector) -> Finished:
         rolled_back=back,
         dissent=against,
         abstained=abstention(state, answer, distribution, known=known),
+        unfit=unfit(state),
         prediction_set=held,
-        favoured=None if utilities is None else favoured(p, utilities),
+        favoured=None if utilities is None or unfit(state) else favoured(p, utilities),
         narrower=state.narrower.get(answer, {}),
         calibrated=known,
         tied=tied,
@@ -271,6 +308,13 @@ def _cautions(
 ) -> list[str]:
     """Why not to rely on the answer."""
     said = []
+    if why := state.opened.unfit:
+        rest = (
+            "do not trust the distribution"
+            if unfit(state)
+            else "the answer is given because it was asked for (--force)"
+        )
+        said.append(f"caution: word statistics cannot decide this case ({why}): {rest}")
     if tied:
         equal = len(level(mixture)) == len(tied)
         why = (
@@ -279,10 +323,13 @@ def _cautions(
             else "share the lead: it changes when the weights move by one standard error"
         )
         said.append(f"undecided: {', '.join(tied[:5])} {why}")
-    last = state.history[-1] if state.history else None
-    settled = reason in {"plateau", "crit_stable"} and last is not None and last.agreed
-    if not settled and reason not in {"consensus", "triage"}:
+    agreed = bool(state.history) and state.history[-1].agreed
+    if not agreed and reason not in {"consensus", "triage"}:
         said.append(f"caution: the debate ended without agreement ({reason})")
+    elif reason not in {"consensus", "triage", "plateau", "crit_stable"}:
+        said.append(
+            f"caution: all agents lead with the same outcome, but the debate ended before it had settled ({reason})"
+        )
     if found is not None and found.support > found.answer_support + _EVEN:
         said.append(
             f"caution: the dissent is better supported than the answer: admitted evidence S {found.support:.2f} for {found.outcome}, "
@@ -349,6 +396,8 @@ def in_words(reason: StopReason, state: State) -> str:
             )
             return f"nothing new is said, and there is no agreement: {lacking}"
         case "stalemate":
+            if weak(state.history[-stop.tau_stop :], state.config):
+                return f"mean argument quality (CRIT) below {state.config.gate.tau_crit:g} for {stop.tau_stop} rounds"
             return f"no admissible argument for {stop.tau_stop} rounds"
         case _:
             return f"round {now.round} is the last allowed (D {d})"

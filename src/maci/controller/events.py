@@ -6,15 +6,17 @@ The JSON Schema of the union is published (`maci show --schema`). Any other form
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import cache
+from math import inf
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, TypeAdapter
 from pydantic_core import PydanticSerializationError
 
-from maci.controller.decisions import Decision
+from maci.controller.decisions import Decision, Finished
 from maci.controller.dials import RoundEvent
-from maci.controller.inputs import Input
+from maci.controller.inputs import Input, Opened, Sent, usage_of
 from maci.errors import InputError
 
 FORMAT = 6
@@ -40,8 +42,25 @@ def dump(event: Event) -> bytes:
 
 
 def parse(data: bytes | str) -> Event:
-    """The event a JSON object stands for."""
-    return _adapter().validate_json(data)
+    """The event a JSON object stands for. A cost below nothing, or beyond all figures, is refused: it would lift a ceiling."""
+    event = _adapter().validate_json(data)
+    for tokens, usd in _costs(event):
+        if tokens < 0 or not 0 <= usd < inf:
+            raise InputError(f"{event.type}: a cost of {tokens:,} tokens and {usd} dollars cannot be")
+    return event
+
+
+def _costs(event: Event) -> Iterator[tuple[int, float]]:
+    """Tokens and dollars that an event says were or may be spent."""
+    if isinstance(event, Sent):
+        yield from ((call.tokens, call.usd) for call in event.calls)
+    elif isinstance(event, Opened):
+        yield event.set_aside.tokens, event.set_aside.usd
+    elif isinstance(event, Finished):
+        yield event.tokens, event.usd
+    elif isinstance(event, Input):
+        usage = usage_of(event)
+        yield min(usage.prompt, usage.cached, usage.generated, usage.thought), usage.usd
 
 
 def tree(event: Event) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from maci.controller.inputs import (
     JudgeAbstention,
     Lost,
     Opened,
+    Recommended,
     Requested,
     Resolved,
     Retrieved,
@@ -41,6 +42,7 @@ from maci.controller.inputs import (
 )
 from maci.controller.opening import after_first, after_opening, close_opening
 from maci.controller.reading import next_pair
+from maci.controller.recommending import end, stand_in, take_up
 from maci.controller.rounds import close_round, go_on
 from maci.controller.state import State, argument_id
 from maci.errors import ConfigError, InputError
@@ -101,7 +103,7 @@ def expected(state: State, item: Input) -> bool:
                 and item.agent not in state.turns
             )
         case Sent():
-            return item.round == state.round and (asking if closing else state.theta is not None)
+            return item.round == state.round and (asking or state.recommending if closing else state.theta is not None)
         case Requested():
             return True
         case Lost():
@@ -124,9 +126,11 @@ def expected(state: State, item: Input) -> bool:
         case Exhausted():
             return asking or not closing
         case Surveyed():
-            return closing and not asking and item.round == state.round
+            return closing and not asking and not state.recommending and item.round == state.round
         case Acquired():
             return closing and item.round == state.round and item.item in {asked.id for asked in state.acquiring}
+        case Recommended():
+            return state.recommending and item.round == state.round
         case _:
             assert_never(item)
 
@@ -150,7 +154,8 @@ def step(state: State, item: Input) -> Step:
         case Requested():
             return state.but(prompted=state.prompted | item.prompts.keys() | item.texts.keys()), ()
         case Lost():
-            return forfeit(state), ()
+            state = forfeit(state)
+            return stand_in(state, "the call was lost when the debate broke off") if state.recommending else (state, ())
         case TurnTaken():
             state = _spend(_seated(state, item), item.turn.usage, ("turn", item.agent, ""))
         case TurnFailed():
@@ -191,6 +196,8 @@ def step(state: State, item: Input) -> Step:
                 state = state.but(warnings=(*state.warnings, f"round {state.round}: {why}"))
             state = _spend(state, item.usage, ("compare", item.by, " | ".join(item.pair)))
         case Intervened():
+            if item.stop and state.recommending:
+                return stand_in(state, f"stopped by {item.by or 'a person'}")
             if item.stop:
                 return conclude(state.but(acquiring=()), "stopped_by_user", f"stopped by {item.by or 'a person'}")
             if item.pause is not None:
@@ -205,6 +212,8 @@ def step(state: State, item: Input) -> Step:
             return acquiring.make(state, item)
         case Acquired():
             return _found_out(state, item)
+        case Recommended():
+            return take_up(_spend(state, item.usage, ("recommend", item.by, "")), item)
         case Opened():  # refused above
             raise AssertionError
         case _:
@@ -225,7 +234,7 @@ def _found_out(state: State, item: Acquired) -> Step:
     if on:
         return go_on(state.but(closing=None, segment=len(state.history)))  # stop rules look at what comes from here on
     assert state.closing is not None
-    return finish(state, state.closing.reason, state.closing.detail)
+    return end(state, state.closing.reason, state.closing.detail)
 
 
 def _both_hands(before: Intervened | None, now: Intervened) -> Intervened:
@@ -286,7 +295,7 @@ def _spend(state: State, usage: Usage, call: tuple[str, str, str]) -> State:
     if (most := state.in_flight.get(call)) is not None:
         state = state.but(in_flight={key: bound for key, bound in state.in_flight.items() if key != call})
         state = _exceeded(
-            state, {"turn": who, "compare": who, "score": who.rpartition("#")[0]}.get(kind, SOURCE), usage, most
+            state, who.rpartition("#")[0] if kind == "score" else SOURCE if kind == "acquire" else who, usage, most
         )
     elif kind == "acquire" and not usage.free:
         state = _exceeded(state, SOURCE, usage, Usage())

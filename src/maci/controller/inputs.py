@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from maci.acquisition.plan import Proposal
 from maci.acquisition.utilities import Stakes
-from maci.agents.argument import Turn
+from maci.agents.argument import Sentence, Turn
 from maci.agents.judges.crit import CritScore
 from maci.cases.case import Case
 from maci.cases.names import Kind
@@ -25,7 +25,7 @@ from maci.controller.dials import RoundEvent
 from maci.controller.policies.bandit import Learned
 from maci.errors import InputError
 from maci.evidence.span import Span
-from maci.llm.usage import Usage
+from maci.llm.usage import Bound, Usage
 
 
 def pack(vector: NDArray[np.float32]) -> str:
@@ -85,10 +85,16 @@ class Opened:
     """It answers whatever it is asked, be it that something is not there."""
     comparer: str = ""
     """Who is asked whether two names are one outcome, if anybody is (D14)."""
+    writer: str = ""
+    """The model that writes the recommendation at the end (D20); nothing where the template does, or nobody."""
+    set_aside: Bound = field(default_factory=Bound)
+    """The most that can cost: from round 1 on no other call may use it."""
     stakes: Stakes | None = None
     """Utilities of what could be done, where some were given: what is asked is then chosen by value, not by bits."""
     notes: tuple[str, ...] = ()
     """How the table was set where nobody said: warnings that the result repeats."""
+    unfit: str = ""
+    """Where only readers debate: why word statistics cannot decide the case (D21); nothing where they can."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +113,9 @@ class Retrieved:
 class Pending:
     """A call about to be sent, and the most it can cost."""
 
-    kind: Literal["turn", "score", "compare", "acquire"]
+    kind: Literal["turn", "score", "compare", "acquire", "recommend"]
     who: str
-    """The agent, the judge slot, whoever compares names, or the item a source is asked."""
+    """The agent, the judge slot, whoever compares names or writes the recommendation, or the item a source is asked."""
     argument: str = ""
     tokens: int
     usd: float = 0.0
@@ -335,6 +341,28 @@ class Acquired(RoundEvent):
     """What it cost, in the plan's units."""
     remarks: tuple[str, ...] = ()
     """What is wrong with the answer: it reads like an instruction, it contradicts an earlier one, the error."""
+    by: str = ""
+    """The model that read the answer, where one did; else it was read by rules."""
+    raw: str | None = None
+    """What that model said, word for word."""
+    prompt: str | None = None
+    """Hash of the prompt that led to it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommended(RoundEvent):
+    """What a model of the panel wrote as the joint recommendation, before it is checked (D20)."""
+
+    type: Literal["recommended"] = "recommended"
+    by: str
+    sentences: tuple[Sentence, ...] = ()
+    raw: str | None = None
+    """The reply, word for word."""
+    prompt: str | None = None
+    """Hash of the prompt."""
+    error: str = ""
+    """Why there is none."""
+    usage: Usage = field(default_factory=Usage)
 
 
 Input = (
@@ -353,6 +381,7 @@ Input = (
     | Exhausted
     | Surveyed
     | Acquired
+    | Recommended
 )
 
 
@@ -361,7 +390,7 @@ def usage_of(item: Input) -> Usage:
     match item:
         case TurnTaken():
             return item.turn.usage
-        case TurnFailed() | Scored() | JudgeAbstention() | Compared() | Exhausted() | Acquired():
+        case TurnFailed() | Scored() | JudgeAbstention() | Compared() | Exhausted() | Acquired() | Recommended():
             return item.usage
         case Opened() | Retrieved() | Sent() | Requested() | Lost() | Resolved() | Intervened() | Surveyed():
             return Usage()

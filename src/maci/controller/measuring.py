@@ -16,7 +16,7 @@ from maci.moderator.belief import Vector, entropy, total_variation
 from maci.moderator.divergence import analyse
 from maci.moderator.gate import Candidate
 from maci.moderator.plateau import Progress, flags
-from maci.moderator.signals import evidence_quality, information_gain, normalised_entropy, overlap
+from maci.moderator.signals import entropy_fall, evidence_quality, normalised_entropy, overlap
 from maci.moderator.tie import lead
 
 
@@ -39,7 +39,7 @@ def measure(
     crits = [a.crit for a in admissions if a.crit is not None]
     variances = [a.crit_variance for a in admissions if a.crit_variance is not None]
     step = Progress(
-        gain=information_gain(previous, mixed, size),
+        fall=entropy_fall(previous, mixed, size),
         capacity=normalised_entropy(previous, size),
         d_before=before.d,
         d=d,

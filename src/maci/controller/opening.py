@@ -15,7 +15,7 @@ from maci.agents.anchor import Admitted
 from maci.controller.acquiring import conclude
 from maci.controller.decisions import Decision, Initialized
 from maci.controller.dials import RoundDials, first_tau_q
-from maci.controller.ending import Step, abstention, finish
+from maci.controller.ending import Step, abstention, finish, unfit
 from maci.controller.measuring import theta
 from maci.controller.policies.base import scheduler
 from maci.controller.reading import Reading, calibrated, cited, gold_index, is_calibrated, read_round, shares, spread
@@ -100,8 +100,10 @@ def close_opening(state: State) -> Step:
 def opening_quality(state: State) -> tuple[float | None, int]:
     """Q₀, and how many sources the retrieved evidence has."""
     found = _found(state)
-    core = [state.vectors[i] for i in state.core or found]
-    return evidence_quality(core, theta(state)), len({state.spans[i].source for i in found})
+    measured = found if state.config.evidence.q0 == "all" else state.core or found
+    return evidence_quality([state.vectors[i] for i in measured], theta(state)), len(
+        {state.spans[i].source for i in found}
+    )
 
 
 def _found(state: State) -> Sequence[str]:
@@ -177,7 +179,7 @@ def _weigh(
     steps = prospects(stage, c, kind.kind, united=united, agents=len(state.agents), tokens=spent, config=state.config)
     answer = labels[int(p.argmax())]
     given, known = as_mapping(labels, calibrated(state, p, debated=False)), is_calibrated(state, debated=False)
-    lacking = abstention(state, answer, given, known=known) if own.until_sure else None
+    lacking = abstention(state, answer, given, known=known) if own.until_sure and not unfit(state) else None
     escalate = lacking is not None or any(step.pays for step in steps)
     return Triaged(
         stage=stage,

@@ -24,7 +24,7 @@ from maci.cases.outcomes import OutcomeSpace
 from maci.config import Config
 from maci.config.sections import Beliefs
 from maci.controller.decisions import CheckedCitation, Joined
-from maci.controller.inputs import Opened, Seat
+from maci.controller.inputs import Opened, RequestRecord, Seat
 from maci.controller.state import State, comparing
 from maci.controller.triage import chance_right
 from maci.errors import BeliefError, ConfigError
@@ -258,7 +258,7 @@ def read_round(state: State) -> tuple[State, Reading]:
 
 def gold_index(state: State, labels: tuple[str, ...]) -> int | None:
     """Where the true outcome stands among the labels, if it is known and was named."""
-    gold = state.opened.case.gold_among(labels)
+    gold = state.opened.case.gold_among(labels, replace(comparing(state), joins=state.joins))
     return labels.index(gold) if gold in labels else None
 
 
@@ -333,6 +333,20 @@ def check_made_for(opened: Opened) -> None:
             "otherwise: its figures do not fit. Run `maci calibrate` again, or leave the calibration out"
         )
     raise ConfigError(
-        f"the calibration was made for {given!r}, and this debate is {own!r}: run `maci calibrate` again (a panel "
-        "other than the readers is taught from its own records: docs/ask.md), or leave the calibration out"
+        f"the calibration was made for {given!r}, and this debate is {own!r}: run `maci calibrate` again with this panel "
+        "(--panel or --agents), or leave the calibration out"
     )
+
+
+def check_served(opened: Opened, requests: Iterable[RequestRecord]) -> None:
+    """Refuse a calibration that was made with other versions of the models, as soon as a server reports its own."""
+    made_with = dict(pair.rpartition("=")[::2] for pair in opened.config.calibration.served.split(","))
+    for request in requests:
+        known = made_with.get(request.model)
+        if known is not None and request.served and request.served != known:
+            error = ConfigError(
+                f"the calibration was made with {request.model} as {known!r}, and the server now answers as {request.served!r}: run "
+                "`maci calibrate` again, or leave the calibration out; what was answered so far comes from the response cache"
+            )
+            error.fatal = True  # the next case would be answered by the same version
+            raise error

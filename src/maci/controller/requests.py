@@ -23,10 +23,10 @@ class Want(NamedTuple):
     """Something only the outside can supply."""
 
     kind: str
-    """``retrieve``, ``turn``, ``resolve``, ``score``, ``compare``, ``survey`` or ``acquire``."""
+    """``retrieve``, ``turn``, ``resolve``, ``score``, ``compare``, ``survey``, ``acquire`` or ``recommend``."""
     round: int
     who: str = ""
-    """The agent, the judge slot, whoever compares names, or the item of the plan."""
+    """The agent, the judge slot, whoever compares names or writes the recommendation, or the item of the plan."""
     argument: str = ""
     """The argument to score, or the two names to compare."""
 
@@ -37,6 +37,9 @@ def wants(state: State) -> Iterator[Want]:
         return
     if state.theta is None:
         yield Want("retrieve", 0)
+        return
+    if state.recommending:
+        yield Want("recommend", state.round, state.opened.writer)
         return
     if state.closing is not None:
         yield from (Want("acquire", state.round, item.id) for item in state.acquiring[:1])

@@ -36,7 +36,7 @@ def go_on(state: State, decisions: tuple[Decision, ...] = ()) -> Step:
     """Set the dials of the next round and open it."""
     plan, choice, held = scheduler(state.config, state.opened.learned), None, state.hand is not None
     if isinstance(plan, Learning):
-        choice = replace(decide(state.history, plan.config, plan.learned), counts=not held)
+        choice = replace(decide(state.history, plan.config, plan.learned, state.opened.set_aside), counts=not held)
         if choice.action is None:
             budget = state.config.budget
             dollars = "" if budget.usd is None else f" (or the dollars left of ${budget.usd:g})"

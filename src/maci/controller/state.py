@@ -135,6 +135,8 @@ class State:
     requests: tuple[Asked, ...] = ()
     """What agents would like to know."""
     closing: Closing | None = None
+    recommending: bool = False
+    """The debate is over, and a model writes the recommendation."""
     planned: Planned | None = None
     acquiring: tuple[Item, ...] = ()
     """Items asked of the source and not answered yet."""

@@ -89,8 +89,13 @@ def _crit_settled(history: Sequence[ClosedRound], config: Config) -> bool:
 
 
 def _stalemate(history: Sequence[ClosedRound], config: Config) -> bool:
+    """Arguments are too weak, or nothing is admitted. In the paper the judges' scores alone decide (`stop.starved` off)."""
     last = history[-config.stop.tau_stop :]
     if len(last) < config.stop.tau_stop:
         return False
-    weak = all(s.signals.crit is not None and s.signals.crit < config.gate.tau_crit for s in last)
-    return weak or all(s.admitted == 0 for s in last)
+    return weak(last, config) or (config.stop.starved and all(s.admitted == 0 for s in last))
+
+
+def weak(rounds: Sequence[ClosedRound], config: Config) -> bool:
+    """Whether the mean CRIT of every one of these rounds is below the initial τ_CRIT; undefined is not."""
+    return all(s.signals.crit is not None and s.signals.crit < config.gate.tau_crit for s in rounds)

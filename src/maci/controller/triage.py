@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from maci.config import Config
-from maci.controller.dials import RoundEvent
+from maci.controller.dials import RoundEvent, RoundNumber
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def regime(
     if why:
         return RegimeAdvice("debate", tuple(why))
     if few.holds:
-        return RegimeAdvice("vote", (f"{size} outcomes (≤ {limits.vote_y}): a vote usually suffices",))
+        return RegimeAdvice("vote", (f"{size} outcomes (≤ {few.threshold}): a vote usually suffices",))
     if collapse.holds:
         return RegimeAdvice("debate", (f"{size} outcomes (≥ {limits.collapse_y}): agreement of voters collapses",))
     if size > limits.tau_y:
@@ -72,6 +72,9 @@ def regime(
         "depends", (f"{size} outcomes: between voting and debate; the crossover lies at about 10 to {limits.tau_y}",)
     )
 
+
+_FEW = 5
+"""Outcomes up to which a vote suffices that is known to be calibrated."""
 
 Stage = Literal["single", "vote", "debate"]
 
@@ -138,7 +141,7 @@ class Triaged(RoundEvent):
     """Whether to stop here or go a step further, and why."""
 
     type: Literal["triaged"] = "triaged"
-    round: int = 0
+    round: RoundNumber = 0
     stage: Stage
     """Whose answer stands so far."""
     answer: str | None
@@ -222,8 +225,10 @@ def checks(
     ['outcomes']
     """
     limits, bins = config.regime, config.dials
+    sound = limits.vote_ece is not None and limits.vote_ece < limits.ece_delta
+    few = max(limits.vote_y, _FEW) if sound else limits.vote_y
     found = [
-        Check("outcomes", size, "≤", limits.vote_y, size <= limits.vote_y, "few enough for a vote"),
+        Check("outcomes", size, "≤", few, size <= few, "few enough for a vote"),
         Check("outcomes", size, "≥", limits.tau_y, size >= limits.tau_y, "so many that debate is likely to pay"),
         Check("outcomes", size, "≥", limits.collapse_y, size >= limits.collapse_y, "so many that voting collapses"),
         Check("Q₀", q0, "≤", bins.q_lo, q0 is not None and q0 <= bins.q_lo, "weak evidence"),

@@ -13,8 +13,9 @@ from functools import partial
 from time import monotonic
 from typing import Any, Literal, cast
 
-from maci.controller.inputs import Exhausted, Input, Intervened, Lost, Pending, Sent
+from maci.controller.inputs import Exhausted, Input, Intervened, Lost, Pending, Recommended, Sent
 from maci.controller.reading import next_pair
+from maci.controller.recommending import writing_request
 from maci.controller.requests import Want, call_seed, score_request, turn_request, wants
 from maci.controller.state import State
 from maci.debating.replies import (
@@ -22,6 +23,7 @@ from maci.debating.replies import (
     asking,
     compare,
     failure,
+    recommend,
     requested,
     resolve,
     retrieve,
@@ -29,11 +31,12 @@ from maci.debating.replies import (
     survey,
     turn,
     uncompared,
+    unwritten,
 )
-from maci.errors import BudgetError, ConfigError, said
+from maci.errors import BudgetError, said
 from maci.llm.budget import Ledger, Purse, spend
 from maci.llm.usage import Bound, Usage
-from maci.seating.table import Table
+from maci.seating.table import Table, check_seats
 
 
 class Clock:
@@ -101,24 +104,7 @@ class Calls:
     def __init__(
         self, table: Table, state: State, hand: asyncio.Queue[Intervened] | None, run: Ledger | None = None
     ) -> None:
-        seats = ([seat.name for seat in state.opened.agents], [seat.name for seat in state.opened.judges])
-        given = ([agent.name for agent in table.agents], [judge.name for judge in table.judges])
-        if seats != given:
-            raise ConfigError(
-                f"the record is of a debate between {seats[0]} judged by {seats[1]}, this table seats {given}"
-            )
-        if state.opened.encoder != table.encoder.name:
-            raise ConfigError(
-                f"the debate was opened with the encoder {state.opened.encoder!r}, this is {table.encoder.name!r}"
-            )
-        if state.config.plan.acquire and table.source is None:
-            raise ConfigError(
-                f"plan.acquire is {state.config.plan.acquire}, and there is nobody to ask: name a --source, or give the Table one"
-            )
-        if state.opened.comparer and (table.comparer is None or table.comparer.name != state.opened.comparer):
-            raise ConfigError(
-                f"the record is of a debate in which {state.opened.comparer} compares names: it is not at this table"
-            )
+        check_seats(state.opened, table)
         self._table, self._hand = table, hand
         self._heard: deque[Intervened] = deque()
         self._agents = {agent.name: agent for agent in table.agents}
@@ -126,6 +112,8 @@ class Calls:
         self._calls: dict[Want, _Call] = {}
         self._unsent: list[_Call] = []
         """On record as sent; made the next time round."""
+        self._writing = False
+        """The debate is over, and its recommendation is written."""
         self._granted: list[_Call] = []
         """Further attempts on record as sent."""
         self._replied: deque[Input] = deque()
@@ -134,6 +122,8 @@ class Calls:
         self._spent_in_vain, self._ruin = Usage(), cast(_Refusal | None, None)
         budget = state.config.budget
         self._ledger = Ledger(budget.tokens, budget.usd, state.usage, parent=run)
+        self._set_aside = Bound()
+        """Kept for the recommendation: no other call may use it."""
         self._clock = Clock(budget.seconds)
         self._bell: asyncio.Future[None] | None = None
         self._held = state.paused
@@ -151,10 +141,11 @@ class Calls:
             self._held = False
             return Intervened(pause=False, by="going on with it")
         self._clock.stop(state.paused or self._with_a_person())
-        if state.closing is not None and not state.acquiring:
-            self._unsent = []
-            await self.close()  # what is under way when a debate ends is not waited for
-            return survey(self._table, state)
+        if state.closing is not None and not state.acquiring and not self._writing:
+            await self._break_off()  # what is under way when a debate ends is not waited for
+            if not state.recommending:
+                return survey(self._table, state)
+            self._writing, self._ruin, self._spent_in_vain = True, None, Usage()
         self._send()
         while True:
             if (reply := self._reply(state)) is not None:
@@ -176,6 +167,8 @@ class Calls:
                 return Sent(round=state.round, calls=tuple(sent))
             if not self._calls:
                 resource, detail = self._ruin or refused or ("tokens", "")
+                if self._writing:  # a model cost more than was set aside for it: the ceiling is passed
+                    return unwritten(next(wants(state)), "nothing is left of the budget")
                 return Exhausted(resource=resource, detail=detail, usage=self._spent_in_vain)
             asking = [call for call in self._calls.values() if call.asking is not None]
             if asking and (self._ruin or len(asking) == len(self._calls)):
@@ -205,6 +198,7 @@ class Calls:
         refused: _Refusal | None = None
         if self._ruin:
             return sent, refused
+        self._keep(state)
         for call in self._calls.values():
             if call.asking is not None and self._ledger.reserve(call.asking[0]):
                 sent.append(call.pending(call.asking[0]))
@@ -226,6 +220,14 @@ class Calls:
             self._send()
         return sent, refused
 
+    def _keep(self, state: State) -> None:
+        """Set the recommendation's cost aside before the first round is bought; give it back when its time has come."""
+        if self._writing:
+            self._ledger.settle(self._set_aside, Usage())
+            self._set_aside = Bound()
+        elif state.round and not any(self._set_aside) and self._ledger.reserve(state.opened.set_aside):
+            self._set_aside = state.opened.set_aside
+
     def _call(self, state: State, want: Want) -> _Call:
         """The call a want stands for, prepared."""
         try:
@@ -234,10 +236,12 @@ class Calls:
                 assert source is not None
                 item = next(item for item in state.acquiring if item.id == want.who)
                 call = asking(source, item)
-                answer = partial(acquire, source, self._table.encoder, want, state, item, call)
+                answer = partial(acquire, self._table, want, state, item, call)
                 return _Call(want, call.bound, answer, False)
             if want.kind == "compare":
                 return self._comparison(state, want)
+            if want.kind == "recommend":
+                return self._recommendation(state, want)
             if want.kind == "turn":
                 agent = self._agents[want.who]
                 taking = agent.prepare(turn_request(state, want.who))
@@ -260,6 +264,18 @@ class Calls:
         if self._ledger.lacks(call.bound) is not None:
             return _unsent(want, uncompared(pair, want, "asking does not fit what is left of the budget"))
         return _Call(want, call.bound, partial(compare, pair, want, call), comparer.free)
+
+    def _recommendation(self, state: State, want: Want) -> _Call:
+        """The recommendation; where it does not fit the budget, the template stands in."""
+        writer = self._table.writer
+        assert writer is not None
+        try:
+            call = writer.prepare(writing_request(state, call_seed(state.opened.seed, "recommendation")))
+        except Exception as error:
+            return _unsent(want, unwritten(want, said(error)))
+        if self._ledger.lacks(call.bound) is not None:
+            return _unsent(want, unwritten(want, "writing it does not fit what is left of the budget"))
+        return _Call(want, call.bound, partial(recommend, want, call), writer.free)
 
     async def _ask(self, call: _Call, more: Bound) -> bool:
         """Another attempt needs more than was set aside: wait until it is on record, or refused."""
@@ -342,15 +358,25 @@ class Calls:
         """Take one item; those behind it stay in their order."""
         self._heard.append(await hand.get())
 
-    async def _late(self, state: State) -> Exhausted:
+    async def _late(self, state: State) -> Exhausted | Recommended:
         """Time is up: what is under way is given up, and counts for what it may have cost."""
         under_way = list(self._calls.values())
-        await self.close()
+        await self._break_off()
         usage = sum((call.purse.total() for call in under_way), self._spent_in_vain)
-        return Exhausted(resource="seconds", detail=f"{state.config.budget.seconds:g} s are over", usage=usage)
+        why = f"{state.config.budget.seconds:g} s are over"
+        if self._writing:
+            return unwritten(next(wants(state)), why, usage)
+        return Exhausted(resource="seconds", detail=why, usage=usage)
 
     async def close(self) -> None:
+        """Cancel what is still under way, and give back what was kept for the end."""
+        await self._break_off()
+        self._ledger.settle(self._set_aside, Usage())
+        self._set_aside = Bound()
+
+    async def _break_off(self) -> None:
         """Cancel what is still under way; what was set aside for it becomes what it may have cost."""
+        self._unsent = []
         calls, self._calls = list(self._calls.values()), {}
         await _give_up([call.task for call in calls if call.task is not None])
         for call in calls:

@@ -130,6 +130,14 @@ class Cost:
         self.tokens += tokens
         self.usd = None if self.usd is None or usd is None else self.usd + usd
 
+    def times(self, number: float) -> Cost:
+        """The cost of so many."""
+        return Cost(round(self.tokens * number), None if self.usd is None else self.usd * number)
+
+    def plus(self, other: Cost) -> Cost:
+        """The two together."""
+        return Cost(self.tokens + other.tokens, None if self.usd is None or other.usd is None else self.usd + other.usd)
+
     def __str__(self) -> str:
         return f"{self.tokens:,} tokens" + (
             "" if self.usd is None else f", {dollars(self.usd)}" if self.usd else ", free"
@@ -176,6 +184,8 @@ class CostEstimate:
     evidence_tokens: int = 0
     openings: list[OpeningCost] = field(default_factory=list)
     rounds: list[RoundCost] = field(default_factory=list)
+    recommendation: Cost = field(default_factory=Cost)
+    """The one call after the last round; nothing where no model writes it."""
     min_rounds: int
     max_rounds: int
     ceiling: Cost
@@ -193,6 +203,25 @@ async def estimate(case: Case, choice: PanelChoice) -> CostEstimate:
     panel, config = choice.settled()
     async with stand_ins(panel, case.outcomes.labels) as models:
         return await _rehearsed(case, choice, config, models)
+
+
+async def price(cases: Sequence[Case], choice: PanelChoice, few: int = 3) -> tuple[Cost, Cost]:
+    """What debates of all these cases would cost if each ends as early and as late as it may, from a few of them."""
+    picked = cases[:: -(-len(cases) // few)]
+    least, most = Cost(), Cost()
+    for case in picked:
+        found = await estimate(case, choice)
+        for total, row in zip((least, most), totals(found), strict=True):
+            total.add(min(row.so_far.tokens, found.ceiling.tokens), row.so_far.usd)
+    return least.times(len(cases) / len(picked)), most.times(len(cases) / len(picked))
+
+
+def totals(found: CostEstimate) -> tuple[RoundCost, RoundCost]:
+    """The first and the last round after which the debate may end; ``so_far`` is then all of it, with the recommendation."""
+    last = found.rounds[-1]
+    first = next((row for row in found.rounds if row.round == found.min_rounds), last)
+    few, most = (replace(row, so_far=row.so_far.plus(found.recommendation)) for row in (first, last))
+    return few, most
 
 
 async def _rehearsed(case: Case, choice: PanelChoice, config: Config, models: StandIns | None) -> CostEstimate:
@@ -218,15 +247,23 @@ async def _count(seated: Seated, found: CostEstimate, config: Config) -> None:
     for sent in story.rounds[0].sent:
         openings[sent.who].most.add(sent.tokens, None if found.unpriced else sent.usd)
     total, played = Cost(), sorted({call.round for call in story.calls})
-    for row in (RoundCost(number, calls=len(story.rounds[number].sent)) for number in played):
+    for row in (RoundCost(number, calls=_rounds_own(story, number)) for number in played):
         for call in (call for call in story.calls if call.round == row.round):
             used = (call.usage.tokens, None if found.unpriced else call.usage.usd)
+            if call.kind == "recommend":
+                found.recommendation.add(*used)
+                continue
             row.expected.add(*used)
             if row.round == 0:
                 openings[call.who].expected.add(*used)
         total.add(row.expected.tokens, row.expected.usd)
         row.so_far = replace(total)
         found.rounds.append(row)
+
+
+def _rounds_own(story: Story, number: int) -> int:
+    """Calls of a round, without the one that sums the debate up after the last."""
+    return sum(call.kind != "recommend" for call in story.rounds[number].sent)
 
 
 async def _story(seated: Seated, config: Config) -> Story:

@@ -48,6 +48,7 @@ _SETTINGS = {
     "crit.k": 1,
     "crit.same_family": True,
     "plan.enabled": False,
+    "answer.recommendation": "off",
 }
 
 

@@ -17,8 +17,8 @@ from maci.config import Config
 from maci.controller.decisions import Finished
 from maci.controller.events import Event
 from maci.controller.fold import start, step
-from maci.controller.inputs import Intervened, Opened, Sent, usage_of
-from maci.controller.reading import check_made_for
+from maci.controller.inputs import Intervened, Opened, Requested, Sent, usage_of
+from maci.controller.reading import check_made_for, check_served
 from maci.debating.calls import Calls
 from maci.evidence.encode import Encoder, load_encoder
 from maci.evidence.source import CaseEvidence
@@ -82,6 +82,8 @@ async def debate(
             if isinstance(item, Sent):
                 record.flush(now=True)  # a call is on record before it is made
             yield item
+            if isinstance(item, Requested):
+                check_served(opened, item.requests)
             state, events = step(state, item)
     finally:
         await calls.close()

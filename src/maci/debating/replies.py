@@ -7,17 +7,19 @@ debate retrieves evidence, resolves citations and surveys what could be found ou
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from time import monotonic
 from typing import cast
 
-from maci.acquisition.answers import AnswerSource, SourceReply, checked
+from maci.acquisition.answers import AnswerSource, SourceReply, asks_which, checked, interpreted
 from maci.acquisition.plan import Item
 from maci.acquisition.proposals import Surveyor
 from maci.agents.argument import Turn
 from maci.agents.judges.comparer import Comparison
 from maci.agents.judges.crit import CritScore, JudgeAbstained
+from maci.agents.judges.interpreter import Interpreter
+from maci.agents.writer import Draft
 from maci.controller.acquiring import USED, residual
 from maci.controller.events import dump, parse
 from maci.controller.inputs import (
@@ -26,6 +28,7 @@ from maci.controller.inputs import (
     Exhausted,
     Input,
     JudgeAbstention,
+    Recommended,
     Requested,
     Resolved,
     Retrieved,
@@ -35,11 +38,12 @@ from maci.controller.inputs import (
     TurnTaken,
     pack,
 )
-from maci.controller.requests import Want
+from maci.controller.requests import Want, call_seed
 from maci.controller.state import State
 from maci.errors import BudgetError, InputError, is_fatal, one_line, said
-from maci.evidence.encode import Encoder, as_query
-from maci.evidence.source import ACQUIRED
+from maci.evidence.encode import as_query
+from maci.evidence.orders import marked
+from maci.evidence.source import ACQUIRED, CASE
 from maci.evidence.span import Span
 from maci.llm.budget import Call, Purse, reported
 from maci.llm.usage import Usage
@@ -72,7 +76,7 @@ async def score(want: Want, call: Call[CritScore], purse: Purse) -> Input:
 
 async def _made(
     want: Want,
-    make: Callable[[], Awaitable[TurnTaken | Scored | Acquired | Compared]],
+    make: Callable[[], Awaitable[TurnTaken | Scored | Acquired | Compared | Recommended]],
     purse: Purse,
     failed: Callable[[Want, BaseException, Usage], Input] | None = None,
 ) -> Input:
@@ -112,6 +116,24 @@ def uncompared(pair: tuple[str, str], want: Want, why: str, usage: Usage = Usage
     return Compared(round=want.round, first=pair[0], second=pair[1], relation=None, by=want.who, error=why, usage=usage)
 
 
+async def recommend(want: Want, call: Call[Draft], purse: Purse) -> Input:
+    """Ask for the recommendation; without one the template stands in."""
+
+    async def make() -> Recommended:
+        draft = await call.make(purse)
+        return Recommended(round=want.round, by=want.who, sentences=draft.sentences, raw=draft.raw, prompt=draft.prompt)
+
+    def failed(want: Want, error: BaseException, cost: Usage) -> Input:
+        return unwritten(want, said(error), cost)
+
+    return await _made(want, make, purse, failed)
+
+
+def unwritten(want: Want, why: str, usage: Usage = Usage()) -> Recommended:
+    """A recommendation that nobody wrote."""
+    return Recommended(round=want.round, by=want.who, error=why, usage=usage)
+
+
 def requested(want: Want, purse: Purse, state: State) -> Requested | None:
     """What a call asked of models, for the record; ``None`` where it asked none."""
     if not purse.exchanges:
@@ -140,16 +162,18 @@ def asking(source: AnswerSource, item: Item) -> Call[SourceReply]:
     return reported(source.ceiling(item), False, ask)
 
 
-async def acquire(
-    source: AnswerSource, encoder: Encoder, want: Want, state: State, item: Item, call: Call[SourceReply], purse: Purse
-) -> Input:
-    """Ask the source one item. What comes back is checked and becomes spans; it is data, whatever it says."""
+async def acquire(table: Table, want: Want, state: State, item: Item, call: Call[SourceReply], purse: Purse) -> Input:
+    """Ask the source one item. What comes back is read and checked, and becomes spans; it is data, whatever it says."""
+    source, encoder = table.source, table.encoder
+    assert source is not None
 
     async def make() -> Acquired:
         reply = await call.make(purse)
+        if reply.read and table.interpreter is not None and not reply.spans and item.kind != "retrieval":
+            reply = await _interpreted(table.interpreter, state, item, reply, purse)
         before = [(asked.subject, answer.verdict) for asked, answer in state.acquired]
         reply = checked(item, reply, encoder, before)
-        spans = _spans_of(item, reply)
+        spans = _marked(_spans_of(item, reply), state)
         rows = encoder.encode([span.text for span in spans]) if spans else ()
         return Acquired(
             round=want.round,
@@ -161,10 +185,29 @@ async def acquire(
             source=source.name,
             cost=item.cost if reply.cost is None else reply.cost,
             remarks=reply.remarks,
+            by=reply.by,
+            raw=reply.raw,
+            prompt=reply.prompt,
         )
 
     answer = await _made(want, make, purse)
     return replace(answer, source=source.name) if isinstance(answer, Acquired) else answer
+
+
+async def _interpreted(reader: Interpreter, state: State, item: Item, reply: SourceReply, purse: Purse) -> SourceReply:
+    """The reply as a model reads it; as rules read it where the model fails, or the budget does not allow it."""
+    seed = call_seed(state.opened.seed, "answers", item.id)
+    try:
+        found = await reader.prepare(item.text, reply.text, asks_which(item), seed=seed).make(purse)
+    except Exception as error:
+        note = f"The answer was read by rules: {reader.name} could not read it ({said(error)})."
+        return replace(reply, remarks=(*reply.remarks, note))
+    return interpreted(reply, found, reader.name)
+
+
+def _marked(spans: Iterable[Span], state: State) -> tuple[Span, ...]:
+    """The spans as they enter the debate: those that read like instructions say so. The case's own words are its owner's."""
+    return tuple(span if span.source == CASE else marked(span, state.labels) for span in spans)
 
 
 def _spans_of(item: Item, reply: SourceReply) -> tuple[Span, ...]:
@@ -173,7 +216,7 @@ def _spans_of(item: Item, reply: SourceReply) -> tuple[Span, ...]:
         return ()
     if reply.spans:
         return reply.spans
-    answer = reply.text if reply.verdict == "told" else f"{reply.verdict}."
+    answer = reply.text if reply.verdict == "told" or reply.read else f"{reply.verdict}."
     return (Span.of(f"{item.text} {answer}", ACQUIRED),)
 
 
@@ -214,7 +257,7 @@ def retrieve(table: Table, state: State) -> Retrieved:
     found = table.evidence.retrieve(case.query, limits.k_ret, limits.context_tokens)
     rows = table.encoder.encode([as_query(table.encoder, case.query), *(span.text for span in found.spans)])
     vectors = {span.id: pack(row) for span, row in zip(found.spans, rows[1:], strict=True)}
-    return Retrieved(spans=found.spans, core=found.core, vectors=vectors, theta=pack(rows[0]))
+    return Retrieved(spans=_marked(found.spans, state), core=found.core, vectors=vectors, theta=pack(rows[0]))
 
 
 def resolve(table: Table, state: State, agent: str) -> Resolved:
@@ -222,11 +265,15 @@ def resolve(table: Table, state: State, agent: str) -> Resolved:
     turn = state.turns[agent]
     assert turn is not None
     ids, names = state.unresolved(turn)
+    case = state.opened.case
+    # where the truth is known it is embedded with the names, and enters nothing but the figures of accuracy
+    if names and case.gold is not None and case.gold not in (*names, *state.label_vectors):
+        names = (*names, case.gold)
     found = {i: table.evidence.get(i) for i in ids}
     spans = [span for span in found.values() if span is not None]
     rows = table.encoder.encode([*(span.text for span in spans), *names])
     return Resolved(
-        spans=tuple(spans),
+        spans=_marked(spans, state),
         vectors={span.id: pack(row) for span, row in zip(spans, rows, strict=False)},
         missing=tuple(i for i, span in found.items() if span is None),
         labels={name: pack(row) for name, row in zip(names, rows[len(spans) :], strict=True)},

@@ -81,7 +81,8 @@ def bearing(claim: str, text: str) -> Sign:
         return 0
     if _DENIES.search(claim):
         return _of_denial(claim, text, said)
-    if "absent" in said.values() or _opposed(words, text):
+    gone = any(kind == "absent" and polarity(claim, word) != "absent" for word, kind in said.items())
+    if gone or _opposed(words, text):
         return -1
     return 0 if any(_hollow(sentence, words) for sentence in sentences(text)) else 1
 

@@ -3,9 +3,10 @@
 One file → spans. What cannot be read raises :class:`Unreadable` with the reason and what to do about it.
 
 ==========================  ================================================================================
-.txt .md                    packed into pieces of 60–120 words, read as a stream
+.txt .md .log               packed into pieces of 60–120 words, read as a stream
 .html                       the visible text, likewise
 .jsonl .csv .tsv            a span per row (long rows are packed too): text, optionally label and source
+.json                       the same for the objects of a list, which may be the value of one key
 .pdf                        the text layer page by page (extra ``pdf``)
 ==========================  ================================================================================
 
@@ -27,6 +28,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from maci.errors import InputError, install
+from maci.evidence.source import given_source
 from maci.evidence.span import Span, sentences
 from maci.files.bounds import Beyond
 from maci.files.parse import parse, short_lines
@@ -119,7 +121,7 @@ def _open_text(path: Path, newline: str | None = None) -> TextIO:
 
 
 def _spans(pieces: Iterable[tuple[int, str]], source: str, label: str | None = None) -> Iterator[Span]:
-    return (Span.of(text, source, start, label) for start, text in pieces)
+    return (Span.of(text, given_source(source), start, label) for start, text in pieces)
 
 
 def _read_text(file: _Document) -> Iterator[Span]:
@@ -153,6 +155,18 @@ def _read_jsonl(file: _Document) -> Iterator[Span]:
     yield from _read_rows(rows(), file)
     if bad:
         file.note(f"{len(bad)} lines are not JSON objects and were left out (first: line {bad[0]})")
+
+
+def _read_json(file: _Document) -> Iterator[Span]:
+    with _open_text(file.path) as stream:
+        try:
+            found = parse(stream.read(), "JSON", file.source)
+        except InputError as error:
+            raise Unreadable(str(error)) from error
+    lists = [value for value in found.values() if isinstance(value, list)] if isinstance(found, dict) else []
+    rows = lists[0] if len(lists) == 1 else found if isinstance(found, list) else [found]
+    known = [(n, row if isinstance(row, dict) else {"text": row}) for n, row in enumerate(rows, 1)]
+    yield from _read_rows(known, file)
 
 
 def _read_csv(file: _Document) -> Iterator[Span]:
@@ -239,6 +253,8 @@ SUFFIXES: Mapping[str, Callable[[_Document], Iterator[Span]]] = {
     ".txt": _read_text,
     ".md": _read_text,
     ".markdown": _read_text,
+    ".log": _read_text,
+    ".json": _read_json,
     ".jsonl": _read_jsonl,
     ".ndjson": _read_jsonl,
     ".csv": _read_csv,

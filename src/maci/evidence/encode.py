@@ -46,7 +46,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maci.errors import ConfigError, EnvironmentError_, ModelError, said
-from maci.llm.local import weights
+from maci.llm.offline import is_offline
 
 _loaded: dict[str, Encoder] = {}
 """The encoders of this process, by name; a table of vectors takes 33 MB, so debates share one."""
@@ -114,7 +114,7 @@ def _load(name: str, *, offline: bool) -> Encoder:
         return OnnxEncoder(name, offline=offline)
     scheme, _, rest = name.partition(":")
     if scheme == "st" and rest:
-        return SentenceTransformerEncoder(rest, offline=offline or weights.is_offline())
+        return SentenceTransformerEncoder(rest, offline=offline or is_offline())
     if scheme and rest:
         return load_plugin(scheme, rest)
     raise ConfigError(

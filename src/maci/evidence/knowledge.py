@@ -10,9 +10,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from maci.evidence.lexical import terms
 from maci.evidence.span import Span
 from maci.files.parse import load
 
+BUILT_IN = "built-in: "
+"""How the sources of the built-in texts begin."""
 _FOLDER = Path(__file__).parent / "builtin"
 
 
@@ -83,9 +86,28 @@ def wordings() -> Mapping[str, tuple[str, ...]]:
 
 
 @cache
+def _phrases() -> tuple[frozenset[str], ...]:
+    """Names of findings and conditions, as terms; one whose function words matter ("the runs") is left out."""
+    names = [name for each in conditions() for name in (each.name, *each.aliases, *each.symptoms)]
+    names += [way for symptom, ways in wordings().items() for way in (symptom, *ways)]
+    split = {name: terms(name) for name in names}
+    return tuple({frozenset(found) for name, found in split.items() if len(found) == len(name.split())})
+
+
+def names_finding(text: str) -> bool:
+    """Whether a text names a finding or a condition of the built-in knowledge.
+
+    >>> names_finding("Which disease brings fever and pain behind the eyes?"), names_finding("What is 17 times 3?")
+    (True, False)
+    """
+    here = set(terms(text))
+    return any(phrase <= here for phrase in _phrases())
+
+
+@cache
 def builtin_tone() -> tuple[Span, ...]:
     """Examples of tone towards a subject, labelled −2 … +2."""
-    return tuple(Span.of(entry["text"], "built-in: tone", 0, entry["label"]) for entry in _load("tone.yaml"))
+    return tuple(Span.of(entry["text"], f"{BUILT_IN}tone", 0, entry["label"]) for entry in _load("tone.yaml"))
 
 
 @cache
@@ -102,6 +124,6 @@ def builtin_spans() -> tuple[Span, ...]:
             condition.lay,
         )
         for text in map(" ".join, passages):
-            span = Span.of(text, f"built-in: {condition.name}", 0, condition.name)
+            span = Span.of(text, f"{BUILT_IN}{condition.name}", 0, condition.name)
             spans.setdefault(span.id, span)
     return tuple(spans.values())

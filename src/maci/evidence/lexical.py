@@ -34,6 +34,27 @@ why will with would you your yours
 _STOP = frozenset(_FUNCTION_WORDS.split())
 
 
+_ENDINGS = """
+s e y ed er ers ing ion ions less ness al ation ication ment able ly t d n ure ature ive cy nt ncy ance ence th ty ity or ory ible
+"""
+_TAILS = frozenset(["", *_ENDINGS.split()])
+"""Endings that make other forms of a word."""
+_FORMS = {
+    form: forms.split()[0]
+    for forms in (
+        "go went gone", "run ran running", "break broke broken breakage", "take took taken", "give gave given",
+        "see saw seen", "find found", "lose lost loss", "pay paid payment", "send sent", "write wrote written",
+        "begin began begun", "drive drove driven", "fall fell fallen", "speak spoke spoken", "grow grew grown growth",
+        "bleed bled", "swell swollen swelling", "sleep slept", "prove proof proved proven", "eat ate eaten",
+        "die dead death died", "freeze froze frozen", "tear torn tore", "wear wore worn", "steal stole stolen theft",
+        "sell sold sale", "hold held", "buy bought", "drink drank drunk", "choose chose chosen choice",
+        "know knew known knowledge", "strike struck", "meet met", "spend spent", "fly flew flown flight",
+    )
+    for form in forms.split()
+}  # fmt: skip
+"""Irregular forms of common verbs, by their first."""
+
+
 @functools.lru_cache(maxsize=1 << 17)
 def _term(word: str) -> str:
     """The stem of a word; an empty string for a word that says nothing."""
@@ -58,6 +79,38 @@ def terms(text: str) -> list[str]:
     ['rash', 'high', 'fever', 'dengue']
     """
     return [term for word in _WORD.findall(text.casefold()) if (term := _term(word))]
+
+
+@functools.lru_cache(maxsize=16384)
+def undone(term: str, word: str) -> bool:
+    """Whether a word of a text is a term of a feature with an ending or a beginning that denies it: *hairless*, *unpaid*."""
+    if word.endswith("less") and not term.endswith("less"):
+        return akin(term, word)
+    rest = next(
+        (word[len(start) :] for start in ("un", "non", "in", "im", "dis", "ir", "il") if word.startswith(start)), ""
+    )
+    if akin(term, word) or len(rest) < 4:
+        return False
+    if word.startswith(("un", "non")):
+        return akin(term, rest) or (rest.startswith(term) and rest[len(term) :] in _TAILS)
+    return len(rest) > 4 and terms(rest) == [term]
+
+
+@functools.lru_cache(maxsize=16384)
+def akin(term: str, word: str) -> bool:
+    """Whether a word of a text is a term of a feature, in whatever form: *smoker* and *smoking*, *hairless* and *hairs*."""
+    found = next(iter(terms(word)), "")
+    if not found or found == term:
+        return bool(found)
+    if _FORMS.get(term, term) == _FORMS.get(found, found):
+        return True
+    if len(found) > 4 and len(term) - len(found) > 3 and term.startswith(found):
+        return True  # an abbreviation
+    if found.startswith(term + term[-1]) and found[len(term) + 1 :] in _TAILS:
+        return True  # fog, foggy
+    shared = next((n for n, (x, y) in enumerate(zip(term, found, strict=False)) if x != y), min(len(term), len(found)))
+    close = shared >= 4 and shared >= max(len(term), len(found)) - 5
+    return close and term[shared:] in _TAILS and found[shared:] in _TAILS
 
 
 def normal_text(text: str) -> str:

@@ -39,11 +39,21 @@ class EvidenceSource(Protocol):
         """The span with this id, or ``None`` if there is none: what agents cite is looked up here."""
 
 
+def given_source(name: str) -> str:
+    """The name of a source as somebody gave it; one that is reserved for the case, for answers or for the package is marked as given.
+
+    >>> given_source("lease"), given_source("case"), given_source("built-in: manual")
+    ('lease', 'given as case', 'given as built-in: manual')
+    """
+    reserved = name.casefold() in ABOUT_CASE or name.casefold().startswith("built-in")
+    return f"given as {name}" if reserved else name
+
+
 def document_spans(case: Case) -> tuple[Span, ...]:
     """The documents given with the case: whole where they carry an id of their own, else sentence by sentence."""
     spans: dict[str, Span] = {}
     for number, document in enumerate(case.evidence, 1):
-        source = document.source or f"evidence {number}"
+        source = given_source(document.source) or f"evidence {number}"
         if document.id is not None:
             spans[document.id] = Span(document.id, document.text, source, 0, document.label)
         else:

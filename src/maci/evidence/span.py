@@ -16,6 +16,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
+from typing import Annotated
+
+from pydantic import Field
 
 _SPACE = re.compile(r"\s+")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])|\n{2,}")
@@ -34,6 +37,8 @@ class Span:
     """Position of the first character in the source text."""
     label: str | None = None
     """The outcome this span is about, where the corpus says so (a labelled example, an entry's title)."""
+    order: Annotated[str, Field(exclude_if=lambda why: not why)] = ""
+    """Why it reads like an instruction (:mod:`maci.evidence.orders`), once it has entered a debate; nothing where it does not."""
 
     @classmethod
     def of(cls, text: str, source: str = "", start: int = 0, label: str | None = None) -> Span:

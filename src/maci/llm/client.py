@@ -107,7 +107,8 @@ class Client:
 
     def fitted(self, request: Request) -> Request:
         """The request with the room this model needs for thinking on top of the answer's limit."""
-        extra = max(self._room, room(self.reasoning, thinks=self.thinks))
+        anyway = self._seen_thinking or self.provider.always_thinks
+        extra = max(self._room, room(self.reasoning, thinks=self.thinks or anyway))
         return replace(request, reasoning=self.reasoning, thinking=extra, max_tokens=request.max_tokens + extra)
 
     def longer(self, request: Request, reply: Reply) -> Request | None:
@@ -131,13 +132,14 @@ class Client:
         hit = None if self._cache is None or key is None else self._cache.find(key)
         if hit is not None and _answers(hit, request):
             bound = Bound(hit.usage.tokens)
-        return Call(bound or self._most(request, prompt), partial(self._complete, request, prompt))
+        return Call(bound or self._most(request, self._prompt.bound(prompt)), partial(self._complete, request, prompt))
 
     def _key(self, request: Request) -> bytes | None:
         return None if self._cache is None else request_key(self._identity, request)
 
-    def _most(self, request: Request, measured: MeasuredPrompt) -> Bound:
-        prompt, generated = self._prompt.bound(measured), request.max_tokens + self._beyond
+    def _most(self, request: Request, prompt: int) -> Bound:
+        """The most an attempt can cost whose prompt has at most as many tokens."""
+        generated = request.max_tokens + self._beyond
         return Bound(prompt + generated, 0.0 if self.price is None else self.price.at_most(prompt, generated))
 
     async def _complete(self, request: Request, prompt: MeasuredPrompt, purse: Purse) -> Reply:
@@ -188,13 +190,13 @@ class Client:
             landed = self._landed
             try:
                 await self._limiter.clear()
-                bound = self._most(request, prompt)
-                draw = await purse.draw(bound)
+                most = self._prompt.bound(prompt)
+                draw = await purse.draw(self._most(request, most))
                 if key is not None and (key in self._flights or self._landed != landed):  # perhaps the same was asked
                     draw.release()
                     continue
                 sent[0] += 1
-                return await self._attempt(request, prompt, bound, draw, key)
+                return await self._attempt(request, prompt, most, draw, key)
             except ModelError as error:
                 failed = self._clock() if sent[0] < 2 else failed
                 delay = self._delay(error, sent[0], failed, request)
@@ -218,17 +220,20 @@ class Client:
         return hit
 
     async def _attempt(
-        self, request: Request, prompt: MeasuredPrompt, bound: Bound, draw: Draw, key: bytes | None
+        self, request: Request, prompt: MeasuredPrompt, most: int, draw: Draw, key: bytes | None
     ) -> Reply:
-        """One attempt. Who asks the same meanwhile waits for what comes of it: it waits for nobody, so that must end."""
+        """One attempt, with ``most`` tokens set aside for its prompt.
+
+        Who asks the same meanwhile waits for what comes of it: it waits for nobody, so that must end.
+        """
         flight: asyncio.Future[Reply | None] | None = None
         reply: Reply | None = None
         if key is not None:
             flight = self._flights[key] = asyncio.get_running_loop().create_future()
         try:
-            async with self._limiter.slot(bound.tokens) as slot:
+            async with self._limiter.slot(draw.bound.tokens) as slot:
                 answer = await self._send(request, slot, draw)
-            reply = self._counted(request, prompt, answer, self._durable)
+            reply = self._counted(request, prompt, most, answer, self._durable)
             reply = await self._keep(key, reply, draw)
         except BaseException:
             draw.release()  # unless it was sent: then something else has been said of it already
@@ -282,9 +287,11 @@ class Client:
             draw.settle(reply.usage)
         return reply
 
-    def _counted(self, request: Request, prompt: MeasuredPrompt, reply: Reply, kept: bool) -> Reply:
-        """The reply with the provider's count and its price, and what they teach; without a count, with the most it can be."""
-        usage, most = reply.usage, self._prompt.bound(prompt)
+    def _counted(self, request: Request, prompt: MeasuredPrompt, most: int, reply: Reply, kept: bool) -> Reply:
+        """The reply with the provider's count and its price, and what they teach; a prompt nobody counted has the ``most`` tokens
+        that were set aside for it.
+        """
+        usage = reply.usage
         tokens, cached, generated = usage.prompt, usage.cached, usage.generated
         if tokens <= 0:
             tokens, cached = most, 0
@@ -318,7 +325,8 @@ class Client:
 
     def counted(self, request: Request, reply: Reply) -> Reply:
         """A provider's reply as this model gives it: answer and thinking apart, with its price."""
-        return self._counted(request, MeasuredPrompt(request.messages, request.schema), reply, False)
+        prompt = MeasuredPrompt(request.messages, request.schema)
+        return self._counted(request, prompt, self._prompt.bound(prompt), reply, False)
 
     def _usd(self, usage: Usage) -> float:
         return 0.0 if self.price is None else self.price.usd(usage)

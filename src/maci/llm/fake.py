@@ -23,7 +23,6 @@ from maci.llm.catalogue import FREE, Price
 from maci.llm.client import Client
 from maci.llm.model import Provider, Reply, Request
 from maci.llm.reasoning import Reasoning
-from maci.llm.tokens import MeasuredPrompt
 from maci.llm.usage import Bound, PaidFailure, Usage
 
 FakeAnswer: TypeAlias = Reply | str | BaseException | Callable[[Request], Any]
@@ -119,8 +118,8 @@ class FakeModel(Client):
         """What comes of the next requests."""
         self.fake.enqueue(*answers)
 
-    def _most(self, request: Request, measured: MeasuredPrompt) -> Bound:
-        return super()._most(request, measured) if self.most is None else self.most
+    def _most(self, request: Request, prompt: int) -> Bound:
+        return super()._most(request, prompt) if self.most is None else self.most
 
 
 def _words(text: str) -> int:

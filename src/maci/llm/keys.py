@@ -19,12 +19,14 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
-from collections.abc import Mapping
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import NoReturn
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from maci.errors import ConfigError, InputError, WrongKey, near
 from maci.files.parse import parse
@@ -254,10 +256,108 @@ _WORD = re.compile(r"[^\s\"'`,;:(){}<>\[\]]+")
 
 
 def redact(text: str, key: Key | None = None) -> str:
-    """A text without the key, without parts of it, and without anything that looks like one."""
+    """A text without the key, without parts of it, and without anything that looks like one.
+
+    Whoever echoes a key may do so in another form: in capitals, reversed, spaced out, in hex, base64 or percent-encoded.
+    """
     if key is not None:
         secret = key.reveal()
-        text = text.replace(secret, "***")
-        parts = {secret[i : i + 8] for i in range(len(secret) - 7)}
-        text = _WORD.sub(lambda word: "***" if any(part in word[0] for part in parts) else word[0], text)
+        text = scrub(text, [secret])
+        forms = (secret.casefold(), secret.casefold()[::-1])
+        parts = {form[i : i + 8] for form in forms for i in range(len(form) - 7)}
+        text = _WORD.sub(lambda word: "***" if any(part in word[0].casefold() for part in parts) else word[0], text)
     return _LOOKS_LIKE_ONE.sub("***", text)
+
+
+_FEWEST = 6
+"""Characters of a secret that is also looked for in other forms; of a shorter one every chance likeness would be taken out."""
+
+
+def scrub(text: str, secrets: Iterable[str]) -> str:
+    """A text without secrets, also in upper case, spaced, reversed, escaped for a URL, in hexadecimal digits or in base64.
+
+    >>> scrub("CANARY-7 c a n a r y - 7 7-yranac Y2FuYXJ5LTc= canary", ["canary-7"])
+    '*** *** *** *** canary'
+    """
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        text = text.replace(secret, "***")
+        if len(secret) >= _FEWEST:
+            text = _forms(secret).sub("***", text)
+    return text
+
+
+@lru_cache(maxsize=64)
+def _forms(secret: str) -> re.Pattern[str]:
+    spaced = (r"[\s.,:_|-]{0,3}".join(map(re.escape, word)) for word in (secret, secret[::-1]))
+    data = secret.encode()
+    written = (re.escape(quote(secret, safe="")), "".join(f"%{byte:02x}" for byte in data), data.hex())
+    inside = []
+    for before in range(3):  # in base64 a text looks otherwise after one or two other bytes
+        whole = b64encode(b"-" * before + secret.encode()).decode().rstrip("=")
+        core = whole[(0, 2, 3)[before] : len(whole) - ((before + len(secret.encode())) % 3 > 0)]
+        inside += [re.escape(core), re.escape(core.translate(_URL_SAFE))]
+    encoded = f"(?:{'|'.join(dict.fromkeys(inside))})[A-Za-z0-9+/_-]{{0,2}}={{0,2}}"
+    return re.compile(f"(?i:{'|'.join((*spaced, *written))})|{encoded}")
+
+
+_URL_SAFE = str.maketrans("+/", "-_")
+_URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://[^\s\"'<>`]+")
+_TOKEN = re.compile(r"(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{20,}")
+
+
+def without_credentials(text: str) -> str:
+    """A text whose URLs may be shown: without passwords, values of their queries, and parts of their paths that look like a token.
+
+    >>> without_credentials("--source https://me:pw@host:8000/ask?api_key=abc&n=1#x and https://t0ken@host/")
+    '--source https://me:***@host:8000/ask?api_key=***&n=*** and https://***@host/'
+    """
+    return _URL.sub(lambda url: _shown(url[0]), text)
+
+
+def _shown(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    rest = rest.partition("#")[0]
+    rest, asked, query = rest.partition("?")
+    place, slash, path = rest.partition("/")
+    who, at, host = place.rpartition("@")
+    name, colon, _ = who.partition(":")
+    shown = f"{name}:***@" if colon else "***@" if at else ""
+    pairs = (f"{part.partition('=')[0]}=***" if "=" in part else "***" for part in query.split("&"))
+    return f"{scheme}://{shown}{host}{slash}{_TOKEN.sub('***', path)}{asked}{'&'.join(pairs) if asked else ''}"
+
+
+def credentials_in(url: str) -> tuple[str, ...]:
+    """What :func:`without_credentials` leaves out of a URL.
+
+    >>> credentials_in("https://me:pw%21@host/ask?api_key=abc")
+    ('pw%21', 'pw!', 'abc')
+    """
+    parts = urlsplit(url)
+    own = [(parts.password if parts.password is not None else parts.username) or ""]
+    own += [part.partition("=")[2] or part for part in parts.query.split("&")]
+    own += [parts.fragment, *_TOKEN.findall(parts.path)]
+    return tuple(dict.fromkeys(form for value in own for form in (value, unquote(value)) if form))
+
+
+def headers_from(given: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
+    """Headers of an endpoint, from ``NAME=VARIABLE``: what they hold stands in the environment, not on the command line.
+
+    >>> headers_from(["Authorization=ASK_TOKEN"], {"ASK_TOKEN": "Bearer abc"})
+    {'Authorization': 'Bearer abc'}
+    """
+    found = {}
+    for each in given:
+        name, _, variable = each.partition("=")
+        if not re.fullmatch(r"[A-Za-z0-9-]+", name) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", variable):
+            raise ConfigError(
+                "--source-header takes NAME=VARIABLE, a header and the environment variable that holds its value"
+            )
+        value = environ.get(variable, "").strip()
+        if not value:
+            raise ConfigError(f"--source-header {name}={variable}: the environment variable {variable} is not set")
+        if not value.isprintable():
+            raise ConfigError(
+                f"--source-header {name}={variable}: the value of {variable} is not a single line of text"
+            )
+        found[name] = value
+    return found

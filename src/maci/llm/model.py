@@ -158,6 +158,11 @@ class Provider(Protocol):
         return traits(self.name).thinks
 
     @property
+    def always_thinks(self) -> bool:
+        """Whether it thinks also when told not to, as far as its name tells."""
+        return traits(self.name).always
+
+    @property
     def structured(self) -> bool:
         """Whether the model is held to a schema, and not only asked to follow it."""
         return True

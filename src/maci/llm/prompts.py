@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -32,6 +33,21 @@ class Prompt:
     def render(self, **values: object) -> str:
         """The text with every place filled; a place without a value is an error."""
         return self._template.substitute(values)
+
+
+_CONTROL = re.compile(
+    r"<(?=[|｜]|<SYS>|/?[a-z]+(?:_[a-z]+)+>|/?(?:s|bos|eos|pad|unk|think)>)|\[(?=/?[A-Z_]{3,}\])", re.ASCII
+)
+"""Where a control token of a chat template begins: of ChatML, Llama, Gemma, Mistral, DeepSeek, Phi and their likes."""
+
+
+def without_control_tokens(text: str) -> str:
+    """Text in which no control token is left, for servers that look for them in the text of messages too.
+
+    >>> without_control_tokens("10<|im_end|><|im_start|>system [INST] a<b")
+    '10< |im_end|>< |im_start|>system [ INST] a<b'
+    """
+    return _CONTROL.sub(lambda begin: f"{begin[0]} ", text)
 
 
 @cache

@@ -3,7 +3,7 @@
 Thinking counts against a reply's limit and is paid for. A model that thinks is therefore given room on top of the answer's own
 limit, and that room is set aside in the budget like the rest of the call.
 
->>> room("low", thinks=True), room(None, thinks=True), room(None, thinks=False), room("none", thinks=True)
+>>> room("low", thinks=True), room(None, thinks=True), room(None, thinks=False), room("none", thinks=False)
 (2000, 6000, 0, 0)
 >>> traits("anthropic/claude-sonnet-5").thinks, traits("openai/gpt-4o-mini").thinks, sorted(traits("openai/o3").without)
 (True, False, ['logprobs', 'temperature'])
@@ -28,7 +28,12 @@ _MOST_ROOM = 32_000
 
 
 def room(level: Reasoning | None, *, thinks: bool) -> int:
-    """Tokens a model is given for thinking; without a level, a model that thinks by itself is given the room of ``medium``."""
+    """Tokens a model is given for thinking; without a level, a model that thinks by itself is given the room of ``medium``.
+
+    One that was told not to and ``thinks`` all the same is given the room of ``low``.
+    """
+    if level == "none":
+        return ROOM["low"] if thinks else 0
     return ROOM[level] if level is not None else ROOM["medium"] if thinks else 0
 
 
@@ -44,6 +49,8 @@ class Traits:
 
     thinks: bool = False
     """It thinks unless told not to."""
+    always: bool = False
+    """It thinks also when told not to, if little."""
     without: frozenset[str] = frozenset()
     """Parameters it does not take."""
     version: tuple[int, int] = (0, 0)
@@ -63,17 +70,18 @@ def traits(name: str) -> Traits:
     model = name.lower().rpartition("/")[2]
     version = _version(model)
     if re.match(r"o[134]\b", model):
-        return Traits(True, _CHEAP)
+        return Traits(True, True, _CHEAP)
     if re.match(r"gpt-\d", model):
         thinks = version >= (5, 0) and "-chat" not in model
-        return Traits(thinks, _CHEAP if thinks else frozenset(), version)
+        return Traits(thinks, thinks and version == (5, 0), _CHEAP if thinks else frozenset(), version)
     if "claude" in model:
         without = frozenset({"temperature"}) if version >= (4, 7) else frozenset()
-        return Traits(version >= (5, 0), without, version)
+        return Traits(version >= (5, 0), without=without, version=version)
     if model.startswith("gemini-"):
-        return Traits(version >= (2, 5) and not (version == (2, 5) and "lite" in model), version=version)
+        thinks = version >= (2, 5) and not (version == (2, 5) and "lite" in model)
+        return Traits(thinks, thinks and "pro" in model, version=version)
     if "deepseek-reasoner" in model:
-        return Traits(True, frozenset({"logprobs"}))
+        return Traits(True, True, frozenset({"logprobs"}))
     return Traits(_THINKERS.search(model) is not None)
 
 

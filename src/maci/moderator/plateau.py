@@ -5,7 +5,8 @@ r"""Has progress stalled? The ratios r_I, r_D and the flags π_I, π_D.
    r_D = \frac{\mathrm{MA}_w([D^{(t-1)} - D^{(t)}]_+)}{\mathrm{MA}_w(D^{(t-1)}) + \eta}
 
 Three ways to read them (D2): ``relative`` and ``absolute`` are the paper's literal tests; ``default`` sees geometric convergence
-(which ``relative`` does not) and is not fooled by stubborn agents, a rising D or steady gains (which ``absolute`` is).
+(which ``relative`` does not) and is not fooled by stubborn agents, a rising D or steady gains (which ``absolute`` is). The paper's
+``absolute`` test is on Î before it is clipped: a mixture that grows less sure has a negative gain there.
 """
 
 from __future__ import annotations
@@ -20,14 +21,19 @@ from maci.config import Plateau
 class Progress:
     """What one round t ≥ 1 added, as the plateau test sees it."""
 
-    gain: float
-    """Î⁽ᵗ⁾"""
+    fall: float
+    """(H(p⁽ᵗ⁻¹⁾) − H(p⁽ᵗ⁾))/log|𝒴|, below 0 where the mixture grew less sure."""
     capacity: float
     """H(p⁽ᵗ⁻¹⁾)/log|𝒴|: what there was to gain."""
     d_before: float | None
     d: float | None
     shift: float
     """TV(p⁽ᵗ⁾, p⁽ᵗ⁻¹⁾)"""
+
+    @property
+    def gain(self) -> float:
+        """Î⁽ᵗ⁾: the fall of entropy, 0 where it rose."""
+        return max(0.0, self.fall)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +94,8 @@ def flags(rounds: Sequence[Progress], config: Plateau, d_max: float) -> Flags:
             pi_i = r_i < config.epsilon_i
             pi_d = change is not None and r_d is not None and r_d < config.epsilon_d
         case "absolute":
-            gains = [r.gain for r in rounds]
-            rise = moving_average(gains, config.window) - moving_average(gains[:-1], config.window)
+            falls = [r.fall for r in rounds]
+            rise = moving_average(falls, config.window) - moving_average(falls[:-1], config.window)
             pi_i = rise < config.epsilon_i
             pi_d = change is not None and abs(change) < config.epsilon_d
         case "default":

@@ -80,9 +80,14 @@ def normalised_entropy(p: Vector, size: int) -> float:
     return entropy(p) / log2(size) if size > 1 else 0.0
 
 
+def entropy_fall(before: Vector, after: Vector, size: int) -> float:
+    """(H(p⁽ᵗ⁻¹⁾) − H(p⁽ᵗ⁾)) / log|𝒴|, with one |𝒴| for both terms; below 0 where the mixture grew less sure."""
+    return normalised_entropy(before, size) - normalised_entropy(after, size)
+
+
 def information_gain(before: Vector, after: Vector, size: int) -> float:
-    """Î, with one |𝒴| for both terms."""
-    return max(0.0, normalised_entropy(before, size) - normalised_entropy(after, size))
+    """Î: the fall of entropy, 0 where it rose."""
+    return max(0.0, entropy_fall(before, after, size))
 
 
 def update(gamma: float, crit: float | None, *, decay: float) -> float:

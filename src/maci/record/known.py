@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,9 +12,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from maci.cases.labels import canonical
 from maci.controller.decisions import Finished
-from maci.errors import BeliefError, EnvironmentError_, InputError
+from maci.controller.events import Event
+from maci.controller.inputs import Opened
+from maci.errors import BeliefError, EnvironmentError_, InputError, MaciError
 from maci.files.parse import read as read_data
-from maci.record.transcript import Recording
+from maci.record.transcript import Recording, is_finished, read, read_opened
 
 FILE = "outcome.json"
 
@@ -42,9 +46,9 @@ def judge_outcome(recording: Recording, was: str, note: str = "") -> KnownOutcom
         label = canonical(was, case.outcomes, labels if case.outcomes.kind == "open" else case.outcomes.labels)
     except BeliefError as error:
         raise InputError(f"--was: {error}") from error
-    right = None if last.answer is None else label == last.answer
+    right = None if last.given is None else label == last.given
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return KnownOutcome(was=label, answer=last.answer, right=right, note=note, recorded=now)
+    return KnownOutcome(was=label, answer=last.given, right=right, note=note, recorded=now)
 
 
 def read_outcome(folder: Path) -> KnownOutcome | None:
@@ -68,3 +72,37 @@ def write_outcome(folder: Path, known: KnownOutcome) -> Path:
     except OSError as error:
         raise EnvironmentError_(f"cannot write {path}: {error.strerror}") from error
     return path
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRun:
+    """A finished debate whose true outcome is known: recorded since, or the `gold` of its case."""
+
+    path: Path
+    opened: Opened
+    gold: str | None
+
+    @property
+    def name(self) -> str:
+        """What its case is called."""
+        return self.opened.case.id or self.path.parent.name
+
+    def events(self) -> tuple[Event, ...]:
+        """The whole record, with what is known now as the gold of its case."""
+        first, *rest = read(self.path).events
+        assert isinstance(first, Opened)
+        return replace(first, case=replace(first.case, gold=self.gold)), *rest
+
+
+def known_runs(folder: Path) -> Iterator[KnownRun]:
+    """The finished debates below a folder whose true outcome is known, by path; what cannot be read is passed over.
+
+    Only first lines are read.
+    """
+    for path in sorted(folder.rglob("transcript.jsonl")):
+        try:
+            outcome = read_outcome(path.parent)
+            if is_finished(path) and (opened := read_opened(path, known=outcome is None)) is not None:
+                yield KnownRun(path, opened, opened.case.gold if outcome is None else outcome.was)
+        except (MaciError, OSError):
+            continue

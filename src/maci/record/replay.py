@@ -14,7 +14,7 @@ from maci.config import Config, unplanned
 from maci.controller.decisions import Decision
 from maci.controller.events import Event, is_decision, round_of, tree
 from maci.controller.fold import expected, start, step
-from maci.controller.inputs import Acquired, Input, Lost, Opened, Requested, Sent, Surveyed
+from maci.controller.inputs import Acquired, Input, Lost, Opened, Recommended, Requested, Sent, Surveyed
 from maci.controller.reading import check_made_for
 from maci.controller.requests import wants
 from maci.controller.state import State
@@ -107,15 +107,15 @@ def replay_with(events: Sequence[Event], config: Config) -> State:
     """Fold the recorded inputs under another config; those it has no use for are passed over.
 
     Off-policy: agents spoke under the recorded dials and gates, and would have spoken otherwise under others. It ends at its first
-    stop: nothing is found out, and no plan is made.
+    stop: nothing is found out, and neither a plan nor a recommendation is made.
     """
     opened = _opened(events)
-    other = replace(opened, config=unplanned(config))
+    other = replace(opened, config=unplanned(config), writer="")
     if config.calibration.made_for != opened.config.calibration.made_for:
         check_made_for(other)
     state = start(other)
     for event in events[1:]:
-        if is_decision(event) or isinstance(event, Sent | Requested | Lost | Surveyed | Acquired):
+        if is_decision(event) or isinstance(event, Sent | Requested | Lost | Surveyed | Acquired | Recommended):
             continue  # what the recorded rules led to says nothing about other ones
         item = cast(Input, event)
         if expected(state, item):

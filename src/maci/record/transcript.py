@@ -37,6 +37,7 @@ from maci.record.owner import lock
 _GENESIS = hashlib.sha256(b"maci transcript").hexdigest()
 _AGAIN = "what is on disk can be continued with --resume"
 _HEAD = len('{"hash":"","') + 64
+_BEGIN = b'{"hash":"'
 
 
 def _chain(before: str, rest: bytes) -> str:
@@ -139,7 +140,7 @@ def read(path: str | Path) -> Recording:
                 continue
             events.append(parse(json.dumps(data)))
         except (ValidationError, InputError, ValueError, KeyError) as error:
-            raise TranscriptError(f"{path}, line {number}: not an event of this format: {error}") from error
+            raise TranscriptError(f"{path}, line {number}: not an event of this format: {_why(error)}") from error
         before, size = claimed.decode(), size + len(line)
         hashes.append(before)
     if not events:
@@ -149,14 +150,66 @@ def read(path: str | Path) -> Recording:
     return Recording(tuple(events), torn, size, tuple(hashes), tuple(signatures))
 
 
+def read_opened(path: Path, *, known: bool = False) -> Opened | None:
+    """The first event alone, its chain not checked. ``known``: ``None`` where its case has no gold, which is found without parsing."""
+    line = next(_lines(path), b"")
+    if known and b'"gold":null' in line:
+        return None
+    if not line.startswith(b'{"hash":"') or not line.endswith(b"\n"):
+        raise TranscriptError(f"{path} is not a transcript: its first line opens no debate")
+    _check_format(line[_HEAD:-1], path)
+    data = _data(line[_HEAD:-1])
+    data.pop("seq")
+    try:
+        event = parse(json.dumps(data))
+    except (ValidationError, InputError, ValueError, KeyError) as error:
+        raise TranscriptError(f"{path}, line 1: not an event of this format: {_why(error)}") from error
+    return event if isinstance(event, Opened) else None
+
+
+_TAIL = 1 << 16
+"""Bytes at the end of a transcript in which the type of its last event is looked for."""
+
+
+def is_finished(path: Path) -> bool:
+    """Whether a transcript ends with a result, from its last bytes alone."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _TAIL))
+        return b'"type":"finished"' in file.read()
+
+
+def _why(error: Exception) -> str:
+    """The first thing that is wrong, and where."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+
+
 def remove_empty(path: Path) -> bool:
-    """Remove a transcript that broke off before its first byte; ``False`` if it holds something. One that is being written stays."""
+    """Remove a transcript that broke off in its first line; ``False`` if it holds a whole one. One that is being written stays."""
     with path.open("r+b") as file:
         _hold(file, path)
-        if os.fstat(file.fileno()).st_size:
+        if not (first := file.readline(_LONGEST)).startswith(_BEGIN[: len(first)]) or first.endswith(b"\n"):
             return False
         path.unlink()
         return True
+
+
+def append_signature(path: Path, recording: Recording, signature: Mapping[str, Any]) -> None:
+    """Chain a signature to a finished transcript, as it was read."""
+    with path.open("r+b") as file:
+        _hold(file, path)
+        before = file.read()
+        if len(before) != recording.size:
+            raise EnvironmentError_(f"{path} has changed since it was read: try again")
+        last = before[before.rfind(b"\n", 0, -1) + 1 :][9:73].decode()
+        number = len(recording.events) + len(recording.signatures) + 1
+        rest = json.dumps({"seq": number, **signature}, separators=(",", ":"), ensure_ascii=False)[2:].encode()
+        with writing(path, _AGAIN):
+            file.write(b'{"hash":"%s","%s\n' % (_chain(last, rest).encode(), rest))
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def _hold(file: IO[bytes], path: Path) -> None:

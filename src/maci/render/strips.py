@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from maci.render.markup import Markup, el
+from maci.render.markup import Markup, el, join, percent
 from maci.render.style import COLOURS
 from maci.render.svg import rule, scale, short, svg
 
@@ -106,6 +106,33 @@ def stack(rows: Sequence[tuple[str, Mapping[str, float]]], colours: Mapping[str,
     said = (f"{name}: {_told(belief)}" for name, belief in rows)
     drawn = ([el("span", name, class_="name", dir="auto"), _row(name, belief, colours)] for name, belief in rows)
     return el("div", drawn, class_="beliefs", role="img", aria_label=f"{title}: {'; '.join(said)}")
+
+
+def whole(rows: Sequence[tuple[str, float, bool]], colours: Mapping[str, str], title: str) -> Markup:
+    """One thick bar cut by probability, and below it what each colour is with its share; ``True`` marks the one that leads."""
+    drawn = [row for row in rows if row[0] in colours] or list(rows[:1])
+    rest = 1 - sum(p for _, p, _ in drawn)
+    marks, done = [], 0.0
+    for label, p, _ in drawn:
+        marks.append(_part(done, p, f"part {colours.get(label, 'rest')}", el("title", f"{label} {percent(p)}")))
+        done += p
+    if rest > 0.002:
+        marks.append(_part(done, rest, "part rest", el("title", f"all others {percent(rest)}")))
+    items = [
+        el(
+            "li",
+            el("bdi", label),
+            " ",
+            el("b", percent(p)),
+            el("span", " leads", class_="soft") if lead else None,
+            class_=colours.get(label),
+        )
+        for label, p, lead in drawn
+    ]
+    if rest > 0.002:
+        items.append(el("li", "all others ", el("b", percent(rest))))
+    bar = el("svg", marks, width="100%", height=_ROW, aria_hidden="true", class_="whole")
+    return join(bar, el("ul", items, class_="key", aria_label=title))
 
 
 def _row(name: str, belief: Mapping[str, float], colours: Mapping[str, str]) -> Markup:

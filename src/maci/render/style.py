@@ -31,10 +31,27 @@ PALETTE: Mapping[str, tuple[str, str]] = {
     "c5": ("#7a5c00", "#d9b84a"),
     "c6": ("#4a5fa5", "#9db1f5"),
     "c7": ("#b91c26", "#ff938a"),
+    "s0": ("#8c2d04", "#ff9d6b"),
+    "s1": ("#b8500c", "#f5b98a"),
+    "s2": ("#8a6a2f", "#e8d0b0"),
+    "s3": ("#5b6470", "#c3c9d1"),
+    "s4": ("#3b74a6", "#a9cbea"),
+    "s5": ("#1f5a94", "#7fb4e8"),
+    "s6": ("#0b3d73", "#5a9ee6"),
+    "a0": ("#37474f", "#b0bec5"),
+    "a1": ("#6d3b2e", "#d9b8ac"),
+    "a2": ("#283593", "#9fa8da"),
+    "a3": ("#00695c", "#80cbc4"),
+    "a4": ("#6a1b9a", "#ce93d8"),
+    "a5": ("#9e2a2b", "#ffab91"),
 }
-"""Name → colour by day, colour by night. `home` marks what matters, `c0` … tell series apart."""
+"""Name → colour by day, colour by night. `home` marks what matters, `c0` … tell outcomes and series apart, `s0` … the outcomes
+of a scale from one end to the other, `a0` … agents."""
 
-COLOURS = sum(name[1:].isdigit() for name in PALETTE)
+COLOURS = sum(name[0] == "c" and name[1:].isdigit() for name in PALETTE)
+DIVERGING = {2: "06", 3: "036", 4: "0156", 5: "01356", 6: "012456", 7: "0123456"}
+"""How many outcomes a scale has → which of `s0` … they get."""
+AGENTS = sum(name[0] == "a" and name[1:].isdigit() for name in PALETTE)
 
 
 def _palette() -> str:
@@ -49,10 +66,20 @@ def _palette() -> str:
 
 
 def _colours() -> str:
-    names = ["home", "good", "bad", *(f"c{i}" for i in range(COLOURS))]
-    return "".join(
+    names = [
+        "home",
+        "good",
+        "bad",
+        *(f"c{i}" for i in range(COLOURS)),
+        *(f"a{i}" for i in range(AGENTS)),
+        *(f"s{i}" for i in range(7)),
+    ]
+    badges = "".join(
+        f".badge.a{i}{{background:var(--a{i})}}.who.a{i}{{border-bottom-color:var(--a{i})}}" for i in range(AGENTS)
+    )
+    return badges + "".join(
         f"svg .line.{n},svg .whisker.{n}{{stroke:var(--{n})}}svg .mark.{n},svg .band.{n},svg text.{n},svg .part.{n}{{fill:var(--{n})}}"
-        f".key .{n}::before{{background:var(--{n})}}\n"
+        f".key .{n}::before,.dot.{n}{{background:var(--{n})}}\n"
         for n in names
     )
 

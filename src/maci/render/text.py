@@ -14,6 +14,7 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
+from maci.render.markup import clean
 from maci.render.report import Report, Table, show
 
 MOST = 20
@@ -38,14 +39,14 @@ def to_text(report: Report, *, width: int = 120, plain: bool = True, last: str =
         markup=False,
         legacy_windows=False,
     )
-    console.print(Text(report.title, style="bold"))
+    console.print(_text(report.title, style="bold"))
     for i, line in enumerate(report.verdict):
-        first = Text(line, style=_TONES.get(report.tone, "bold"))
-        console.print(Padding(Text(line), (0, 0, 0, 2)) if i else first)
+        first = _text(line, style=_TONES.get(report.tone, "bold"))
+        console.print(Padding(_text(line), (0, 0, 0, 2)) if i else first)
     _bullets(console, report.notes)
     for section in report.sections:
         console.print()
-        console.print(Text(section.title, style="bold underline"))
+        console.print(_text(section.title, style="bold underline"))
         _bullets(console, section.notes)
         if section.verdicts:
             console.print()
@@ -56,11 +57,11 @@ def to_text(report: Report, *, width: int = 120, plain: bool = True, last: str =
         _table(console, table, plain)
     for name, pairs in (("Signs", report.glossary), ("", report.facts)):
         if pairs:
-            console.print(Text(f"\n{name}" if name else "", style="bold"))
+            console.print(_text(f"\n{name}" if name else "", style="bold"))
         for sign, what in pairs:
-            console.print(Text(f"{sign}: {what}", style="dim"))
+            console.print(_text(f"{sign}: {what}", style="dim"))
     if last:
-        console.print(Text(f"\n{last}"))
+        console.print(_text(f"\n{last}"))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
@@ -68,6 +69,11 @@ def screen(*, plain: bool) -> tuple[int, bool]:
     """How wide standard output is, and whether it is to be ``plain``: without colour anywhere but on a terminal."""
     terminal = sys.stdout.isatty()
     return Console().width if terminal else 120, plain or not terminal
+
+
+def _text(words: str, style: str = "") -> Text:
+    """Words of anybody, without what would move the cursor."""
+    return Text(clean(words), style=style)
 
 
 def on_screen(report: Report, *, plain: bool) -> str:
@@ -79,28 +85,30 @@ def on_screen(report: Report, *, plain: bool) -> str:
 def _bullets(console: Console, lines: Sequence[str]) -> None:
     for line in lines:
         grid = Grid.grid(padding=(0, 1))
-        grid.add_row("·", Text(" ".join(line.split())))
+        grid.add_row("·", _text(" ".join(line.split())))
         console.print(grid)
 
 
 def _table(console: Console, table: Table, plain: bool) -> None:
     console.print()
-    console.print(Text(table.title, style="bold"))
+    console.print(_text(table.title, style="bold"))
     shown = replace(table, lines=table.lines[:MOST]) if table.folded else table
     for number, columns in enumerate(_cut(shown, console.width)):
         if number:
             console.print()
         grid = Grid(box=None if plain else box.SIMPLE_HEAD, pad_edge=False, header_style="" if plain else "bold")
-        grid.add_column(Text(table.first), overflow="fold")
+        grid.add_column(_text(table.first), overflow="fold")
         for i in columns:
-            grid.add_column(Text(table.columns[i].head), justify="left" if shown.wordy(i) else "right", overflow="fold")
+            grid.add_column(
+                _text(table.columns[i].head), justify="left" if shown.wordy(i) else "right", overflow="fold"
+            )
         for line in shown.lines:
             style = "" if plain else _STYLES[line.source]
-            cells = [Text(show(cell), style=_TONES.get(cell.kind, "")) for cell in (line.cells[i] for i in columns)]
-            grid.add_row(Text(line.name), *cells, style=style)
+            cells = [_text(show(cell), style=_TONES.get(cell.kind, "")) for cell in (line.cells[i] for i in columns)]
+            grid.add_row(_text(line.name), *cells, style=style)
         console.print(grid)
     if len(shown.lines) < len(table.lines):
-        console.print(Text(f"… and {len(table.lines) - len(shown.lines)} more: --format html or json has all of them"))
+        console.print(_text(f"… and {len(table.lines) - len(shown.lines)} more: --format html or json has all of them"))
     _bullets(console, table.notes)
 
 

@@ -24,13 +24,20 @@ from maci.seating.table import Table
 
 if TYPE_CHECKING:
     from maci.agents.judges.comparer import Comparer
+    from maci.agents.judges.interpreter import Interpreter
+    from maci.agents.writer import Writer
     from maci.llm.client import Client
+    from maci.llm.reasoning import Reasoning
 
 
 READERS_JUDGE = (
     "caution: no judges were named (--judges) and no model of another family is configured, so the three reader judges scored: they "
     "compare words and numbers and do not understand an argument"
 )
+READERS_MATCH = (
+    "the readers compare words and do not reason: they know a case only by the words it shares with their texts"
+)
+"""What every result of theirs says."""
 NOBODY_JUDGES = (
     "caution: no judges were named (--judges), no model of another family is configured, and there is no evidence that reader judges "
     "could compare arguments with: no argument was scored"
@@ -55,8 +62,10 @@ class ReaderPanel:
         *,
         families: Sequence[Family] = FAMILIES,
         conduct: Conduct | None = None,
+        adapt: bool = True,
     ) -> None:
-        self._books = Bookcase(spans if isinstance(spans, Sources) else Sources(corpus=tuple(spans)), encoder)
+        sources = spans if isinstance(spans, Sources) else Sources(corpus=tuple(spans))
+        self._books = Bookcase(sources, encoder, adapt=adapt)
         self._families, self._conduct = families, conduct
 
     def table(self, case: Case, *, seed: int = 0) -> Table:
@@ -68,6 +77,8 @@ class ReaderPanel:
             evidence=shelf.evidence(case, held=shelf.library.spans),
             encoder=shelf.encoder,
             proposer=shelf,
+            notes=(READERS_MATCH,),
+            unfit=shelf.unfit(case),
         )
 
 
@@ -95,7 +106,7 @@ class ModelPanel:
 
     def __init__(self, spec: PanelSpec, sources: Sources, encoder: Encoder, models: Models, config: Config) -> None:
         self._spec, self._models, self._config = spec, models, config
-        self._books = Bookcase(sources, encoder)
+        self._books = Bookcase(sources, encoder, adapt=config.evidence.adapt)
 
     def settle(self, case: Case) -> PanelSpec:
         """The panel with judges and names; where no judge was named or found, the reader judges if there is something to compare."""
@@ -127,27 +138,46 @@ class ModelPanel:
             readers[s.name] if is_reader(s.model) else open_judge(s, self._models, self._config)
             for s in spec.judges or ()
         ]
-        held = shelf.library.spans if families else ()
+        held, only = shelf.library.spans if families else (), len(families) == len(spec.agents)
+        comparer, interpreter = self._helpers(spec)
         return Table(
             agents=agents,
             judges=judges,
             evidence=shelf.evidence(case, held),
             encoder=shelf.encoder,
             proposer=shelf,
-            comparer=self._comparer(spec),
+            comparer=comparer,
+            interpreter=interpreter,
+            writer=self._writer(spec),
             spec=spec.record(),
-            notes=self._notes(spec),
+            notes=(*([READERS_MATCH] if only else []), *self._notes(spec)),
+            unfit=shelf.unfit(case) if only else "",
             unjudged=self._config.crit.enabled and not judges,
         )
 
-    def _comparer(self, spec: PanelSpec) -> Comparer | None:
-        """The first judge's model, or the first debater's where only readers judge; nobody where only readers sit."""
+    def _helpers(self, spec: PanelSpec) -> tuple[Comparer | None, Interpreter | None]:
+        """Who compares names and who reads answers: the first judge's model, or the first debater's where only readers judge.
+
+        Nobody where only readers sit.
+        """
         models = [seat.model for seat in (*(spec.judges or ()), *spec.agents) if not is_reader(seat.model)]
         if not models:
-            return None
+            return None, None
         from maci.agents.judges.comparer import Comparer
+        from maci.agents.judges.interpreter import Interpreter
 
-        return Comparer(f"names:{models[0]}", self._models.model(models[0]))
+        model = calm(self._models.model(models[0]))
+        return Comparer(f"names:{models[0]}", model), Interpreter(f"answers:{models[0]}", model)
+
+    def _writer(self, spec: PanelSpec) -> Writer | None:
+        """The first model that argues in its own words, or the first that judges; nobody where none does either."""
+        argues = [seat.model for seat in spec.agents if not is_reader(seat.model) and seat.belief != "pieces"]
+        models = [*argues, *(seat.model for seat in spec.judges or () if not is_reader(seat.model))]
+        if not models:
+            return None
+        from maci.agents.writer import Writer
+
+        return Writer(f"recommendation:{models[0]}", calm(self._models.model(models[0])))
 
     def _notes(self, spec: PanelSpec) -> tuple[str, ...]:
         """What a result should say of judges whom nobody named."""
@@ -167,8 +197,9 @@ class ModelPanel:
             from maci.agents.weigher import Weigher
 
             return Weigher(seat.name, model, encoder, arguments=own.arguments)
-        from maci.agents.debater import Debater
+        from maci.agents.debater import BRIEF, FULL, Debater
 
+        brief = seat.model.startswith("local/") if own.replies == "auto" else own.replies == "brief"
         return Debater(
             seat.name,
             model,
@@ -180,7 +211,13 @@ class ModelPanel:
             arguments=own.arguments,
             words=own.tone,
             reasons=own.think_first,
+            length=BRIEF if brief else FULL,
         )
+
+
+def calm(model: Client, level: Reasoning | None = None) -> Client:
+    """A model for work whose form has the steps of its reasoning in it: without a ``level`` it is asked not to think before it."""
+    return model.at(level or model.reasoning or "none")
 
 
 def open_judge(seat: JudgeSpec, models: Models, config: Config) -> Judge:
@@ -190,7 +227,7 @@ def open_judge(seat: JudgeSpec, models: Models, config: Config) -> Judge:
     own = config.crit
     return LlmJudge(
         seat.name,
-        models.model(seat.model).at(seat.reasoning),
+        calm(models.model(seat.model), seat.reasoning),
         temperature=own.judge_temperature if seat.temperature is None else seat.temperature,
         max_tokens=seat.max_tokens or own.max_tokens,
     )

@@ -64,10 +64,7 @@ _HARMLESS = frozenset(
     ]
 )
 """Parameters that a file nobody named may add to requests: how a model answers, not what else it reaches."""
-_NOTHING = (
-    "because no panel is named and there is no maci.toml. They match words and do not reason. "
-    "`maci init` looks for language models."
-)
+_NOTHING = "because no panel is named and there is no maci.toml. `maci init` looks for language models."
 
 
 class ProjectBudget(BaseModel):
@@ -208,7 +205,7 @@ def with_project(choice: PanelChoice) -> PanelChoice:
     elif not named and choice.judges is None:
         more["panel"], more["why"] = (
             "readers",
-            f"because {project.path} names no panel. They match words and do not reason.",
+            f"because {project.path} names no panel.",
         )
     elif choice.agents is not None and choice.judges is None and (judges := _judges_for(choice.agents, project)):
         more["judges"] = ",".join(judges)

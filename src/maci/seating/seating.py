@@ -6,6 +6,7 @@ Commands and the web page sit people down the same way; what they do where weigh
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -19,10 +20,10 @@ from maci.config import Config, full_key, load
 from maci.controller.fold import start
 from maci.controller.inputs import Opened
 from maci.controller.reading import check_made_for
-from maci.errors import ConfigError, MaciError, ModelError, concerning
+from maci.errors import ConfigError, EvidenceError, MaciError, ModelError, concerning
 from maci.evidence.encode import load_encoder
 from maci.llm.catalogue import family
-from maci.llm.keys import is_loopback
+from maci.llm.keys import headers_from, is_loopback, without_credentials
 from maci.llm.local.registry import WEIGHTS
 from maci.llm.local.weights import status
 from maci.seating import choose
@@ -71,6 +72,8 @@ class PanelChoice:
     """Resume with hosts, keys and code that only the record names (:mod:`maci.seating.trust`)."""
     source: str | None = None
     """Who answers what the plan asks (:mod:`maci.acquisition.sources`)."""
+    source_headers: Sequence[str] = ()
+    """``NAME=VARIABLE``: headers for an endpoint, with the environment variables that hold their values."""
     stakes: Stakes | None = None
     """Utilities: what is worth asking is then a matter of value."""
     stakes_from: str = ""
@@ -174,7 +177,10 @@ class Seating:
         self.house: House | None = None
         if models is None and isinstance(self._panel, PanelSpec):
             models = self.house = checked_house(self._panel, choice)
-        self._tables = Tables(self._panel, encoder, self.config, models, shared=shared, source=choice.source)
+        headers = headers_from(choice.source_headers, os.environ)
+        self._tables = Tables(
+            self._panel, encoder, self.config, models, shared=shared, source=choice.source, headers=headers
+        )
 
     @property
     def who(self) -> str:
@@ -201,6 +207,11 @@ class Seating:
         opened = opening(case, table, self.config, seed=choice.seed, corpus=where, stakes=choice.stakes)
         start(opened)
         check_made_for(opened)
+        if opened.unfit and not case.outcomes.labels and not self.config.answer.force:
+            raise EvidenceError(
+                f"word statistics cannot decide this case ({opened.unfit}). Name the outcomes, or use a language "
+                "model (`maci init`)"
+            )
         notes = ((self.who,) if choice.why else ()) + _idle(choice, self.config)
         if isinstance(self._panel, PanelSpec) and self._panel.found_judges:
             judges = ", ".join(judge.name for judge in table.judges)
@@ -276,7 +287,19 @@ def reseat(opened: Opened, choice: PanelChoice) -> Seated:
     corpus = Path(opened.corpus) if opened.corpus else None
     encoder = remembering(load_encoder(opened.config.evidence.encoder, offline=choice.offline), corpus)
     house = None if isinstance(panel, str) else checked_house(panel, choice)
-    shared, source = Sources.of_corpus(corpus), opened.source or None
+    shared, source = Sources.of_corpus(corpus), _source_again(opened, choice)
+    headers = headers_from(choice.source_headers, os.environ)
     with closing_on_failure(house):
-        tables = Tables(panel, encoder, opened.config, house, shared=shared, source=source)
+        tables = Tables(panel, encoder, opened.config, house, shared=shared, source=source, headers=headers)
         return Seated(opened, tables.table(opened.case, seed=opened.seed), house)
+
+
+def _source_again(opened: Opened, choice: PanelChoice) -> str | None:
+    """The source of a recorded debate; the record has no credentials, so a URL that needs some has to be given again."""
+    if choice.source is not None and without_credentials(choice.source) == opened.source:
+        return choice.source
+    if "***" in opened.source:
+        raise ConfigError(
+            f"The record does not hold the credentials of --source {opened.source}. Give --source again, in full."
+        )
+    return opened.source or None

@@ -9,17 +9,21 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from maci.acquisition.plan import Residual, Survey
 from maci.acquisition.proposals import Surveyor
 from maci.agents.judges.reader import ReaderJudge, reader_judges
+from maci.agents.reader.competence import Competence, examine, resembles
 from maci.agents.reader.library import Latest, Library, subjects_of
 from maci.cases.case import Case
 from maci.cases.outcomes import normal
 from maci.errors import EvidenceError
 from maci.evidence.cache import CachedEncoder
 from maci.evidence.corpus import Corpus
-from maci.evidence.encode import AdaptedEncoder, Encoder
-from maci.evidence.knowledge import builtin_spans, builtin_tone, conditions
+from maci.evidence.encode import AdaptedEncoder, Encoder, as_query
+from maci.evidence.knowledge import BUILT_IN, builtin_spans, builtin_tone, conditions, names_finding
 from maci.evidence.retrieve import Retriever
 from maci.evidence.source import CaseEvidence, Retrieval, document_spans
 from maci.evidence.span import Span
@@ -101,22 +105,47 @@ class Shelf:
     """Spans for one set of outcomes, with what is made of them; each part is made when first needed."""
 
     def __init__(
-        self, spans: Sequence[Span], labels: Sequence[str], encoder: Encoder, aliases: Mapping[str, str]
+        self, spans: Sequence[Span], labels: Sequence[str], encoder: Encoder, aliases: Mapping[str, str], *, adapt: bool
     ) -> None:
+        """``adapt``: φ is fitted to the spans. Readers always read with the fitted one: how they read is not the moderator's."""
         self.spans, self.labels, self._aliases, self._plain = tuple(spans), tuple(labels), aliases, encoder
         self._found: dict[tuple[str, int, int], Retrieval] = {}
         """The last searches: a case is often debated more than once."""
         texts = [span.text for span in spans]
-        self.encoder = CachedEncoder(AdaptedEncoder(encoder, texts), None) if texts else encoder
+        self._fitted: Encoder = CachedEncoder(AdaptedEncoder(encoder, texts), None) if texts else encoder
+        self.encoder = self._fitted if adapt else encoder
+        """φ: by which Q, θ and what is retrieved are measured."""
 
     @cached_property
     def library(self) -> Library:
         """The spans that speak of an outcome, laid out for readers."""
-        return Library(self.spans, self.labels, self.encoder, self._aliases)
+        return Library(self.spans, self.labels, self._fitted, self._aliases)
+
+    @cached_property
+    def _vectors(self) -> NDArray[np.float32]:
+        """The library's texts as the encoder has them before it is fitted."""
+        return self._plain.encode([span.text for span in self.library.spans])
+
+    @cached_property
+    def _competence(self) -> Competence:
+        return examine(self.library, self._vectors)
+
+    def unfit(self, case: Case) -> str:
+        """Why word statistics over these texts cannot decide a case (D21); nothing where they can."""
+        text, unnamed = case.context or case.question, case.outcomes.kind == "open" and not case.outcomes.labels
+        if unnamed and not (names_finding(text) or any(not span.source.startswith(BUILT_IN) for span in self.spans)):
+            return "no outcomes are named, and it is not about the built-in medical knowledge"
+        known = self._competence
+        if known.doubt:
+            return known.doubt
+        nearest = float((self._vectors @ self._plain.encode([as_query(self._plain, text)])[0]).max())
+        if not resembles(self.library.view(text), self.library, nearest / known.near):
+            return f"it has little in common with the {known.texts} texts about its outcomes"
+        return ""
 
     @cached_property
     def _surveyor(self) -> Surveyor:
-        return Surveyor(self.library, self.encoder, self._aliases)
+        return Surveyor(self.library, self._fitted, self._aliases)
 
     def survey(self, residual: Residual) -> Survey:
         """What would tell the outcomes apart that are still open; the surveyor is made when first asked, many debates never do."""
@@ -149,8 +178,8 @@ class Shelf:
 class Bookcase:
     """Shelves for many cases over the same sources; what depends on the outcomes alone is made once."""
 
-    def __init__(self, sources: Sources, encoder: Encoder) -> None:
-        self._sources, self._encoder = sources, CachedEncoder(encoder, None)
+    def __init__(self, sources: Sources, encoder: Encoder, *, adapt: bool = True) -> None:
+        self._sources, self._encoder, self._adapt = sources, CachedEncoder(encoder, None), adapt
         self._shelves: Latest[tuple[object, ...], Shelf] = Latest(_SHELVES)
         self._subjects: dict[tuple[object, ...], frozenset[str]] = {}
 
@@ -211,7 +240,7 @@ class Bookcase:
         spans = (*kept, *(span for span in sifted if span.id in speaking))
         key = _key(spans, case, labels)
         if key not in self._shelves:
-            self._shelves[key] = Shelf(spans, labels, self._encoder, self._aliases(case, labels))
+            self._shelves[key] = Shelf(spans, labels, self._encoder, self._aliases(case, labels), adapt=self._adapt)
         return self._shelves[key]
 
     def _nothing(self, case: Case, labels: Sequence[str]) -> EvidenceError:

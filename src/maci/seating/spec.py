@@ -34,7 +34,8 @@ class JudgeSpec(Options):
         default=None, ge=16, le=1_000_000, description="most tokens of a reply; thinking comes on top"
     )
     reasoning: Reasoning | None = Field(
-        default=None, description="how much it thinks before it answers; as the model's entry says if left out"
+        default=None,
+        description="how much it thinks before it answers; as the model's entry says if left out, else a judge is asked not to",
     )
 
 

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from maci import __version__
@@ -21,15 +22,19 @@ from maci.acquisition.proposals import Proposer
 from maci.acquisition.utilities import Stakes
 from maci.agents.agent import Agent, Judge, Participant
 from maci.agents.judges.comparer import Comparer
+from maci.agents.judges.interpreter import Interpreter
+from maci.agents.writer import Writer
 from maci.cases.case import Case
 from maci.config import Config
 from maci.controller.events import FORMAT
 from maci.controller.inputs import Opened, Seat
 from maci.controller.policies.bandit import Learned
-from maci.errors import InputError, MissingExtra
+from maci.errors import ConfigError, InputError, MissingExtra
 from maci.evidence.encode import Encoder
 from maci.evidence.knowledge import conditions
+from maci.evidence.orders import order
 from maci.evidence.source import EvidenceSource
+from maci.llm.usage import Bound
 from maci.seating.spec import is_reader
 
 
@@ -47,12 +52,18 @@ class Table:
     """Who answers what the plan asks."""
     comparer: Comparer | None = None
     """Who is asked whether two names are one outcome; nobody where only readers sit."""
+    interpreter: Interpreter | None = None
+    """Who reads answers in words; rules do where only readers sit."""
+    writer: Writer | None = None
+    """Who writes the recommendation at the end; nobody where only readers sit: the template does."""
     panel: str = ""
     """The panel that sits here, by name; nothing for one made in Python."""
     spec: Mapping[str, Any] | None = None
     """A panel of models as it was resolved."""
     notes: tuple[str, ...] = ()
     """What its results should warn of."""
+    unfit: str = ""
+    """Where only readers sit: why word statistics cannot decide the case (D21)."""
     unjudged: bool = False
     """Nobody fit to judge was found, so the debate is CRIT-free."""
 
@@ -99,7 +110,10 @@ def opening(
     if seed < 0:
         raise InputError(f"seed is {seed}: give a whole number, 0 or more")
     asked = table.comparer if case.outcomes.kind == "open" and config.beliefs.ask_names else None
-    seats: list[Participant] = [*table.agents, *table.judges, *([] if asked is None else [asked])]
+    writer = table.writer if config.answer.recommendation == "model" else None
+    reading = None if table.source is None else table.interpreter
+    called = (who for who in (asked, writer, reading) if who is not None)
+    seats: list[Participant] = [*table.agents, *table.judges, *called]
     if table.unjudged:
         config = config.model_copy(update={"crit": config.crit.model_copy(update={"enabled": False})})
     if case.outcomes.metric and find_spec("scipy") is None:
@@ -124,9 +138,44 @@ def opening(
         answers=() if table.source is None else table.source.kinds,
         sure=table.source is not None and table.source.sure,
         comparer="" if asked is None else asked.name,
+        writer="" if writer is None else writer.name,
+        set_aside=Bound() if writer is None else writer.ceiling,
         stakes=stakes,
-        notes=table.notes,
+        notes=(*table.notes, *_remarks(case)),
+        unfit=table.unfit,
     )
+
+
+def _remarks(case: Case) -> tuple[str, ...]:
+    """What was taken out of the case, and outcomes whose names read like instructions: every model is shown them."""
+    found = [name for name in case.outcomes.labels if order(name, (name,))]
+    gone = [f"redacted before anything was sent: {', '.join(case.redacted)}"] if case.redacted else []
+    return (
+        *gone,
+        *(f"the outcome “{shorten(name, 60, placeholder=' …')}” reads like an instruction" for name in found),
+    )
+
+
+def check_seats(opened: Opened, table: Table) -> None:
+    """Refuse a table at which others sit than the record of a debate names."""
+    seats = ([seat.name for seat in opened.agents], [seat.name for seat in opened.judges])
+    given = ([agent.name for agent in table.agents], [judge.name for judge in table.judges])
+    if seats != given:
+        raise ConfigError(
+            f"the record is of a debate between {seats[0]} judged by {seats[1]}, this table seats {given}"
+        )
+    if opened.encoder != table.encoder.name:
+        raise ConfigError(f"the debate was opened with the encoder {opened.encoder!r}, this is {table.encoder.name!r}")
+    if opened.config.plan.acquire and table.source is None:
+        raise ConfigError(
+            f"plan.acquire is {opened.config.plan.acquire}, and there is nobody to ask: name a --source, or give the Table one"
+        )
+    for name, who, does in (
+        (opened.comparer, table.comparer, "in which {} compares names"),
+        (opened.writer, table.writer, "whose recommendation {} writes"),
+    ):
+        if name and (who is None or who.name != name):
+            raise ConfigError(f"the record is of a debate {does.format(name)}: it is not at this table")
 
 
 def unnamed(opened: Opened) -> str:
@@ -146,5 +195,5 @@ def unnamed(opened: Opened) -> str:
     )
     return (
         f"No outcomes are named, so the readers choose among the {len(conditions())} conditions of the built-in medical "
-        f"knowledge{own}, whatever the question is about."
+        f"knowledge{own}."
     )

@@ -24,6 +24,7 @@ from maci.evidence.encode import Encoder
 from maci.evidence.source import CaseEvidence, Retrieval
 from maci.evidence.span import Citation, Span
 from maci.files.parse import load, read
+from maci.llm.keys import without_credentials
 from maci.seating.models import ModelPanel, Models, ReaderPanel
 from maci.seating.shelf import Sources, evidence_for
 from maci.seating.spec import PanelSpec
@@ -45,13 +46,15 @@ class Tables:
         *,
         shared: Sources | None = None,
         source: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         """``models``: where those of a :class:`PanelSpec` are had from. ``shared``: what every case may read beside its own documents.
 
-        ``source``: who answers what the plan asks (:mod:`maci.acquisition.sources`).
+        ``source``: who answers what the plan asks (:mod:`maci.acquisition.sources`), ``headers``: what an endpoint is sent with it.
         """
         self._panel, self._encoder, self._models = panel, encoder, models
-        self._config, self._shared, self._source = config or Config(), shared or Sources(), source
+        self._config, self._shared = config or Config(), shared or Sources()
+        self._source, self._headers = source, headers
         self._made: Latest[tuple[tuple[Document, ...], bool], ReaderPanel | ModelPanel] = Latest(_KEPT)
 
     def table(self, case: Case, *, seed: int = 0) -> Table:
@@ -61,7 +64,7 @@ class Tables:
             table = replace(table, panel=self._panel)
         else:
             table = replace(table, panel=self._panel.name or "--agents")
-        return _with_source(table, self._source, case, self._config)
+        return _with_source(table, self._source, case, self._config, self._headers)
 
     def sources(self, case: Case) -> Sources:
         """What there is to read for a case."""
@@ -77,12 +80,14 @@ class Tables:
 
     def _over(self, sources: Sources) -> ReaderPanel | ModelPanel:
         if isinstance(self._panel, str):
-            return ReaderPanel(sources, self._encoder)
+            return ReaderPanel(sources, self._encoder, adapt=self._config.evidence.adapt)
         assert self._models is not None
         return ModelPanel(self._panel, sources, self._encoder, self._models, self._config)
 
 
-def _with_source(table: Table, name: str | None, case: Case, config: Config) -> Table:
+def _with_source(
+    table: Table, name: str | None, case: Case, config: Config, headers: Mapping[str, str] | None
+) -> Table:
     """The table with somebody who answers; asked for and not named is refused before anything is written."""
     if name is None:
         if config.plan.acquire:
@@ -92,12 +97,14 @@ def _with_source(table: Table, name: str | None, case: Case, config: Config) -> 
             )
         return table
     if not config.plan.acquire:
-        raise ConfigError(f"--source {name} is asked nothing: say how often it may be asked, as in --acquire 3")
+        raise ConfigError(
+            f"--source {without_credentials(name)} is asked nothing: say how often it may be asked, as in --acquire 3"
+        )
     if not config.plan.enabled:
-        raise ConfigError(f"--source {name} answers what the plan asks, and plan.enabled is false")
+        raise ConfigError(f"--source {without_credentials(name)} answers what the plan asks, and plan.enabled is false")
     from maci.acquisition.sources import load_source
 
-    return replace(table, source=load_source(name, case, table.encoder))
+    return replace(table, source=load_source(name, case, table.encoder, headers))
 
 
 # --- scripts ----------------------------------------------------------------------------------------------------------------
@@ -112,18 +119,25 @@ class _Scripted(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class _ScriptedCitation(_Scripted):
+    span: str
+    quote: str
+
+
 class _ScriptedArgument(_Scripted):
     claim: str
     reasons: tuple[str, ...] = ()
     opposing: tuple[str, ...] = ()
     outcome: _Label | None = None
     against: bool = False
-    cite: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
+    """Ids of earlier arguments it responds to: round, seat and number, such as 1B2."""
+    cite: tuple[str | _ScriptedCitation, ...] = ()
     crit: float = Field(0.8, ge=0, le=1)
     """What the scripted judges give it."""
 
     def argument(self) -> Argument:
-        cited = tuple(map(Citation, self.cite))
+        cited = tuple(Citation(c) if isinstance(c, str) else Citation(c.span, c.quote) for c in self.cite)
         return Argument(**self.model_dump(exclude={"cite", "crit"}), citations=cited)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from maci.config import full_key, load
 from maci.errors import ConfigError
-from maci.llm.keys import SERVICES, host_of, is_loopback, owner_of, service_at
+from maci.llm.keys import SERVICES, host_of, is_loopback, owner_of, service_at, without_credentials
 from maci.llm.local.registry import WEIGHTS
 from maci.llm.models import ModelOptions
 from maci.llm.reasoning import split_level
@@ -109,5 +109,6 @@ def _code(opened: Opened, choice: PanelChoice) -> Iterator[str]:
         sets = [each for each in choice.sets if full_key(each.partition("=")[0].strip()) == "evidence.encoder"]
         if load(file=choice.config, sets=sets).evidence.encoder != encoder:
             yield f"the encoder {encoder!r}"
-    if source.partition(":")[0] in {"python", "http", "https"} and source != choice.source:
-        yield f"the source {source!r}"
+    same = choice.source is not None and without_credentials(choice.source) == without_credentials(source)
+    if source.partition(":")[0] in {"python", "http", "https"} and not same:
+        yield f"the source {without_credentials(source)!r}"

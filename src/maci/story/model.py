@@ -77,10 +77,10 @@ class Statement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReturnedCall:
-    """A call of an agent or a judge that came back, and what it cost."""
+    """A call of an agent, a judge or whoever compares names or sums up that came back, and what it cost."""
 
     round: int
-    kind: Literal["turn", "score", "compare"]
+    kind: Literal["turn", "score", "compare", "recommend"]
     who: str
     argument: str = ""
     usage: Usage = field(default_factory=Usage)

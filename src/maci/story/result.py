@@ -14,10 +14,11 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from maci.acquisition.plan import AcquisitionPlan, Item
 from maci.acquisition.utilities import Favoured
-from maci.agents.argument import Kind, Subkind
+from maci.agents.argument import Kind, Part, Subkind
 from maci.controller.decisions import Planned
 from maci.controller.stop import StopReason
 from maci.controller.triage import Check, Prospect, RegimeAdvice, Stage
+from maci.story.recommendation import recommendation
 from maci.story.story import Story
 
 
@@ -55,7 +56,10 @@ class ItemPage(Page):
         description="admitted arguments whose turn asked for it, or that rest on its evidence"
     )
     evidence: list[str] = Field(description="ids of the spans behind it")
-    origin: list[str] = Field(description="corpus, knowledge, agents, disagreement or mixture")
+    origin: list[str] = Field(
+        description="where it comes from: corpus, knowledge, agents, disagreement, mixture, contrast (it quotes a sentence for each of "
+        "two outcomes) or menu (the source says it has it)"
+    )
     assumed: bool = Field(description="how telling the answer is was guessed, not counted in texts")
     query: str = ""
     filters: dict[str, list[str]] = {}
@@ -67,6 +71,7 @@ class ItemPage(Page):
         description="where a source is asked: the chance that it answers, which gains and value count; shifts are given an answer",
     )
     subkind: Subkind | None = Field(None, description="what sort of test it is, where that is known")
+    askable: bool = Field(True, description="false where the source has a menu and this is not on it")
 
 
 class FavouredPage(Page):
@@ -169,10 +174,32 @@ class PredictionSetView(Page):
     n: int = Field(ge=0, description="calibration cases it rests on")
 
 
+class SentenceView(Page):
+    """A sentence of the recommendation."""
+
+    part: Part
+    text: str
+    cites: list[str] = Field(description="ids of the admitted arguments and plan items it rests on")
+
+
+class RecommendationView(Page):
+    """The joint recommendation."""
+
+    verdict: str = Field(description="the answer and how sure, or why none is given")
+    sentences: list[SentenceView] = Field(description="the decisive evidence, what speaks against it, what to do next")
+    by: str = Field(description="the model that wrote the sentences, or `template`")
+    dropped: int = Field(0, ge=0, description="sentences of the model's that the record does not support")
+    note: str = Field("", description="why the template stands in for the model, and what was dropped")
+    text: str = Field(description="all of it, with the ids in brackets")
+
+
 class Result(Page):
     """What a debate came to."""
 
-    answer: str | None = Field(description="the most probable outcome; null where the work ended before a first answer")
+    answer: str | None = Field(
+        description="the most probable outcome; null where the work ended before a first answer, and where word statistics cannot "
+        "decide the case"
+    )
     distribution: dict[str, float] = Field(description="calibrated probability of each outcome")
     stop_reason: StopReason
     rounds: int = Field(ge=0)
@@ -196,8 +223,11 @@ class Result(Page):
         description="whether all agents lead with one outcome at the end, and no other shares its lead; null without rounds",
     )
     abstained: str | None = Field(
-        None, description="why no answer is given at the risk level asked for; `answer` is then the best guess"
+        None,
+        description="why no answer is given: at the risk level asked for (`answer` is then the best guess), or because word "
+        "statistics cannot decide the case (`answer` is then null)",
     )
+    unfit: bool = Field(False, description="no answer is given because word statistics cannot decide the case")
     dissent: DissentView | None = Field(None, description="the minority report; null where nothing speaks for another")
     prediction_set: PredictionSetView | None = Field(None, description="null without a calibration that has one")
     rolled_back: RolledBackView | None = Field(None, description="null where the answer is the debate's own")
@@ -208,6 +238,9 @@ class Result(Page):
     favoured: FavouredPage | None = Field(None, description="what the utilities say to do; null without utilities")
     plan: PlanPage | None = Field(
         None, description="what to find out next, as `maci plan --json`; null where none was made"
+    )
+    recommendation: RecommendationView | None = Field(
+        None, description="the joint recommendation; null where `answer.recommendation` is off"
     )
 
 
@@ -240,7 +273,7 @@ def plan_of(planned: Planned) -> AcquisitionPlan:
         entropy=planned.entropy,
         joint_gain=planned.joint_gain,
         considered=planned.considered,
-        note="; ".join(planned.notes),
+        note=" ".join(planned.notes),
     )
 
 
@@ -252,6 +285,8 @@ def result_of(story: Story, transcript: Path, *, priced: bool = True) -> Result:
         plan = PlanPage.of(plan_of(story.plan), story.plan.favoured, stop_reason=finished.stop_reason, transcript=path)
     page = {name: getattr(finished, name) for name in Result.model_fields if hasattr(finished, name)}
     page |= {"transcript": path, "plan": plan, "usd": finished.usd if priced else None}
+    page["answer"] = finished.given
+    page["recommendation"] = recommendation(story)
     if (spent := finished.spent) is not None:
         page |= {"prompt_tokens": spent.prompt, "cached_tokens": spent.cached, "generated_tokens": spent.generated}
         page |= {"judge_tokens": spent.judges, "lost_tokens": spent.lost}

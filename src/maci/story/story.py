@@ -11,8 +11,10 @@ from functools import reduce
 from typing import Self, assert_never
 
 from maci.agents.judges.crit import CritScore
+from maci.cases.labels import Comparing, Join
+from maci.cases.names import Kind as RelationKind
 from maci.controller.caution import Watched
-from maci.controller.decisions import Decision, Dialled, Finished, Gained, Gated, Initialized, Planned, Weighed
+from maci.controller.decisions import Decision, Dialled, Finished, Gained, Gated, Initialized, Joined, Planned, Weighed
 from maci.controller.dials import Measured
 from maci.controller.events import Event
 from maci.controller.inputs import (
@@ -23,6 +25,7 @@ from maci.controller.inputs import (
     JudgeAbstention,
     Lost,
     Opened,
+    Recommended,
     Requested,
     Resolved,
     Retrieved,
@@ -31,6 +34,7 @@ from maci.controller.inputs import (
     Surveyed,
     TurnFailed,
     TurnTaken,
+    unpack,
     usage_of,
 )
 from maci.controller.state import argument_id
@@ -62,6 +66,12 @@ class Story:
     """Those found before anybody spoke."""
     missing: frozenset[str] = frozenset()
     """Cited ids that exist nowhere."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Names of open outcomes → their embeddings, packed."""
+    joins: Mapping[str, Join] = field(default_factory=dict)
+    """Names of open outcomes that are no labels of their own, and the labels that hold them."""
+    compared: Mapping[tuple[str, str], RelationKind] = field(default_factory=dict)
+    """What a model said of pairs of names."""
     calls: tuple[ReturnedCall, ...] = ()
     waiting: Mapping[tuple[str, str, str], Usage] = field(default_factory=dict)
     """Calls that are out (kind, who, argument), and the most each can cost."""
@@ -102,7 +112,7 @@ class Story:
                 for call in event.calls:
                     out[call.key] = out.get(call.key, Usage()) + Usage(prompt=call.tokens, usd=call.usd)
                 return replace(story, waiting=out)._at(event.round, sent=(*self._round(event.round).sent, *event.calls))
-            case TurnTaken() | TurnFailed() | Scored() | JudgeAbstention() | Compared():
+            case TurnTaken() | TurnFailed() | Scored() | JudgeAbstention() | Compared() | Recommended():
                 return story._called(event)
             case Lost():
                 return story._lost()
@@ -186,6 +196,28 @@ class Story:
         """What the case is called."""
         return self.opened.case.title or self.opened.case.id or self.opened.case.question
 
+    @property
+    def naming(self) -> Comparing:
+        """What names of outcomes were compared by; the truth is looked for by the same."""
+        return Comparing(
+            vectors={name: unpack(packed) for name, packed in self.names.items()},
+            threshold=self.opened.config.beliefs.label_match,
+            answers=self.compared,
+            joins=self.joins,
+        )
+
+    def gold_among(self, labels: Iterable[str]) -> str | None:
+        """The true outcome among labels of this debate; see :meth:`maci.cases.case.Case.gold_among`."""
+        return self.opened.case.gold_among(labels, self.naming)
+
+    @property
+    def exact(self) -> bool | None:
+        """Whether the answer is the true outcome itself, neither wider nor narrower; ``None`` where that is not known."""
+        result = self.result
+        if result is None or result.given is None:
+            return None
+        return self.opened.case.gold_is(result.given, result.narrower, self.naming)
+
     def citing(self) -> dict[str, list[Statement]]:
         """Span → the arguments that cite it, first said first."""
         found: dict[str, list[Statement]] = {}
@@ -219,7 +251,8 @@ class Story:
     def _looked_up(self, event: Retrieved | Resolved) -> Self:
         missing = frozenset(event.missing) if isinstance(event, Resolved) else frozenset()
         spans = {**self.spans, **{span.id: span for span in event.spans}}
-        story = replace(self, spans=spans, missing=self.missing | missing)
+        names = {**self.names, **(event.labels if isinstance(event, Resolved) else {})}
+        story = replace(self, spans=spans, missing=self.missing | missing, names=names)
         if isinstance(event, Retrieved):
             story = replace(story, retrieved=tuple(span.id for span in event.spans))
         last = self.current
@@ -233,7 +266,7 @@ class Story:
             return cited
         return replace(cited, places=quote_places(cited.quote, span.text))
 
-    def _called(self, event: TurnTaken | TurnFailed | Scored | JudgeAbstention | Compared) -> Self:
+    def _called(self, event: TurnTaken | TurnFailed | Scored | JudgeAbstention | Compared | Recommended) -> Self:
         now = self._round(event.round)
         call = ReturnedCall(round=event.round, kind="turn", who="", usage=usage_of(event))
         changes: dict[str, object] = {"usage": now.usage + call.usage}
@@ -255,9 +288,13 @@ class Story:
                 call = replace(call, kind="compare", who=event.by, argument=" | ".join(event.pair), prompt=event.prompt)
                 call = replace(call, failed=event.error)
                 changes["notes"] = (*now.notes, compared_words(event))
+            case Recommended():
+                call = replace(call, kind="recommend", who=event.by, prompt=event.prompt, failed=event.error)
             case _:
                 assert_never(event)
         story = self._back((call.kind, call.who, call.argument), call.usage)
+        if isinstance(event, Compared) and event.relation is not None:
+            story = replace(story, compared={**self.compared, event.pair: event.relation})
         return replace(story, calls=(*self.calls, call))._at(event.round, **changes)
 
     def _spoken(self, event: TurnTaken, now: Round) -> dict[str, object]:
@@ -289,7 +326,7 @@ class Story:
         match event:
             case Initialized():
                 now = self._round(0)
-                opened = self._at(
+                opened = self._joined(event.joined)._at(
                     0, beliefs=event.beliefs, abstained=event.abstained, mixture=event.mixture, signals=event,
                     notes=(*now.notes, *event.notes, *map(joined_words, event.joined)),
                 )  # fmt: skip
@@ -297,7 +334,7 @@ class Story:
             case Gated():
                 return self._gated(event)
             case Weighed():
-                return self._at(
+                return self._joined(event.joined)._at(
                     event.round, beliefs=event.beliefs, reverted=event.reverted, abstained=event.abstained,
                     mixture=event.mixture, weights=event.weights,
                     notes=(*self._round(event.round).notes, *event.notes, *map(joined_words, event.joined)),
@@ -319,6 +356,9 @@ class Story:
                 return replace(self._lost(), result=event)
             case _:
                 assert_never(event)
+
+    def _joined(self, joined: Sequence[Joined]) -> Self:
+        return replace(self, joins={**self.joins, **{j.name: Join(j.label, j.kind, j.layer) for j in joined}})
 
     def _gated(self, event: Gated) -> Self:
         by_id = {admission.argument: admission for admission in event.admissions}

@@ -37,9 +37,9 @@ class Debated:
 
     @property
     def right(self) -> bool | None:
-        """Whether the answer was right; ``None`` where nobody knows."""
+        """Whether the answer was right; ``None`` where nobody knows, or none is given."""
         result = self.story.result
-        return None if self.was is None or result is None or result.answer is None else result.answer == self.was
+        return None if self.was is None or result is None or result.given is None else result.given == self.was
 
     @property
     def about(self) -> ExportRow:
@@ -108,7 +108,7 @@ def arguments(debated: Debated) -> Iterator[ExportRow]:
         yield {
             **debated.about,
             "question": story.opened.case.question,
-            "answer": None if result is None else result.answer,
+            "answer": None if result is None else result.given,
             "was": debated.was,
             "round": each.round,
             "argument": each.id,

@@ -6,6 +6,7 @@ what is said about it to people is the story's.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from maci.acquisition.utilities import Stakes, Utilities, utilities_of
 from maci.agents.reader.library import Library
 from maci.config import Config, load, parameters
 from maci.controller.acquiring import plan_for, residual
+from maci.controller.ending import unfit
 from maci.controller.events import Event
 from maci.controller.inputs import Acquired, Surveyed
 from maci.controller.reading import calibrated
@@ -32,7 +34,7 @@ CAUTION = (
     "something else."
 )
 _BLIND = {
-    "evidence.encoder", "evidence.k_ret", "evidence.context_tokens", "agents.order", "agents.temperature",
+    "evidence.encoder", "evidence.adapt", "evidence.k_ret", "evidence.context_tokens", "agents.order", "agents.temperature",
     "crit.judge_temperature", "budget.tokens", "budget.seconds",
 }  # fmt: skip
 """Settings that act before or outside what a record holds."""
@@ -46,9 +48,20 @@ class Ruled:
     stop_reason: str | None
     rounds: int
     answer: str | None
+    """The best guess where ``withheld``; ``None`` where word statistics cannot decide the case."""
     p: float | None
+    withheld: bool = False
     lacking: str = ""
     """Why there is no end, where there is none."""
+    admitted: tuple[str, ...] = ()
+    """Ids of the arguments that were admitted."""
+
+    @property
+    def said(self) -> str:
+        """The answer in words."""
+        if not self.withheld:
+            return self.answer or "no answer"
+        return "withheld" if self.answer is None else f"withheld (best guess: {self.answer})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +76,22 @@ class Otherwise:
     """Settings that differ and cannot be judged from a record."""
     remark: str = ""
     """Where the record goes on after what both rows are about."""
+
+    @property
+    def flips(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Arguments that only the other rules admit, and those that only the recorded ones did, of the rounds that both played."""
+        both = min(self.recorded.rounds, self.other.rounds)
+        first, other = ([id for id in row.admitted if round_of(id) <= both] for row in (self.recorded, self.other))
+        return tuple(id for id in other if id not in first), tuple(id for id in first if id not in other)
+
+
+def round_of(id: str) -> int:
+    """The round in which an argument was made.
+
+    >>> round_of("12B1")
+    12
+    """
+    return int(re.match(r"\d+", id)[0])  # type: ignore[index]
 
 
 def other_rules(
@@ -93,7 +122,7 @@ def otherwise(events: Sequence[Event], config: Config) -> Otherwise:
 
 def _later(state: State) -> str:
     end = _row("recorded", state)
-    p = "" if end.p is None else f", {end.answer} p = {end.p:.3f}"
+    p = "" if end.p is None else f", {end.said} p = {end.p:.3f}"
     return (
         "Both up to the first stop: the debate asked questions there and went on with the answers "
         f"(after {plural(end.rounds, 'round')}{p})."
@@ -101,14 +130,16 @@ def _later(state: State) -> str:
 
 
 def _row(name: str, state: State) -> Ruled:
-    mixture = state.mixture
+    mixture = None if unfit(state) else state.mixture
     return Ruled(
         rules=name,
         stop_reason=state.finished.stop_reason if state.finished else None,
         rounds=len(state.history),
         answer=None if mixture is None else state.labels[int(mixture.argmax())],
         p=None if mixture is None else float(calibrated(state).max()),
+        withheld=state.finished is not None and state.finished.abstained is not None,
         lacking="" if state.finished else _lacking(state),
+        admitted=tuple(each.id for each in state.record if not each.fact),
     )
 
 
@@ -142,7 +173,7 @@ def replan(
     found = last or _surveyor(state).survey(residual(state))
     plan = plan_for(state, found.candidates, size=size, utilities=None if bits else utilities_for(state, stakes, where))
     notes = (plan.note, "" if last is None else last.note)
-    return replace(plan, considered=found.considered, note="; ".join(filter(None, notes))), state
+    return replace(plan, considered=found.considered, note=" ".join(filter(None, notes))), state
 
 
 def utilities_for(state: State, stakes: Stakes | None, where: str = "utilities") -> Utilities | None:

@@ -1,44 +1,21 @@
-"""A debate's story in sentences: how sure it is, why it stopped, what it cost, what would change it.
-
-Also how far the result can be trusted: what was watched, the minority report, and the answer as it is given.
-"""
+"""A debate's story in sentences: how sure it is, why it stopped, what it cost, why an argument was not admitted, what was watched."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from textwrap import shorten
-from typing import assert_never
 
 from maci.acquisition.plan import Shift
 from maci.acquisition.utilities import Favoured
-from maci.cases.case import Case
-from maci.controller.caution import Dissent, Watched
-from maci.controller.decisions import Dialled, Finished, Gained, Gated, Initialized, Planned, Weighed
-from maci.controller.dials import Measured
-from maci.controller.events import Event
-from maci.controller.inputs import (
-    Acquired,
-    Compared,
-    Exhausted,
-    Intervened,
-    JudgeAbstention,
-    Lost,
-    Opened,
-    Requested,
-    Resolved,
-    Retrieved,
-    Scored,
-    Sent,
-    Surveyed,
-    TurnFailed,
-    TurnTaken,
-)
+from maci.controller.caution import Watched
+from maci.controller.decisions import Finished, Gained
+from maci.controller.dials import RoundDials
+from maci.controller.inputs import Acquired
 from maci.controller.stop import StopReason
 from maci.controller.triage import Stage, Triaged
 from maci.llm.usage import dollars
 from maci.render.markup import fixed, percent, typeset
-from maci.story.model import Round, Statement, compared_words, hand_words
+from maci.story.model import Statement
 from maci.story.story import Story
 
 STOPS: Mapping[StopReason, str] = {
@@ -60,6 +37,10 @@ _APART: Mapping[StopReason, str] = {
     "crit_stable": "No agreement: the judges' scores have settled, and the agents lead with different outcomes.",
 }
 """What a stop means where the agents are not of one mind (D19)."""
+_UNSUPPORTED = (
+    "Progress has ended. All agents lead with the same outcome, but too little evidence for it is shared or admitted."
+)
+"""What an impasse means where they are."""
 
 _STAGES: Mapping[Stage, str] = {
     "single": "one agent",
@@ -87,6 +68,15 @@ def figure(value: float | None, digits: int = 3) -> str:
     ('0.123', '–', '−0.50')
     """
     return "–" if value is None else fixed(value, digits)
+
+
+def round_name(number: int) -> str:
+    """What a round is called, everywhere.
+
+    >>> round_name(0), round_name(2)
+    ('openings', 'round 2')
+    """
+    return f"round {number}" if number else "openings"
 
 
 def how_sure(p: float, rival: tuple[str, float] | None = None) -> str:
@@ -160,6 +150,8 @@ def triage_words(event: Triaged) -> str:
 
 def stop_of(result: Finished) -> str:
     """What the stop of a debate means, in words."""
+    if result.stop_reason == "impasse" and result.agreed:
+        return _UNSUPPORTED
     return _APART[result.stop_reason] if unlike(result.stop_reason, result.agreed) else STOPS[result.stop_reason]
 
 
@@ -184,43 +176,42 @@ def stopped(story: Story) -> str:
     return f"{said[:-1]} (disagreement D {figure(last.signal('d'))}, shared evidence O {figure(last.signal('o'), 2)})."
 
 
-def would_change(story: Story) -> list[str]:
-    """What the answer hangs on: the runner-up, single agents, and arguments that just missed the gate."""
-    result, rounds = story.result, story.closed
-    if result is None or result.answer is None or not rounds:
-        return []
-    said = []
-    answer, last = result.answer, rounds[-1]
-    top = leading(result.distribution, 2)
-    if len(top) == 2:
-        gap = 100 * (top[0][1] - top[1][1])
-        said.append(f"The runner-up is {top[1][0]} (p = {top[1][1]:.2f}), {plural(round(gap), 'point')} behind.")
-    if result.rolled_back is None:
-        said += [f"Without {agent} the answer would be {other}." for agent, other in _without(last, answer)]
-    if story.plan is not None:
-        turning = ((item, shift) for item in story.plan.items for shift in item.shifts if shift.changes)
-        said += [
-            f"If asked “{item.text}”, the answer “{shift.answer}” ({percent(shift.probability)} likely) would put {shift.leader} first."
-            for item, shift in list(turning)[:2]
-        ]
-    missed = [
-        item
-        for r in rounds
-        for item in r.said
-        if item.fate == "rejected" and item.argument.outcome not in (None, answer) and not item.repeats
-    ]
-    if missed:
-        some = ", ".join(item.id for item in missed[:5]) + (f" and {len(missed) - 5} more" if len(missed) > 5 else "")
-        what = (
-            f"{plural(len(missed), 'argument')} for other outcomes {'was' if len(missed) == 1 else 'were'} not admitted"
+def rejection_words(item: Statement, dials: RoundDials | None) -> str:
+    """Why an argument was not admitted, in plain words; nothing where it was."""
+    a = item.admission
+    if a is None or a.admitted:
+        return ""
+    if a.fact:
+        return "Counts as a fact of the case, not as evidence: it cites nothing else."
+    parts = []
+    if "no verified citation" in a.reason:
+        parts.append("no citation could be verified" if item.citations else "it cites nothing")
+    if "τ_Q" in a.reason and dials is not None:
+        parts.append(
+            f"the cited text has little to do with this case (fit {figure(a.q, 2)}, needs {figure(dials.tau_q, 2)})"
         )
-        said.append(f"{what} ({some}): better evidence could change that.")
-    turns = [r.number for before, r in pairwise(rounds) if before.answer != r.answer]
-    if turns:
-        said.append(f"The leading outcome changed in round {', '.join(map(str, turns))}.")
-    elif len(rounds) > 1:
-        said.append("The leading outcome never changed.")
-    return said
+    if "every judge abstained" in a.reason:
+        parts.append("no judge could grade it")
+    if "τ_CRIT" in a.reason and dials is not None:
+        needs = f"{figure(a.crit, 2)}, needs {figure(dials.tau_crit, 2)}"
+        parts.append(f"the judges graded it too low ({needs}){_weakest(item)}")
+    return f"Not admitted: {'; '.join(parts) or typeset(a.reason)}."
+
+
+_WEAK = {
+    "evidence": "the citations do not support the claim",
+    "logic": "the claim does not follow from the reasons",
+    "relevance": "it does little to answer the question",
+}
+
+
+def _weakest(item: Statement) -> str:
+    """The criterion on which the judges graded an argument lowest, where one stands out."""
+    given = [score.score for score in item.scores if score.score is not None]
+    means = {name: sum(getattr(score, name) for score in given) for name in _WEAK} if given else {}
+    low = min(means.values(), default=0.0)
+    worst = [name for name, value in means.items() if value < low + 0.05 * len(given)]
+    return f", mainly because {_WEAK[worst[0]]}" if len(worst) == 1 else ""
 
 
 def favoured_words(best: Favoured) -> str:
@@ -233,27 +224,50 @@ def favoured_words(best: Favoured) -> str:
     return f"By the utilities: {best.action} (expected utility {best.expected:.2f}; {rest})"
 
 
+_VERDICTS = {
+    "present": "yes",
+    "absent": "no",
+    "told": "in words",
+    "unknown": "unknown",
+    "off_question": "not about the question",
+    "failed": "no answer",
+    "stopped": "no more questions",
+}
+
+
+def acquired_words(event: Acquired, most: int = 120) -> str:
+    """What a source answered, and how it was read.
+
+    >>> acquired_words(Acquired(round=1, item="q", verdict="absent", text="no joint pain", source="ask"))
+    'Answer (ask): no joint pain. Read as: no.'
+    >>> acquired_words(Acquired(round=1, item="q", verdict="present", text="yes", source="ask"))
+    'Answer (ask): yes.'
+    """
+    said, verdict = shorten(event.text, most, placeholder=" …").rstrip("."), _VERDICTS[event.verdict]
+    by = f" by {event.by}" if event.by else ""
+    plain = said.casefold() in ("", verdict) or (event.verdict == "told" and not by)
+    read = "" if plain else f" Read{by} as: {verdict}."
+    return f"Answer ({event.source or 'the source'}): {said or verdict}.{read}"
+
+
+def gained_words(event: Gained) -> str:
+    """What answers did to the uncertainty, beside what was expected of them."""
+    less = event.realised >= 0
+    turned = "" if event.before == event.after else f" {event.after} now leads instead of {event.before}."
+    many = "answer" if len(event.items) == 1 else f"{len(event.items)} answers"
+    way, expected = ("reduced", "{:.2f} expected") if less else ("increased", "a reduction of {:.2f} was expected")
+    if abs(event.realised) < 0.005:
+        return f"The {many} did not change the uncertainty (a reduction of {event.predicted:.2f} bits was expected).{turned}"
+    bits = f"{abs(event.realised):.2f} bits ({expected.format(event.predicted)})"
+    return f"The {many} {way} the uncertainty by {bits}.{turned}"
+
+
 def shift_words(shift: Shift) -> str:
     """What an answer would do to the decision."""
-    verdict = "changes the decision to" if shift.changes else "the lead stays with"
-    course = f"{shift.before:.2f} → {shift.after:.2f}"
-    return f"{shift.answer} ({percent(shift.probability)}): {verdict} {shift.leader}, {course}"
-
-
-def _without(last: Round, answer: str) -> list[tuple[str, str]]:
-    """Agents without whom another outcome would lead, and which."""
-    if len(last.beliefs) < 2:
-        return []
-    found = []
-    for left in last.beliefs:
-        rest = {agent: belief for agent, belief in last.beliefs.items() if agent != left}
-        weight = {agent: last.weights.get(agent, 1.0) for agent in rest}
-        labels = dict.fromkeys(label for belief in rest.values() for label in belief)
-        mixed = {label: sum(weight[a] * b.get(label, 0.0) for a, b in rest.items()) for label in labels}
-        other = max(mixed, key=lambda label: mixed[label])
-        if other != answer:
-            found.append((left, other))
-    return found
+    verdict = "takes the lead" if shift.changes else "keeps the lead"
+    answer = f"“{shift.answer}”" if " " in shift.answer else shift.answer
+    course = f"{percent(shift.before)} → {percent(shift.after)}"
+    return f"{answer} ({percent(shift.probability)} likely): {shift.leader} {verdict} ({course})"
 
 
 def plural(n: int, what: str) -> str:
@@ -311,18 +325,6 @@ def _flip(harmed: bool) -> str:
     return "from right to wrong" if harmed else "from wrong to right"
 
 
-def minority(found: Dissent) -> str:
-    """The minority report's first line."""
-    who = f"held by {', '.join(found.holders)}" if found.holders else "which nobody leads with at the end"
-    if not found.arguments:
-        return f"Minority report: {found.outcome} (p = {found.probability:.2f}), {who}, with no admitted argument"
-    score = "" if found.crit is None else f", CRIT {found.crit:.2f}"
-    return (
-        f"Minority report: {found.outcome} (p = {found.probability:.2f}), {who}, backed by {_some(found.arguments)}"
-        f"{score}; support {found.support:.2f} against {found.answer_support:.2f} for the answer"
-    )
-
-
 def narrower_words(result: Finished) -> str:
     """What part of the answer's probability was given to narrower names."""
     parts = sorted(result.narrower.items(), key=lambda item: -item[1])
@@ -330,24 +332,11 @@ def narrower_words(result: Finished) -> str:
     return f"More narrowly, of the probability of {result.answer}: {named}"
 
 
-def known_words(case: Case, gold: str, result: Finished) -> str:
+def known_words(story: Story, gold: str) -> str:
     """The truth, and whether the answer is it, exactly or at the level at which names are compared."""
-    if gold != result.answer:
+    if story.result is None or gold != story.result.answer:
         return f"{gold}, so this is wrong"
-    exact = result.answer is None or case.gold_is(result.answer, result.narrower)
-    return gold if exact else f"{case.gold}, so this is right, but not as narrow or wide"
-
-
-def given(result: Finished) -> Iterator[tuple[str, str]]:
-    """(sentence, style): the answer as it is given, or why none is, and what belongs to it."""
-    assert result.answer is not None
-    p = result.distribution[result.answer]
-    if result.abstained is None:
-        yield f"Answer: {result.answer}  (p = {p:.2f})", "bold green"
-    else:
-        yield f"No answer given at this risk level: {result.abstained}", "bold red"
-        yield f"Best guess: {result.answer}  (p = {p:.2f})", "bold"
-    yield from besides(result)
+    return gold if story.exact else f"{story.opened.case.gold}, so this is right, but not as narrow or wide"
 
 
 def besides(result: Finished) -> Iterator[tuple[str, str]]:
@@ -365,95 +354,3 @@ def besides(result: Finished) -> Iterator[tuple[str, str]]:
         )
     if result.favoured is not None:
         yield favoured_words(result.favoured), "bold"
-
-
-def reason(item: Statement) -> str:
-    """An argument in a line."""
-    return " ".join((f"{item.id} {item.agent}: {item.argument.claim}", *item.argument.reasons))
-
-
-def against(story: Story) -> list[str]:
-    """The minority report: the best case for another outcome, evidence the answer leaves open, what would decide, who holds what."""
-    result, lines = story.result, list[str]()
-    if result is not None and (found := result.dissent) is not None:
-        lines.append(minority(found).removeprefix("Minority report: "))
-        lines += [reason(story.said[id]) for id in found.arguments if id in story.said][:2]
-        if known := [span for span in found.unanswered if span in story.spans]:
-            lines.append(f"No admitted argument for the answer deals with {', '.join(known)}")
-        lines += [f"What would decide: {line}" for line in found.decides]
-    for m in result.minority if result is not None else ():
-        backing = f"backed by {', '.join(m.arguments)}" if m.arguments else "with no admitted argument"
-        lines.append(f"{m.agent} holds {m.outcome} (p = {m.probability:.2f}), {backing}")
-    return lines
-
-
-def happened(event: Event) -> str:
-    """One event in a line of a log."""
-    match event:
-        case Opened():
-            return f"{len(event.agents)} agents and {len(event.judges)} judges; {event.case.question}"
-        case Retrieved():
-            return f"{len(event.spans)} pieces of evidence"
-        case Resolved():
-            lacking = f", {len(event.missing)} cited that exist nowhere" if event.missing else ""
-            return f"{len(event.spans)} cited pieces looked up{lacking}"
-        case Sent():
-            return f"round {event.round}: {len(event.calls)} calls"
-        case Requested():
-            return f"round {event.round}, {event.who}: {len(event.requests)} {'request' if len(event.requests) == 1 else 'requests'}"
-        case Lost():
-            return "calls under way when it broke off count in full"
-        case TurnTaken():
-            lead = _lead(event.turn.belief, 1)
-            return f"round {event.round}, {event.agent}: {lead}, {len(event.turn.arguments)} arguments"
-        case TurnFailed():
-            return f"round {event.round}, {event.agent}: {event.error}"
-        case Scored():
-            return f"{event.argument} by {event.slot}: {figure(event.score.composite, 2)}"
-        case JudgeAbstention():
-            return f"{event.argument} by {event.slot}: {event.reason}"
-        case Compared():
-            return compared_words(event)
-        case Intervened():
-            return f"{event.by or 'a person'} {hand_words(event)}"
-        case Exhausted():
-            return f"out of {event.resource}: {event.detail}"
-        case Surveyed():
-            return f"{event.considered} things that could be found out, {len(event.candidates)} worth a look"
-        case Acquired():
-            return f"{event.source or 'a source'} on {event.item}: {shorten(event.text, 120, placeholder=' …') or event.verdict}"
-        case Initialized():
-            return f"openings: {_signals(event)}; {_lead(event.mixture)}"
-        case Gated():
-            inside = sum(admission.admitted for admission in event.admissions)
-            return f"round {event.round}: {inside} of {len(event.admissions)} arguments admitted"
-        case Weighed():
-            return f"round {event.round}: {_lead(event.mixture)}"
-        case Measured():
-            more = f"CRIT {figure(event.crit, 2)}, gain {figure(event.gain, 2)}"
-            return f"round {event.round}: {_signals(event)}, {more}"
-        case Dialled():
-            by, d = " (by hand)" if event.by_hand else "", event.dials
-            return f"round {event.round}: CL {d.cl:.2f}, τ_Q {figure(d.tau_q, 2)}, τ_CRIT {d.tau_crit:.2f}{by}"
-        case Finished():
-            lead = "no answer" if event.answer is None else _lead({event.answer: event.distribution[event.answer]})
-            return f"{lead}. {stop_of(event)} {plural(event.tokens, 'token')}"
-        case Planned():
-            now = f", {len(event.acquire)} asked now" if event.acquire else ""
-            return f"{len(event.items)} things to find out, {event.joint_gain:.2f} of {event.entropy:.2f} bits{now}"
-        case Gained():
-            return f"expected {figure(event.predicted, 2)} bits, got {figure(event.realised, 2)}"
-        case Watched():
-            return f"round {event.round}: {'; '.join(watched(event)) or 'nothing that may be harm'}"
-        case Triaged():
-            return f"{triage_words(event)}; {'; '.join(event.why)}"
-        case _:
-            assert_never(event)
-
-
-def _signals(event: Initialized | Measured) -> str:
-    return f"Q {figure(event.q, 2)}, D {figure(event.d, 2)}, O {figure(event.o, 2)}"
-
-
-def _lead(belief: Mapping[str, float], most: int = 2) -> str:
-    return ", ".join(f"{label} {percent(p)}" for label, p in leading(belief, most)) or "no belief"

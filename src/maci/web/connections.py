@@ -217,6 +217,8 @@ class Sparing(logging.Filter):
             errno.ENFILE,
         ):  # asyncio tries again in a second
             record.msg, record.args, record.exc_info = "no file descriptor is left: new connections wait", (), None
+        if isinstance(raised, ValueError) and "_start_serving" in record.getMessage():
+            return False  # asyncio tries again on a socket that was closed meanwhile: the server is stopping
         kind = record.name, record.levelno, str(record.msg).partition("\n")[0][:80], error
         last, left_out = self._kinds.get(kind, (float("-inf"), 0))
         if monotonic() - last < self._seconds:

@@ -21,7 +21,7 @@ import secrets
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import SplitResult, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, HTTPConnection
@@ -50,6 +50,14 @@ _HEADERS = {
 _STREAM = re.compile(r"/debates/[^/]+/events")
 _OPEN = ("/sign-in", "/static/")
 """What can be seen without a token."""
+
+
+def _split(url: str) -> SplitResult:
+    """The parts of an address; nothing of one that is none (``Host: [``)."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return urlsplit("")
 
 
 class TooMuch(Exception):
@@ -132,13 +140,13 @@ class Guard:
         if method != "POST":
             return _said(405, "only GET and POST are served here")
         origin, site = headers.get("origin"), headers.get("sec-fetch-site", "same-origin")
-        foreign = origin is not None and urlsplit(origin).netloc.casefold() != host.casefold()
+        foreign = origin is not None and _split(origin).netloc.casefold() != host.casefold()
         if foreign or site not in {"same-origin", "none"}:
             return _said(403, "this was sent by a page of another site")
         return None
 
     def _ours(self, host: str) -> bool:
-        name = urlsplit(f"//{host}").hostname or ""
+        name = _split(f"//{host}").hostname or ""
         return is_loopback_host(name) or name.casefold() == self._settings.host.casefold()
 
     def _bearer(self, request: HTTPConnection) -> bool:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import Any, Literal
 
-from maci.errors import InputError
+from maci.cases.labels import canonical
+from maci.cases.outcomes import OutcomeSpace
+from maci.errors import InputError, MaciError
 
 FILE = "transcript.jsonl"
 _NAME = 255
 """Bytes of the name of a file."""
 _TAIL = 1 << 16
+_SLOW = 0.3
+"""Seconds of looking through the folder from which a list is kept for a while."""
 _LONGEST = 16 << 20
 
 
@@ -31,14 +36,27 @@ class Summary:
     stop_reason: str = ""
     answer: str | None = None
     withheld: bool = False
-    """The answer is only a guess: at the risk level asked for none is given."""
+    """No answer is given: at the risk level asked for it is only a guess, or word statistics cannot decide the case."""
     agreed: bool | None = None
     """Whether the agents led with one outcome at the end."""
     p: float | None = None
     rounds: int | None = None
     tokens: int | None = None
+    right: bool | None = None
+    """Whether the answer is the known one; ``None`` where none is known or none was given."""
+    asked: bool = False
+    """Somebody could be asked on the way."""
     words: str = ""
     """What a search looks through."""
+
+    @property
+    def badges(self) -> tuple[str, ...]:
+        """What a list says of it in single words; also what it can be filtered by."""
+        found = list[str]([self.state] if self.state != "finished" else [])
+        found += ["withheld"] if self.withheld else []
+        found += [] if self.agreed is None else ["agreed"] if self.agreed else ["split"]
+        found += [] if self.right is None else ["right"] if self.right else ["wrong"]
+        return tuple(found + (["asked"] if self.asked else []))
 
     def fits(self, query: str) -> bool:
         """Whether every word of a query occurs.
@@ -55,6 +73,8 @@ class History:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._known: dict[str, tuple[tuple[int, int], Summary]] = {}
+        self._last: tuple[float, list[Summary]] = (0.0, [])
+        """Until when the last list holds: where looking takes long, it is not done for every page."""
 
     def path(self, id: str) -> Path:
         """The transcript of a debate; refuses what is no name of one."""
@@ -70,7 +90,10 @@ class History:
         return self.folder / id / FILE
 
     def summaries(self) -> list[Summary]:
-        """Every debate there is."""
+        """Every debate there is; in a very large folder, as it was some seconds ago."""
+        began = monotonic()
+        if began < self._last[0]:
+            return self._last[1]
         try:
             names = [
                 entry.name for entry in os.scandir(self.folder) if entry.is_dir() and not entry.name.startswith(".")
@@ -80,7 +103,10 @@ class History:
         for gone in self._known.keys() - set(names):
             del self._known[gone]
         found = [summary for name in names if (summary := self._summary(name)) is not None]
-        return sorted(found, key=lambda summary: (summary.created, summary.id), reverse=True)
+        found.sort(key=lambda summary: (summary.created, summary.id), reverse=True)
+        took = monotonic() - began
+        self._last = (monotonic() + min(10.0, 10 * took) if took > _SLOW else 0.0, found)
+        return found
 
     def _summary(self, id: str) -> Summary | None:
         """One of them, or ``None`` where there is no transcript."""
@@ -102,7 +128,7 @@ def _read(id: str, path: Path) -> Summary:
             first = json.loads(file.readline(_LONGEST))
             last = _last(file)
         return _summary(id, first, last)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (MaciError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return Summary(id=id, title=id, question="", created="", panel="", state="unreadable", words=id.casefold())
 
 
@@ -121,9 +147,11 @@ def _last(file: Any) -> dict[str, Any]:
 
 def _summary(id: str, first: dict[str, Any], last: dict[str, Any]) -> Summary:
     case, over = first["case"], last.get("type") == "finished"
-    answer = last.get("answer") if over else None
+    answer = last.get("answer") if over and not last.get("unfit") else None
     agents = tuple(str(seat["name"]) for seat in first["agents"])
     title = str(case.get("title") or "")
+    gold, withheld = case.get("gold"), over and last.get("abstained") is not None
+    known = isinstance(gold, str) and answer is not None and not withheld
     labels: Sequence[Any] = case["outcomes"].get("labels") or ()
     words = (
         id,
@@ -145,9 +173,19 @@ def _summary(id: str, first: dict[str, Any], last: dict[str, Any]) -> Summary:
         stop_reason=str(last.get("stop_reason", "")) if over else "",
         agreed=last.get("agreed") if over else None,
         answer=answer,
-        withheld=over and last.get("abstained") is not None,
+        withheld=withheld,
+        right=_right(case["outcomes"], gold, str(answer)) if known else None,
+        asked=bool(first.get("source")),
         p=last["distribution"].get(answer) if over and answer is not None else None,
         rounds=last.get("rounds") if over else None,
         tokens=last.get("tokens") if over else None,
         words=" ".join(map(str, words)).casefold(),
     )
+
+
+def _right(outcomes: Mapping[str, Any], gold: str, answer: str) -> bool | None:
+    """Whether the answer is the known one, by the names of the outcomes; open ones are compared by the whole record alone."""
+    if outcomes.get("kind", "closed") == "open":
+        return None
+    space = OutcomeSpace(labels=tuple(outcomes["labels"]), aliases=outcomes.get("aliases") or {})
+    return canonical(gold, space, space.labels) == answer

@@ -14,6 +14,7 @@ from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
 from fastapi.sse import EventSourceResponse
 
 from maci.cases.case import builtin_cases, is_file
+from maci.debating.estimate import CostEstimate
 from maci.errors import InputError, MaciError
 from maci.lab.study import store
 from maci.lab.study.report import ReportSettings, build_report, gather
@@ -23,6 +24,7 @@ from maci.render.markup import policy
 from maci.seating.seating import unpriced
 from maci.seating.table import unnamed
 from maci.story import Story
+from maci.story.calls import requests_of
 from maci.story.report.html import to_html
 from maci.story.report.markdown import to_markdown
 from maci.story.report.sources import Provenance
@@ -32,11 +34,13 @@ from maci.web import forms
 from maci.web.desk import Desk, NotHere
 from maci.web.guard import Visit
 from maci.web.history import FILE
-from maci.web.pages.compare import Side, compare_page, replay_page
-from maci.web.pages.debate import controls, debate_page, replay_form
+from maci.web.pages.calls import calls_page
+from maci.web.pages.compare import Side, compare_page
+from maci.web.pages.debate import controls, debate_page
 from maci.web.pages.home import home_page
-from maci.web.pages.layout import STATIC, static, studies_page, title_of
+from maci.web.pages.layout import STATIC, static, studies_page
 from maci.web.pages.new import new_page
+from maci.web.pages.whatif import start_of, whatif_page, whatif_result
 
 router = APIRouter()
 _BACK = (("/studies", "‹ All studies"), ("/", "Debates"))
@@ -83,11 +87,11 @@ async def icon() -> Response:
 
 
 @router.get("/")
-async def home(request: Request, q: str = "", page: int = 1) -> HTMLResponse:
+async def home(request: Request, q: str = "", page: int = 1, only: str = "") -> HTMLResponse:
     """The debates there are."""
     every = await asyncio.to_thread(desk_of(request).summaries)
-    found = [summary for summary in every if summary.fits(q)]
-    return HTMLResponse(home_page(found, len(every), q[:200], max(1, page), visit_of(request)))
+    found = [summary for summary in every if summary.fits(q) and (not only or only in summary.badges)]
+    return HTMLResponse(home_page(found, len(every), q[:200], max(1, page), visit_of(request), only[:20]))
 
 
 @router.get("/new")
@@ -100,7 +104,14 @@ async def new(request: Request) -> HTMLResponse:
     return HTMLResponse(form_page(request, given))
 
 
-def form_page(request: Request, given: Mapping[str, str], wrong: MaciError | None = None, *, lost: bool = False) -> str:
+def form_page(
+    request: Request,
+    given: Mapping[str, str],
+    wrong: MaciError | None = None,
+    *,
+    lost: bool = False,
+    found: CostEstimate | None = None,
+) -> str:
     """The form as it was ``given``; see :func:`~maci.web.pages.new.new_page`."""
     return new_page(
         given,
@@ -112,6 +123,7 @@ def form_page(request: Request, given: Mapping[str, str], wrong: MaciError | Non
         models=forms.models(),
         wrong=wrong,
         lost=lost,
+        found=found,
     )
 
 
@@ -120,6 +132,8 @@ async def debate(request: Request, id: str, said: str = "") -> HTMLResponse:
     """One debate."""
     run = await desk_of(request).run(id)
     notice = _SAID.get(said, "")
+    if said == "dials" and run.story.current.by_hand:
+        notice = f"The dials were set for round {run.story.current.number} and stay so until they are given back."
     html = debate_page(
         id,
         run.story,
@@ -167,23 +181,57 @@ async def events(request: Request, id: str, after: int = 0) -> EventSourceRespon
     return EventSourceResponse(desk.frames(run).follow(place), headers={"x-accel-buffering": "no"})
 
 
-@router.get("/debates/{id}/replay")
-async def replay(request: Request, id: str, profile: str = "", settings: str = "") -> HTMLResponse:
-    """What other rules would have made of it."""
+@router.get("/debates/{id}/calls")
+async def calls(request: Request, id: str) -> HTMLResponse:
+    """What models were asked, and what they replied."""
     run = await desk_of(request).run(id)
-    case = run.story.opened.case
-    title = title_of(case.title, case.question)
-    form = replay_form(id, profile, settings[:5000], "Ask again")
+    return HTMLResponse(await asyncio.to_thread(lambda: calls_page(id, run.story, list(requests_of(run.events)))))
+
+
+@router.get("/debates/{id}/replay")
+async def replay(
+    request: Request,
+    id: str,
+    profile: str = "",
+    settings: str = "",
+    tau_q: str = "",
+    tau_crit: str = "",
+    part: str = "",
+) -> HTMLResponse:
+    """What other rules would have made of it; ``part``: only what came of it, for a page that is open."""
+    run = await desk_of(request).run(id)
+    gate, status, asked = start_of(run.story), 200, settings[:5000]
     try:
-        sets = forms.settings_of(settings[:5000])
+        sets = list(forms.settings_of(asked))
+        if gate is not None:
+            turned = (("tau_q", tau_q, gate[0]), ("tau_crit", tau_crit, gate[1]))
+            sets = [*(f"{name}={_number(value, was):.2f}" for name, value, was in turned if _turned(value, was)), *sets]
+            gate = (_number(tau_q, gate[0]), _number(tau_crit, gate[1]))
         config = other_rules(run.story.opened.config, profile or None, sets=sets)
         if config == run.story.opened.config:
-            return HTMLResponse(replay_page(id, title, None, "", form, same=True))
-        found = await asyncio.to_thread(otherwise, run.events, config)
+            result = whatif_result(None, "", (), same=True)
+        else:
+            found = await asyncio.to_thread(otherwise, run.events, config)
+            under = f"the profile {config.profile}" + (f" with {', '.join(sets)}" if sets else "")
+            result = whatif_result(found, under, sets)
     except MaciError as error:
-        return HTMLResponse(replay_page(id, title, None, "", form, wrong=str(error)), 422)
-    asked = f"the profile {config.profile}" + (f" with {', '.join(sets)}" if sets else "")
-    return HTMLResponse(replay_page(id, title, found, asked, form))
+        result, status = whatif_result(None, "", (), wrong=str(error)), 422
+    if part:
+        return HTMLResponse(result, status)
+    return HTMLResponse(whatif_page(id, run.story, result, gate, profile, asked), status)
+
+
+def _number(text: str, default: float) -> float:
+    """A place on a slider, within its bounds."""
+    try:
+        return min(1.0, max(0.0, float(text)))
+    except ValueError:
+        return default
+
+
+def _turned(text: str, was: float) -> bool:
+    """Whether a slider was moved from where it stood."""
+    return abs(_number(text, was) - round(was, 2)) > 0.004
 
 
 @router.get("/debates/{id}/report.html")
@@ -236,7 +284,8 @@ def _named(id: str, kind: str) -> dict[str, str]:
 
 @router.get("/compare")
 async def compare(request: Request, a: str = "", b: str = "", round: int | None = None) -> HTMLResponse:
-    """Two debates side by side."""
+    """Two debates side by side; the list of debates names them as ``pick``."""
+    a, b = [*request.query_params.getlist("pick"), a, b][:2]
     desk = desk_of(request)
     every = [s for s in await asyncio.to_thread(desk.summaries) if s.state != "unreadable"]
     sides = []

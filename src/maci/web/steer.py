@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import UploadFile
 
 from maci.controller.inputs import Intervened
+from maci.debating.estimate import estimate
 from maci.errors import InputError, MaciError
 from maci.web import forms
 from maci.web.guard import Guard
@@ -17,6 +18,8 @@ from maci.web.pages.layout import sign_in_page
 from maci.web.routes import address_of, desk_of, form_page, link, visit_of
 
 router = APIRouter()
+_REHEARSING = asyncio.Semaphore(1)
+"""An estimate plays the whole debate with stand-ins: one at a time."""
 
 
 class Stale(InputError):
@@ -49,6 +52,10 @@ async def start(request: Request) -> Response:
         before = (await desk.run(fields["from"])).story.opened.case if fields.get("from") else None
         choice = forms.choice_of(fields, any_model=desk.settings.any_model)
         case = await asyncio.to_thread(forms.case_of, fields, files, desk.settings.limits, before)
+        if fields.get("estimate"):
+            async with _REHEARSING:
+                found = await asyncio.to_thread(lambda: asyncio.run(estimate(case, choice)))
+            return HTMLResponse(form_page(request, fields, lost=bool(files), found=found))
         run = await desk.start(case, choice, address_of(request))
     except MaciError as error:
         return HTMLResponse(form_page(request, fields, error, lost=bool(files)), 422)

@@ -25,7 +25,9 @@ from maci.controller.decisions import Finished
 from maci.errors import EnvironmentError_, InputError, said
 from maci.render.markup import percent
 from maci.story import Story
-from maci.story.words import shown, stop_of
+from maci.story.outline import outline
+from maci.story.recommendation import recommendation
+from maci.story.words import as_sentence, shown, stop_of
 from maci.web.desk import Desk, Run
 from maci.web.forms import choice_of, panels
 from maci.web.routes import address_of, desk_of
@@ -115,11 +117,16 @@ def _finished(run: Run) -> Finished:
 def _words(result: Finished, story: Story) -> str:
     if result.answer is None:
         return f"No answer: {result.detail}"
+    look = outline(story)
+    if result.unfit:
+        return f"No answer. {look.withheld}"
     rest = shown(result.distribution, 10, story.scale)
+    head = f"No answer. {look.withheld}\n\nBest guess: {result.answer}" if look.withheld else result.answer
     return (
-        f"{result.answer}\n\n"
+        f"{head}\n\n"
         + "\n".join(f"{label}: {percent(p)}" for label, p in rest).replace("\N{NO-BREAK SPACE}", " ")
-        + f"\n\n{stop_of(result)}"
+        + "\n\n".join(("", stop_of(result), *map(as_sentence, story.opened.notes)))
+        + ("" if (joint := recommendation(story)) is None else f"\n\n{joint.text}")
     )
 
 
@@ -137,8 +144,9 @@ def _answer(run: Run, model: str) -> dict[str, Any]:
         ],
         "usage": {"prompt_tokens": prompt, "completion_tokens": generated, "total_tokens": prompt + generated},
         "maci": {
-            "answer": result.answer, "distribution": dict(result.distribution), "stop_reason": result.stop_reason,
-            "rounds": result.rounds, "warnings": list(result.warnings), "debate": run.id,
+            "answer": result.given, "abstained": result.abstained, "distribution": dict(result.distribution),
+            "stop_reason": result.stop_reason, "rounds": result.rounds, "warnings": list(result.warnings), "debate": run.id,
+            "recommendation": None if (joint := recommendation(run.story)) is None else joint.text,
         },
     }  # fmt: skip
 

@@ -23,6 +23,7 @@ from maci.acquisition.sources import (
     ask_at_terminal,
     load_function,
     load_source,
+    question_lines,
 )
 from maci.errors import EnvironmentError_, InputError
 from maci.evidence.encode import load_encoder
@@ -55,8 +56,8 @@ def test_hidden_findings_are_matched_by_meaning(subject, verdict):
     assert ask(Hidden(HIDDEN, ENCODER), subject).verdict == verdict
 
 
-def test_hidden_findings_offer_names_that_do_not_give_the_answer_away():
-    assert Hidden(HIDDEN, ENCODER).menu() == ("Vital signs",)
+def test_hidden_findings_are_offered_by_name_unless_the_list_is_complete():
+    assert Hidden(HIDDEN, ENCODER).menu() == tuple(HIDDEN)
     assert Hidden(HIDDEN, ENCODER, closed=True).menu() == ()
     assert ask(
         Hidden({"Skin, Inspection": "pale", "Inspection of skin": "red spots"}, ENCODER), "Inspection of skin"
@@ -178,6 +179,74 @@ def test_a_person_may_not_know_and_may_stop(said, verdict):
         return said
 
     assert ask(Person(line), "fever").verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("subject", "said", "verdict"),
+    [
+        ("joint pain", "no joint pain", "absent"),
+        ("joint pain", "He denies joint pain.", "absent"),
+        ("joint pain", "no pain", "absent"),
+        ("joint pain", "no chest pain", "told"),  # of another pain
+        ("joint pain", "joints are painful", "told"),
+        ("joint pain", "severe joint pain in both wrists", "present"),
+        ("joint pain", "No, only a mild cough", "absent"),
+        ("joint pain", "No, and the joint pain is new", "told"),  # which is it?
+        ("joint pain", "Yes, since Monday", "present"),
+        ("joint pain", "possibly some joint pain", "unknown"),
+        ("joint pain", "I don't know", "unknown"),
+        ("rash", "no joint pain", "told"),
+        ("high fever", "38.9 °C since Monday", "told"),
+        ("platelets", "40 /nl", "told"),
+        ("failed login entries", "0 entries", "absent"),
+        ("failed login entries", "0", "absent"),
+        ("failed login entries", "17 failed login entries between two and three", "present"),
+        ("missing signature", "none missing", "absent"),
+        ("milky sap", "The stem has milky sap.", "present"),
+        ("milky sap", "without milky sap", "absent"),
+        ("duplicate invoice", "the duplicate invoice was not found", "absent"),
+        ("duplicate invoice", "not checked", "unknown"),
+        ("prior claims", "two prior claims in 2024", "present"),
+        ("written notice", "an email on 3 May", "told"),
+        ("Deed of surrender", "none was signed", "absent"),
+        ("Rent account", "no arrears", "told"),
+    ],
+)
+def test_answers_of_every_source_are_read_by_one_function(subject, said, verdict):
+    asked = item(subject)
+
+    async def line(_: Item) -> str:
+        return said
+
+    named = ask(Hidden({subject: said}, ENCODER), subject)
+    assert read_answer(said, asked).verdict == verdict
+    assert [ask(Called(lambda _: said), subject).verdict, ask(Person(line), subject).verdict, named.verdict] == [
+        verdict
+    ] * 3
+
+
+@pytest.mark.parametrize(("said", "chosen"), [("1", 0), ("the second one", 1), ("2.", 1), ("b", 1)])
+def test_a_finding_of_several_may_be_named_by_its_number(said, chosen):
+    found = ("The rent was paid late", "The keys came back")
+    reply = read_answer(said, item("which", shifts=shifts(*found, NONE_OF_THESE)))
+    assert (reply.verdict, reply.text) == ("told", found[chosen])
+    assert read_answer("neither", item("which", shifts=shifts(*found, NONE_OF_THESE))).verdict == "absent"
+    assert read_answer(said, item("fever")).text == said
+
+
+def test_a_person_is_asked_in_whole_sentences():
+    lines = list(question_lines(item("fever")))
+    assert lines == [
+        "Any sign of fever?",
+        "  It separates A from B. An answer is expected to reduce the uncertainty by 0.30 bits.",
+        "  Answer yes, no, unknown, or in your own words. “stop” ends the questions.",
+    ]
+    which = list(question_lines(item("count", shifts=shifts("low platelets", "low lymphocytes", NONE_OF_THESE))))
+    assert which[2:] == [
+        "  1  low platelets",
+        "  2  low lymphocytes",
+        "  Answer with a number, none, unknown, or in your own words. “stop” ends the questions.",
+    ]
 
 
 def test_an_answer_that_gives_orders_is_kept_as_data_and_flagged():

@@ -15,7 +15,7 @@ from helpers import LABELS, make_case, play, result, seat, settings
 from maci.agents.agent import Agent
 from maci.agents.anchor import Admitted, Anchor, Finding, Opponent, Question, Rejected, TurnRequest
 from maci.agents.argument import Argument
-from maci.agents.debater import Debater
+from maci.agents.debater import BRIEF, FULL, Debater
 from maci.agents.debater.elicit import label_masses
 from maci.agents.debater.prompt import messages
 from maci.agents.fake import request_stub
@@ -604,3 +604,24 @@ def test_a_request_that_cannot_be_read_is_none_and_the_turn_stands(requests: obj
     taken = turn(FakeModel(replies=[said]), ask(1, asks=True))
     assert taken.requests == ()
     assert taken.belief["dengue"] == pytest.approx(0.7)
+
+
+def test_a_brief_reply_is_told_so_and_held_to_it() -> None:
+    def asked(**more: object) -> tuple[str, dict[str, int]]:
+        model = FakeModel(replies=[answer()])
+        turn(model, ask(1, asks=True), **more)
+        (sent,) = model.history
+        assert sent.schema is not None
+        parts = sent.schema.json["properties"]
+        argument = parts["arguments"]["items"]["properties"]
+        lengths = {
+            name: argument[name]["items"]["maxLength"] * argument[name]["maxItems"] for name in ("reasons", "opposing")
+        }
+        lengths |= {"claim": argument["claim"]["maxLength"], "reasoning": parts["reasoning"]["maxLength"]}
+        return sent.messages[-1].content, lengths | {"requests": parts["requests"]["maxItems"]}
+
+    (told, full), (told_brief, brief) = asked(), asked(length=BRIEF)
+    assert f"at most {FULL.words} words" in told and "list up to 4 things" in told
+    assert f"at most {BRIEF.words} words" in told_brief and "list up to 2 things" in told_brief
+    assert full == {"reasons": 900, "opposing": 400, "claim": 300, "reasoning": 1200, "requests": 4}
+    assert all(brief[part] <= full[part] / 2 for part in full)

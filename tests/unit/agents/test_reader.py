@@ -212,3 +212,40 @@ def test_passages_that_were_looked_up_are_read_with_the_case_or_as_evidence(libr
     blind = Reader(FAMILIES[0], library, np.array([0]))
     shown = replace(QUESTION, findings=(Finding("what", "", None, 1, (SPANS[3].id,)),))
     assert turn(blind, question=shown, evidence=(SPANS[3],)).belief != turn(blind).belief
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.name)
+@pytest.mark.parametrize("said", ["no joint pain", "She denies joint pain.", "Joint pain: none", "0 painful joints"])
+def test_an_answer_that_denies_a_finding_does_not_speak_for_it(family, library, said):
+    question = replace(QUESTION, context="A rash and red eyes.")
+    before = turn(Reader(family, library, everything(library)), question=question).belief
+    told = replace(question, findings=(Finding("joints", said, None, 1),))
+    after = turn(Reader(family, library, everything(library)), question=told).belief
+    assert after["Dengue"] <= before["Dengue"] + 1e-9
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.name)
+def test_what_the_case_denies_speaks_against_outcomes_that_have_it(family, library):
+    said = [
+        turn(Reader(family, library, everything(library)), question=replace(QUESTION, context=text)).belief["Measles"]
+        for text in ("High fever and a rash.", "High fever and a rash, no cough.", "High fever and a rash and a cough.")
+    ]
+    assert said[1] < said[0] < said[2]
+
+
+def test_what_a_text_denies_is_not_what_it_describes():
+    spans = [
+        Span.of("Flu brings fever and aches, without a runny nose.", "a", 0, "Flu"),
+        Span.of("A cold brings a runny nose and sneezing.", "b", 0, "Cold"),
+    ]
+    books = Library(spans, ("Flu", "Cold"), HashEncoder())
+    assert books.mentions("runny nose").tolist() == [False, True]
+
+
+def test_an_argument_names_findings_in_the_cases_own_words(library):
+    said = turn(Reader(FAMILIES[0], library, everything(library)))
+    reason = said.arguments[0].reasons[0]
+    assert (
+        reason
+        == "Three findings in this case match the description of Dengue: high fever, pain behind the eyes, joints."
+    )

@@ -10,11 +10,20 @@ from maci.calibration.schedule_value import CANDIDATES, ENOUGH, SEEN, Logged, ev
 from maci.controller.policies.bandit import Arms, Context
 
 
-def row(debate: int, action: int, earns: float, d: float = 0.5, *, cost: float = 0.0, left: float = 1e6) -> Logged:
+def row(
+    debate: int,
+    action: int | None,
+    earns: float,
+    d: float = 0.5,
+    *,
+    cost: float = 0.0,
+    left: float = 1e6,
+    course: bool = False,
+) -> Logged:
     """A round whose reward is ``earns``: a fall of D by twice that, with the weight 0.5, and no cost."""
     seen = Context(d=d, d_change=0.0, q=0.7, q_change=0.0, gain=0.1, gain_change=0.0, budget=0.9)
     return Logged(
-        debate=f"d{debate:03}", action=action, context=seen, gain=(0.1, 0.1), d=(0.9, 0.9 - 2 * earns), cost=cost,
+        debate=f"d{debate:03}", action=action, course=course, context=seen, gain=(0.1, 0.1), d=(0.9, 0.9 - 2 * earns), cost=cost,
         dearest=100, left=left,
     )  # fmt: skip
 
@@ -91,6 +100,7 @@ def test_rounds_without_a_reward_are_counted_and_left_out() -> None:
         Logged(
             debate="h",
             action=0,
+            course=False,
             context=row(0, 0, 0.1).context,
             gain=(0.1, 0.1),
             d=(None, 0.5),
@@ -150,9 +160,35 @@ def test_a_learners_record_has_its_actions() -> None:
     assert any(r.action != 0 for r in rows)
 
 
-@pytest.mark.parametrize("kind", ["course", "ladder", "fixed"])
-def test_schedules_without_steps_are_left_out(kind: str) -> None:
+def test_a_record_of_the_course_counts_for_it_and_where_the_plateau_would_have_done_the_same_for_staying_too() -> None:
+    events = record("schedule=course", "cl_first=0.9")
+    rows, why = logged(events, "x")
+    assert why == "" and [r.course for r in rows] == [True] * 3
+    flags = [e.pi_i + e.pi_d for e in events if e.type == "measured"][:-1]
+    assert flags == [0, 1, 1]  # rounds 2, 3 and 4 follow these
+    assert [r.action for r in rows] == [None, 0, 0]  # without a flag the plateau would have stayed where it was
+    events = record("schedule=course", "cl_first=0.9", "epsilon_d=0.5", "epsilon_i=0.5")
+    assert [e.pi_i + e.pi_d for e in events if e.type == "measured"][:-1] == [0, 2]
+    assert [r.action for r in logged(events, "x")[0]] == [None, 0]  # both fall by two steps
+
+
+def test_the_course_is_a_candidate_scored_on_the_rounds_that_follow_it() -> None:
+    rows = [row(n, None if n % 4 else 0, 0.3, course=True) for n in range(40)]
+    rows += [row(40 + n, 0, 0.1) for n in range(40)]
+    found = evaluate(rows, settings())
+    course, stay = by_name(found)["course"], by_name(found)["stay"]
+    assert (course.replay.value, course.replay.n, found.course) == (pytest.approx(0.3), 40, 40)
+    assert (stay.replay.n, found.actions[0]) == (50, 50) and stay.replay.value == pytest.approx(
+        (10 * 0.3 + 40 * 0.1) / 50
+    )
+    assert course.direct.value is not None and course.direct.n == 80
+    rare = by_name(evaluate([row(n, 0, 0.1) for n in range(40)], settings()))["course"]
+    assert rare.replay.value is None and "course (0)" in rare.direct.why
+
+
+@pytest.mark.parametrize("kind", ["ladder", "fixed"])
+def test_other_schedules_are_left_out(kind: str) -> None:
     rows, why = logged(record(f"schedule={kind}"), "x")
     assert rows == []
-    assert "do not move by steps" in why
+    assert why == f"schedule {kind}: neither the course nor steps of the plateau's"
     assert logged(record("schedule=plateau", "alpha_i=0.1"), "x")[1].startswith("α_I and α_D differ")

@@ -10,13 +10,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from hash_encoder import HashEncoder
-from maci.calibration.profile import calibrate, conformalise, ece, fit_bias, nonconformity_of, observe, to_toml
+from maci.calibration.profile import (
+    calibrate,
+    conformalise,
+    fit_bias,
+    nonconformity_of,
+    observe,
+    to_toml,
+)
 from maci.calibration.temperature import fit_temperature
+from maci.calibration.worth import appraise, ece
 from maci.cases.case import builtin_cases
 from maci.cli.app import app
-from maci.cli.calibrate import calibrate as run
 from maci.config import Config, load
 from maci.debating.loop import debate
 from maci.errors import ConfigError, InputError
@@ -25,6 +33,12 @@ from maci.moderator.conformal import COVERAGES
 from maci.seating.table import opening
 from maci.seating.tables import Tables
 from maci.story import Story
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch):
+    """Debates are recorded below the working directory."""
+    monkeypatch.chdir(tmp_path)
 
 
 def test_a_planted_bias_is_found_and_taken_off():
@@ -58,6 +72,32 @@ def test_temperature_undoes_overconfidence():
     assert ece([temper(p, 2.0) for p in sharpened], gold) < 0.03 < ece(sharpened, gold)
 
 
+def test_few_cases_do_not_make_probabilities_certain():
+    """25 right answers in a row fit T = 0.2 best; what is learnt from them stays near what was believed."""
+    rng = np.random.default_rng(1)
+    beliefs = [rng.dirichlet(np.array([6.0, 2.0, 1.0])) for _ in range(25)]
+    beliefs = [np.sort(p)[::-1] for p in beliefs]
+    assert fit_temperature(beliefs, [0] * 25, math.inf) == pytest.approx(0.2)
+    assert 0.6 < fit_temperature(beliefs, [0] * 25) < 0.9
+    many = fit_temperature(beliefs * 40, [0] * 1000)
+    assert many < 0.35  # a thousand may say so
+
+
+def test_what_a_calibration_is_worth_is_measured_on_cases_left_out():
+    """A calibration of nothing but noise looks better on its own cases, and not on those left out."""
+    rng = np.random.default_rng(0)
+    true = rng.dirichlet(np.ones(3) * 2, 40)
+    gold = [int(rng.choice(3, p=p)) for p in true]
+    found = appraise(list(true), gold)
+    own = np.mean([math.log(temper(p, found.temperature)[y] / p[y]) for p, y in zip(true, gold, strict=True)])
+    assert own >= 0 and found.gain.value < own and not found.gain.clear
+    assert found.lines()[-1].startswith("No clear improvement: 40 cases")
+    sharp = [temper(p, 0.4) for p in rng.dirichlet(np.ones(3) * 2, 400)]
+    truths = [int(rng.choice(3, p=temper(p, 2.5))) for p in sharp]
+    clear = appraise(sharp, truths)
+    assert clear.gain.low > 0 and clear.after.value < clear.before.low and "too sure" in clear.lines()[0]
+
+
 @pytest.fixture(scope="module")
 def outcomes():
     cases = [
@@ -82,6 +122,9 @@ def test_a_calibration_is_a_config_file_that_loads_and_names_what_it_was_made_fo
         "judges letters (surface), words (surface), phrases (surface) | fake-hash/64+adapted | format 6"
     )
     assert config.calibration.temperature == pytest.approx(found.settings["calibration.temperature"], abs=1e-6)
+    assert found.worth.before.low <= found.worth.before.value <= found.worth.before.high
+    assert found.worth.lines()[0].startswith(f"Learnt from {len(outcomes)} cases: ")
+    assert config.calibration.served == ""
     assert config.dials.q_lo <= config.dials.q_hi and config.dials.d_lo <= config.dials.d_hi
     assert config.gate.tau_q <= 0.5 and config.regime.c_max > 0
 
@@ -117,8 +160,6 @@ def test_too_few_cases_are_refused(outcomes):
 
 
 def test_the_command_writes_the_file_and_says_what_it_learnt(tmp_path: Path):
-    from typer.testing import CliRunner
-
     lines = [
         json.dumps({"question": c.question, "context": c.context, "outcomes": list(c.outcomes.labels), "gold": c.gold})
         for c in list(builtin_cases().values())[:40]
@@ -180,8 +221,6 @@ def dev_file(path: Path, n: int) -> Path:
 
 
 def test_the_command_holds_cases_out_for_prediction_sets_and_a_debate_then_has_one(tmp_path: Path):
-    from typer.testing import CliRunner
-
     out, runner = tmp_path / "c.toml", CliRunner()
     dev = dev_file(tmp_path / "dev.jsonl", 44)
     done = runner.invoke(app, ["calibrate", str(dev), "--out", str(out)])
@@ -207,8 +246,6 @@ def test_the_command_holds_cases_out_for_prediction_sets_and_a_debate_then_has_o
 
 
 def test_the_file_goes_into_a_folder_that_is_made_and_lines_say_how_far_it_is(tmp_path: Path):
-    from typer.testing import CliRunner
-
     dev, out = dev_file(tmp_path / "dev.jsonl", 20), tmp_path / "new" / "folder" / "c.toml"
     done = CliRunner().invoke(app, ["calibrate", str(dev), "--out", str(out)])
     assert done.exit_code == 0 and out.exists()
@@ -224,28 +261,12 @@ def test_the_file_goes_into_a_folder_that_is_made_and_lines_say_how_far_it_is(tm
     ],
 )
 def test_what_cannot_be_is_refused_before_a_debate(tmp_path: Path, monkeypatch, cases: str, out: str, says: str):
-    monkeypatch.setattr("maci.calibration.development.debate", None)
+    monkeypatch.setattr("maci.debating.batch.debate", None)
     dev_file(tmp_path / "dev.jsonl", 20)
     dev_file(tmp_path / "few.jsonl", 19)
     (tmp_path / "empty.jsonl").write_text("\n", encoding="utf-8")
-    with pytest.raises(InputError, match=says):
-        run(
-            tmp_path / cases, out=tmp_path / out, corpus=None, sets=[], held_out=0.0, seed=0, json=False, quiet=True,
-        )  # fmt: skip
-
-
-def test_interrupted_it_says_that_nothing_was_kept(tmp_path: Path, monkeypatch):
-    from typer.testing import CliRunner
-
-    def stop(*args: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("maci.calibration.profile.observe", stop)
-    done = CliRunner().invoke(
-        app, ["calibrate", str(dev_file(tmp_path / "dev.jsonl", 20)), "--out", str(tmp_path / "c.toml")]
-    )
-    assert done.exit_code == 130 and "nothing was kept" in done.stderr
-    assert not (tmp_path / "c.toml").exists()
+    done = CliRunner().invoke(app, ["calibrate", str(tmp_path / cases), "--out", str(tmp_path / out), "--quiet"])
+    assert isinstance(done.exception, InputError) and says in str(done.exception)
 
 
 # --- the same panel as everywhere else ----------------------------------------------------------------------------------------------
@@ -271,10 +292,8 @@ def doors(path: Path, n: int) -> Path:
 
 
 def test_batch_and_calibrate_are_right_on_the_same_cases(tmp_path: Path):
-    from typer.testing import CliRunner
-
     file, runner = doors(tmp_path / "doors.jsonl", 24), CliRunner()
-    batch = runner.invoke(app, ["batch", str(file), "--out", str(tmp_path / "batch"), "--json"])
+    batch = runner.invoke(app, ["batch", str(file), "--out", str(tmp_path / "batch"), "--json", "--force"])
     assert batch.exit_code == 0, batch.output
     answers = [json.loads(line)["answer"] for line in batch.stdout.splitlines()]
     gold = [json.loads(line)["gold"] for line in file.read_text(encoding="utf-8").splitlines()]
@@ -285,8 +304,6 @@ def test_batch_and_calibrate_are_right_on_the_same_cases(tmp_path: Path):
 
 
 def test_a_case_without_evidence_of_its_own_is_left_out_and_borrows_none(tmp_path: Path):
-    from typer.testing import CliRunner
-
     file = doors(tmp_path / "doors.jsonl", 21)
     bare = {**json.loads(file.read_text(encoding="utf-8").splitlines()[0]), "id": "bare", "evidence": []}
     file.write_text(json.dumps(bare) + "\n" + file.read_text(encoding="utf-8"), encoding="utf-8")
@@ -296,8 +313,6 @@ def test_a_case_without_evidence_of_its_own_is_left_out_and_borrows_none(tmp_pat
 
 
 def test_a_calibration_of_the_readers_is_refused_to_another_panel(tmp_path: Path):
-    from typer.testing import CliRunner
-
     file, out, runner = doors(tmp_path / "doors.jsonl", 20), tmp_path / "c.toml", CliRunner()
     assert runner.invoke(app, ["calibrate", str(file), "--out", str(out), "--quiet"]).exit_code == 0
     case = tmp_path / "case.json"
@@ -305,7 +320,8 @@ def test_a_calibration_of_the_readers_is_refused_to_another_panel(tmp_path: Path
 
     def debated(folder: str, *panel: str):
         return runner.invoke(
-            app, ["debate", str(case), "--config", str(out), "--out", str(tmp_path / folder), "--json", *panel]
+            app,
+            ["debate", str(case), "--config", str(out), "--out", str(tmp_path / folder), "--json", "--force", *panel],
         )
 
     own = debated("own")

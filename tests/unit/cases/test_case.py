@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from maci.cases import case as case_module
 from maci.cases.case import Case, builtin_cases, load_case, parse_case
 from maci.cases.outcomes import OutcomeSpace
 from maci.errors import CaseError, InputError
@@ -27,6 +28,10 @@ GOOD = {"question": "Is it so?", "outcomes": ["yes", "no"]}
         ({"outcomes": {"kind": "closd"}}, "outcomes.kind is 'closd': input should be 'closed', 'open' or 'ordered'"),
         ({"outcomes": {"labls": ["a", "b"]}}, "unknown key 'outcomes.labls': did you mean labels?"),
         ({"evidence": 5}, "evidence is 5"),
+        (
+            {"outcomes": ["leak", "fire"], "evidence": [{"text": "Wet.", "label": "leaks"}]},
+            "no outcome of this case: did you mean leak?",
+        ),
         ({"evidence": [{"txt": "x", "text": "y"}]}, "unknown key 'evidence.0.txt': did you mean text?"),
         ({"evidence": [{"source": "x"}]}, "evidence.0.text is missing: add `text: …`"),
         ({"evidence": [7]}, "evidence.0 is 7: it must be a list of texts"),
@@ -125,6 +130,14 @@ def test_a_case_can_come_from_standard_input(monkeypatch: pytest.MonkeyPatch, da
     else:
         with pytest.raises(InputError, match=says):
             load_case("-")
+
+
+def test_a_built_in_case_is_read_without_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, parsed = builtin_cases()["hepatitis"], []
+    real = case_module.load
+    monkeypatch.setattr(case_module, "load", lambda text, kind: parsed.append(text) or real(text, kind))
+    assert load_case("hepatitis") == whole
+    assert len(parsed) == 1 and parsed[0].count("- id: ") == 1
 
 
 def test_every_built_in_case_can_be_debated() -> None:

@@ -64,8 +64,9 @@ def test_one_json_object_with_stage_and_explanation() -> None:
 
 def test_it_says_in_words_why_it_stopped() -> None:
     _, said = ask("case.yaml", "--panel", "sure.yaml", "--plain")
-    assert "Triage after one agent: stops here" in said
+    assert "One agent was asked." in said and "(triage)" in said
     assert "Known answer: yes" in said
+    assert "Triage after one agent: stops here" in ask("case.yaml", "--panel", "sure.yaml", "--plain", "--verbose")[1]
     assert "≥ 20" not in said
 
 

@@ -187,7 +187,8 @@ def test_too_few_arguments_have_figures_and_no_verdict(maci):
 def test_arguments_that_all_score_alike_say_nothing_of_the_judges(maci):
     _own(12, False)
     found = json.loads(maci("audit", "judges", "--arguments", "own.jsonl", "--resamples", 50, "--json").out)
-    assert found["verdict"] == "unknown"
+    assert found["verdict"] == "unknown" and found["alpha"]["value"] is None
+    assert "every judge gives all arguments nearly the same score" in found["alpha"]["how"]
     assert {finding["level"] for finding in found["findings"]} == {"unknown"} and found["cases"] == 1
     assert "Nothing to say: every judge" in Path("maci-audit/judges/audit.html").read_text()
 

@@ -78,6 +78,9 @@ def test_every_case_has_a_folder_with_its_transcript_and_nothing_else() -> None:
     code, said, _ = batch()
     assert code == 0
     assert "4 answers to 4 cases, 4 of 4 with a known answer right" in said
+    answers = [line for line in said.splitlines() if line.startswith("c")]
+    assert [line.partition(" (p = ")[0] for line in answers] == [f"c{n}: yes" for n in range(4)]
+    assert all(line.endswith(", right)") for line in answers)
     assert [[file.name for file in folder.iterdir()] for folder in folders()] == [["transcript.jsonl"]] * 4
     assert sorted(path.name for path in Path("out").iterdir() if path.is_file()) == ["results.csv", "results.json"]
     assert all(replay(read(folder / "transcript.jsonl").events).complete for folder in folders())

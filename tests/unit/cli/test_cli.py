@@ -66,13 +66,33 @@ def files(tmp_path: Path) -> Path:
 # --- a debate, end to end ---------------------------------------------------------------------------------------------------
 
 
-def test_a_debate_prints_its_rounds_its_answer_and_where_the_record_is(maci, files) -> None:
+def test_a_debate_prints_its_answer_and_where_the_record_is(maci, files) -> None:
     ran = maci("debate", "case.yaml", "--panel", "panel.yaml", "--out", "run", "--plain")
-    assert ran.code == 0
+    assert ran.code == 0 and "Round 1" not in ran.out
     assert "Answer: yes" in ran.out
     assert "Stopped after" in ran.out
     assert "run/transcript.jsonl" in ran.out
     assert [f.name for f in (files / "run").iterdir()] == ["transcript.jsonl"]
+
+
+def test_the_result_fits_a_screen_verdict_first_and_verbose_prints_the_rounds(maci) -> None:
+    asked = ("debate", "dengue", "--plain", "--out")
+    shown = maci(*asked, "short").out.splitlines()
+    assert len(shown) <= 20
+    first = next(i for i, line in enumerate(shown) if line.startswith("Answer: "))
+    assert (first <= 3 and shown[first].endswith(" agree")) or "split" in shown[first]
+    order = [next(i for i, line in enumerate(shown) if line.startswith(word)) for word in ("Why", "Against", "Stopped")]
+    assert first < order[0] < order[1] < order[2]
+    long = maci(*asked, "long", "--verbose").out
+    assert "Round 1  dials" in long and "Round 0  openings" in long and len(long.splitlines()) > 60
+
+
+def test_quiet_prints_three_lines(maci, files) -> None:
+    ran = maci("debate", "case.yaml", "--panel", "panel.yaml", "--out", "run", "-q")
+    answer, course, stop = ran.out.splitlines()
+    assert answer.startswith("Answer: yes, ") and "2 of 2 agree" in answer and "Known answer: yes" in answer
+    assert course.startswith("Two agents began with yes.")
+    assert stop.startswith("Stopped after 2 rounds") and stop.endswith("Transcript: run/transcript.jsonl")
 
 
 def test_json_prints_exactly_one_object_and_nothing_else(maci, files) -> None:
@@ -110,7 +130,14 @@ def test_a_question_on_the_command_line_is_a_case(maci, files) -> None:
 
 
 def test_a_question_without_outcomes_says_what_the_readers_choose_from(maci) -> None:
-    asked = ("debate", "--question", "Who won the match?", "--set", "max_rounds=2", "--json")
+    asked = (
+        "debate",
+        "--question",
+        "Which disease brings fever and pain behind the eyes?",
+        "--set",
+        "max_rounds=2",
+        "--json",
+    )
     said = f"No outcomes are named, so the readers choose among the {len(conditions())} conditions"
     ran = maci(*asked, "--out", "open")
     assert said in ran.err and '--outcomes "a,b,c"' in ran.err and "Possible outcomes" in ran.err
@@ -119,8 +146,66 @@ def test_a_question_without_outcomes_says_what_the_readers_choose_from(maci) -> 
     assert said not in maci(*asked, "--out", "named", "--outcomes", "Gout,Measles").err
 
 
+@pytest.mark.parametrize("question", ["What is 17 times 3?", "Who won the match?", "Should we buy or lease the van?"])
+def test_readers_refuse_an_open_question_that_is_not_about_what_they_know(maci, question: str) -> None:
+    ran = maci("debate", "--question", question, "--out", "run", "--json")
+    assert ran.code == 2 and not ran.out and not Path("run").exists()
+    assert "word statistics cannot decide this case (no outcomes are named" in ran.err and "`maci init`" in ran.err
+
+
+VAN = """
+question: Which van should we buy?
+context: We need a van for heavy loads in the city.
+outcomes: [Alba, Brix, Corso]
+evidence:
+  - Alba carries 900 kg and costs 20,000.
+  - Brix carries 700 kg.
+"""
+WHY = "Word statistics cannot decide this case (2 texts for 3 outcomes; each outcome needs at least 3)."
+
+
+def test_readers_withhold_what_word_statistics_cannot_decide(maci) -> None:
+    Path("van.yaml").write_text(VAN, encoding="utf-8")
+    ran = maci("debate", "van.yaml", "--out", "run", "--json")
+    found = json.loads(ran.out)
+    assert (ran.code, found["answer"]) == (0, None)
+    assert (
+        found["abstained"]
+        == f"{WHY} Use a language model (`maci init`). To see the readers' guess all the same, add `--force`."
+    )
+    assert any("do not trust the distribution" in warning for warning in found["warnings"])
+    shown = maci("debate", "van.yaml", "--out", "plain", "--plain").out
+    assert f"Answer withheld: {WHY}" in shown and "Best guess" not in shown and "Known answer" not in shown
+    assert "no answer after" in maci("replay", "run").out
+
+
+def test_force_gives_their_answer_and_is_on_record(maci) -> None:
+    Path("van.yaml").write_text(VAN, encoding="utf-8")
+    ran = maci("debate", "van.yaml", "--out", "run", "--json", "--force")
+    found = json.loads(ran.out)
+    assert found["answer"] in {"Alba", "Brix", "Corso"} and found["abstained"] is None
+    assert any("2 texts for 3 outcomes" in warning and "--force" in warning for warning in found["warnings"])
+    assert "all equal" in maci("replay", "run").out
+    again = maci("debate", "van.yaml", "--resume", "--out", "run", "--json", "--force")
+    assert json.loads(again.out)["answer"] == found["answer"]
+    maci("debate", "van.yaml", "--out", "held", "--json")
+    other = maci("debate", "van.yaml", "--resume", "--out", "held", "--force")
+    assert other.code == 2 and "--force True (recorded: False)" in other.err
+
+
+def test_every_result_of_readers_says_that_they_match_words(maci) -> None:
+    said = "the readers compare words and do not reason"
+    ran = maci("debate", "dengue", "--out", "run", "--json")
+    assert json.loads(ran.out)["answer"] == "Dengue fever" and any(said in w for w in json.loads(ran.out)["warnings"])
+    assert said[4:] in maci("debate", "dengue", "--out", "plain", "--plain").out
+    maci("report", "run", "--out", "page.html")
+    assert said[4:] in Path("page.html").read_text(encoding="utf-8")
+    played = maci("debate", "paper-dengue", "--panel", "paper", "--json", "--out", "played")
+    assert not any(said in warning for warning in json.loads(played.out)["warnings"])
+
+
 def test_a_scale_is_printed_in_its_order_and_what_leads_is_marked(maci) -> None:
-    out = maci("debate", "tone-budget", "--out", "run", "--plain", "--set", "max_rounds=2").out
+    out = maci("debate", "tone-budget", "--out", "run", "--plain", "--verbose", "--force", "--set", "max_rounds=2").out
     p = read(Path("run/transcript.jsonl")).events[-1].distribution
     first = max(p, key=lambda label: p[label])
     rows = [f"  {p[label]:5.2f}  {label}{'  (leads)' if label == first else ''}" for label in p]
@@ -370,11 +455,11 @@ def test_an_agent_that_fails_in_every_round_is_complained_of_once(maci, files, m
         script("z", turn(0.1, 0.9, labels=("yes", "no"))),
     ]
     tables(monkeypatch, lambda case: seat(table, case=case))
-    ran = maci("debate", "case.yaml", "--out", "run", "--plain", "--set", "max_rounds=3")
+    ran = maci("debate", "case.yaml", "--out", "run", "--plain", "--verbose", "--set", "max_rounds=3")
     assert ran.code == 0, ran.err
     assert ran.out.count("reword the case") == 1
     assert ran.out.count("y abstained, as before") == 3
-    assert maci("debate", "case.yaml", "--out", "quiet", "--quiet").out.count("reword the case") == 1
+    assert maci("debate", "case.yaml", "--out", "short", "--plain").out.count("reword the case") == 1
 
 
 def test_a_full_disk_exits_3_and_the_record_can_be_resumed(maci, files, monkeypatch) -> None:
@@ -637,12 +722,14 @@ def slow(slow: bool, *args: str, **more: object) -> subprocess.Popen[str]:
     )  # type: ignore[call-overload,no-any-return]
 
 
-def test_ctrl_c_exits_130_and_resume_finishes_the_debate(files: Path) -> None:
-    with slow(True, "debate", "case.yaml", "--out", "run", "--json", cwd=files) as ran:
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, "nohup"])
+def test_ctrl_c_and_sigterm_exit_130_and_resume_finishes_the_debate(files: Path, stop: signal.Signals | str) -> None:
+    more = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)} if stop == "nohup" else {}
+    with slow(True, "debate", "case.yaml", "--out", "run", "--json", cwd=files, **more) as ran:
         assert ran.stderr is not None
         assert "round 1" in ran.stderr.readline()
         time.sleep(0.1)
-        ran.send_signal(signal.SIGINT)
+        ran.send_signal(signal.SIGTERM if stop == "nohup" else stop)
         out, err = ran.communicate(timeout=60)
     assert ran.returncode == 130
     assert out == ""
@@ -677,10 +764,51 @@ def test_control_characters_of_evidence_never_reach_the_terminal(maci, tmp_path)
         'question: "Which?"\noutcomes: [alpha, beta]\nevidence: ["Alpha \\e[2J\\e[H hurts", "Beta \\u202e makes hot"]\n',
         encoding="utf-8",
     )
-    ran = maci("debate", "c.yaml", "--out", "o")
+    ran = maci("debate", "c.yaml", "--out", "o", "--force", "--verbose")
     assert ran.code == 0, ran.err
     assert "\x1b[2J" not in ran.out and "\u202e" not in ran.out
     assert "hurts" in ran.out
+
+
+@pytest.mark.parametrize("left", [b"", b'{"hash":"3f', b'{"hash":"' + b"0" * 64 + b'","seq":1,"type":"op'])
+def test_a_debate_that_was_killed_in_its_first_line_starts_again(maci, files, left: bytes) -> None:
+    (files / "run").mkdir()
+    (files / "run" / "transcript.jsonl").write_bytes(left)
+    ran = maci("debate", "--resume", "--out", "run")
+    assert ran.code == 2 and "before anything was recorded" in ran.err
+    (files / "run" / "transcript.jsonl").write_bytes(left)
+    ran = maci("debate", "dengue", "--resume", "--out", "run", "--json")
+    assert ran.code == 0, ran.err
+    (files / "run" / "transcript.jsonl").write_text("a note of mine")
+    assert maci("debate", "dengue", "--resume", "--out", "run").code == 1
+    assert (files / "run" / "transcript.jsonl").read_text() == "a note of mine"
+
+
+def test_escapes_in_names_and_errors_never_reach_the_terminal(maci, tmp_path) -> None:
+    evil = "a\x1b[2J\x9b1mb"
+    (tmp_path / f"{evil}.yaml").write_text("question: [1]\n", encoding="utf-8")
+    ran = maci("debate", f"{evil}.yaml")
+    assert ran.code == 2 and "\x1b" not in ran.out + ran.err and "\x9b" not in ran.err
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / f"{evil}.html").write_text("x<![-- y", encoding="utf-8")
+    (tmp_path / "docs" / "fine.txt").write_text("The barn is red.", encoding="utf-8")
+    ran = maci("index", "docs", "--out", "idx")
+    assert ran.code == 0 and "broken HTML" in ran.err and "\x1b" not in ran.out + ran.err
+    (tmp_path / "c.yaml").write_text(
+        'question: "Which\\e[2J?"\noutcomes: ["al\\e[1mpha", beta]\nevidence: ["al\\e[1mpha \\e[H hurts", "Beta makes hot"]\n',
+        encoding="utf-8",
+    )
+    for command in (
+        ["debate", "c.yaml", "--out", "o"],
+        ["show", "o"],
+        ["plan", "o"],
+        ["replay", "o"],
+        ["report", "o", "--format", "md"],
+        ["debate", "c.yaml", "--out", evil],
+        ["debate", "--resume", "--out", evil],
+    ):
+        ran = maci(*command)
+        assert "\x1b" not in ran.out + ran.err and "\x9b" not in ran.out + ran.err, command
 
 
 def test_two_texts_with_one_id_are_refused(maci, tmp_path) -> None:
@@ -694,7 +822,7 @@ def test_two_texts_with_one_id_are_refused(maci, tmp_path) -> None:
 
 
 def test_a_gate_somebody_sets_is_not_fitted(maci, tmp_path) -> None:
-    ran = maci("debate", "dengue", "--set", "tau_q=0.4", "--out", "o", "--plain")
+    ran = maci("debate", "dengue", "--set", "tau_q=0.4", "--out", "o", "--plain", "--verbose")
     assert ran.code == 0, ran.err
     assert "τ_Q 0.400" in ran.out
 
@@ -743,3 +871,19 @@ def test_a_negative_seed_and_a_name_too_long_for_a_file_are_refused_in_words(tmp
     done = process("show", "i" * 5000, cwd=tmp_path)
     assert done.returncode == 2 and "longer than the name of a file can be: correct it" in done.stderr
     assert len(done.stderr) < 200 and "Traceback" not in done.stderr
+
+
+def test_what_is_redacted_is_in_no_record_and_the_result_says_so(maci, tmp_path) -> None:
+    (tmp_path / "c.yaml").write_text(
+        "id: CANARY-ID\ntitle: CANARY-TITLE\nquestion: Which?\ncontext: CANARY-CONTEXT hurts\noutcomes: [alpha, beta]\n"
+        "evidence: [{id: CANARY-E, text: Alpha hurts, source: CANARY-SOURCE}, {text: Beta burns, source: CANARY-SOURCE}]\n",
+        encoding="utf-8",
+    )
+    fields = [part for field in ("context", "sources", "ids", "title") for part in ("--redact", field)]
+    ran = maci("debate", "c.yaml", "--out", "o", "--json", *fields)
+    assert ran.code == 0, ran.err
+    assert "CANARY" not in ran.out + ran.err + (tmp_path / "o" / "transcript.jsonl").read_text()
+    assert "redacted before anything was sent: context, sources, ids, title" in json.dumps(
+        json.loads(ran.out)["warnings"]
+    )
+    assert maci("debate", "c.yaml", "--redact", "colour").code == 2

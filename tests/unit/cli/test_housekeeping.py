@@ -146,7 +146,7 @@ def test_old_replies_are_deleted_and_new_ones_kept(maci, monkeypatch) -> None:
 
 
 def test_how_it_turned_out_is_recorded_beside_the_run(maci) -> None:
-    maci("debate", "case.yaml", "--out", "run", "--quiet")
+    maci("debate", "case.yaml", "--out", "run", "--quiet", "--force")
     before = Path("run/transcript.jsonl").read_bytes()
     answer = json.loads(maci("debate", "--resume", "--out", "run", "--json").out)["answer"]
     ran = maci("outcome", "run", "--was", "LANDLORD", "--note", "court, 3 May", "--json")

@@ -88,6 +88,7 @@ def test_a_running_server_debates_after_init(maci, monkeypatch, hosts) -> None:
         assert "OpenAI-compatible server at 127.0.0.1" in ran.out
         assert "Nothing leaves this machine." in ran.out
         assert project()["panel"] == {"agents": ["openai/alpha", "openai/beta"], "judges": ["openai/gamma"]}
+        assert maci("init", "--yes", "--force", "--quiet").out.splitlines()[0].startswith("Wrote maci.toml. Next: ")
         monkeypatch.delenv("OPENAI_BASE_URL")  # the file knows the address
         ran = maci("debate", "case.yaml", "--out", "run", *QUICK)
         assert ran.code == 0, ran.err

@@ -54,7 +54,8 @@ def test_an_argument_that_was_rejected_is_shown_with_its_reason():
     story = until(happened, "gated", 1)
     rejected = next(item for item in story.current.said if item.fate == "rejected")
     shown = lines(story, width=100, height=40)
-    assert f"✗ {rejected.id} {rejected.agent}: {rejected.admission.reason}" in shown
+    fit = f"fit {rejected.admission.q:.2f}, needs {story.current.dials.tau_q:.2f}"
+    assert f"✗ 1A1 first: Not admitted: the cited text has little to do with this case ({fit})."[:99] in shown
     assert any(line.startswith("Round 1: 2 arguments, 1 admitted, 1 rejected") for line in shown)
 
 

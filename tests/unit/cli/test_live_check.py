@@ -76,6 +76,13 @@ def test_the_report_holds_no_key_no_address_and_no_path(maci, monkeypatch, tmp_p
             assert secret not in text, secret
 
 
+def test_the_name_of_the_report_cannot_steer_the_terminal(maci: Callable[..., Any]) -> None:
+    with serving("alpha", "beta", "gamma") as server:
+        project(server.url)
+        ran = maci("doctor", "--live", "--out", "a\x9b2Jb.md")
+    assert ran.code == 0 and "to share: a" in ran.out and "\x9b" not in ran.out
+
+
 def test_a_key_alone_is_not_tried(maci, monkeypatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     ran = maci("doctor", "--live")

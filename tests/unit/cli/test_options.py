@@ -140,3 +140,32 @@ def test_a_command_opens_no_other() -> None:
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert "List the built-in cases, or print one as a YAML file." in ran.stdout
     assert ran.stderr.strip() == "[]"
+
+
+def _leaves(name: str, command: object) -> list[tuple[list[str], set[str]]]:
+    """Every command below a name with the options it takes."""
+    if isinstance(command, typer.core.TyperGroup):
+        return [leaf for sub, below in command.commands.items() for leaf in _leaves(f"{name} {sub}", below)]
+    return [(name.split(), {option for param in command.params for option in param.opts})]
+
+
+LEAVES = [leaf for name in COMMANDS for leaf in _leaves(name, opened(name))]
+
+
+@pytest.mark.parametrize(
+    ("words", "taken"), LEAVES, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
+)
+def test_every_command_takes_json_plain_and_quiet_and_answers_h(words: list[str], taken: set[str]) -> None:
+    assert {"--json", "--plain", "--quiet"} <= taken
+    from maci.cli.app import app
+
+    shown = CliRunner().invoke(app, [*words, "-h"])
+    assert shown.exit_code == 0 and "--quiet" in shown.output and "Usage" in shown.output
+
+
+def test_a_command_that_prints_a_list_takes_plain_and_quiet_and_prints_the_same() -> None:
+    from maci.cli.app import app
+
+    plain = CliRunner().invoke(app, ["models", "list"])
+    assert plain.exit_code == 0
+    assert CliRunner().invoke(app, ["models", "list", "--plain", "-q"]).output == plain.output

@@ -132,8 +132,8 @@ def test_evaluate_says_what_records_cannot_tell(maci) -> None:
     assert code == 0, err
     assert "Inverse propensity weighting is not possible" in out
     assert "not enough matching rounds" in out
-    assert "schedule ladder: its dials do not move by steps" in out
+    assert "schedule ladder: neither the course nor steps of the plateau's" in out
     found = json.loads(maci("scheduler", "evaluate", "one", "two", "--task", "readers/closed", "--json")[1])
-    assert [one["name"] for one in found["candidates"]] == ["stay", "ucb", "linucb"]
+    assert [one["name"] for one in found["candidates"]] == ["course", "stay", "ucb", "linucb"]
     assert all(one["replay"]["value"] is None for one in found["candidates"])
     assert found["debates"] == 2

@@ -28,11 +28,14 @@ def served(folder: Path, *more: str) -> Iterator[tuple[dict, subprocess.Popen[st
             ran.kill()
 
 
-def test_it_says_where_it_is_answers_there_and_ends_with_130_when_interrupted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_it_says_where_it_is_answers_there_and_ends_with_130_when_interrupted(
+    tmp_path: Path, stop: signal.Signals
+) -> None:
     with served(tmp_path) as (said, ran):
         assert said["host"] == "127.0.0.1" and said["token"] is None
         assert "No debate yet" in httpx.get(said["url"], timeout=60).text
-        ran.send_signal(signal.SIGINT)
+        ran.send_signal(stop)
         assert ran.wait(60) == 130
         assert ran.stderr is not None and "Traceback" not in ran.stderr.read()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -16,15 +17,17 @@ from maci.acquisition.utilities import Stakes
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Inquiry
 from maci.agents.fake import FunctionAgent
+from maci.agents.judges.interpreter import Interpreter
 from maci.cases.outcomes import OutcomeSpace
 from maci.controller.acquiring import plan_for
 from maci.controller.caution import Watched
 from maci.controller.decisions import Finished, Gained, Planned, Weighed
 from maci.controller.dials import Measured
-from maci.controller.inputs import Acquired, Intervened, Lost, Sent, Surveyed, TurnTaken
+from maci.controller.inputs import Acquired, Intervened, Lost, Requested, Sent, Surveyed, TurnTaken
 from maci.debating.loop import debate
 from maci.errors import ConfigError
 from maci.evidence.span import Span
+from maci.llm.fake import FakeModel
 from maci.llm.usage import Usage
 from maci.record.replay import replay, replay_with
 from maci.story import Story
@@ -449,7 +452,7 @@ def test_the_loop_ends_where_the_best_question_is_not_worth_its_cost():
     dear = opened_with(set_, "plan.acquire=1", stakes=replace(ONLY_ZIKA, cost=0.74))
     assert of(dear, Acquired) == []
     (planned,) = of(dear, Planned)
-    assert "worth 0.732 and takes 0.74" in planned.notes[0]
+    assert "worth 0.732 and costs 0.74" in planned.notes[0]
     assert planned.items
     cheap = opened_with(set_, "plan.acquire=1", stakes=replace(ONLY_ZIKA, cost=0.73))
     assert len(of(cheap, Acquired)) == 1
@@ -518,7 +521,7 @@ def test_a_dear_chance_ends_the_questions():
     assert len(of(asked, Acquired)) == 1
     unsure = opened_with(table(lambda item: True), "plan.acquire=1", "plan.worth=0.3", source="test")
     assert of(unsure, Acquired) == []
-    assert "bits a unit of cost" in of(unsure, Planned)[0].notes[0]
+    assert "bits per unit of cost" in of(unsure, Planned)[0].notes[0]
 
 
 def test_kinds_that_the_source_cannot_answer_have_no_chance_beside_them():
@@ -587,3 +590,42 @@ def test_a_source_whose_ceiling_fails_is_a_failed_answer():
     events = play(table(Broken(0)), settings("plan.acquire=1"))
     assert {answer.verdict for answer in of(events, Acquired)} == {"failed"}
     assert any("failed: ValueError: no idea" in note for note in events[-1].warnings)
+
+
+def read_by(*replies: str | BaseException, said: str, tokens: int = 100_000, **more: Any) -> tuple[list, FakeModel]:
+    model = FakeModel(
+        replies=[r if isinstance(r, BaseException) else json.dumps({"says": "so", "choice": r}) for r in replies]
+    )
+    set_ = table(lambda item: said, interpreter=Interpreter("answers:fake", model), **more)
+    return play(set_, settings("plan.acquire=1", f"budget.tokens={tokens}")), model
+
+
+def test_an_answer_in_words_is_read_by_a_model_where_one_sits_at_the_table():
+    events, model = read_by("yes", said="39.5 °C")
+    (answer,) = of(events, Acquired)
+    assert (answer.verdict, answer.by, answer.text) == ("present", "answers:fake", "39.5 °C")
+    assert answer.raw and answer.prompt and answer.usage.tokens > 0
+    assert len(model.history) == 1
+    pending = [call for sent in of(events, Sent) for call in sent.calls if call.kind == "acquire"]
+    assert len(pending) == 1 and pending[0].tokens >= answer.usage.tokens  # on record before it was made
+    assert [e.kind for e in of(events, Requested)] == ["acquire"]
+    assert of(events, Finished)[0].tokens == answer.usage.tokens
+    assert answer.spans[0].text == "Any rash? 39.5 °C"
+    assert replay(events).complete
+
+
+def test_a_bare_answer_needs_no_model():
+    events, model = read_by(said="yes")
+    assert of(events, Acquired)[0].verdict == "present" and not model.history
+
+
+def test_where_the_model_fails_or_the_budget_does_not_allow_it_the_rules_read():
+    failed, model = read_by("maybe", "perhaps", said="no rash at all")
+    (answer,) = of(failed, Acquired)
+    assert (answer.verdict, answer.by) == ("absent", "") and len(model.history) == 2
+    assert "The answer was read by rules: answers:fake could not read it" in answer.remarks[0]
+    assert answer.usage.tokens > 0
+    poor, model = read_by("yes", said="no rash at all", tokens=50)
+    (answer,) = of(poor, Acquired)
+    assert answer.verdict == "absent" and not model.history
+    assert of(poor, Finished)[0].tokens <= 50

@@ -93,3 +93,8 @@ def test_the_conclusion_of_an_argument_is_not_looked_for_in_the_text() -> None:
     text = "The lock had been cut, so the bicycle was not stolen by its owner."
     assert assertion(text) == "The lock had been cut"
     assert bearing(text, "A cut lock was found at the rack.") == 1
+
+
+def test_a_claim_that_something_is_gone_agrees_with_a_text_that_says_so() -> None:
+    assert bearing("The index was removed.", "The release removed the index.") == 1
+    assert bearing("The index was used.", "The index was removed.") == -1

@@ -97,6 +97,19 @@ def test_jsonl_and_csv_columns_are_guessed(tmp_path: Path) -> None:
     ]
 
 
+def test_logs_and_json_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("14:02 ERROR the pool is exhausted\n14:03 WARN retrying\n")
+    (tmp_path / "b.json").write_text('[{"text": "High fever.", "label": "Dengue"}, "A plain string."]')
+    (tmp_path / "c.json").write_text('{"version": 2, "items": [{"body": "Red eyes", "label": "Zika"}]}')
+    (tmp_path / "d.json").write_text('{"text": "Dry cough"}')
+    (tmp_path / "e.json").write_text('{"text": ')
+    found = Corpus.read(tmp_path)
+    assert [(span.text, span.label) for span in found] == [
+        ("14:02 ERROR the pool is exhausted\n14:03 WARN retrying", None),
+        ("High fever.", "Dengue"), ("A plain string.", None), ("Red eyes", "Zika"), ("Dry cough", None),
+    ]  # fmt: skip
+
+
 def test_a_csv_line_of_millions_of_cells_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("text,label\nFever,Dengue\n" + "," * (8 << 20) + "x\nRash,Zika\n")
     report = update_index([tmp_path / "a.csv"], tmp_path / "index")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import os
 import pickle
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -125,6 +127,12 @@ def test_help_names_the_variable_and_the_file(tmp_path: Path):
         f"key ending in {SECRET[-9:]} is wrong",
         f'{{"key":"{SECRET}"}}',
         "Incorrect API key provided: sk-proj-****************93aa",
+        f"{SECRET.upper()} {SECRET.lower()}",
+        f"spaced {' '.join(SECRET)}",
+        f"reversed {SECRET[::-1]}",
+        f"encoded {b64encode(SECRET.encode()).decode()}",
+        f"encoded with others {b64encode(f'me:{SECRET}!'.encode()).decode()}",
+        f"in digits {SECRET.encode().hex().upper()}",
         "Bearer abcdefghij",
         "key AIzaSyD-9tSrke72PouQMnMX-a7eZSW0jkFMBWY",
     ],
@@ -134,7 +142,34 @@ def test_redact_removes_the_key_its_parts_and_what_looks_like_one(said: str):
     assert "***" in shown
     for i in range(len(SECRET) - 7):
         assert SECRET[i : i + 8] not in shown
+    compact = shown.replace(" ", "").casefold()
+    forms = (SECRET, SECRET[::-1], SECRET.encode().hex())
+    assert not any(form.casefold() in compact for form in forms)
+    assert (
+        b64encode(SECRET.encode()).decode()[4:-4] not in shown
+        and b64encode(f"me:{SECRET}".encode()).decode()[8:-4] not in shown
+    )
     assert "abcdefghij" not in shown and "SyD-9tSrke72" not in shown and "93aa" not in shown
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        SECRET.upper(),
+        SECRET[::-1],
+        " ".join(SECRET),
+        "-".join(SECRET.upper()),
+        base64.b64encode(SECRET.encode()).decode(),
+        base64.b64encode(b"Bearer " + SECRET.encode()).decode(),
+        base64.urlsafe_b64encode(b"x:" + SECRET.encode()).decode(),
+        SECRET.encode().hex(),
+        "".join(f"%{byte:02X}" for byte in SECRET.encode()),
+    ],
+)
+def test_redact_knows_the_key_in_other_forms(form: str):
+    shown = redact(f"Your key {form} is not accepted", Key(SECRET))
+    assert "***" in shown and shown.startswith("Your key ") and shown.endswith(" is not accepted")
+    assert not any(form[i : i + 12] in shown for i in range(len(form) - 11))
 
 
 def test_redact_leaves_other_words_alone():

@@ -17,6 +17,7 @@ from aiohttp import web
 from fake_server import FakeServer, Faults
 from maci.errors import (
     BadRequest,
+    BudgetError,
     ConfigError,
     ContentRefused,
     ContextOverflow,
@@ -28,10 +29,13 @@ from maci.errors import (
     Unreachable,
     WrongKey,
 )
+from maci.llm.budget import Purse
+from maci.llm.client import Client
 from maci.llm.model import Message, Provider, Reply, Request
 from maci.llm.providers import Anthropic, Gemini, Http, OpenAI
 from maci.llm.providers._api import Api
-from maci.llm.tokens import PromptBound, at_least
+from maci.llm.tokens import at_least
+from maci.llm.usage import Bound
 from provider_helpers import APIS, ASK, SECRET, provider, send, with_server
 
 # ---- wrong key, unknown model, unreachable, too long -------------------------------------------------------------------------
@@ -245,7 +249,25 @@ def test_a_server_that_writes_without_end_is_cut_off_and_what_came_counts_in_ful
     reply = asyncio.run(run())
     assert reply.truncated and reply.text.startswith("Fever, rash. Fever") and len(reply.text) < 10_000
     assert reply.usage.generated == at_least(reply.text) > 100
-    assert reply.usage.prompt == PromptBound().at_most(ASK.messages, ASK.schema)
+    assert reply.usage.prompt == 0  # nobody counted it to the end: the client counts what it has set aside
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_a_reply_nobody_counted_costs_no_more_than_was_set_aside_for_it(api: type[Api]):
+    """The bound of a prompt that begins as a known one is far below its bytes: what is not counted must not exceed it."""
+
+    async def test(server: FakeServer, http: Http) -> None:
+        client = Client(provider(api, server.url, http), family="fake", retries=0)
+        ask = replace(ASK, messages=(Message("user", "The case.\n" * 400),), max_tokens=100)
+        await client.prepare(ask).make(Purse(Bound(10**6)))
+        again = replace(ask, messages=(Message("user", "The case.\n" * 400 + "And now?"),))
+        call, server._table = client.prepare(again), Faults(huge=1.0).table()
+        purse = Purse(call.bound)
+        with pytest.raises(BudgetError):  # it was cut off, and a higher limit does not fit
+            await call.make(purse)
+        assert purse.total().tokens == call.bound.tokens
+
+    with_server(test)
 
 
 @pytest.mark.parametrize("api", APIS)

@@ -196,11 +196,10 @@ def test_half_a_character_is_sent_and_read_without_harm(api: type[Api]):
     assert answers(OpenAI, completion({"content": "half \ud83d é"})).text == "half ? é"
 
 
-def test_usage_a_server_does_not_report_is_taken_at_its_most():
+def test_of_usage_a_server_does_not_report_the_prompt_is_left_to_the_client():
     for usage in ({}, {"usage": None}, {"usage": {"prompt_tokens": -3, "completion_tokens": "9"}}):
         reply = answers(OpenAI, completion({"content": "x"}, **usage))
-        assert reply.usage.generated == ASK.max_tokens
-        assert reply.usage.prompt >= sum(len(message.content) for message in ASK.messages)
+        assert (reply.usage.prompt, reply.usage.generated) == (0, ASK.max_tokens)
 
 
 @pytest.mark.parametrize("api", [OpenAI, Gemini])
@@ -399,3 +398,9 @@ def test_two_messages_of_one_role_in_a_row_are_sent_as_one_where_templates_take_
         {"role": "user", "content": "a\n\nb"},
         {"role": "assistant", "content": "c"},
     ]
+
+
+def test_a_key_that_a_server_echoes_in_its_reply_goes_no_further():
+    text = f"The answer is dengue. You sent {SECRET}, or {SECRET[::-1]}, or {SECRET.upper()}."
+    reply = answers(OpenAI, completion({"content": text}))
+    assert reply.text == "The answer is dengue. You sent ***, or ***, or ***."

@@ -81,6 +81,19 @@ def test_the_level_reaches_each_service_in_its_own_field(service: str, model: st
         assert "format" in written.get("output_config", {"format": 1})  # the schema stays beside the effort
 
 
+def test_a_claude_of_unknown_age_is_told_not_to_think_in_words() -> None:
+    assert body("claude-opus-latest", "none", "anthropic")["thinking"] == {"type": "disabled"}
+
+
+@pytest.mark.parametrize(
+    ("model", "room"),
+    [("openai/o3", 2000), ("openai/gpt-5", 2000), ("gemini/gemini-3-pro", 2000), ("openai/gpt-6", 0), ("x/y", 0)],
+)
+def test_a_model_that_cannot_be_told_not_to_think_has_room_for_it_all_the_same(model: str, room: int) -> None:
+    told = FakeModel(model, "fake", reasoning="none").fitted(ASK)
+    assert (told.thinking, told.max_tokens) == (room, ASK.max_tokens + room)
+
+
 def test_without_a_level_nothing_is_said_of_thinking() -> None:
     for api in APIS:
         said = json.dumps(provider(api, "http://127.0.0.1:1", model="gpt-6")._body(ASK))

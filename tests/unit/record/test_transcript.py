@@ -17,6 +17,7 @@ from maci.errors import EnvironmentError_, InputError, TranscriptError
 from maci.llm.usage import Usage
 from maci.record.owner import lock
 from maci.record.replay import replay
+from maci.record.signature import read_key, sign, signatures
 from maci.record.transcript import Transcript, read
 
 CONFIG = settings("max_rounds=2")
@@ -114,6 +115,34 @@ def test_signatures_after_the_result_are_kept_and_chained(path: Path) -> None:
         read(path)
 
 
+def test_a_signature_tells_the_author_from_somebody_who_wrote_the_whole_chain_anew(path: Path) -> None:
+    write(path, table(), CONFIG)
+    ours, other = b"k" * 32, b"o" * 32
+    sign(path, ours, "Ada")
+    sign(path, other, "Bob")
+    assert [(each.by, each.valid) for each in signatures(path, ours)] == [("Ada", True), ("Bob", False)]
+    assert replay(read(path).events).complete
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    bare = [{key: value for key, value in line.items() if key not in ("hash", "seq")} for line in lines]
+    bare[0]["case"]["question"] = "Another?"
+    path.write_bytes(forge(bare))
+    assert not any(each.valid for each in signatures(path, ours))
+    renamed = [{**line, "by": "Eve"} if line["type"] == "signature" else line for line in bare]
+    path.write_bytes(forge(renamed))
+    assert not any(each.valid for each in signatures(path, ours))
+
+
+def test_only_a_finished_debate_is_signed_and_a_short_key_is_refused(path: Path) -> None:
+    write(path, table(), CONFIG)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+    with pytest.raises(InputError, match="no result yet"):
+        sign(path, b"k" * 32, "Ada")
+    short = path.with_name("key")
+    short.write_text("secret\n")
+    with pytest.raises(InputError, match="6 bytes"):
+        read_key(short)
+
+
 def test_a_forged_line_number_is_noticed(path: Path) -> None:
     write(path, table(), CONFIG)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -137,6 +166,20 @@ def test_a_forged_score_out_of_range_is_refused_and_not_a_crash(path: Path) -> N
     path.write_bytes(forge(lines))
     with pytest.raises(TranscriptError, match="not an event of this format"):
         read(path)
+
+
+@pytest.mark.parametrize("round", [1e20, 10**9, -5])
+def test_a_forged_round_is_refused_before_anything_is_made_of_it(path: Path, round: float) -> None:
+    write(path, table(), CONFIG)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        del line["hash"]
+        if line.get("round"):
+            line["round"] = round
+    path.write_bytes(forge(lines))
+    with pytest.raises(TranscriptError, match=r"line \d+: not an event of this format: \w+\.round: ") as refused:
+        read(path)
+    assert len(str(refused.value)) < 300
 
 
 def test_missing_files_and_folders_are_refused_by_name(tmp_path: Path) -> None:
@@ -327,3 +370,23 @@ def test_an_empty_transcript_is_removed_while_it_is_locked(path: Path, monkeypat
     monkeypatch.setattr(Path, "unlink", removed)
     Transcript.create(path).close()
     assert locked == [True] and not path.exists()
+
+
+@pytest.mark.parametrize("cost", [{"usd": -1000.0}, {"prompt": -(10**7)}, {"usd": float("nan")}, {"usd": float("inf")}])
+def test_a_cost_below_nothing_is_refused_since_it_would_lift_a_ceiling(cost) -> None:
+    event = TurnTaken(round=0, agent="x", turn=Turn(belief={"a": 1.0}, usage=Usage(**cost)))
+    with pytest.raises(InputError, match="dollars cannot be"):
+        parse(dump(event))
+
+
+def test_a_signature_says_nothing_but_a_name_and_breaks_no_check(path: Path) -> None:
+    write(path, table(), CONFIG)
+    sign(path, b"k" * 32, "Ada")
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    bare = [{key: value for key, value in line.items() if key not in ("hash", "seq")} for line in lines]
+    odd = [
+        {"type": "signature", "algorithm": "hmac-sha256", "by": by, "value": "\ud800"}
+        for by in ("A: valid\nB", "\ud800")
+    ]
+    path.write_bytes(forge([*bare, *odd]))
+    assert [each.by for each in signatures(path, b"k" * 32)] == ["Ada", "A: valid B", "?"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,10 +17,11 @@ from maci.controller.inputs import Retrieved, TurnTaken
 from maci.debating.loop import debate
 from maci.errors import ConfigError, EvidenceError
 from maci.evidence.encode import load_encoder
+from maci.llm.fake import FakeModel
 from maci.llm.model import Reply, Request, Token
 from maci.seating import choose
-from maci.seating.models import NOBODY_JUDGES, READERS_JUDGE
-from maci.seating.spec import AgentSpec, PanelSpec
+from maci.seating.models import NOBODY_JUDGES, READERS_JUDGE, open_judge
+from maci.seating.spec import AgentSpec, JudgeSpec, PanelSpec
 from maci.seating.table import Table, opening
 from maci.seating.tables import Tables
 
@@ -201,3 +203,50 @@ def test_names_of_open_outcomes_are_compared_by_a_judges_model_or_a_debaters(
     closed = load_case("dengue")
     assert not opening(closed, table, config).comparer
     assert not opening(case, table, load(sets=["beliefs.ask_names=0"], environ={})).comparer
+
+
+@pytest.mark.parametrize(
+    ("seat", "entry", "level"),
+    [(None, None, "none"), ("low", None, "low"), (None, "high", "high"), ("low", "high", "low")],
+)
+def test_a_judge_is_asked_not_to_think_unless_its_seat_or_its_model_says_otherwise(seat, entry, level) -> None:
+    model = FakeModel("fake/j", "fake", reasoning=entry)
+    judge = open_judge(
+        JudgeSpec(model="fake/j", reasoning=seat), SimpleNamespace(model=lambda name: model), load(environ={})
+    )
+    assert judge._model.reasoning == level  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("agents", "judges", "writes"),
+    [
+        ("fake/a,fake/b", "other/j", "recommendation:fake/a"),
+        ("reader/lexical,reader/semantic", "other/j", "recommendation:other/j"),
+        ("reader/lexical,reader/semantic", "reader", ""),
+    ],
+)
+def test_the_recommendation_is_written_by_the_first_model_that_argues_or_a_judges(agents, judges, writes) -> None:
+    case = load_case("dengue")
+    _, table, config = settle(case, agents, judges)
+    opened = opening(case, table, config)
+    assert opened.writer == writes and (opened.set_aside.tokens > 0) is bool(writes)
+    off = opening(case, table, load(sets=["answer.recommendation=off"], environ={}))
+    assert off.writer == "" and not any(off.set_aside)
+
+
+@pytest.mark.parametrize(
+    ("agent", "sets", "brief"),
+    [
+        ("local/qwen2.5-coder-1.5b", (), True),
+        ("local/qwen2.5-coder-1.5b", ("agents.replies=full",), False),
+        ("fake/a", (), False),
+        ("fake/a", ("agents.replies=brief",), True),
+    ],
+)
+def test_models_on_this_machine_are_asked_for_brief_replies_unless_told_otherwise(
+    agent: str, sets: tuple[str, ...], brief: bool
+) -> None:
+    house = FakeHouse()
+    events(BRIDGE, f"{agent},fake/b", "none", "max_rounds=2", *sets, house=house)
+    first = house.opened[agent].history[0]
+    assert ("at most 40 words" in first.messages[-1].content) == brief

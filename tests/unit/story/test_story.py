@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,9 @@ from maci.llm.usage import Usage
 from maci.record.replay import replay
 from maci.record.transcript import read
 from maci.story import Story
-from maci.story.words import STOPS, how_sure, rival_of, would_change
+from maci.story.log import happened
+from maci.story.outline import would_change
+from maci.story.words import STOPS, how_sure, rival_of
 
 FROZEN = Path(__file__).parents[2] / "transcripts" / "format-6.jsonl"
 
@@ -207,3 +210,13 @@ def test_of_arguments_with_one_claim_reasoning_or_body_of_evidence_the_first_is_
     story = Story.of(events())
     assert [item.id for item in story.distinct(("1A1", "2A1", "1A1"))] == ["1A1"]
     assert story.distinct(("9Z9",)) == []
+
+
+def test_one_of_a_thing_is_singular_in_the_log():
+    lines = [happened(event) for event in events()]
+    assert not [
+        line
+        for line in lines
+        if re.search(r"(?<![\d,.])1 (arguments|calls|pieces|agents|judges|requests|things)\b", line)
+    ]
+    assert any("1 argument" in line for line in lines) and any("1 judge;" in line for line in lines)

@@ -8,6 +8,7 @@ from pathlib import Path
 from maci.controller.decisions import Planned
 from maci.record.transcript import read
 from maci.story.whatif import other_rules, otherwise
+from stories import events_of
 
 
 def test_where_a_record_asked_something_rules_are_compared_up_to_there() -> None:
@@ -20,3 +21,12 @@ def test_where_a_record_asked_something_rules_are_compared_up_to_there() -> None
     assert same.remark.startswith("Both up to the first stop")
     longer = otherwise(events, other_rules(rules, sets=["max_rounds=30", "stop.min_rounds=20"]))
     assert not longer.decided and longer.other.rounds == first.round  # nothing that was said after an answer is used
+
+
+def test_other_rules_name_the_arguments_whose_admission_flips() -> None:
+    events = events_of("bridge")
+    stricter = otherwise(events, other_rules(events[0].config, sets=["tau_crit=0.70"]))
+    assert stricter.flips == ((), ("1C1", "2C1", "3C1", "4C1"))  # graded 0.59 and 0.64
+    looser = otherwise(events, other_rules(events[0].config, sets=["tau_crit=0.05"]))
+    assert looser.flips == (("1C2",), ())  # graded 0.09
+    assert otherwise(events, events[0].config).flips == ((), ())

@@ -70,7 +70,7 @@ def test_a_visitor_cannot_spend_more_than_a_day_allows_even_by_parallel_debates(
 def test_the_ceiling_in_all_holds_for_every_visitor_and_after_a_restart(tmp_path: Path) -> None:
     async def spend(browser: Browser) -> list[int]:
         with suppress(AllowanceSpent):
-            for number in range(6):
+            for number in range(60):
                 await hold(browser.desk, f"192.0.2.{number}")
         return spent(browser.desk)
 

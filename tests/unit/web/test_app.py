@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import stories
 from fake_house import FakeHouse
 from helpers import make_case
 from maci.controller.inputs import Intervened
@@ -141,6 +142,41 @@ def test_hostile_text_is_shown_as_text_everywhere(tmp_path: Path, monkeypatch: p
             assert "<script>alert" not in text and "<img" not in text and "\u202e" not in text, path
 
     with tables(monkeypatch, claim=HOSTILE):
+        visit(tmp_path, walk)
+
+
+def test_a_price_is_told_before_anything_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def walk(browser: Browser) -> None:
+        fields = {
+            "question": "Is it so?",
+            "outcomes": "yes, no",
+            "evidence": "It is so.",
+            "panel": "readers",
+            "estimate": "yes",
+        }
+        answer = await browser.post("/debates", fields)
+        assert answer.status_code == 200 and 'id="price"' in answer.text and "if it ends after 2 rounds" in answer.text
+        assert "Nothing was sent" in answer.text and ">Is it so?</textarea>" in answer.text
+        assert entries(tmp_path) == []
+
+    with tables(monkeypatch):
+        visit(tmp_path, walk)
+
+
+def test_calls_and_what_if_have_pages_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stories.write("bridge", tmp_path)
+
+    async def walk(browser: Browser) -> None:
+        calls = (await browser.get("/debates/bridge/calls")).text
+        assert "No language model was asked anything" in calls and "Judge K" in calls
+        page = (await browser.get("/debates/bridge/replay?tau_q=0.20&tau_crit=0.70")).text
+        flips = "Flips: not admitted any more: 1C1, 2C1, 3C1, 4C1."
+        assert flips in page and "--set tau_crit=0.70" in page and "tau_q=" not in page.partition("maci replay")[2][:60]
+        part = (await browser.get("/debates/bridge/replay?tau_crit=0.70&part=result")).text
+        assert flips in part and "<html" not in part
+        assert "Nothing was changed" in (await browser.get("/debates/bridge/replay?tau_q=0.2&tau_crit=nonsense")).text
+
+    with tables(monkeypatch):
         visit(tmp_path, walk)
 
 
@@ -330,10 +366,62 @@ def test_a_question_while_it_is_paused_keeps_its_form(tmp_path: Path) -> None:
 
 def test_a_question_without_outcomes_says_what_the_readers_choose_from(tmp_path: Path) -> None:
     async def walk(browser: Browser) -> None:
-        id = await browser.start(question="Who won the match?", outcomes="", settings="max_rounds=2", panel="readers")
+        question = "Which disease brings fever and pain behind the eyes?"
+        id = await browser.start(question=question, outcomes="", settings="max_rounds=2", panel="readers")
         await browser.end(id)
         page = (await browser.get(f"/debates/{id}")).text
         assert f"among the {len(conditions())} conditions" in page and "start again with outcomes of your own" in page
+
+    visit(tmp_path, walk)
+
+
+MATCH = "readers compare words and do not reason"
+
+
+def test_readers_on_the_page_say_that_they_match_words_and_withhold_what_they_cannot_decide(tmp_path: Path) -> None:
+    async def walk(browser: Browser) -> None:
+        van = {
+            "question": "Which van?",
+            "outcomes": "Alba, Brix",
+            "evidence": "Alba carries 900 kg.\n\nBrix has a radio.",
+        }
+        id = await browser.start(**van, panel="readers", settings="max_rounds=2")
+        await browser.end(id)
+        page = (await browser.get(f"/debates/{id}")).text
+        assert "Word statistics cannot decide this case (2 texts for 2 outcomes" in page and "Answer withheld" in page
+        assert MATCH in page and "Best guess" not in page
+        assert "withheld" in (await browser.get("/")).text
+        id = await browser.start(**van, panel="readers", settings="max_rounds=2\nanswer.force=true")
+        await browser.end(id)
+        page = (await browser.get(f"/debates/{id}")).text
+        assert "Answer withheld" not in page and MATCH in page
+        refused = await browser.post(
+            "/debates", {"question": "What is 17 times 3?", "outcomes": "", "panel": "readers"}
+        )
+        assert refused.status_code == 422 and "not about the built-in medical knowledge" in refused.text
+
+    visit(tmp_path, walk)
+
+
+def test_readers_behind_the_endpoint_say_the_same(tmp_path: Path) -> None:
+    async def walk(browser: Browser) -> None:
+        messages = [{"role": "user", "content": "High fever, pain behind the eyes and a rash. Which disease is it?"}]
+        asked = {"model": "readers", "messages": messages}
+        answer = (await browser.client.post("/v1/chat/completions", json=asked)).json()
+        said = answer["choices"][0]["message"]["content"]
+        assert said.startswith(answer["maci"]["answer"]) and MATCH in said
+        assert any(MATCH in warning for warning in answer["maci"]["warnings"])
+        asked["outcomes"] = ["Dengue fever", "a broken leg", "Gout"]
+        answer = (await browser.client.post("/v1/chat/completions", json=asked)).json()
+        assert answer["maci"]["answer"] is None
+        assert answer["choices"][0]["message"]["content"].startswith(
+            "No answer. Word statistics cannot decide this case"
+        )
+        asked = {"model": "readers", "messages": [{"role": "user", "content": "What is 17 times 3?"}]}
+        refused = await browser.client.post("/v1/chat/completions", json=asked)
+        assert (
+            refused.status_code == 422 and "word statistics cannot decide" in refused.json()["error"]["message"].lower()
+        )
 
     visit(tmp_path, walk)
 

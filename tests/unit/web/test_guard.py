@@ -16,7 +16,7 @@ TOKEN = "a-token-that-is-long-enough"
 
 def test_a_site_whose_name_points_here_is_turned_away(tmp_path: Path) -> None:
     async def walk(browser: Browser) -> None:
-        for host in ("evil.example", "evil.example:8642", "127.0.0.1.evil.example", ""):
+        for host in ("evil.example", "evil.example:8642", "127.0.0.1.evil.example", "", "[", "[::1"):
             answer = await browser.get("/", headers={"host": host})
             assert answer.status_code == 421
         for host in ("127.0.0.1:8642", "localhost:1", "[::1]:8642"):
@@ -32,6 +32,7 @@ def test_forms_of_other_sites_are_refused(tmp_path: Path) -> None:
             {"origin": "http://evil.example"},
             {"origin": "http://127.0.0.1:9999"},  # another server on this machine
             {"origin": "null"},
+            {"origin": "http://["},
             {"sec-fetch-site": "cross-site"},
             {"sec-fetch-site": "same-site"},
         )

@@ -4,6 +4,6 @@
 """
 
 from maci.agents.debater.debater import Debater
-from maci.agents.debater.prompt import PROMPTS
+from maci.agents.debater.prompt import BRIEF, FULL, PROMPTS
 
-__all__ = ["PROMPTS", "Debater"]
+__all__ = ["BRIEF", "FULL", "PROMPTS", "Debater"]

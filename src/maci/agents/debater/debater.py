@@ -17,7 +17,17 @@ from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Argument, Inquiry, Kind, Subkind, Turn
 from maci.agents.contentiousness import Words
 from maci.agents.debater.elicit import measured, sampled
-from maci.agents.debater.prompt import CHOICE, LISTED, PROMPTS, REQUESTS, answerable, messages, names_each, numbered
+from maci.agents.debater.prompt import (
+    CHOICE,
+    FULL,
+    LISTED,
+    PROMPTS,
+    Length,
+    answerable,
+    messages,
+    names_each,
+    numbered,
+)
 from maci.cases.outcomes import normal, shown
 from maci.evidence.span import Citation, Span, quote_score
 from maci.llm.budget import Call, Purse
@@ -51,13 +61,14 @@ class Debater(Agent):
         arguments: int = 2,
         words: Words = "stance",
         reasons: bool = True,
+        length: Length = FULL,
     ) -> None:
         """``reasons``: its replies begin with its reasoning, which nobody else is shown; not where the model thinks by itself."""
         self.name, self.family = name, family or model.family
         self._model, self._persona, self._belief, self._draws = model, persona, belief, draws
         self._temperature, self._max_tokens, self._arguments = temperature, max_tokens, arguments
         self._words: Words = words
-        self._reasons = reasons
+        self._reasons, self._length = reasons, length
 
     def redrawn(self, seed: int) -> Debater:
         """Another draw: warm enough that its reasoning differs; the request's seed is given by whoever asks."""
@@ -86,6 +97,7 @@ class Debater(Agent):
             arguments=other._arguments,
             words=other._words,
             reasons=other._reasons,
+            length=other._length,
         )
 
     prompts = PROMPTS
@@ -124,6 +136,7 @@ class Debater(Agent):
             verbalised=verbalised,
             asks=request.asks,
             reasons=self._reasons,
+            length=self._length,
         )
         asked = Request(
             messages=messages(
@@ -133,6 +146,7 @@ class Debater(Agent):
                 verbalised=verbalised,
                 words=self._words,
                 reasons=self._reasons,
+                length=self._length,
             ),
             max_tokens=self._max_tokens,
             schema=form.schema(),
@@ -162,8 +176,6 @@ class Debater(Agent):
 
 _QUOTED, _MISQUOTED = 0.9, 0.5
 """Share of a quote's words that stand in a piece: it is from there; it is not."""
-_THOUGHT = 1200
-"""Most characters of reasoning before an answer."""
 _ID = 8
 """Most characters of an argument's id."""
 
@@ -272,6 +284,7 @@ class Form:
     """Whether there is a place for what the debater would like to know."""
     reasons: bool = False
     """Whether it begins with room to think. What is written there stays in the raw reply."""
+    length: Length = FULL
 
     def schema(self) -> Schema:
         """The JSON Schema of the answer."""
@@ -284,6 +297,7 @@ class Form:
             asks=self.asks,
             answers=bool(self.ids),
             reasons=self.reasons,
+            length=self.length,
         )
 
     def read(self, data: Any) -> Said:
@@ -308,7 +322,7 @@ class Form:
         """What is asked for and would tell outcomes apart, each text once."""
         known = {normal(label): label for label in self.labels}
         found: dict[str, Inquiry] = {}
-        for request in asked[:REQUESTS]:
+        for request in asked[: self.length.requests]:
             yes, no = (
                 {known.get(normal(name), name.strip()) for name in names if normal(name)}
                 for names in (request.yes, request.no)
@@ -388,20 +402,23 @@ def _schema(
     asks: bool,
     answers: bool,
     reasons: bool,
+    length: Length,
 ) -> Schema:
     """The same object for the same form: whoever works something out for a schema then does so once."""
     outcome = _text(120) if kind == "open" or not labels else {"type": "string", "enum": list(labels)}
-    citation = object_schema(quote=_text(100), span={"type": "string", "enum": list(pieces)} if pieces else _text(20))
+    citation = object_schema(
+        quote=_text(length.quote), span={"type": "string", "enum": list(pieces)} if pieces else _text(20)
+    )
     argument = object_schema(
         **({"answers": _list(_text(_ID), 0, 4)} if answers else {}),
         outcome=outcome,
-        claim=_text(300),
-        citations=_list(citation, 1 if pieces else 0, 3),
-        reasons=_list(_text(300), 1, 3),
-        opposing=_list(_text(200), 0, 2),
+        claim=_text(length.claim),
+        citations=_list(citation, 1 if pieces else 0, length.citations),
+        reasons=_list(_text(length.reason), 1, length.reasons),
+        opposing=_list(_text(length.point), 0, length.points),
         effect={"type": "string", "enum": ["supports", "opposes"]},
     )
-    fields: dict[str, Any] = {"reasoning": _text(_THOUGHT)} if reasons else {}
+    fields: dict[str, Any] = {"reasoning": _text(length.thought)} if reasons else {}
     fields["arguments"] = _list(argument, 1, arguments)
     percent = {"type": "integer", "minimum": 0, "maximum": 100}
     if verbalised and names_each(kind, labels):
@@ -411,9 +428,8 @@ def _schema(
     if asks:
         kind_of_request = {"type": "string", "enum": list(_KINDS)}
         names = _list(outcome, 0, 3)
-        fields["requests"] = _list(
-            object_schema(kind=kind_of_request, text=_text(160), yes=names, no=names), 0, REQUESTS
-        )
+        request = object_schema(kind=kind_of_request, text=_text(160), yes=names, no=names)
+        fields["requests"] = _list(request, 0, length.requests)
     return Schema("turn", object_schema(**fields))
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from maci.agents.agent import Participant
-from maci.agents.debater.prompt import fenced
+from maci.agents.debater.prompt import single_line
 from maci.cases.names import Kind
 from maci.llm.budget import Call, Purse
 from maci.llm.model import Message, Model, Request, Schema
@@ -53,7 +53,7 @@ class Comparer(Participant):
 
     def prepare(self, question: str, first: str, second: str, *, seed: int = 0) -> Call[Comparison]:
         """Two names to compare, as a call to make."""
-        pair = f"Question: {fenced(question)}\nFirst: {fenced(first)}\nSecond: {fenced(second)}"
+        pair = f"Question: {single_line(question)}\nFirst: {single_line(first)}\nSecond: {single_line(second)}"
         asked = Request(
             messages=(
                 Message("system", PROMPT.text),

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from maci.agents.agent import Judge
 from maci.agents.anchor import Question
 from maci.agents.argument import Argument
-from maci.agents.debater.prompt import fenced, numbered, piece
+from maci.agents.debater.prompt import fenced, numbered, piece, single_line
 from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
 from maci.agents.judges.scrub import scrubbed
 from maci.errors import BadReply, ContentRefused
@@ -121,10 +121,12 @@ def _item(question: Question, argument: Argument, spans: tuple[Span, ...], refus
         if pieces
         else "(none that could be verified)",
         unverified=f"{refused} more citation(s) name no real piece or misquote it.\n" if refused else "",
-        about=fenced(side),
-        claim=fenced(scrubbed(argument.claim)),
-        reasons="\n".join(f"Reason {n}: {fenced(scrubbed(reason))}" for n, reason in enumerate(argument.reasons, 1)),
-        opposing="\n".join(f"Against it: {fenced(scrubbed(point))}" for point in argument.opposing),
+        about=single_line(side) and f" {single_line(side)}",
+        claim=single_line(scrubbed(argument.claim)),
+        reasons="\n".join(
+            f"Reason {n}: {single_line(scrubbed(reason))}" for n, reason in enumerate(argument.reasons, 1)
+        ),
+        opposing="\n".join(f"Against it: {single_line(scrubbed(point))}" for point in argument.opposing),
     )
     return Message("user", text)
 

@@ -48,8 +48,8 @@ _SAMPLE = 40
 
 def letters(text: str) -> frozenset[str]:
     """Runs of three letters within words."""
-    grams = (f" {word} "[i : i + 3] for word in re.findall(r"[^\W\d_]+", text.casefold()) for i in range(len(word)))
-    return frozenset(grams)
+    padded = (f" {word} " for word in re.findall(r"[^\W\d_]+", text.casefold()))
+    return frozenset(word[i : i + 3] for word in padded for i in range(len(word) - 2))
 
 
 def words(text: str) -> frozenset[str]:

@@ -2,9 +2,11 @@ r"""What readers read: texts about each outcome, and the findings of a case.
 
 A :class:`Library` holds labelled spans in a layout that makes it fast to compare all of them with a case (:class:`View`).
 
+Readers match words, so a "not" is taken out before they match (:mod:`maci.evidence.intake`): what a span denies is no
+word of that span, and what the case or an answer denies is a finding known to be absent.
+
 Findings change a reading in two ways. Those that are present join the case text. Those that are present and those that are absent
-both weigh the outcomes (:func:`weigh`), because readers cannot read a "not": a finding known to be absent counts against the
-outcomes whose texts mention it.
+both weigh the outcomes (:func:`weigh`): one known to be absent counts against the outcomes whose texts mention it.
 
 .. math:: \log w_y = \sum_{f\,\text{present}} a\,\log P(f \mid y) + \sum_{f\,\text{absent}} b\,\log (1 - P(f \mid y)),\qquad
    P(f \mid y) = \frac{k_y + m\,\bar k}{n_y + m}
@@ -17,7 +19,8 @@ from __future__ import annotations
 import re
 from collections import Counter, OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TypeVar
 
 import numpy as np
@@ -26,7 +29,9 @@ from numpy.typing import NDArray
 from maci.agents.anchor import Finding
 from maci.cases.outcomes import normal
 from maci.evidence.encode import Encoder, as_query
+from maci.evidence.intake import taken_in
 from maci.evidence.lexical import terms
+from maci.evidence.orders import is_ours, without_orders
 from maci.evidence.span import Span, estimate_tokens
 from maci.moderator.belief import Vector
 
@@ -117,27 +122,39 @@ class View:
     likeness: Vector
     """Cosine of each span with the case."""
     tokens: int
+    text: str
+    """The case without what it denies."""
+    denied: tuple[str, ...]
+    """What it says is not there."""
 
 
 class Library:
-    """Spans about outcomes, in a fixed order."""
+    """Spans about outcomes, in a fixed order. Sentences that read like instructions are not read; a span of such alone is left out."""
 
     def __init__(
         self, spans: Sequence[Span], outcomes: Sequence[str], encoder: Encoder, aliases: Mapping[str, str] | None = None
     ) -> None:
-        subjects = subjects_of(spans, outcomes, aliases or {})
+        read = {
+            span.id: span if is_ours(span) else replace(span, text=without_orders(span.text, outcomes))
+            for span in spans
+        }
+        subjects = subjects_of([span for span in read.values() if span.text], outcomes, aliases or {})
+        names = sorted(map(re.escape, {*outcomes, *(aliases or {})} - {""}), key=len, reverse=True)
+        self._names = re.compile(rf"\b(?:{'|'.join(names)})\b", re.IGNORECASE)
         self.spans = tuple(span for span in spans if span.id in subjects)
+        texts = [read[span.id].text for span in self.spans]
         self.outcomes = tuple(outcomes)
         self.row = {span.id: row for row, span in enumerate(self.spans)}
         self.place = {outcome: i for i, outcome in enumerate(self.outcomes)}
         self.subject = np.array([self.place[subjects[span.id]] for span in self.spans], dtype=np.intp)
-        self.terms = [terms(span.text) for span in self.spans]
+        said = [taken_in(text).text for text in texts]
+        self.terms = [terms(text) for text in said]
         self.length = np.array([len(words) for words in self.terms], dtype=np.float64)
-        self.tokens = np.array([estimate_tokens(span.text) for span in self.spans], dtype=np.int64)
+        self.tokens = np.array([estimate_tokens(text) for text in texts], dtype=np.int64)
         self._postings = self._invert()
         self.vocabulary = len(self._postings)
         self._encoder = encoder
-        self._vectors = encoder.encode([span.text for span in self.spans])
+        self._vectors = encoder.encode(said)
         self._views: Latest[str, View] = Latest(_VIEWS)
 
     def _invert(self) -> dict[str, tuple[NDArray[np.intp], Vector]]:
@@ -153,15 +170,20 @@ class Library:
         """A case text against this library; the last few are kept, for all readers and rounds share them."""
         if text in self._views:
             return self._views[text]
-        words = tuple(sorted(set(terms(text))))
+        said = taken_in(text)
+        words = tuple(sorted(set(terms(said.text))))
         counts = np.zeros((len(self.spans), len(words)))
         for column, word in enumerate(words):
             if word in self._postings:
                 rows, values = self._postings[word]
                 counts[rows, column] = values
-        likeness = (self._vectors @ self._encoder.encode([as_query(self._encoder, text)])[0]).astype(np.float64)
-        view = self._views[text] = View(words, counts, likeness, estimate_tokens(text))
+        likeness = (self._vectors @ self._encoder.encode([as_query(self._encoder, said.text)])[0]).astype(np.float64)
+        view = self._views[text] = View(words, counts, likeness, estimate_tokens(text), said.text, said.denied)
         return view
+
+    def nameless(self, row: int) -> str:
+        """A span's text without the names of outcomes, which a case would not have."""
+        return self._names.sub(" ", self.spans[row].text)
 
     def frequency(self, word: str) -> int:
         """How many spans a term stands in."""
@@ -196,15 +218,44 @@ class Library:
         return [np.array(sorted(hand), dtype=np.intp) for hand in dealt]
 
 
-def surface_words(text: str, wanted: set[str], most: int) -> list[str]:
-    """The first words of a text whose terms are wanted, as they are written there.
+_CHUNK = re.compile(
+    r"[,.;:!?()\n]|\b(?:and|or|but|with|who|which|that|after|for|since|when|while|has|have|had|is|are|was|were|been|now|then|brings?|feels?)\b",
+    re.IGNORECASE,
+)
+"""Where one finding ends and another begins."""
+_FINDING, _SHORT = 5, 3
+"""Words of a finding at most, and telling words of a passage that is one finding."""
 
-    >>> surface_words("High fevers and a rash", {"fever", "rash"}, 3)
-    ['fevers', 'rash']
+
+_NO_FINDING = frozenset(
+    terms(
+        "day days week weeks month year years old man woman boy girl last few ago little lot ill patient time one two three four five"
+    )
+)
+
+
+def phrases(text: str, shared: set[str], named: set[str]) -> list[str]:
+    """The findings of a text that are shared and hold a term to be named, in its own words.
+
+    Single words out of long passages are added only where there are no two findings without them.
+
+    >>> shared = {"high", "fever", "pain", "behind", "eye", "walk"}
+    >>> phrases("A high fever, pain behind the eyes and a long way to walk home.", shared, {"fever", "eye", "walk"})
+    ['high fever', 'pain behind the eyes']
     """
-    found: dict[str, str] = {}
-    for word in re.findall(r"[^\W_]+", text):
-        stems = terms(word)
-        if stems and stems[0] in wanted:
-            found.setdefault(stems[0], word.lower())
-    return list(found.values())[:most]
+    found, single, told = list[str](), list[str](), set[str]()
+    for chunk in _CHUNK.split(text):
+        words = re.findall(r"[^\W_]+(?:[-'’][^\W_]+)*", chunk)
+        stems = [set(terms(word)) for word in words]
+        long = sum(map(bool, stems)) > _SHORT
+        known = [not stem or bool(stem & shared) for stem in stems]
+        for fits, run in groupby(range(len(words)), known.__getitem__):
+            telling = [i for i in run if stems[i]] if fits else []
+            own = set[str]().union(*(stems[i] for i in telling)) - told - _NO_FINDING
+            if not own & named:
+                continue
+            told |= own
+            part = words[telling[0] : telling[-1] + 1]
+            said = " ".join(word if word.isupper() else word.lower() for word in part)
+            (single if len(part) > _FINDING or (long and len(telling) == 1) else found).append(said)
+    return found if len(found) > 1 else found + [each for each in single if len(each.split()) <= _FINDING]

@@ -18,11 +18,12 @@ from functools import cached_property
 import numpy as np
 
 from maci.agents.agent import Agent
-from maci.agents.anchor import TurnRequest
+from maci.agents.anchor import Finding, TurnRequest
 from maci.agents.argument import Argument, Turn
 from maci.agents.contentiousness import stance
 from maci.agents.reader.families import Family, Rows
-from maci.agents.reader.library import Library, View, surface_words, weigh
+from maci.agents.reader.library import Library, View, phrases, weigh
+from maci.evidence.orders import without_orders
 from maci.evidence.source import ACQUIRED
 from maci.evidence.span import Citation, estimate_tokens
 from maci.llm.usage import Usage
@@ -30,6 +31,9 @@ from maci.moderator.belief import Vector
 
 _LONGEST = 400
 """Tokens no single argument of a reader exceeds."""
+_NAMED, _MOST = 8, 5
+"""Terms that an argument looks for in the case, and findings that it names."""
+_COUNTS = ("No", "One", "Two", "Three", "Four", "Five")
 _COOPERATIVE = 0.5
 """Below this CL a reader takes others' leads up before they are backed."""
 
@@ -98,12 +102,18 @@ class _Reading:
 
     def __init__(self, rule: Family, library: Library, hand: Rows, conduct: Conduct, request: TurnRequest) -> None:
         self.rule, self.library, self.conduct, self.request = rule, library, conduct, request
-        self.findings = request.question.findings
+        given = request.question.findings
         rows = library.row
-        found = {i for finding in self.findings for i in finding.spans}
-        more = (s.text for s in request.evidence if s.id in found and s.id not in rows and s.source != ACQUIRED)
+        found = {i for finding in given for i in finding.spans}
+        labels = request.question.labels
+        more = (
+            without_orders(s.text, labels)
+            for s in request.evidence
+            if s.id in found and s.id not in rows and s.source != ACQUIRED
+        )
         self.text = "\n".join((request.question.told, *more))
         self.view: View = library.view(self.text)
+        self.findings = (*given, *(Finding(denied, "", False, 0) for denied in self.view.denied))
         self.hand = set(hand.tolist())
         shown = {row for round in range(1, request.round) for row in self.shown_in(round)}
         shown |= {rows[i] for i in found if i in rows}
@@ -209,7 +219,7 @@ class _Reading:
         return self._argument(
             lead,
             stance(self.request.anchor.cl).support.format(mine=name),
-            (f"The case shares {self.shared(mine)} with what is recorded of {name}.",),
+            (self.matching(mine, f"the description of {name}"),),
             opposing,
             mine,
         )
@@ -221,8 +231,8 @@ class _Reading:
             lead,
             stance(self.request.anchor.cl).counter.format(mine=mine, other=other),
             (
-                f"The nearest evidence of {other} shares {self.shared(theirs)}.",
-                f"{mine} shares {self.shared(own)}.",
+                self.matching(theirs, f"the description of {other}"),
+                self.matching(own, f"that of {mine}"),
             ),
             (),
             [*own, *theirs],
@@ -232,16 +242,18 @@ class _Reading:
     def speak_for(self, outcome: int, claim: str, rows: Sequence[int]) -> Argument:
         """What there is for an outcome other than the lead."""
         answers = self.request.argued_for(self.library.outcomes[outcome])
-        return self._argument(
-            outcome, claim, (f"The case shares {self.shared(rows)} with it.",), (), rows, answers=answers
-        )
+        return self._argument(outcome, claim, (self.matching(rows, "its description"),), (), rows, answers=answers)
 
-    def shared(self, rows: Sequence[int]) -> str:
-        """What the case and these spans have in common, in the case's own words."""
-        wanted = {word for row in rows for word in self.library.terms[row]} & set(self.view.words)
-        rarest = sorted(wanted, key=lambda word: (self.library.frequency(word), word))[:5]
-        words = surface_words(self.text, set(rarest), 5)
-        return ", ".join(words) if words else "its general sense"
+    def matching(self, rows: Sequence[int], description: str) -> str:
+        """What of the case these spans describe, in the case's own words; the rarest terms decide what is named."""
+        shared = {word for row in rows for word in self.library.terms[row]} & set(self.view.words)
+        rarest = sorted(shared, key=lambda word: (self.library.frequency(word), word))
+        found = phrases(self.view.text, shared, set(rarest[:_NAMED]))[:_MOST]
+        if not found:
+            return f"The case as a whole is close to {description}, though no single finding matches."
+        if len(found) == 1:
+            return f"One finding in this case matches {description}: {found[0]}."
+        return f"{_COUNTS[len(found)]} findings in this case match {description}: {', '.join(found)}."
 
     def _argument(
         self,

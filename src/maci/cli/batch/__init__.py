@@ -11,6 +11,7 @@ import typer
 from maci.cli.options import (  # fmt: skip
     BudgetOptions,
     Corpus,
+    Force,
     OutputOptions,
     PanelOptions,
     ReplyOptions,
@@ -53,6 +54,7 @@ def batch(
     settings: SettingsOptions,
     budget: BatchBudget,
     risk: Risk = None,
+    force: Force = False,
     jobs: Annotated[int, typer.Option(help="Cases under way at once.", min=1, max=256)] = 4,
     replies: ReplyOptions,
     out: Annotated[
@@ -71,6 +73,6 @@ def batch(
     from maci.cli.seating import ASKING, chosen
     from maci.seating.project import with_project
 
-    given = {**(ASKING if ask else {}), "answer.risk": risk}
+    given = {**(ASKING if ask else {}), "answer.risk": risk, "answer.force": force or None}
     choice = with_project(chosen(panel, settings, replies, given, seed=seed, quiet=output.silent, corpus=corpus))
     run(cases, choice, budget, output, out=out, jobs=jobs, retry_failed=retry_failed)

@@ -18,7 +18,7 @@ import typer
 
 from maci.cases.case import read_cases
 from maci.cli.options import BudgetOptions, OutputOptions
-from maci.cli.output import emit, interruptible
+from maci.cli.output import echo, emit, interruptible
 from maci.cli.progress import ProgressBars
 from maci.cli.seating import begin, keep
 from maci.debating.batch import Batch, Done, entries
@@ -27,7 +27,6 @@ from maci.llm.models import House
 from maci.llm.usage import dollars
 from maci.paths import check_folder, run_dir, writing
 from maci.record.owner import owning
-from maci.render.markup import clean
 from maci.seating.seating import PanelChoice, Seating, unpriced
 from maci.story import Story
 from maci.story.result import result_of
@@ -64,7 +63,7 @@ def run(
         jobs=jobs, retry_failed=retry_failed, keep=keep,
     )  # fmt: skip
     if choice.why and not output.silent:
-        typer.echo(clean(seating.who), err=True)
+        echo(seating.who, err=True)
     again = f"Go on with the same command with --out {shlex.quote(str(out))}"
     kept = f"nothing that was recorded is lost, what is done is in {out / 'results.json'}. {again}"
     with interruptible(kept), owning(out):
@@ -75,6 +74,9 @@ def run(
             rows += [row(told.get(entry.number) or Done(entry=entry, status="waiting")) for entry in todo]
             write(out, rows)
     if not output.json:
+        if not output.quiet:
+            for each in rows:
+                echo(_answer(each))
         _summarise(rows, batch, out, asked=seating.config.triage.enabled)
     _conclude(rows, out)
 
@@ -109,17 +111,33 @@ def _full(done: Done) -> dict[str, Any]:
     return {**head, **page.model_dump(mode="json")}
 
 
+def _answer(row: Mapping[str, Any]) -> str:
+    """The answer to a case on one line; without one, what became of it.
+
+    >>> _answer({"case": "a", "status": "done", "answer": "yes", "p": 0.83, "abstained": None, "correct": True})
+    'a: yes (p = 0.83, right)'
+    """
+    if row["status"] != "done":
+        why = {"failed": "failed", "budget": "no answer: the budget ended first", "waiting": "not debated yet"}
+        return f"{row['case']}: {why[row['status']]}"
+    if row["answer"] is None:
+        return f"{row['case']}: {'no answer' if row['abstained'] is None else 'withheld'}"
+    known = {True: ", right", False: ", wrong", None: ""}[row["correct"]]
+    given = f"{row['answer']} (p = {row['p']:.2f}{known})"
+    return f"{row['case']}: {given}" if row["abstained"] is None else f"{row['case']}: withheld; best guess {given}"
+
+
 def _summarise(rows: Sequence[Mapping[str, Any]], run: Batch, out: Path, *, asked: bool) -> None:
     """Say how it went."""
     typer.echo(f"{in_words(rows)}; {_spent(run)}.")
     if asked:
-        stages = [row["stage"] for row in rows if row["status"] == "done"]
+        given = (row for row in rows if row["answer"] is not None and row["abstained"] is None)
+        stages = [row["stage"] for row in given]
         typer.echo("Answered by " + ", ".join(f"{s}: {stages.count(s)}" for s in ("single", "vote", "debate")) + ".")
-    typer.echo(f"Results: {out / 'results.json'} and results.csv; a transcript for each case beside them.")
+    echo(f"Results: {out / 'results.json'} and results.csv; a transcript for each case beside them.")
 
 
 def _spent(run: Batch) -> str:
-
     return plural(run.spent.tokens, "token") + (f", {dollars(run.spent.usd)}" if run.spent.usd else "")
 
 
@@ -127,9 +145,9 @@ def _conclude(rows: Sequence[Mapping[str, Any]], out: Path) -> None:
     """Exit as it went."""
     failed, budget, waiting = ([row for row in rows if row["status"] == s] for s in ("failed", "budget", "waiting"))
     for each in failed[:20]:
-        typer.echo(f"failed: {each['case']}: {each['error']}", err=True)
+        echo(f"failed: {each['case']}: {each['error']}", err=True)
     if len(failed) > 20:
-        typer.echo(f"and {len(failed) - 20} more, see {out / 'results.csv'}", err=True)
+        echo(f"and {len(failed) - 20} more, see {out / 'results.csv'}", err=True)
     if failed:
         raise EnvironmentError_(
             f"{plural(len(failed), 'case')} failed, {plural(len(waiting), 'case')} not begun; once that is mended, the "
@@ -148,9 +166,13 @@ def path_of(done: Done) -> Path:
 
 
 def row(done: Done) -> dict[str, Any]:
-    """One case of results.json; where `abstained` says why no answer is given, `answer` and `correct` are of the best guess."""
+    """One case of results.json; where `abstained` says why no answer is given, `answer` and `correct` are of the best guess.
+
+    Where word statistics cannot decide the case they are null.
+    """
     result, case = done.result, done.entry.case
-    answer = None if result is None else result.answer
+    story = None if result is None else Story.of(done.events)
+    answer = None if result is None else result.given
     held = None if result is None else result.prediction_set
     return {
         "number": done.entry.number,
@@ -162,10 +184,10 @@ def row(done: Done) -> dict[str, Any]:
         "prediction_set": None if held is None else asdict(held),
         "gold": case.gold,
         "correct": None
-        if case.gold is None or result is None or answer is None
-        else answer == case.gold_among(result.raw),
-        "exact": None if result is None or answer is None else case.gold_is(answer, result.narrower),
-        "stage": Story.of(done.events).stage if result is not None else None,
+        if case.gold is None or result is None or answer is None or story is None
+        else answer == story.gold_among(result.raw),
+        "exact": None if story is None else story.exact,
+        "stage": None if story is None else story.stage,
         "stop_reason": None if result is None else result.stop_reason,
         "rounds": None if result is None else result.rounds,
         "tokens": None if result is None else result.tokens,
@@ -216,10 +238,13 @@ def in_words(rows: Sequence[Mapping[str, Any]]) -> str:
     said = f"{plural(len(given), 'answer')} to {plural(len(rows), 'case')}"
     if known := _known(given):
         said += f", {sum(known)} of {len(known)} with a known answer right"
-    if withheld:
-        known = _known(withheld)
+    undecided, risky = ([row for row in withheld if (row["answer"] is None) is none] for none in (True, False))
+    if undecided:
+        said += f", {len(undecided)} withheld because word statistics cannot decide them"
+    if risky:
+        known = _known(risky)
         guesses = f" (of their best guesses {sum(known)} of {len(known)} would be right)" if known else ""
-        said += f", {len(withheld)} withheld at this risk level{guesses}"
+        said += f", {len(risky)} withheld at this risk level{guesses}"
     return said
 
 

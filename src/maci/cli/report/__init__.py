@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from maci.cli.options import Json, Quiet
-from maci.cli.output import emit
+from maci.cli.output import echo, emit
 from maci.cli.show import locate
 from maci.errors import InputError, TranscriptError
 
@@ -52,9 +52,9 @@ def report(
     elif not quiet:
         for file in shown[:1]:
             more = f" and {len(shown) - 1} more" if len(shown) > 1 else ""
-            typer.echo(f"{file}{more}: {file.stat().st_size:,} bytes", err=True)
+            echo(f"{file}{more}: {file.stat().st_size:,} bytes", err=True)
         for name, why in failed.items():
-            typer.echo(f"{name}: {why}", err=True)
+            echo(f"{name}: {why}", err=True)
     if open and shown:
         webbrowser.open(shown[0].resolve().as_uri())
     if failed:

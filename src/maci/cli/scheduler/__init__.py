@@ -49,14 +49,17 @@ def showing(task: Task = None, store: StateFile = None, json: Json = False) -> N
 
 @scheduler.command("reset")
 def resetting(
-    task: Annotated[str, typer.Argument(help="The task to forget.", metavar="TASK")], store: StateFile = None
+    task: Annotated[str, typer.Argument(help="The task to forget.", metavar="TASK")],
+    store: StateFile = None,
+    json: Json = False,
 ) -> None:
     """Forget what was learned about a task."""
     with _schedules(store, task) as known:
         gone = known.reset(task)
-    typer.echo(
+    said = (
         f"{task}: forgotten, {gone} debates. Their transcripts can be read in again: maci scheduler learn TRANSCRIPT…"
     )
+    publish({"task": task, "debates": gone}, [said], json=json)
 
 
 @scheduler.command("export")
@@ -64,6 +67,7 @@ def exporting(
     task: Task = None,
     to: Annotated[Path | None, typer.Option(help="File to write (default: standard output).", dir_okay=False)] = None,
     store: StateFile = None,
+    json: Json = False,
 ) -> None:
     """Write what was learned as JSON, for another machine."""
     with _schedules(store, task) as known:
@@ -72,12 +76,15 @@ def exporting(
         typer.echo(text)
         return
     save(to, text + "\n", "name another with --to")
-    typer.echo(f"{to} written; take it in elsewhere with: maci scheduler import {to.name}")
+    said = f"{to} written; take it in elsewhere with: maci scheduler import {to.name}"
+    publish({"file": str(to)}, [said], json=json)
 
 
 @scheduler.command("import", short_help="Add what was exported; known debates count once.")
 def bringing(
-    file: Annotated[Path, typer.Argument(help="What `export` wrote, or `-`.", metavar="FILE")], store: StateFile = None
+    file: Annotated[Path, typer.Argument(help="What `export` wrote, or `-`.", metavar="FILE")],
+    store: StateFile = None,
+    json: Json = False,
 ) -> None:
     """Add what was exported elsewhere; debates that are known already count once."""
     try:
@@ -86,11 +93,11 @@ def bringing(
         raise InputError(f"cannot read {file}: {error}") from error
     with _schedules(store) as known:
         new, old = known.bring(text, str(file))
-    typer.echo(f"{new} debates taken in, {old} were known already")
+    publish({"new": new, "known": old}, [f"{new} debates taken in, {old} were known already"], json=json)
 
 
 @scheduler.command("learn", short_help="Enter debates on record; known ones count once.")
-def learning(transcripts: Transcripts, store: StateFile = None) -> None:
+def learning(transcripts: Transcripts, store: StateFile = None, json: Json = False) -> None:
     """Enter debates on record whose schedule learns; debates that are known already count once."""
     from maci.calibration.schedules import report
 
@@ -101,7 +108,8 @@ def learning(transcripts: Transcripts, store: StateFile = None) -> None:
                 new += known.enter(report(recording.events))
             except InputError as error:
                 raise InputError(f"{path}: {error}") from error
-    typer.echo(f"{new} debates entered, {len(transcripts) - new} were known already")
+    old = len(transcripts) - new
+    publish({"new": new, "known": old}, [f"{new} debates entered, {old} were known already"], json=json)
 
 
 @scheduler.command("evaluate", short_help="What schedules would have earned on recorded debates.")

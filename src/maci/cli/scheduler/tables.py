@@ -56,10 +56,11 @@ def _figure(value: float | None, digits: int) -> str:
 def evaluation_text(result: Evaluation, left_out: dict[str, int], kind: str, task: str | None) -> str:
     """What each schedule would have earned, and what that can and cannot tell."""
     tried = ", ".join(f"{ACTIONS[k]} {n}" for k, n in enumerate(result.actions) if n) or "none"
+    course = f"; what `course` does: {result.course}" if result.course else ""
     lines = [
-        f"{result.rounds} rounds of {result.debates} debates; rewards {kind}"
-        + (f" = {result.c_max:,.0f}" if kind.endswith("dearest") else ""),
-        f"on record: {tried}",
+        f"{result.rounds} rounds of {result.debates} debates; rewards "
+        + kind.replace("=dearest", f"={result.c_max:,.0f}, the 95th percentile of the rounds on record"),
+        f"on record: {tried}{course}",
         *(f"left out: {n} debate{'s' * (n != 1)} ({why})" for why, n in left_out.items()),
         *([f"left out: {result.undefined} rounds whose reward is undefined"] if result.undefined else []),
         "learners start " + ("with nothing" if task is None else f"from {task}, without these debates"),

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from maci.cli.options import BudgetOptions, Json, OutputOptions, ReplyOptions, Seed, grouped
-from maci.cli.output import columns, publish
+from maci.cli.output import columns, echo, publish
 from maci.errors import InputError
 from maci.paths import save
 
@@ -122,7 +122,7 @@ def listing(
     )
     publish(found, map(str.rstrip, lines), json=json)
     if not found and not json:
-        typer.echo(f"no studies in {folder}: `maci study run SPEC.toml` makes one", err=True)
+        echo(f"no studies in {folder}: `maci study run SPEC.toml` makes one", err=True)
 
 
 @study.command("export")
@@ -133,6 +133,7 @@ def exporting(
         Path | None, typer.Option(help="File to write (default: rows.FORMAT in DIR).", dir_okay=False)
     ] = None,
     store: StoreUrl = None,
+    json: Json = False,
 ) -> None:
     """Write a study's rows, one for each answer, for other programs."""
     from maci.lab.study.report.render import ROW_FORMATS, export, texts_of
@@ -145,8 +146,8 @@ def exporting(
         texts, missing = ({}, ()) if meta is None else texts_of(meta)
         n = export(kept.rows(), format, path, texts)
     for why in missing:
-        typer.echo(why, err=True)
-    typer.echo(f"{path}: {n} rows")
+        echo(why, err=True)
+    publish({"file": str(path), "rows": n}, [f"{path}: {n} rows"], json=json)
 
 
 @study.command("report")
@@ -207,7 +208,7 @@ def reporting(
         return
     save(out, written)
     if not output.quiet:
-        typer.echo(f"{out}: {len(written.encode()):,} bytes", err=True)
+        echo(f"{out}: {len(written.encode()):,} bytes", err=True)
 
 
 def _check(format: str, known: Iterable[str]) -> None:

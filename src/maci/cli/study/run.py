@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import typer
 from rich.console import Group
 from rich.status import Status
 from rich.table import Table
@@ -18,7 +17,7 @@ from rich.text import Text
 
 from maci.cli.models import fetch
 from maci.cli.options import BudgetOptions, OutputOptions, ReplyOptions
-from maci.cli.output import interruptible, publish, same_command
+from maci.cli.output import echo, interruptible, publish, same_command
 from maci.cli.progress import ProgressBars
 from maci.cli.study import StudyOptions
 from maci.errors import BudgetError, EnvironmentError_, InputError
@@ -46,7 +45,7 @@ def run(options: StudyOptions, budget: BudgetOptions, replies: ReplyOptions, out
         raise InputError(f"--engine {options.engine}: choose local or ray")
     if options.quick and spec.quick == Quick() and not output.silent:
         what = "nothing" if options.out else f"only the results folder, {spec.name}-quick"
-        typer.echo(f"{options.spec} has no [quick]: --quick changes {what}", err=True)
+        echo(f"{options.spec} has no [quick]: --quick changes {what}", err=True)
     out = options.out or OUT / (f"{spec.name}-quick" if options.quick else spec.name)
     if options.dry_run:
         show_plan(asyncio.run(planned(_study(spec, options, replies), out, options.store)), json=output.json)
@@ -112,7 +111,7 @@ def _tell(outcome: RunOutcome, where: str, folder: Path | None, output: OutputOp
         more = "the same command with a higher --budget-tokens or --budget-usd goes on"
         if not outcome.answered:
             raise BudgetError(f"no answer: {said}; {more}")
-        typer.echo(f"Stopped: {said}; {more}.", err=True)
+        echo(f"Stopped: {said}; {more}.", err=True)
     elif progress.planned and not outcome.answered:
         why = (
             progress.failures[0][1]
@@ -123,7 +122,7 @@ def _tell(outcome: RunOutcome, where: str, folder: Path | None, output: OutputOp
             f"none of the {progress.planned} answers came; the first: {why}. Then: {again} --retry-failed"
         )
     if not output.json and not output.quiet and folder is not None:
-        typer.echo(f"Rows: {where}. Read them with: maci study report {folder}")
+        echo(f"Rows: {where}. Read them with: maci study report {folder}")
 
 
 def _summary(outcome: RunOutcome, where: str) -> dict[str, Any]:

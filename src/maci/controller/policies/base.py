@@ -37,6 +37,7 @@ from maci.controller.policies.bandit import (
     reward,
     ucb,
 )
+from maci.llm.usage import Bound
 from maci.moderator.belief import Vector
 from maci.moderator.gate import Thresholds, rises
 
@@ -223,8 +224,13 @@ def indices(arms: Arms, seen: Context, config: Config) -> Vector:
     return ucb(arms.reward, arms.pulls, arms.t, exploration=own.exploration)
 
 
-def decide(history: Sequence[ClosedRound], config: Config, learned: Learned | None) -> Choice:
-    """The action after the last round, with all that decided it: the best index among those that fit the budget, if any does."""
+def decide(
+    history: Sequence[ClosedRound], config: Config, learned: Learned | None, set_aside: Bound = Bound()
+) -> Choice:
+    """The action after the last round, with all that decided it: the best index among those that fit the budget, if any does.
+
+    ``set_aside``: what of the budget is kept for the end.
+    """
     own, budget, now = config.bandit, config.budget, history[-1]
     known = arms_of(learned)
     taught = lessons(history, config, known)
@@ -234,11 +240,11 @@ def decide(history: Sequence[ClosedRound], config: Config, learned: Learned | No
     seen = context(history, config)
     index = indices(arms, seen, config)
     estimate = estimates(arms, max(s.cost.tokens for s in history), headroom=own.headroom)
-    left = budget.tokens - now.spent.tokens
+    left = budget.tokens - now.spent.tokens - set_aside.tokens
     fits = feasible(estimate, left)
     if budget.usd is not None:
         dollars = estimates(arms, max(s.cost.usd for s in history), headroom=own.headroom)
-        fits &= feasible(dollars, budget.usd - now.spent.usd)
+        fits &= feasible(dollars, budget.usd - now.spent.usd - set_aside.usd)
     action = choose(index, fits)
     steps = Steps(config.dials.alpha_i, config.gate.gamma) if now.choice is None else now.choice.steps
     return Choice(

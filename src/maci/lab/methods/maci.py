@@ -81,6 +81,7 @@ def summary(story: Story) -> MethodAnswer:
         course=tuple(map(_step, story.closed)),
         harm=result.harm,
         narrower={} if result.answer is None else {result.answer: result.narrower},
+        naming=story.naming,
     )
 
 

@@ -105,6 +105,8 @@ class MethodAnswer:
     """What was watched, where the method watches."""
     narrower: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Outcome → narrower names given for it, each with its share."""
+    naming: Comparing = field(default_factory=Comparing)
+    """What names of open outcomes were compared by, and how they were joined."""
 
 
 class Method(Protocol):
@@ -286,8 +288,7 @@ class Hearing:
         space, rules = self.case.outcomes, self.config.beliefs
         left = rules.ask_names if self.table.comparer is not None and space.kind == "open" else 0
         while True:
-            answers = {pair: kind for pair, kind in self._answers.items() if kind is not None}
-            by = Comparing(vectors=self._label_vectors, threshold=rules.label_match, answers=answers)
+            by = self.naming
             found = read_beliefs(stated, self.labels, space, self.config, by, self._joins)
             beliefs = [p for p in found.beliefs if not isinstance(p, BeliefError)]
             placed = Placement(found.labels, found.joins)
@@ -310,6 +311,13 @@ class Hearing:
                 return None
             finally:
                 self.usage = self.usage + purse.total()
+
+    @property
+    def naming(self) -> Comparing:
+        """What names were compared by, and how they were joined."""
+        answers = {pair: kind for pair, kind in self._answers.items() if kind is not None}
+        vectors, threshold = self._label_vectors, self.config.beliefs.label_match
+        return Comparing(vectors=vectors, threshold=threshold, answers=answers, joins=self._joins)
 
     # --- concluding -----------------------------------------------------------------------------------------------------------
 
@@ -361,4 +369,5 @@ class Hearing:
             course=tuple(course),
             agreement=agreement,
             narrower=self.narrower,
+            naming=self.naming,
         )

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict
 
 from maci.calibration.triage import Trial, learn_triage, trial
 from maci.calibration.weights import TAUGHT, Opening, learn_agents
-from maci.config import LEARNED, Config
+from maci.config import LEARNED, Config, unplanned
 from maci.controller.events import Event
 from maci.controller.policies.bandit import Arms, Learned
 from maci.controller.policies.base import lessons
@@ -43,7 +43,7 @@ def course(method: Method, bench: Bench, dev: Sequence[TaskItem], seed: int) -> 
     """The course of a method whose schedule learns; ``None`` for every other."""
     if not isinstance(method, Maci):
         return None
-    config = changed(bench.config, method.settings)
+    config = unplanned(changed(bench.config, method.settings))
     return Course(method.name, config, bench, dev, seed) if config.dials.schedule in LEARNED else None
 
 
@@ -213,7 +213,7 @@ async def _hear(item: TaskItem, bench: Bench, seed: int) -> _Heard:
     if session.short is not None:
         raise BudgetError(f"the budget ended while learning from dev items: {session.short}; nothing was learnt")
     labels = session.labels
-    gold = item.case.gold_among(labels)
+    gold = item.case.gold_among(labels, session.naming)
     assert gold is not None
     opening = {a.name: voices[a.name].belief if a.name in voices else None for a in session.agents}
     return opening, gold, labels, session.calls, session.usage

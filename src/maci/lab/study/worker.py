@@ -19,6 +19,7 @@ from maci.agents.agent import Agent
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Argument, Turn
 from maci.cases.case import Case
+from maci.cases.labels import Comparing
 from maci.config import Budget, Config, unplanned
 from maci.errors import BadReply, BudgetError, ConfigError, InputError, MissingExtra, is_fatal, said
 from maci.evidence.encode import Encoder, load_encoder
@@ -34,6 +35,7 @@ from maci.lab.study.rows import Row, RowKey, Status
 from maci.lab.study.spec import Data
 from maci.lab.study.study import Meta, PlannedMethod, Study, evidence_of, fingerprint, unread
 from maci.llm.catalogue import family, no_price
+from maci.llm.offline import stay_offline
 from maci.llm.usage import Usage
 from maci.seating.models import Models
 from maci.seating.project import data_folder
@@ -59,7 +61,7 @@ class TaskGroup:
     methods: Mapping[str, tuple[PlannedMethod, Method]]
     courses: dict[str, Course | None] = field(default_factory=dict)
     """Of methods that were asked: how their schedule is taught, where it learns."""
-    panels: dict[str, Setting] = field(default_factory=dict)
+    panels: dict[tuple[str, bool], Setting] = field(default_factory=dict)
     """Of methods with an encoder of their own."""
 
 
@@ -155,7 +157,7 @@ class Worker:
         items: dict[tuple[str, str], TaskItem] = {
             (part, item.id): item for part in self.study.spec.parts for item in getattr(task, part)
         }
-        panel = self._panel(task)
+        panel = self._panel(task, self._config)
         agents = self._seated(panel, next(iter(items.values())).case, seed)
         methods = {
             name: (
@@ -214,16 +216,17 @@ class Worker:
         return tuple(agent.name for agent in panel.table(case, seed=seed).agents)
 
     def _bench(self, group: TaskGroup, method: Method) -> Bench:
-        """What a method answers with: the group's, or with another encoder where its settings name one."""
-        own = changed(group.bench.config, method.settings).evidence.encoder
-        if own == group.bench.config.evidence.encoder:
+        """What a method answers with: the group's, or with another φ where its settings name one."""
+        own, usual = (c.evidence for c in (changed(group.bench.config, method.settings), group.bench.config))
+        phi = own.encoder, own.adapt
+        if phi == (usual.encoder, usual.adapt):
             return group.bench
-        if own not in group.panels:
-            group.panels[own] = self._panel(group.task, own)
-        return replace(group.bench, panel=group.panels[own])
+        if phi not in group.panels:
+            group.panels[phi] = self._panel(group.task, changed(self._config, {"encoder": phi[0], "adapt": phi[1]}))
+        return replace(group.bench, panel=group.panels[phi])
 
-    def _panel(self, task: Task, encoder: str | None = None) -> Setting:
-        name = encoder or self._config.evidence.encoder
+    def _panel(self, task: Task, config: Config) -> Setting:
+        name = config.evidence.encoder
         if name not in self._encoders:
             self._encoders[name] = remembering(load_encoder(name, offline=self.study.offline), None)
         phi = self._encoders[name]
@@ -231,7 +234,7 @@ class Worker:
             chosen = recorded if isinstance(recorded, tuple) else None
             return RecordedPanel((*task.dev, *task.test), phi, models=chosen)
         panel, shared = self.study.panel or "readers", evidence_of(task.evidence)
-        return Tables(panel, phi, unplanned(self._config), self._models(), shared=shared)
+        return Tables(panel, phi, unplanned(config), self._models(), shared=shared)
 
     def _models(self) -> Models | None:
         if self.study.panel is None or self._given is not None:
@@ -241,7 +244,7 @@ class Worker:
             from maci.llm.models import House
 
             cache = None if self.study.cache is None else ResponseCache(self.study.cache)
-            self._house = House(cache=cache, options=self.study.panel.models, offline=self.study.offline)
+            self._house = House(cache=cache, options=self.study.panel.models, offline=stay_offline(self.study.offline))
             if self.study.spec.budget.usd is not None:  # can only be kept where prices are known
                 for name in self.study.panel.seated:
                     if self._house.model(name).price is None:
@@ -279,7 +282,8 @@ class Worker:
         await asyncio.sleep(0)  # readers never wait: others get their turn here
         if answer.out_of_budget and self._ledger is not None and self._ledger.reached is not None:
             return None
-        return row_of(key, item, answer, monotonic() - began)
+        phi = self._encoders.get(group.bench.config.evidence.encoder)
+        return row_of(key, item, answer, monotonic() - began, phi)
 
     async def aclose(self) -> None:
         """Let go of the models."""
@@ -288,14 +292,15 @@ class Worker:
             await house.aclose()
 
 
-def row_of(key: RowKey, item: TaskItem, answer: MethodAnswer, seconds: float) -> Row:
-    """The row of an answer that took so many seconds."""
+def row_of(key: RowKey, item: TaskItem, answer: MethodAnswer, seconds: float, encoder: Encoder | None = None) -> Row:
+    """The row of an answer that took so many seconds; the truth is looked for as the method compared names, embedded by ``encoder``."""
     space = item.case.outcomes
+    by = _with_truth(item.case, answer, encoder)
     status: Status = "done" if answer.belief is not None else "budget" if answer.out_of_budget else "failed"
     return Row(
         **key._asdict(),
-        gold=item.case.gold_among(answer.belief or space.start),
-        exact=_exact(item.case, answer),
+        gold=item.case.gold_among(answer.belief or space.start, by),
+        exact=_exact(item.case, answer, by),
         group=item.group,
         raters=dict(item.raters),
         positions=dict(zip(space.labels, space.positions, strict=True)) if space.kind == "ordered" else {},
@@ -316,12 +321,20 @@ def row_of(key: RowKey, item: TaskItem, answer: MethodAnswer, seconds: float) ->
     )
 
 
-def _exact(case: Case, answer: MethodAnswer) -> bool | None:
+def _with_truth(case: Case, answer: MethodAnswer, encoder: Encoder | None) -> Comparing:
+    """What a method compared names by, with the true outcome embedded as well: whoever answered was never told it."""
+    if encoder is None or case.gold is None or case.outcomes.kind != "open" or not answer.naming.vectors:
+        return answer.naming
+    vectors = {**answer.naming.vectors, case.gold: encoder.encode([case.gold])[0]}
+    return replace(answer.naming, vectors=vectors)
+
+
+def _exact(case: Case, answer: MethodAnswer, by: Comparing) -> bool | None:
     """Whether an open answer is the true outcome itself."""
     if answer.belief is None or case.outcomes.kind != "open":
         return None
     top = max(answer.belief, key=lambda y: (answer.belief or {})[y])
-    return case.gold_is(top, answer.narrower.get(top, {}))
+    return case.gold_is(top, answer.narrower.get(top, {}), by)
 
 
 # --- recorded answers ----------------------------------------------------------------------------------------------------------

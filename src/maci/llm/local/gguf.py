@@ -25,7 +25,8 @@ from maci.errors import MaciError, ModelError, UnknownModel, WrongKey
 from maci.files.bounds import Beyond
 from maci.files.worker import ask
 from maci.llm.local.registry import WEIGHTS
-from maci.llm.local.weights import Progress, is_offline, pull
+from maci.llm.local.weights import Progress, pull
+from maci.llm.offline import is_offline
 
 _SPLIT = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$")
 _SAMPLES, _SAMPLE = 64, 1 << 16

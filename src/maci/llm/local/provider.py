@@ -26,6 +26,7 @@ from maci.llm.local.gguf import Source, source_of, training_context
 from maci.llm.local.prefix import Prefixes
 from maci.llm.local.weights import Progress
 from maci.llm.model import Provider, Reply, Request
+from maci.llm.prompts import without_control_tokens
 from maci.llm.providers import Http, OpenAI
 
 _SYSTEM = Path("/sys")
@@ -217,6 +218,8 @@ class _Chat(OpenAI):
 
     def _body(self, request: Request) -> dict[str, Any]:
         body = super()._body(request)
+        for message in body["messages"]:  # llama.cpp reads control tokens wherever they stand
+            message["content"] = without_control_tokens(message["content"])
         if "top_logprobs" in body:
             body["top_logprobs"] = request.top_logprobs  # not held to OpenAI's limit
         if request.schema is not None and body.pop("response_format", None) is not None:

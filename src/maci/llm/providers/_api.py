@@ -27,11 +27,12 @@ from urllib.parse import quote, urlsplit
 from pydantic_core import from_json, to_json
 
 from maci.errors import BadRequest, ConfigError, ModelError, UnknownModel
-from maci.llm.keys import SERVICES, Key, host_of, is_loopback, key_help, service_at
+from maci.llm.keys import SERVICES, Key, host_of, is_loopback, key_help, scrub, service_at
 from maci.llm.model import Provider, Reply, Request, Schema
+from maci.llm.offline import is_offline
 from maci.llm.providers._errors import Complaint, Peer, interrupted, lost, no_key
 from maci.llm.reasoning import traits
-from maci.llm.tokens import DENSEST, PromptBound, at_least
+from maci.llm.tokens import DENSEST, at_least
 from maci.llm.usage import Usage
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from yarl import URL
 
 
+_SECRET = 16
+"""Letters from which a key is taken for a secret."""
 _LARGEST = 8 << 20
 """Most bytes of a reply that are read; no model writes that much."""
 _FRAME, _LOGPROB = 8 << 10, 256
@@ -100,6 +103,8 @@ class Http:
                 status = response.status
                 limit = self.largest if most is None or status != 200 else min(most, self.largest)
                 raw, whole = await _read(response, limit)
+        except ModelError:  # offline: nothing was sent
+            raise
         except Exception as error:
             raise lost(peer, error, self.total) from None
         if not whole and (most is None or status != 200):
@@ -131,7 +136,7 @@ class Http:
         from yarl import URL
 
         host, proxy = urlsplit(url).hostname or "", None
-        if not is_loopback(url) and not proxy_bypass(host):
+        if not is_loopback(url) and not is_offline() and not proxy_bypass(host):
             proxy = getproxies().get(urlsplit(url).scheme)
         self._routes[url] = route = (URL(url, encoded=True), proxy)
         return route
@@ -316,6 +321,7 @@ class Api(Provider, ABC):
             raise Complaint.read(status, {}, body, begun=True).error(self._peer)
         try:
             reply = self._cut_off(request, body) if cut else self._read(request, body)
+            reply = self._without_key(reply)
             # without halves of characters, which JSON can hold and UTF-8 cannot
             return (
                 reply if reply.text.isascii() else replace(reply, text=reply.text.encode("utf-8", "replace").decode())
@@ -323,12 +329,20 @@ class Api(Provider, ABC):
         except (LookupError, TypeError, AttributeError, ValueError) as error:
             raise interrupted(self._peer, f"the reply has not the API's form: {type(error).__name__} {error}") from None
 
+    def _without_key(self, reply: Reply) -> Reply:
+        """A reply in which a server has echoed the key it was sent, without it. A short one is a stand-in, such as `ollama`."""
+        secret = "" if self._peer.key is None else self._peer.key.reveal()
+        if len(secret) < _SECRET:
+            return reply
+        text, thinking = scrub(reply.text, [secret]), scrub(reply.thinking, [secret])
+        same = text == reply.text and thinking == reply.thinking
+        return reply if same else replace(reply, text=text, thinking=thinking, logprobs=None)
+
     def _cut_off(self, request: Request, body: Any) -> Reply:
-        """A reply that was not read to its end: all that was asked for counts, and more where more was received."""
+        """A reply that was not read to its end: all that was set aside for it counts, and more where more was received."""
         reply = self._read(replace(request, top_logprobs=0), body)
         generated = max(request.max_tokens, at_least(reply.text), reply.usage.generated)
-        prompt = max(PromptBound().at_most(request.messages, request.schema), reply.usage.prompt)
-        return replace(reply, usage=Usage(prompt=prompt, generated=generated), truncated=True)
+        return replace(reply, usage=Usage(generated=generated), truncated=True)
 
     def _takes(self, parameter: str, request: Request) -> bool:
         """Whether a parameter can be sent with a request: the API has it and nothing says that this model refuses it."""
@@ -371,13 +385,14 @@ class Api(Provider, ABC):
     def _usage(
         self, request: Request, prompt: Any, cached: Any, generated: Any, total: Any = None, thought: Any = None
     ) -> Usage:
-        """What the server counted; where it did not, the most it can have been.
+        """What the server counted. A prompt it did not count has 0 tokens here: the client knows how many were set aside for it. A
+        reply it did not count has all that were asked for.
 
         Some (xAI) leave what the model thought out of ``generated`` and count it in ``total`` alone: it is paid for.
         """
         known = [generated] if _counts(generated) else []
         if not _counts(prompt):
-            prompt = PromptBound().at_most(request.messages, request.schema)
+            prompt = 0
         elif _counts(total) and total > prompt:
             known.append(total - prompt)
         generated = max(known, default=request.max_tokens)

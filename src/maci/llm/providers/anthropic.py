@@ -92,7 +92,8 @@ class Anthropic(Api):
         """How much to think: from Claude 4.6 on the model decides within an effort, before it is given a number of tokens."""
         version = self._traits.version
         if level == "none":
-            return {"thinking": {"type": "disabled"}} if version >= (5, 0) else {}
+            by_itself = version >= (5, 0) or version == (0, 0)  # those between think only where they are asked to
+            return {"thinking": {"type": "disabled"}} if by_itself else {}
         if (version >= (4, 6)) != ("manner" in self._without):
             effort = {**(self.options.get("output_config") or {}), "effort": level}
             return {"thinking": {"type": "adaptive"}, "output_config": effort}

@@ -14,7 +14,7 @@ from maci.render.markup import Markup, document, el, grid
 from maci.render.strips import bar
 from maci.story.report.rounds import charts, round_by_round
 from maci.story.report.sources import Provenance, audit, evidence, plan
-from maci.story.report.verdict import verdict
+from maci.story.report.verdict import answered, asked, details
 from maci.story.story import Story
 from maci.story.words import plural, stop_of
 
@@ -23,8 +23,8 @@ def to_html(story: Story, source: Provenance | None = None, *, back: Sequence[tu
     """The report: verdict, course, rounds, evidence, audit. ``back``: links to where it was opened from."""
     source = source or Provenance()
     sections = [
+        ("rounds", "The debate", round_by_round(story)),
         ("course", "How it went", charts(story)),
-        ("rounds", "Round by round", round_by_round(story)),
         ("plan", "What to find out next", plan(story)),
         ("evidence", "Evidence", evidence(story)),
         ("audit", "Audit", audit(story, source)),
@@ -33,10 +33,12 @@ def to_html(story: Story, source: Provenance | None = None, *, back: Sequence[tu
     links = el("ul", (el("li", el("a", title, href=f"#{id}")) for id, title, _ in present))
     return document(
         f"{story.title}: debate",
-        el("header", el("h1", story.title, dir="auto"), el("nav", links, aria_label="Sections")),
+        el("header", asked(story)),
         el(
             "main",
-            verdict(story, source),
+            answered(story, source),
+            el("nav", links, aria_label="Sections"),
+            details(story, source),
             (
                 el("section", el("h2", title, id=f"{id}-h"), body, id=id, aria_labelledby=f"{id}-h")
                 for id, title, body in present
@@ -61,7 +63,8 @@ class Entry:
 
 def _sure(entry: Entry) -> float | None:
     result = entry.story.result if entry.story else None
-    return result.distribution[result.answer] if result and result.answer is not None else None
+    given = result is not None and result.answer is not None and result.abstained is None
+    return result.distribution[result.answer] if given and result is not None and result.answer is not None else None
 
 
 def _row(entry: Entry) -> list[str]:
@@ -80,7 +83,7 @@ def _row(entry: Entry) -> list[str]:
             "–",
             f"{story.spent.tokens:,}",
         ]
-    answer = "no answer" if result.answer is None else result.answer
+    answer = "withheld" if result.abstained is not None else result.answer or "no answer"
     return [
         story.title,
         answer,
@@ -95,8 +98,8 @@ def _row(entry: Entry) -> list[str]:
 def _met(story: Story) -> str:
     """Whether the answer is the known one."""
     result = story.result
-    gold = None if result is None else story.opened.case.gold_among(result.raw)
-    if result is None or gold is None:
+    gold = None if result is None else story.gold_among(result.raw)
+    if result is None or gold is None or result.abstained is not None:
         return "–"
     return "right" if gold == result.answer else f"wrong: {gold}"
 

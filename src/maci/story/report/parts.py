@@ -1,4 +1,4 @@
-"""Pieces that reports and web pages share: an argument with its fate, beliefs with bars, a belief's bars over the rounds."""
+"""Pieces that reports and web pages share: sentences with links, marked quotes, beliefs as bars over the rounds."""
 
 from __future__ import annotations
 
@@ -6,23 +6,25 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import groupby
-from textwrap import shorten
 
 from maci.evidence.span import Span
-from maci.render.markup import Child, Markup, el, grid, join, signed, typeset
-from maci.render.strips import bar, coloured, key, sparkline, stack
-from maci.story.model import SIGNALS, Cited, Judged, Round, Statement
+from maci.render.markup import Child, Markup, el, grid, join, signed
+from maci.render.strips import coloured, key, sparkline, stack
+from maci.render.style import DIVERGING
+from maci.story.model import SIGNALS, Round
 from maci.story.story import Story
-from maci.story.words import figure, leading, leads, shown
+from maci.story.words import figure, leading, leads, round_name, shown
 
 _FATES = {"admitted": "good", "fact": "soft", "rejected": "bad", "opening": "soft", "open": "warn"}
 _SAID = {
     "admitted": "admitted",
     "fact": "a fact of the case",
-    "rejected": "rejected",
+    "rejected": "not admitted",
     "opening": "opening",
     "open": "not judged yet",
 }
+ALL = "all agents"
+"""What the mixture is called on every page."""
 
 
 def tag(fate: str) -> Markup:
@@ -49,7 +51,7 @@ def anchors(story: Story) -> dict[str, str]:
     return {span: f"e{number}" for number, span in enumerate(story.spans, 1)}
 
 
-_SPAN = re.compile(r"s-[0-9a-f]{10}")
+MADE = re.compile(r"s-[0-9a-f]{10}")
 """Ids that were made here; others may be anybody's words."""
 
 
@@ -72,7 +74,7 @@ def linked(sentence: str, links: Mapping[str, str], outcomes: Iterable[str] = ()
 
 def prose(story: Story) -> Callable[[str], Markup]:
     """How sentences about a debate are set on its page: arguments and spans that they name are links."""
-    spans = {id: link for id, link in anchors(story).items() if _SPAN.fullmatch(id)}
+    spans = {id: link for id, link in anchors(story).items() if MADE.fullmatch(id)}
     links = {**spans, **{id: f"a-{id}" for id in story.said}}
     outcomes = {*story.opened.case.outcomes.labels, *(label for r in story.rounds for label in r.mixture)}
     return partial(linked, links=links, outcomes=outcomes)
@@ -97,119 +99,21 @@ def marked(span: Span, places: Sequence[tuple[int, int]]) -> Markup:
     return join(*(el("mark", text) if inside else text for inside, text in runs))
 
 
-def argument(item: Statement, links: Mapping[str, str], spans: Mapping[str, Span], *, scores: bool = True) -> Markup:
-    """An argument: who, what became of it and why, claim, reasons, evidence, scores."""
-    admission, said = item.admission, item.argument
-    about = (" against " if said.against else " for ", el("bdi", said.outcome)) if said.outcome else None
-    head = el(
-        "p",
-        el("a", item.id, href=f"#a-{item.id}", class_="mono"),
-        " ",
-        el("b", item.agent),
-        about,
-        " ",
-        tag(item.fate),
-        class_="head",
-    )
-    figures = None
-    if admission is not None:
-        word, kind = ("no evidence:", "soft") if admission.fact else ("rejected because", "bad")
-        why = el("span", f" · {word} {typeset(admission.reason)}", class_=kind) if admission.reason else None
-        figures = el("p", f"q {figure(admission.q)} · CRIT {figure(admission.crit)}", why, class_="small-print")
-    body: list[Markup | None]
-    if item.repeats:
-        body = [
-            el("p", "says again what it said in ", el("a", item.repeats, href=f"#a-{item.repeats}"), ": ", said.claim)
-        ]
-    else:
-        body = [
-            el("p", said.claim, class_="claim", dir="auto"),
-            el("ul", (el("li", reason, dir="auto") for reason in said.reasons)) if said.reasons else None,
-            el("p", "On the other side: ", " ".join(said.opposing), class_="soft", dir="auto")
-            if said.opposing
-            else None,
-            el("ul", (_citation(c, links, spans) for c in item.citations), class_="cites") if item.citations else None,
-        ]
-    judged = _scores(item.scores) if scores and item.scores else None
-    return el("article", head, body, figures, judged, id=f"a-{item.id}", class_="argument")
-
-
-def _citation(cited: Cited, links: Mapping[str, str], spans: Mapping[str, Span]) -> Markup:
-    span, link = spans.get(cited.span), links.get(cited.span)
-    if span is None or link is None:
-        return el("li", el("span", f"{cited.span}: {cited.why or 'not looked up'}", class_="bad"))
-    quote = cited.quote if cited.quote is not None else shorten(span.text, 120, placeholder=" …")
-    wrong = el("span", f" {cited.why}", class_="bad") if cited.verified is False else None
-    return el(
-        "li",
-        el("a", link, href=f"#{link}"),
-        f" {span.source} " if span.source else " ",
-        el("q", quote, dir="auto"),
-        wrong,
-    )
-
-
-def _scores(scores: Sequence[Judged]) -> Markup:
-    rows = []
-    for item in scores:
-        score = item.score
-        if score is None:
-            cells = [el("td", "–") for _ in range(4)] + [el("td", f"abstained: {item.reason}", class_="words")]
-        else:
-            figures = (score.evidence, score.logic, score.relevance, score.composite)
-            cells = [el("td", figure(value, 2)) for value in figures]
-            cells.append(el("td", score.justification, class_="words", dir="auto"))
-        rows.append(el("tr", el("th", item.slot, scope="row"), cells))
-    head = ("judge", "evidence", "logic", "relevance", "CRIT", "why")
-    return el("details", el("summary", f"{len(scores)} scores"), grid("Scores", head, rows, words=("why",)))
-
-
-def distribution(belief: Mapping[str, float], most: int = 8, scale: Sequence[str] = ()) -> Markup:
-    """Outcomes with their probabilities, most probable first, or in the order of their ``scale``; the rest in one line."""
-    chosen = shown(belief, most, scale)
-    rows = [_outcome(label, p, marked=bool(scale) and leads(label, belief)) for label, p in chosen]
-    if len(belief) > len(chosen):
-        rest = max(0.0, 1 - sum(p for _, p in chosen))
-        name = f"{len(belief) - len(chosen)} more"
-        rows.append(
-            el(
-                "tr",
-                el("th", name, scope="row", class_="soft"),
-                el("td", f"{rest:.2f}"),
-                el("td", bar(rest, ""), class_="words"),
-            )
-        )
-    return el(
-        "table", el("caption", "Probability of each outcome", class_="unseen"), el("tbody", rows), class_="distribution"
-    )
-
-
-def _outcome(label: str, p: float, *, marked: bool) -> Markup:
-    mark = (" ", el("span", "leads", class_="tag home")) if marked else None
-    return el(
-        "tr",
-        el("th", label, mark, scope="row", dir="auto"),
-        el("td", f"{p:.2f}"),
-        el("td", bar(p), class_="words"),
-        class_="leads" if marked else None,
-    )
-
-
 def beliefs(now: Round, before: Round | None, scale: Sequence[str] = ()) -> Markup | None:
     """Who believes what: weight, leading outcomes, and how the leading one moved."""
     if not now.beliefs:
         return None
     rows = []
-    for name, belief in [*now.beliefs.items(), ("mixture", now.mixture)]:
+    for name, belief in [*now.beliefs.items(), (ALL, now.mixture)]:
         top = leading(belief)
         weight = now.weights.get(name)
-        was = (before.mixture if name == "mixture" else before.beliefs.get(name)) if before else None
+        was = (before.mixture if name == ALL else before.beliefs.get(name)) if before else None
         moved = "" if was is None or not top else signed(top[0][1] - was.get(top[0][0], 0.0), 2)
         said = _believes(belief, scale)
         cells = el("td", figure(weight, 2)), el("td", moved or "–"), el("td", said, class_="words")
-        rows.append(el("tr", el("th", name, scope="row"), cells, class_="reference" if name == "mixture" else None))
+        rows.append(el("tr", el("th", name, scope="row"), cells, class_="reference" if name == ALL else None))
     head = ("agent", "ω", "change", "believes")
-    return grid(f"Beliefs after round {now.number}", head, rows, words=("believes",))
+    return grid(f"Beliefs after {round_name(now.number)}", head, rows, words=("believes",))
 
 
 def _believes(belief: Mapping[str, float], scale: Sequence[str]) -> Markup:
@@ -224,6 +128,9 @@ def _believes(belief: Mapping[str, float], scale: Sequence[str]) -> Markup:
 def colours(*stories: Story) -> dict[str, str]:
     """The colour of each outcome, the same on every page about a debate; several debates share theirs."""
     spaces = {story.opened.case.outcomes.labels for story in stories}
+    scales = {story.scale for story in stories}
+    if len(scales) == 1 and (labels := scales.pop()) and len(labels) in DIVERGING:
+        return {label: f"s{place}" for label, place in zip(labels, DIVERGING[len(labels)], strict=True)}
     mixtures = [r.mixture for story in stories for r in story.closed if r.mixture]
     return coloured(mixtures, spaces.pop() if len(spaces) == 1 else ())
 
@@ -236,13 +143,13 @@ def key_of(colours: Mapping[str, str], *stories: Story) -> Markup:
 
 
 def mixtures(story: Story, colours: Mapping[str, str]) -> Markup | None:
-    """The mixture of all agents over the rounds, as stacked bars; nothing before there is one."""
-    rows = [(f"round {r.number}" if r.number else "opening", r.mixture) for r in story.closed if r.mixture]
-    return stack(rows, colours, "The mixture of all agents, round by round") if rows else None
+    """The beliefs of all agents together over the rounds, as stacked bars; nothing before there are any."""
+    rows = [(round_name(r.number), r.mixture) for r in story.closed if r.mixture]
+    return stack(rows, colours, "All agents together, round by round") if rows else None
 
 
 def course(story: Story) -> Markup | None:
-    """Beliefs over the rounds as stacked bars: the mixture, then every agent."""
+    """Beliefs over the rounds as stacked bars: all agents together, then every agent."""
     rounds = story.closed
     if not rounds:
         return None
@@ -251,9 +158,9 @@ def course(story: Story) -> Markup | None:
     def drawn(name: str, rows: Sequence[tuple[str, Mapping[str, float]]]) -> Markup:
         return el("figure", el("figcaption", name), stack(rows, labels, f"Beliefs of {name}, round by round"))
 
-    whole = drawn("the mixture", [(f"round {r.number}", r.mixture) for r in rounds])
+    whole = drawn(ALL, [(round_name(r.number), r.mixture) for r in rounds])
     agents = [
-        drawn(agent, [(f"round {r.number}", r.beliefs[agent]) for r in rounds if agent in r.beliefs])
+        drawn(agent, [(round_name(r.number), r.beliefs[agent]) for r in rounds if agent in r.beliefs])
         for agent in story.agents
         if any(agent in r.beliefs for r in rounds)
     ]

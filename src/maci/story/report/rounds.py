@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import accumulate, pairwise
 from typing import get_args
 
@@ -10,13 +9,15 @@ from maci.controller.decisions import Initialized
 from maci.controller.dials import Measured
 from maci.controller.inputs import Acquired
 from maci.controller.policies.bandit import ACTIONS
-from maci.render.markup import Child, Markup, el, grid, join, signed, typeset
+from maci.render.markup import Child, Markup, el, grid, join, percent, signed, typeset
 from maci.render.report import Chart, Point, Series
 from maci.render.svg import figure as drawn
 from maci.story.model import Round, SignalName
-from maci.story.report.parts import anchors, argument, beliefs, course, signals
+from maci.story.report.parts import beliefs, course, linked, signals
+from maci.story.report.thread import lanes, tools
+from maci.story.report.trajectory import moved
 from maci.story.story import Story
-from maci.story.words import figure, leading, plural, triage_words, watched
+from maci.story.words import figure, leading, plural, round_name, triage_words, watched
 
 
 def charts(story: Story) -> Markup | None:
@@ -47,7 +48,11 @@ def charts(story: Story) -> Markup | None:
     )
     figures = [drawn(chart, f"c-{i}") for i, chart in enumerate((dials, spent)) if any(s.points for s in chart.series)]
     return join(
-        el("h3", "Beliefs"), course(story), el("h3", "Signals"), signals(story), el("div", figures, class_="charts")
+        moved(story),
+        el("details", el("summary", "Each agent's beliefs as bars"), course(story), class_="box bars"),
+        el("h3", "Signals"),
+        signals(story),
+        el("div", figures, class_="charts"),
     )
 
 
@@ -83,7 +88,7 @@ def _grid(story: Story) -> Markup:
     body = [
         el(
             "tr",
-            el("th", el("a", f"round {row[0]}", href=f"#round-{row[0]}"), scope="row"),
+            el("th", el("a", round_name(int(row[0])), href=f"#round-{row[0]}"), scope="row"),
             (el("td", cell) for cell in row[1:-1]),
             el("td", row[-1], class_="words", dir="auto"),
         )
@@ -96,10 +101,28 @@ def round_by_round(story: Story) -> Markup:
     """Every round, folded; where scripts run, a slider steps through them."""
     if not story.closed and not story.current.said:
         return el("p", "Nobody has spoken yet.", class_="soft")
-    links = anchors(story)
     befores = [None, *story.rounds]
-    rounds = [round_box(story, now, before, links) for before, now in pairwise(befores) if now is not None]
-    return join(_grid(story) if story.closed else None, stepper(), rounds)
+    rounds = [
+        round_box(story, now, before, unfolded=unfolded(story, now))
+        for before, now in pairwise(befores)
+        if now is not None
+    ]
+    table = (
+        el("details", el("summary", "All rounds in one table"), _grid(story), class_="box") if story.closed else None
+    )
+    return join(el("div", tools(story), stepper(), class_="thread-head"), el("div", rounds, class_="thread"), table)
+
+
+def unfolded(story: Story, now: Round) -> bool:
+    """Whether a round is open from the beginning: in a debate that is over, all in which something new was said."""
+    if story.result is None:  # a judged round stays open until the next one's first turn is in
+        return now.number == max((r.number for r in story.rounds if r.said), default=0)
+    new = now.number <= 1 or any(not item.repeats for item in now.said)
+    return new and len(story.said) <= _MANY
+
+
+_MANY = 60
+"""Arguments from which a reader opens rounds one by one."""
 
 
 def stepper() -> Markup:
@@ -116,31 +139,34 @@ def stepper() -> Markup:
     )
 
 
-def round_box(
-    story: Story, now: Round, before: Round | None, links: Mapping[str, str], *, unfolded: bool = False
-) -> Markup:
-    """One round: dials, people, arguments, beliefs, signals, notes."""
+def round_box(story: Story, now: Round, before: Round | None, *, unfolded: bool = False) -> Markup:
+    """One round: what was found out, people, a lane for each agent; beliefs, signals, dials and notes folded."""
     top = leading(now.mixture, 1)
     parts: list[Child] = []
     if now.number and now.closed:
         parts += [f"{len(now.admitted)} of {plural(len(now.said), 'argument')} admitted", " · "]
-    parts += [el("bdi", top[0][0]), f" {top[0][1]:.2f} · "] if top else []
-    parts.append(f"D {figure(now.signal('d'), 2)}" if now.closed else "not finished")
-    name = f"Round {now.number}" if now.number else "Round 0: openings"
+    parts += [el("bdi", top[0][0]), f" {percent(top[0][1])} · "] if top else []
+    parts.append(f"disagreement {figure(now.signal('d'), 2)}" if now.closed else "not finished")
+    name = round_name(now.number).capitalize()
     hands = [h for h in story.hands if h.round == now.number]
+    behind = [beliefs(now, before, story.scale), _worth(now), _dials(now), _signals(now), _notes(now)]
     return el(
         "details",
         el("summary", name, " ", el("span", parts, class_="soft")),
-        _dials(now),
         _found_out(story, now),
         (el("p", el("b", h.by or "A person"), f" {h.what}.", class_="warn") for h in hands),
-        _worth(now),
         (el("p", f"Triage {triage_words(t)}; {typeset('; '.join(t.why))}") for t in now.triaged),
         el("p", "Nobody spoke.", class_="soft") if story.result is not None and not (now.said or now.closed) else None,
-        el("div", (argument(item, links, story.spans) for item in now.said), class_="arguments"),
-        [el("h4", "Beliefs after it"), beliefs(now, before, story.scale)] if now.beliefs else None,
-        _signals(now),
-        _notes(now),
+        lanes(story, now),
+        el(
+            "details",
+            el("summary", "Beliefs, signals, dials and notes"),
+            behind,
+            class_="behind",
+            id=f"behind-{now.number}",
+        )
+        if now.closed
+        else behind,
         id=f"round-{now.number}",
         class_="box round",
         open=unfolded,
@@ -211,4 +237,4 @@ def _notes(now: Round) -> Markup | None:
     if now.watched is not None:
         lines += [line[:1].upper() + line[1:] for line in watched(now.watched)]
     lines += [f"Note: {typeset(note)}" for note in now.notes]
-    return el("ul", (el("li", line) for line in lines), class_="notes") if lines else None
+    return el("ul", (el("li", linked(line, {})) for line in lines), class_="notes") if lines else None

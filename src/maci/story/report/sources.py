@@ -26,7 +26,7 @@ from maci.record.replay import replay
 from maci.record.transcript import Recording
 from maci.render.markup import Markup, el, grid, join
 from maci.story.model import ReturnedCall, Statement
-from maci.story.report.parts import anchors, linked, marked, names
+from maci.story.report.parts import MADE, anchors, linked, marked, names
 from maci.story.story import Story
 from maci.story.words import plural, shift_words
 
@@ -95,8 +95,8 @@ def _settings(story: Story) -> Markup:
         for p in parameters(story.opened.config)
     ]
     changed = sum(bool(row[3]) for row in rows)
-    title = f"Settings ({len(rows)}, {changed} not as usual)"
-    return _folded(title, ("setting", "symbol", "value", "usually", "meaning"), rows, ("meaning",))
+    title = f"{plural(changed, 'setting')} changed from {'its default' if changed == 1 else 'their defaults'}, of {len(rows)}"
+    return _folded(title, ("setting", "symbol", "value", "default", "meaning"), rows, ("meaning",))
 
 
 def _calls(story: Story) -> Markup | None:
@@ -156,9 +156,12 @@ def _span(span: Span, link: str, said: list[Statement]) -> Markup:
     by = [[el("a", item.id, href=f"#a-{item.id}"), " "] for item in said if not item.repeats]
     again = sum(bool(item.repeats) for item in said)
     more = f"and {again} times again" if again > 1 else "and once again" if again else ""
-    about = [el("b", link), f" {span.source or 'evidence'} ", el("span", span.id, class_="mono soft")]
+    about = [el("b", span.source if MADE.fullmatch(span.id) else span.id)]
+    about += [] if MADE.fullmatch(span.id) else [el("span", f" {span.source}", class_="soft")]
     if span.label:
         about.append(el("span", f" about {span.label}", class_="soft"))
+    if span.order:
+        about.append(el("span", f" Reads like an instruction: {span.order}.", class_="bad"))
     return el(
         "article",
         el("p", about, class_="head"),
@@ -175,14 +178,17 @@ def plan(story: Story) -> Markup | None:
     if found is None:
         return None
     if not found.items:
-        return el(
-            "p", f"Nothing to find out: {'; '.join(found.notes) or 'no question would tell more'}.", class_="soft"
-        )
+        return el("p", " ".join(found.notes) or "No question is worth asking.", class_="soft")
     value = ("value",) if any(item.value is not None for item in found.items) else ()
-    head = ("question", "kind", "bits", "added", "cost", *value, "tells apart", "if the answer is …")
+    head = ("question", "kind", "bits", "added", "cost", *value, "separates", "if the answer is …")
     words = [name for name in head if name not in _FIGURES]
-    bits = f"{found.entropy:.2f} bits of doubt are left; these together are expected to bring {found.joint_gain:.2f}."
-    guess = el("p", "~ how telling the answer is was assumed, not counted in labelled texts", class_="small-print")
+    bits = (
+        f"The remaining uncertainty is {found.entropy:.2f} bits. Together, these items are expected to reduce it by "
+        f"{found.joint_gain:.2f} bits."
+    )
+    guess = el(
+        "p", "~ how often each answer occurs is an estimate, not counted in labelled texts", class_="small-print"
+    )
     return join(
         el("p", bits),
         grid("Plan", head, map(_row, found.items), words=words, kind="plan"),
@@ -201,7 +207,7 @@ def _row(item: Item) -> Markup:
         el("th", ("~ " if item.assumed else "") + item.text, scope="row", dir="auto"),
         el("td", item.sort, class_="words"),
         (el("td", figure, data_l=name) for name, figure in zip(_FIGURES[1:], figures, strict=False)),
-        el("td", names(item.separates, " / "), class_="words", data_l="tells apart"),
+        el("td", names(item.separates, " / "), class_="words", data_l="separates"),
         el("td", el("ul", map(_shift, item.shifts[:4])), class_="words"),
     )
 

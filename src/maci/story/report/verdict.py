@@ -1,48 +1,155 @@
-"""The first screen: the answer, how sure, why it stopped, what it cost, what would change it, and what speaks against it."""
+"""The first screen of page and report: question, answer, who agrees, one bar, what happened, why, against, what would change it.
+
+:func:`asked` is the question, :func:`answered` all that follows. Both are written from :func:`maci.story.outline.outline`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from maci.controller.decisions import Finished
 from maci.render.markup import Child, Markup, el, join, percent, typeset
-from maci.story.model import Statement
-from maci.story.report.parts import distribution, linked, listed, names, prose, tile
+from maci.render.strips import whole
+from maci.story.model import Belief
+from maci.story.outline import Outline, against, outline
+from maci.story.recommendation import TEMPLATE, cited, recommendation
+from maci.story.report.parts import colours, linked, listed, names, prose, tile
 from maci.story.report.sources import Provenance
 from maci.story.story import Story
-from maci.story.words import (
-    against,
-    as_sentence,
-    besides,
-    cost,
-    figure,
-    how_sure,
-    known_words,
-    plural,
-    reason,
-    rival_of,
-    stopped,
-    would_change,
-)
+from maci.story.words import as_sentence, besides, cost, figure, known_words, leading, leads, plural, stopped
 
 
-def verdict(story: Story, source: Provenance) -> Markup:
-    """What one reads first, and often all one reads."""
-    result = story.result
-    if result is None:
-        return join(_unfinished(story, source), _case(story))
-    tell = prose(story)
-    return join(
-        answer(story, result),
-        _tiles(story, result, source),
-        _case(story),
-        el("h3", "Why it stopped"),
-        el("p", stopped(story), " ", el("code", result.stop_reason, class_="soft")),
-        _part("What would change it", would_change(story), tell),
-        _part("Why", map(reason, best(story)), tell),
-        _part(minority_title(story), against(story), tell, "minority"),
-        _part("Warnings", map(as_sentence, cautions(story, source)), tell, "warnings"),
+def asked(story: Story, *beside: Child) -> Markup:
+    """The question and a line of context; ``beside``: what stands at the right of it."""
+    case, look = story.opened.case, outline(story)
+    name = el("p", case.title, class_="eyebrow", dir="auto") if case.title else None
+    context = el("p", look.context, class_="context soft", dir="auto") if look.context else None
+    head = el("div", name, el("h1", look.question, dir="auto"), context)
+    return el("div", head, el("div", beside, class_="beside") if beside else None, class_="asked")
+
+
+def answered(story: Story, source: Provenance | None = None) -> Markup:
+    """The answer, or where the debate stands; and what belongs to it."""
+    source = source or Provenance()
+    look, tell = outline(story, source.differs), prose(story)
+    result, last = story.result, story.closed[-1] if story.closed else None
+    belief: Belief = result.distribution if result else last.mixture if last else {}
+    chips = [el("li", tell(line), dir="auto") for line in look.grave]
+    columns = (("Why", look.why), ("Against", look.against), ("What would change it", look.changes))
+    return el(
+        "div",
+        _head(story, look, source),
+        _bar(story, belief) if belief and not (result and result.unfit) else None,
+        [el("p", tell(as_sentence(line)), class_=style, dir="auto") for line, style in _besides(result)],
+        el("p", tell(look.course), class_="course", dir="auto") if look.course else None,
+        el("ul", chips, class_="chips", aria_label="Warnings") if chips else None,
+        recommended(story, written=True),
+        el("div", (_column(name, lines, tell) for name, lines in columns if lines), class_="three")
+        if look.why
+        else None,
+        class_=f"look tone-{look.tone}",
     )
+
+
+def _besides(result: Finished | None) -> list[tuple[str, str | None]]:
+    """What belongs to the answer, and how it is set."""
+    if result is None or result.answer is None:
+        return []
+    return [(line, "warn" if style == "yellow" else None) for line, style in besides(result)]
+
+
+def _head(story: Story, look: Outline, source: Provenance) -> Markup:
+    """The answer in large type with its percentage and who agrees, or why there is none."""
+    result = story.result
+    if look.guess is None or look.p is None:
+        if look.withheld:
+            return join(el("p", "Answer withheld", class_="answer"), el("p", sentence(look.withheld)))
+        if result is not None:
+            return join(
+                el("p", "No answer", class_="answer"), el("p", stopped(story), " It ended before a first answer.")
+            )
+        return join(el("p", "No belief yet", class_="answer"), _going(story, source))
+    dot = el("span", class_=f"dot {colours(story).get(look.guess, '')}")
+    agreed = el("span", look.agreement, class_=f"tag {look.tone}") if look.agreement else None
+    kind = "" if story.calibrated or result is None else ", not calibrated for this task"
+    kind = "calibrated probability" if story.calibrated and result is not None else f"{look.sure}{kind}"
+    sure = el("p", el("b", percent(look.p)), " ", agreed, " ", el("span", kind, class_="soft"), class_="sure")
+    if look.withheld:
+        return join(
+            el("p", "Answer withheld", class_="answer"),
+            el("p", sentence(look.withheld)),
+            el("p", "Best guess: ", dot, el("b", look.guess), ", ", percent(look.p), " ", agreed, dir="auto"),
+            _known(story),
+        )
+    so_far = el("p", f"So far, after {round_name(story)}; it may change", class_="eyebrow") if result is None else None
+    going = _going(story, source) if result is None else None
+    said = el("div", el("p", dot, el("bdi", look.guess), class_="answer", dir="auto"), sure, class_="said-first")
+    return join(so_far, said, _known(story), going)
+
+
+def recommended(story: Story, *, written: bool) -> Markup | None:
+    """The joint recommendation: one that a model has ``written`` stands below the answer, one from the template is folded further down.
+
+    Its first sentence says what stands above, so it is left out here.
+    """
+    said = recommendation(story)
+    if said is None or not said.sentences or written is (said.by == TEMPLATE):
+        return None
+    tell, who = prose(story), "" if said.by == TEMPLATE else f"Written by {said.by} from the record"
+    note = "; ".join(filter(None, (who, said.note)))
+    body = [
+        el("p", el("b", title, ": "), tell(" ".join(map(cited, sentences))), dir="auto")
+        for title, sentences in said.parts
+    ]
+    body += [el("p", as_sentence(note), class_="small-print")] if note else []
+    if written:
+        return el("section", el("h2", "Recommendation"), body, id="recommendation")
+    return el("details", el("summary", "Recommendation"), body, class_="box", id="recommendation")
+
+
+def round_name(story: Story) -> str:
+    """The last round that closed, in a sentence."""
+    number = story.closed[-1].number
+    return f"round {number}" if number else "the openings"
+
+
+def _going(story: Story, source: Provenance) -> Markup | None:
+    """Where a record ends that has no result, and how to go on with it."""
+    if not source.unfinished and not source.resume:
+        return None if story.closed else el("p", "The agents are forming their first opinions.")
+    where = el(
+        "p", el("b", "Not finished"), ": ", sentence(source.unfinished or f"it is in round {story.current.number}")
+    )
+    return join(where, el("p", "Go on with: ", el("code", source.resume)) if source.resume else None)
+
+
+def _bar(story: Story, belief: Belief) -> Markup:
+    """All outcomes as one bar in their own colours."""
+    order, drawn = story.scale, colours(story)
+    rows = (
+        [(label, belief.get(label, 0.0)) for label in order]
+        if order
+        else [(label, p) for label, p in leading(belief, len(belief)) if p >= 0.01]
+    )
+    marked = [(label, p, bool(order) and leads(label, belief)) for label, p in rows]
+    return whole(marked, drawn, "Probability of each outcome")
+
+
+def _column(title: str, lines: Sequence[str], write: Callable[[str], Markup]) -> Markup:
+    return el("section", el("h2", title), listed(lines, write))
+
+
+def _known(story: Story) -> Markup | None:
+    """The truth, where the case has it, and whether this is it."""
+    result = story.result
+    gold = None if result is None else story.gold_among(result.raw)
+    if result is None or gold is None:
+        return None
+    right = gold == result.answer
+    if right and not story.exact:
+        return el("p", f"Known answer: {typeset(known_words(story, gold))}.", class_="good", dir="auto")
+    verdict = el("span", "This is right." if right else "This is wrong.", class_="good" if right else "bad")
+    return el("p", "Known answer: ", el("bdi", gold), ". ", verdict)
 
 
 def sentence(text: str) -> Markup:
@@ -50,52 +157,28 @@ def sentence(text: str) -> Markup:
     return linked(as_sentence(text), {})
 
 
-def answer(story: Story, result: Finished, *below: Child, most: int = 6) -> Markup:
-    """The answer, how sure, whether it is right where that is known, and every outcome; then what else belongs to it."""
-    if result.answer is None:
-        lines = [el("p", "No answer"), el("p", stopped(story), " It ended before a first answer.")]
-        return el("div", lines, below, class_="verdict wrong")
-    p, tell = result.distribution[result.answer], prose(story)
-    kind = "calibrated probability" if story.calibrated else "probability, not calibrated for this task"
-    head = el("p", result.answer, class_="answer", dir="auto")
-    if result.abstained is not None:
-        head = join(el("p", "No answer at this risk level", class_="answer"), el("p", sentence(result.abstained)))
-        head = join(head, el("p", "Best guess: ", el("b", result.answer), dir="auto"))
-    return el(
-        "div",
-        head,
-        el("p", el("b", percent(p)), f" {kind}: {how_sure(p, rival_of(result.answer, result.distribution))}."),
-        (
-            el("p", tell(as_sentence(line)), class_="warn" if style == "yellow" else None, dir="auto")
-            for line, style in besides(result)
-        ),
-        _known(story, result),
-        distribution(result.distribution, most, story.scale),
-        below,
-        class_="verdict",
-    )
-
-
-def _known(story: Story, result: Finished) -> Markup | None:
-    """The truth, where the case has it, and whether this is it."""
-    gold = story.opened.case.gold_among(result.raw)
-    if gold is None:
-        return None
-    right, case = gold == result.answer, story.opened.case
-    if right and result.answer is not None and not case.gold_is(result.answer, result.narrower):
-        return el("p", f"Known answer: {typeset(known_words(case, gold, result))}.", class_="good", dir="auto")
-    verdict = el("span", "This is right." if right else "This is wrong.", class_="good" if right else "bad")
-    return el("p", "Known answer: ", el("bdi", gold), ". ", verdict)
-
-
-def _unfinished(story: Story, source: Provenance) -> Markup:
-    last = story.closed[-1] if story.closed else None
-    now = [el("p", "Not finished"), el("p", sentence(source.unfinished or f"it is in round {story.current.number}"))]
-    if source.resume:
-        now.append(el("p", "Go on with: ", el("code", source.resume)))
-    if last is not None:
-        now += [el("p", f"So far, after round {last.number}: "), distribution(last.mixture, 6, story.scale)]
-    return el("div", now, class_="verdict")
+def details(story: Story, source: Provenance | None = None) -> Markup:
+    """What the first screen leaves out: why it stopped, figures, the whole minority report, all notes, the case. Folded."""
+    source, tell, result = source or Provenance(), prose(story), story.result
+    look = outline(story, source.differs)
+    stop = el("p", stopped(story), " ", el("code", result.stop_reason, class_="soft")) if result is not None else None
+    folds: list[Markup | None] = [
+        el(
+            "details",
+            el("summary", "Why it stopped, and what it took"),
+            stop,
+            _tiles(story, result, source),
+            class_="box",
+            id="stop",
+        )
+        if result is not None
+        else None,
+        recommended(story, written=False),
+        _fold(minority_title(story), against(story, full=True), tell, "minority"),
+        _fold(plural(len(look.notes), "note"), map(as_sentence, look.notes), tell, "notes"),
+        _case(story),
+    ]
+    return join(*folds)
 
 
 def _tiles(story: Story, result: Finished, source: Provenance) -> Markup:
@@ -108,34 +191,37 @@ def _tiles(story: Story, result: Finished, source: Provenance) -> Markup:
         tile(str(result.rounds), "round" if result.rounds == 1 else "rounds"),
         tile(tokens, "token" + rest),
         tile(figure(last.signal("d") if last else None, 2), "D · disagreement at the end"),
-        tile(f"{admitted} of {said}", "arguments admitted"),
+        tile(f"{admitted} of {said}", "arguments admitted, repeated ones included"),
         class_="figures",
     )
 
 
 def _case(story: Story) -> Markup:
     case = story.opened.case
-    context = el("p", case.context, dir="auto") if case.context else None
     labels = names(case.outcomes.labels) if case.outcomes.labels else "named by the agents as they speak"
+    texts = (
+        el(
+            "li",
+            document.text,
+            el("span", f" ({document.source})" if document.source else "", class_="soft"),
+            dir="auto",
+        )
+        for document in case.evidence
+    )
     body = (
         el("p", case.question, dir="auto"),
-        context,
+        el("p", case.context, dir="auto") if case.context else None,
         el("p", f"Outcomes ({case.outcomes.kind}): ", labels, class_="small-print"),
+        el("p", "Known answer: ", el("bdi", case.gold), class_="small-print") if case.gold else None,
+        (el("p", "Evidence given with it:"), el("ul", texts)) if case.evidence else None,
     )
-    return el("details", el("summary", "The case"), body, class_="box", open=True)
+    return el("details", el("summary", "The case, in full"), body, class_="box", id="case")
 
 
-def _part(title: str, lines: Iterable[str], write: Callable[[str], Markup], id: str = "") -> Markup | None:
-    """Sentences under a heading, those with an ``id`` on a card of their own; nothing where there are none."""
-    body = join(el("h3", title), listed(lines, write))
-    if "<li" not in body:
-        return None
-    return el("section", body, class_="card", id=id) if id else body
-
-
-def best(story: Story) -> list[Statement]:
-    """The best arguments for the answer."""
-    return story.distinct(story.result.rationale) if story.result else []
+def _fold(title: str, lines: Iterable[str], write: Callable[[str], Markup], id: str) -> Markup | None:
+    """Sentences under a title that opens them; nothing where there are none."""
+    body = listed(lines, write)
+    return el("details", el("summary", title), body, class_="box", id=id) if "<li" in body else None
 
 
 def minority_title(story: Story) -> str:
@@ -143,15 +229,3 @@ def minority_title(story: Story) -> str:
     held = len(story.result.minority) if story.result else 0
     who = f"{plural(held, 'agent')} of {len(story.agents)} would answer otherwise"
     return f"Minority report: {who if held else 'what speaks against the answer'}"
-
-
-def cautions(story: Story, source: Provenance) -> list[str]:
-    """Everything a reader should know before relying on it, gravest first."""
-    said = [f"This record contradicts itself: {source.differs}"] if source.differs else []
-    return said + sorted(story.result.warnings if story.result else (), key=_gravity)
-
-
-def _gravity(warning: str) -> int:
-    """The smaller, the graver."""
-    grave = (("caution", "undecided"), ("harm", "rolled back"))
-    return next((rank for rank, kinds in enumerate(grave) if warning.startswith(kinds)), len(grave))

@@ -1,4 +1,4 @@
-"""Two debates side by side, and one debate under two sets of rules."""
+"""Two debates side by side."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from maci.render.markup import Child, Markup, el, grid, percent, typeset
+from maci.config import parameters
+from maci.render.markup import Child, Markup, el, grid, percent
 from maci.story import Story
 from maci.story.report.parts import colours, key_of, mixtures, tag
-from maci.story.report.verdict import sentence
-from maci.story.whatif import CAUTION, Otherwise
-from maci.story.words import figure, stop_of
+from maci.story.words import figure, rejection_words, round_name, stop_of
 from maci.web.history import Summary
-from maci.web.pages.layout import count, moment, money, page, standing, stop_words, title_of, when
-from maci.web.pages.panels import round_name
+from maci.web.pages.layout import count, moment, money, page, standing, title_of, when
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +59,33 @@ def _called(debate: Summary, *, seconds: bool = False) -> str:
 
 def _both(a: Side, b: Side, step: int | None) -> Markup:
     names = [el("a", _name(s), href=f"/debates/{quote(s.id)}") for s in (a, b)]
+    facts = [(name, x, y) for (name, x), y in zip(_facts(a).items(), _facts(b).values(), strict=True)]
+    facts += [
+        (mine.key, str(mine.value), str(theirs.value))
+        for mine, theirs in zip(parameters(a.story.opened.config), parameters(b.story.opened.config), strict=True)
+        if mine.value != theirs.value
+    ]
     rows = (
-        el(
-            "tr",
-            el("th", name, scope="row"),
-            (el("td", value, class_="words", dir="auto") for value in (x, y)),
-        )
-        for (name, x), y in zip(_facts(a).items(), _facts(b).values(), strict=True)
+        el("tr", el("th", name, scope="row"), (el("td", value, class_="words", dir="auto") for value in (x, y)))
+        for name, x, y in facts
+        if x != y
     )
+    same = [(name, x) for name, x, y in facts if x == y and x != "–"]
     labels = colours(a.story, b.story)
     lengths = [len(s.story.rounds) - 1 for s in (a, b)]
     last = max(lengths)
     at = min(lengths) if step is None else max(0, min(step, last))
     return el(
         "div",
-        grid("What the two came to", ("", *names), rows, words=names, caption="What the two came to"),
+        grid("What differs", ("", *names), rows, words=names, caption="What differs, settings included"),
+        el(
+            "details",
+            el("summary", f"The same in both ({len(same)})"),
+            el("dl", ((el("dt", name), el("dd", x)) for name, x in same)),
+            class_="box",
+        )
+        if same
+        else None,
         el("h2", "Beliefs, round by round"),
         key_of(labels, a.story, b.story) if labels else None,
         el("div", (_mixtures(s, labels) for s in (a, b)), class_="side-by-side"),
@@ -89,10 +99,13 @@ def _facts(side: Side) -> dict[str, Child]:
     """What a debate came to, by the name of each fact."""
     story, result = side.story, side.story.result
     last = story.closed[-1] if story.closed else None
-    answer = result.answer if result else (last.answer if last else None)
+    answer = result.given if result else (last.answer if last else None)
     shares = result.distribution if result else (last.mixture if last else {})
+    given = answer or "–"
+    if result and result.abstained is not None:
+        given = "withheld" if answer is None else f"withheld (best guess: {answer})"
     return {
-        "Answer": answer or "–",
+        "Answer": given,
         "Probability": percent(None if answer is None else shares.get(answer)),
         "State": standing(side.state, result),
         "Why it stopped": stop_of(result) if result else "–",
@@ -122,7 +135,7 @@ def _mixtures(side: Side, labels: Mapping[str, str]) -> Markup:
 def _steps(a: str, b: str, at: int, last: int) -> Markup:
     """Links from round to round: a slider that needs no script."""
     links = [
-        el("li", el("a", "openings" if n == 0 else f"round {n}", href=f"/compare?a={quote(a)}&b={quote(b)}&round={n}#said",
+        el("li", el("a", round_name(n), href=f"/compare?a={quote(a)}&b={quote(b)}&round={n}#said",
                     aria_current="step" if n == at else None))
         for n in range(last + 1)
     ]  # fmt: skip
@@ -135,42 +148,14 @@ def _round(side: Side, at: int) -> Markup:
     item = side.story.rounds[at]
     said = []
     for s in item.said:
-        why = el("span", f" {typeset(s.admission.reason)}", class_="soft") if s.admission is not None else None
+        why = el("span", f" {rejection_words(s, item.dials)}", class_="soft") if s.admission is not None else None
         said.append(el("li", tag(s.fate), " ", el("b", s.agent), " ", el("bdi", s.argument.claim), why))
     lead: Child = None
     if item.answer is not None:
         lead = el("bdi", item.answer), f" {percent(item.mixture[item.answer])}, D {figure(item.signal('d'), 2)}"
-    return el("section", el("h3", round_name(item)), el("p", lead, class_="soft"), el("ul", said, class_="said"))
-
-
-_RULES = ("Rules", "Stops", "Rounds", "Answer", "p")
-
-
-def replay_page(
-    id: str, title: str, found: Otherwise | None, asked: str, form: Markup, *, wrong: str = "", same: bool = False
-) -> str:
-    """What other rules would have made of a record, or that they are the ``same``, or what is ``wrong``; and the form once more."""
-    link = f"/debates/{quote(id)}"
-    top = el("h1", "What if?"), el("p", el("a", title, href=link, dir="auto"))
-    back = el("p", el("a", "Back to the debate", href=link))
-    if same:
-        return page("What if?", top, el("p", "Nothing was changed: these are the rules it was held under."), form, back)
-    if found is None:
-        return page(
-            "What if?", top, el("div", el("p", sentence(wrong)), class_="verdict wrong", role="alert"), form, back
-        )
-    rows = (
-        el("tr", el("th", r.rules, scope="row"), el("td", stop_words(r.stop_reason) if r.stop_reason else r.lacking, class_="words"),
-           el("td", count(r.rounds)), el("td", r.answer or "–", class_="words"), el("td", percent(r.p)))
-        for r in (found.recorded, found.other)
-    )  # fmt: skip
-    blind = f"Cannot be judged from a record, and was ignored: {', '.join(found.ignored)}." if found.ignored else None
-    return page(
-        "What if?",
-        top,
-        el("p", f"The recorded turns under {asked}."),
-        grid("Recorded and other rules", _RULES, rows, words=("Stops", "Answer"), caption="Recorded and other rules"),
-        el("ul", (el("li", note) for note in (found.remark, blind, CAUTION) if note), class_="notes"),
-        form,
-        back,
+    return el(
+        "section",
+        el("h3", round_name(item.number).capitalize()),
+        el("p", lead, class_="soft"),
+        el("ul", said, class_="said"),
     )

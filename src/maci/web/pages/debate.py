@@ -7,15 +7,15 @@ from urllib.parse import quote
 
 from maci.acquisition.answers import asks_which
 from maci.acquisition.plan import Item
-from maci.config import PROFILES
 from maci.controller.events import Event
 from maci.render.markup import Child, Markup, el, join
 from maci.story import Story
-from maci.story.report.parts import names
+from maci.story.log import happened
 from maci.story.report.rounds import stepper
-from maci.story.words import happened
+from maci.story.report.thread import tools
+from maci.story.report.verdict import asked
 from maci.web.guard import Visit
-from maci.web.pages.layout import hidden, page, title_of, when
+from maci.web.pages.layout import hidden, page, tabs, title_of, when
 from maci.web.pages.panels import panels
 
 
@@ -36,29 +36,35 @@ def debate_page(
     parts, case = panels(story, state, asking), story.opened.case
     place = {name: el("div", html, id=name) for name, html in parts.items()}
     live = state in {"running", "paused"} and not elsewhere
-    answered = story.result is None or story.result.answer is not None
+    answered = story.result is None or story.result.given is not None
     steering = controls(id, state, visit, elsewhere=elsewhere, asking=asking, answered=answered)
     head = el(
         "div",
-        el("h1", title_of(case.title, case.question), dir="auto"),
-        el("p", el("span", parts["p-state"], id="p-state"), " ", el("span", _who(story), class_="soft")),
+        asked(story),
+        el(
+            "p",
+            el("span", parts["p-state"], id="p-state"),
+            " ",
+            el("span", _who(story), class_="soft"),
+            class_="standing",
+        ),
+        tabs(id),
         place["p-question"],
         el("div", steering, id="controls", data_state=state),
-        class_="head",
+        class_="head top-of-debate",
     )
-    said = el("p", notice, class_="notice", role="status") if notice else None
+    said = el("p", notice, class_="notice", role="status", id="notice") if notice or live else None
     broke = el("p", f"It broke off: {error}", class_="bad-note") if error and state == "broken" else None
     side = el(
         "aside",
         _section("signals", "Signals", place["p-signals"]),
         _section("dials", "Dials", place["p-dials"], _dial_form(id, story, visit) if live else None),
         _section("spent", "Spent", place["p-spend"]),
-        None if live or not story.closed else replay_form(id),
         aria_label="Steering and signals",
     )
     columns = el("div", _column(story, events, place), side, class_="columns")
     body = el(
-        "div", head, said, _remark(id, remark), place["p-verdict"], place["p-now"], broke, columns,
+        "div", head, said, _remark(id, remark), place["p-now"], place["p-verdict"], broke, columns,
         el("p", parts["p-said"], id="p-said", class_="unseen", aria_live="polite"),
         id="debate", data_live="yes" if live else None, data_events=f"/debates/{quote(id)}/events", data_last=len(events),
     )  # fmt: skip
@@ -71,10 +77,18 @@ def _column(story: Story, events: list[Event], place: Mapping[str, Markup]) -> M
     evidence = el("summary", "Evidence, with what was quoted marked"), place["p-evidence"]
     return el(
         "div",
-        _section("beliefs", "Beliefs", place["p-beliefs"], class_="first"),
-        _section("rounds", "Round by round", stepper(), newest, el("div", rounds, id="rounds")),
+        _section(
+            "rounds",
+            "The debate",
+            tools(story),
+            stepper(),
+            newest,
+            el("div", rounds, id="rounds", class_="thread"),
+            class_="zeroth",
+        ),
+        _section("beliefs", "How beliefs moved", place["p-beliefs"], class_="first"),
         _section("plan", "What to find out next", place["p-plan"]),
-        _case(story),
+        place["p-details"],
         el("details", evidence, class_="box", id="evidence"),
         _log(events),
         class_="column",
@@ -107,27 +121,27 @@ def controls(
     if elsewhere:
         words = "Another process runs this debate: it is steered there. Load the page again to see how far it is."
         return el("p", words, class_="soft")
-    asked = _answer_form(link, visit, asking) if asking and state in {"running", "paused"} else None
+    question = _answer_form(link, visit, asking) if asking and state in {"running", "paused"} else None
     if state == "running":
-        return join(asked, el("div", act("pause", "Pause"), act("stop", "Stop"), class_="buttons"))
+        return join(question, el("div", act("pause", "Pause"), act("stop", "Stop"), class_="buttons"))
     if state == "paused":
-        return join(asked, el("div", act("go", "Go on", "home"), act("stop", "Stop"), class_="buttons"))
+        return join(question, el("div", act("go", "Go on", "home"), act("stop", "Stop"), class_="buttons"))
     if state == "broken":
         again = el("button", "Go on with it", type="submit", class_="home", id="do-resume")
         form = el("form", hidden(visit), again, method="post", action=f"{link}/resume")
         return el("div", form, class_="buttons")
     exports = (
-        ("report.html", "Report"), ("report.md", "Markdown"), ("result.json", "JSON"), ("transcript.jsonl", "Transcript"),
-    )  # fmt: skip
-    links = [
-        el("a", name, href=f"{link}/{file}", class_="button home" if file == "report.html" and answered else "button")
-        for file, name in exports
-    ]
+        ("report.html", "Report", "one HTML file for a browser or a printer"),
+        ("report.md", "Markdown", "a note for a ticket or a paper"),
+        ("result.json", "JSON", "what maci debate --json prints"),
+        ("transcript.jsonl", "Transcript", "every event, to replay and verify"),
+    )
+    links = (el("li", el("a", name, el("span", about), href=f"{link}/{file}")) for file, name, about in exports)
+    menu = el("details", el("summary", "Export", class_="button"), el("ul", links), class_="menu", id="exports")
     compare = el("a", "Compare …", href=f"/compare?a={quote(id)}", class_="button")
     kind = "button" if answered else "button home"
-    again = el("a", "Start again with other settings", href=f"/new?from={quote(id)}", class_=kind, id="do-again")
-    every = (links, compare, again) if answered else (again, links, compare)
-    return el("div", *every, class_="buttons")
+    again = el("a", "Start again", href=f"/new?from={quote(id)}", class_=kind, id="do-again")
+    return el("div", again, compare, menu, class_="buttons")
 
 
 def _answer_form(link: str, visit: Visit, asking: Item) -> Markup:
@@ -217,53 +231,6 @@ def _dial_form(id: str, story: Story, visit: Visit) -> Markup:
         id="dial-form",
     )
     return el("details", el("summary", "Turn them by hand"), form, id="by-hand", open=True)
-
-
-def replay_form(id: str, profile: str = "", settings: str = "", title: str = "What if?") -> Markup:
-    """Where other rules are asked about; filled in with what was asked before."""
-    profiles = [
-        el("option", name or "– as it was –", value=name, selected=bool(name) and name == profile)
-        for name in ("", *PROFILES)
-    ]
-    return el(
-        "section",
-        el("h2", title, id="h-replay"),
-        el(
-            "form",
-            el("label", "Profile", for_="replay-profile"),
-            el("select", profiles, name="profile", id="replay-profile"),
-            el("label", "Settings, one a line", for_="replay-set"),
-            el("textarea", settings, name="settings", id="replay-set", rows=3, placeholder="tau_q = 0.4"),
-            el("button", "Replay with these", type="submit"),
-            method="get",
-            action=f"/debates/{quote(id)}/replay",
-            class_="stack wide",
-        ),
-        aria_labelledby="h-replay",
-        class_="last",
-    )
-
-
-def _case(story: Story) -> Markup:
-    case = story.opened.case
-    labels = names(case.outcomes.labels) or "open: agents name them"
-    rows = [("Question", case.question), ("Context", case.context), ("Outcomes", labels), ("Known answer", case.gold)]
-    shown = ((el("dt", name), el("dd", value, dir="auto")) for name, value in rows if value)
-    texts = (
-        el(
-            "li",
-            document.text,
-            el("span", f" ({document.source})" if document.source else "", class_="soft"),
-            dir="auto",
-        )
-        for document in case.evidence
-    )
-    evidence = (
-        el("details", el("summary", f"Evidence given with it ({len(case.evidence)})"), el("ul", texts))
-        if case.evidence
-        else None
-    )
-    return el("section", el("h2", "The case", id="h-case"), el("dl", shown), evidence, aria_labelledby="h-case")
 
 
 def line(seq: int, event: Event) -> Markup:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from urllib.parse import quote, urlencode
 
 from maci.render.markup import Markup, el, grid, percent
+from maci.story.words import plural
 from maci.web.guard import Visit
 from maci.web.history import Summary
 from maci.web.pages.layout import count, ended_tag, hidden, page, state_tag, stop_words, title_of, when
@@ -13,8 +14,11 @@ from maci.web.pages.layout import count, ended_tag, hidden, page, state_tag, sto
 PER_PAGE = 50
 
 
-def home_page(found: Sequence[Summary], total: int, query: str, number: int, visit: Visit) -> str:
-    """The first page people see."""
+_FILTERS = ("agreed", "split", "withheld", "right", "wrong", "asked", "running", "paused", "broken")
+
+
+def home_page(found: Sequence[Summary], total: int, query: str, number: int, visit: Visit, only: str = "") -> str:
+    """The first page people see; ``only``: the badge that debates were filtered by."""
     head = el(
         "div", el("h1", "Debates"), el("a", "New debate", href="/new", class_="button home"), class_="head between"
     )
@@ -24,6 +28,13 @@ def home_page(found: Sequence[Summary], total: int, query: str, number: int, vis
         "form",
         el("label", "Search", for_="q"),
         el("input", type="search", name="q", id="q", value=query, placeholder="question, outcome, agent …"),
+        el(
+            "select",
+            el("option", "every debate", value=""),
+            (el("option", name, value=name, selected=name == only) for name in _FILTERS),
+            name="only",
+            aria_label="Only debates that are",
+        ),
         el("button", "Search", type="submit"),
         role="search",
         method="get",
@@ -31,17 +42,27 @@ def home_page(found: Sequence[Summary], total: int, query: str, number: int, vis
         class_="row",
     )
     broken = [item for item in found if item.state == "broken"]
-    some = f"{len(found)} of {total} debates" if query else f"{total} debate{'' if total == 1 else 's'}"
+    some = f"{len(found):,} of {plural(total, 'debate')}" if query or only else plural(total, "debate")
     shown = found[(number - 1) * PER_PAGE : number * PER_PAGE]
-    body = (
-        _table(shown)
-        if shown
-        else el("p", "Nothing fits. Every word must occur in the question, context, outcomes or agents.")
+    pick = el(
+        "form",
+        _table(shown),
+        el(
+            "p",
+            el("button", "Compare the two ticked", type="submit"),
+            " ",
+            el("span", "Tick two.", class_="soft"),
+        ),
+        method="get",
+        action="/compare",
+        id="pick",
     )
-    return page(
-        "Debates", head, search, el("p", some, class_="soft", role="status"), _broken(broken, visit) if not query else None, body,
-        _pages(len(found), number, query), here="/",
-    )  # fmt: skip
+    body = (
+        pick if shown else el("p", "Nothing fits. Every word must occur in the question, context, outcomes or agents.")
+    )
+    resumable = None if query or only else _broken(broken, visit)
+    far = el("p", some, class_="soft", role="status")
+    return page("Debates", head, search, far, resumable, body, _pages(len(found), number, query, only), here="/")
 
 
 def _welcome() -> Markup:
@@ -77,24 +98,39 @@ def _broken(items: Sequence[Summary], visit: Visit) -> Markup | None:
 
 
 def _table(items: Sequence[Summary]) -> Markup:
-    head = ("Debate", "State", "Answer", "p", "Rounds", "Tokens", "Panel", "Started (UTC)")
-    words = ("State", "Answer", "Panel")
+    head = ("Debate", "Result", "Answer", "p", "Rounds", "Tokens", "Panel", "Started (UTC)")
+    words = ("Result", "Answer", "Panel")
     return grid("Debates", head, map(_row, items), words=words, kind="sortable runs", caption="Debates, newest first")
 
 
 def _row(item: Summary) -> Markup:
+    p = None if item.withheld else item.p
+    tick = el(
+        "input",
+        type="checkbox",
+        name="pick",
+        value=item.id,
+        aria_label=f"Compare {title_of(item.title, item.question, 60)}",
+    )
+    more = [el("span", name, class_=f"tag {_KINDS[name]}") for name in item.badges if name in _KINDS]
     link = el("a", title_of(item.title, item.question), href=f"/debates/{quote(item.id)}")
     return el(
         "tr",
-        el("th", link, scope="row"),
-        el("td", _state(item), class_="left state", title=stop_words(item.stop_reason) or None),
-        el("td", item.answer or "–", class_="words"),
-        el("td", percent(item.p), data_v="" if item.p is None else f"{item.p:.6f}"),
+        el("th", tick, link, scope="row"),
+        el("td", _state(item), " ", more, class_="left state", title=stop_words(item.stop_reason) or None),
+        el(
+            "td", "withheld" if item.withheld else item.answer or "–", class_="words soft" if item.withheld else "words"
+        ),
+        el("td", percent(p), data_v="" if p is None else f"{p:.6f}"),
         el("td", count(item.rounds), data_l="rounds", data_v="" if item.rounds is None else item.rounds),
         el("td", count(item.tokens), data_l="tokens", data_v="" if item.tokens is None else item.tokens),
         el("td", item.panel or "–", class_="left", data_l="panel"),
         el("td", when(item.created)),
     )
+
+
+_KINDS = {"right": "good", "wrong": "bad", "asked": "soft"}
+"""Badges beside the state."""
 
 
 def _state(item: Summary) -> Markup:
@@ -103,7 +139,7 @@ def _state(item: Summary) -> Markup:
     return ended_tag(item.stop_reason, answered=item.answer is not None, withheld=item.withheld, agreed=item.agreed)
 
 
-def _pages(total: int, number: int, query: str) -> Markup | None:
+def _pages(total: int, number: int, query: str, only: str) -> Markup | None:
     last = max(1, -(-total // PER_PAGE))
     if last == 1:
         return None
@@ -111,7 +147,7 @@ def _pages(total: int, number: int, query: str) -> Markup | None:
     def link(to: int, name: str) -> Markup | None:
         if not 1 <= to <= last:
             return None
-        return el("li", el("a", name, href=f"/?{urlencode({'q': query, 'page': to})}"))
+        return el("li", el("a", name, href=f"/?{urlencode({'q': query, 'only': only, 'page': to})}"))
 
     here = el("li", f"page {number} of {last}", aria_current="page")
     return el("nav", el("ul", link(number - 1, "newer"), here, link(number + 1, "older")), aria_label="Pages")

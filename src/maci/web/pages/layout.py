@@ -21,7 +21,7 @@ from maci.controller.decisions import Finished
 from maci.llm.usage import dollars
 from maci.render import style
 from maci.render.markup import Child, Markup, el, grid, join
-from maci.story.words import STOPS, unlike
+from maci.story.words import STOPS
 from maci.web.guard import Visit
 
 STATES = {
@@ -80,17 +80,20 @@ _ENDS = {
 
 
 def ended_tag(reason: str, *, answered: bool = True, withheld: bool = False, agreed: bool | None = None) -> Markup:
-    """How a debate that is over ended: green only where it came to an agreement.
+    """How a debate that is over ended: green only where the agents agree.
 
     >>> ended_tag("budget", answered=False)
     '<span class="tag bad">no answer: budget spent</span>'
-    >>> ended_tag("consensus"), ended_tag("plateau", agreed=False)
-    ('<span class="tag good">finished</span>', '<span class="tag warn">finished: no agreement</span>')
+    >>> ended_tag("consensus", agreed=True), ended_tag("plateau", agreed=False)
+    ('<span class="tag good">finished: agreed</span>', '<span class="tag warn">finished: no agreement</span>')
+    >>> ended_tag("plateau", answered=False, withheld=True)
+    '<span class="tag warn">finished: answer withheld</span>'
     """
-    cause = "answer withheld" if withheld else _ENDS.get("impasse" if unlike(reason, agreed) else reason, "")
-    if not answered:
-        return el("span", f"no answer: {cause or reason}", class_="tag bad")
-    kind = "bad" if reason == "error" else "warn" if cause else "good"
+    cause = "answer withheld" if withheld else _ENDS.get("impasse" if agreed is False else reason, "")
+    if not answered and not withheld:
+        return el("span", f"no answer: {_ENDS.get(reason, reason)}", class_="tag bad")
+    kind = "bad" if reason == "error" else "warn" if cause else "good" if agreed else "soft"
+    cause = cause or ("agreed" if agreed else "")
     return el("span", f"finished: {cause}" if cause else "finished", class_=f"tag {kind}")
 
 
@@ -100,7 +103,7 @@ def standing(state: str, result: Finished | None) -> Markup:
         return state_tag(state)
     return ended_tag(
         result.stop_reason,
-        answered=result.answer is not None,
+        answered=result.given is not None,
         withheld=result.abstained is not None,
         agreed=result.agreed,
     )
@@ -169,6 +172,26 @@ def page(title: str, *body: Child, here: str = "", refresh: int | None = None, s
         class_="app",
     )
     return join(Markup("<!doctype html>\n"), el("html", head, Markup("\n"), content, lang="en"), Markup("\n"))
+
+
+_TABS = (("", "Debate"), ("calls", "Calls"), ("replay", "What if?"))
+
+
+def tabs(id: str, here: str = "") -> Markup:
+    """From one page of a debate to the others."""
+    links = (
+        el(
+            "li",
+            el(
+                "a",
+                name,
+                href=f"/debates/{quote(id)}{f'/{part}' if part else ''}",
+                aria_current="page" if part == here else None,
+            ),
+        )
+        for part, name in _TABS
+    )
+    return el("nav", el("ul", links), aria_label="This debate", class_="tabs")
 
 
 def hidden(visit: Visit, **fields: str) -> Markup:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from maci.cases.case import Case
 from maci.config import PROFILES
+from maci.debating.estimate import CostEstimate, totals
 from maci.errors import MaciError, said
 from maci.render.markup import Child, Markup, el, join
 from maci.story.report.verdict import sentence
+from maci.story.words import plural
 from maci.web.forms import CASE_KINDS
 from maci.web.guard import Visit
 from maci.web.pages.layout import hidden, page
@@ -27,9 +29,10 @@ def new_page(
     models: Sequence[str] = (),
     wrong: MaciError | None = None,
     lost: bool = False,
+    found: CostEstimate | None = None,
 ) -> str:
     """The form; what was given before is kept, except files that are ``lost``; ``wrong`` says why it is shown again, and marks the
-    field it is about. ``models`` are those that can be chosen by name.
+    field it is about. ``models`` are those that can be chosen by name, ``found`` what the debate is expected to cost.
     """
     alert = None
     if wrong is not None:
@@ -53,7 +56,13 @@ def new_page(
         _evidence(given, kinds, limits),
         _table(given, panels, models),
         _limits(given),
-        el("p", el("button", "Start the debate", type="submit", class_="home", id="start")),
+        _price(found, lost=lost) if found is not None else None,
+        el(
+            "p",
+            el("button", "Start the debate", type="submit", class_="home", id="start"),
+            " ",
+            el("button", "Estimate its price", type="submit", name="estimate", value="yes", id="estimate"),
+        ),
         method="post",
         action="/debates",
         enctype="multipart/form-data",
@@ -61,7 +70,57 @@ def new_page(
         id="new",
         data_most=limits.body,
     )
-    return page("New debate", el("h1", "New debate"), head, alert, form, here="/new", script="files.js")
+    return page(
+        "New debate",
+        el("h1", "New debate"),
+        None if again else _templates(),
+        head,
+        alert,
+        form,
+        here="/new",
+        script="files.js",
+    )
+
+
+def _price(found: CostEstimate, *, lost: bool) -> Markup:
+    """What the debate would take; nothing was sent."""
+    least, last = totals(found)
+    who = ", ".join(seat.name for seat in (*found.agents, *found.judges))
+    unknown = f" No price is known for {', '.join(found.unpriced)}." if found.unpriced else ""
+    return el(
+        "div",
+        el(
+            "p",
+            f"{least.so_far} if it ends after {plural(least.round, 'round')}, {last.so_far} after {last.round}.{unknown}",
+        ),
+        el("p", f"Nothing was sent. At the table: {who}.", class_="soft"),
+        el("p", "Files have to be chosen again; everything else is still there.", class_="soft") if lost else None,
+        class_="verdict",
+        role="status",
+        id="price",
+    )
+
+
+_TEMPLATES = (
+    ("Decide between options", "Which of these should we choose?", "option A\noption B\noption C"),
+    ("Is this claim true?", "Is it true that …?", "true\nfalse\nnot enough evidence"),
+    (
+        "Rate on a scale",
+        "How strongly does the text support …? From -2 (not at all) to +2 (fully).",
+        "-2\n-1\n0\n+1\n+2",
+    ),
+    ("Diagnose", "What explains these findings?", ""),
+)
+"""Name, question and outcomes to begin with."""
+
+
+def _templates() -> Markup:
+    """Forms that are filled in to begin with."""
+    links = (
+        el("li", el("a", name, href="/new?" + urlencode({"question": question, "outcomes": outcomes})))
+        for name, question, outcomes in _TEMPLATES
+    )
+    return el("nav", el("ul", links), aria_label="Templates")
 
 
 _WRONG = "wrong field"
@@ -120,7 +179,7 @@ def _case(given: Mapping[str, str], cases: Mapping[str, Case], limits: Limits) -
             given,
             "Possible outcomes",
             "One a line, or between commas. Empty: the agents name them; the embedded readers then choose among the conditions of "
-            "their medical knowledge, whatever the question is about.",
+            "their medical knowledge, and refuse a question about anything else.",
             rows=3,
         ),
         _select("builtin", given, "Or a built-in case", options),

@@ -8,12 +8,13 @@ from maci.acquisition.plan import Item
 from maci.render.markup import Markup, el, join, percent
 from maci.render.strips import bar, stack
 from maci.story import Story
-from maci.story.model import Round
-from maci.story.report.parts import anchors, colours, key_of, listed, mixtures, prose, signals
-from maci.story.report.rounds import round_box
+from maci.story.report.gate import instrument
+from maci.story.report.parts import colours, key_of, mixtures, signals
+from maci.story.report.rounds import round_box, unfolded
 from maci.story.report.sources import evidence, plan
-from maci.story.report.verdict import answer, minority_title
-from maci.story.words import against, as_sentence, figure, plural, stop_of, stopped, would_change
+from maci.story.report.trajectory import moved
+from maci.story.report.verdict import answered, details
+from maci.story.words import figure, plural, round_name, stop_of
 from maci.web.pages.layout import count, money, standing
 
 
@@ -26,7 +27,8 @@ def panels(story: Story, state: str, asking: Item | None = None) -> dict[str, Ma
     parts = {
         "p-state": standing("asking" if asking and state == "running" else state, story.result),
         "p-now": _now(story, state),
-        "p-verdict": _verdict(story),
+        "p-verdict": answered(story),
+        "p-details": details(story),
         "p-signals": signals(story) or none,
         "p-question": _question(asking),
         "p-plan": plan(story) or el("p", _no_plan(story), class_="soft"),
@@ -36,10 +38,9 @@ def panels(story: Story, state: str, asking: Item | None = None) -> dict[str, Ma
         "p-evidence": evidence(story) if story.closed else el("p", "Nobody has cited anything yet.", class_="soft"),
         "p-said": join(said_aloud(story)),
     }
-    links, last = anchors(story), len(story.rounds) - 1
     befores = (None, *story.rounds)
     rounds = {
-        f"p-round-{now.number}": round_box(story, now, before, links, unfolded=now.number == last)
+        f"p-round-{now.number}": round_box(story, now, before, unfolded=unfolded(story, now))
         for before, now in zip(befores, story.rounds, strict=False)
     }
     return parts | rounds
@@ -72,66 +73,38 @@ def _no_plan(story: Story) -> str:
 def said_aloud(story: Story) -> str:
     """What a screen reader is told: the last round that closed, or the end."""
     if story.result is not None:
-        return f"The debate is over: {story.result.answer or 'no answer'}. {stop_of(story.result)}"
+        return f"The debate is over: {story.result.given or 'no answer'}. {stop_of(story.result)}"
     if not story.closed:
         return "The openings are under way."
     last = story.closed[-1]
     lead = "" if last.answer is None else f"{last.answer} leads with {percent(last.mixture[last.answer])}"
-    return f"{round_name(last)} closed. {lead}"
-
-
-def round_name(item: Round) -> str:
-    """What a round is called."""
-    return "Openings" if item.number == 0 else f"Round {item.number}"
+    return f"{round_name(last.number).capitalize()} closed. {lead}"
 
 
 def _now(story: Story, state: str) -> Markup:
     """What is going on."""
     if story.result is not None:
-        told = story.result.answer is None  # the verdict says it already
-        return Markup("") if told else el("p", stopped(story), class_="soft")
+        return Markup("")  # the first screen says it
     if state == "paused":
         return el("p", "Paused: nothing new is sent. Calls that were out come in.", class_="warn")
     if state == "broken":
-        where = round_name(story.current).lower()
+        where = round_name(story.current.number)
         return el("p", f"It broke off in {where}. Nothing that was recorded is lost.", class_="bad")
     thinking = [who for kind, who, _ in story.waiting if kind == "turn"]
     scores = sum(kind == "score" for kind, _, _ in story.waiting)
-    parts = [round_name(story.current)]
+    parts = [round_name(story.current.number).capitalize()]
     if thinking:
         parts.append("waiting for " + shorten(", ".join(thinking), 80, placeholder=" …"))
     if scores:
         parts.append(f"{plural(scores, 'score')} to come")
-    return el("p", " · ".join(parts), class_="soft")
-
-
-def _verdict(story: Story) -> Markup:
-    result = story.result
-    if result is None:
-        last = story.closed[-1] if story.closed else None
-        if last is None or last.answer is None:
-            return el(
-                "div",
-                el("p", "No belief yet"),
-                el("p", "The agents are forming their first opinions."),
-                class_="verdict",
-            )
-        after = el("p", f"after {round_name(last).lower()}; it may change", class_="soft")
-        lead = el("p", "So far: ", el("bdi", last.answer), f", {percent(last.mixture[last.answer])}")
-        return el("div", lead, after, class_="verdict")
-    warnings, tell = plural(len(result.warnings), "warning"), prose(story)
-    folds = (
-        ("What would change it", would_change(story), "hangs"),
-        (minority_title(story), against(story), "minority"),
-        (warnings, list(map(as_sentence, result.warnings)), "warnings"),
+    most = story.opened.config.stop.max_rounds + 1
+    since = el(
+        "span",
+        data_since=story.opened.created,
+        data_closed=len(story.closed),
+        data_left=max(0, most - len(story.closed)),
     )
-    opened = "minority" if result.stop_reason == "impasse" else ""
-    folded = (
-        el("details", el("summary", title), listed(lines, tell), id=id, open=id == opened)
-        for title, lines, id in folds
-        if lines
-    )
-    return answer(story, result, folded, most=5)
+    return el("p", " · ".join(parts), since, class_="soft")
 
 
 def _beliefs(story: Story) -> Markup:
@@ -139,18 +112,19 @@ def _beliefs(story: Story) -> Markup:
     if not closed:
         return el("p", "No belief yet." if story.result is None else "Nobody stated a belief.", class_="soft")
     labels, now = colours(story), closed[-1]
-    each = stack(list(now.beliefs.items()), labels, f"Each agent's belief, {round_name(now).lower()}")
+    each = stack(list(now.beliefs.items()), labels, f"Each agent's belief, {round_name(now.number)}")
     weights = ", ".join(f"{name} {weight:.2f}" for name, weight in now.weights.items())
     figures = (
         el("figure", el("figcaption", "All agents together, round by round"), mixtures(story, labels)),
         el(
             "figure",
-            el("figcaption", f"Each agent, {round_name(now).lower()}"),
+            el("figcaption", f"Each agent, {round_name(now.number)}"),
             each,
             el("p", f"Weights: {weights}") if weights else None,
         ),
     )
-    return join(key_of(labels, story), el("div", figures, class_="charts"))
+    bars = join(key_of(labels, story), el("div", figures, class_="charts"))
+    return join(moved(story), el("details", el("summary", "The same as bars"), bars, class_="box bars", id="bars"))
 
 
 def _dials(story: Story) -> Markup:
@@ -173,6 +147,7 @@ def _dials(story: Story) -> Markup:
             ((el("dt", name), el("dd", bar(value), " ", figure(value, 2))) for name, value in rows),
             class_="dials",
         ),
+        instrument(story),
         el("p", f"In force in round {max(1, now.number)}, {chosen}.", class_="small-print"),
         data_cl=dials.cl,
         data_tau_q=dials.tau_q,

@@ -3,32 +3,36 @@ const root = document.getElementById('debate');
 
 const rounds = () => [...document.querySelectorAll('#rounds details.round')];
 
-// A new round is shown to who looks at the newest; who reads an earlier one keeps it, and is told where the newest is.
+// A round is shown to who looks at the newest as soon as its first turn is in; the judged one stays open until then. Who reads an
+// earlier one keeps it, and is told where the newest is. Of several that arrive at once the last is shown.
+const said = round => !!round.querySelector('.argument');
 const put = (id, html) => {
-  let place = document.getElementById(id), behind = false;
-  if (!place && id.startsWith('p-round-')) {
-    const before = rounds(), open = before.filter(round => round.open);
-    behind = before.length > 0 && !(open.length === 1 && open[0] === before.at(-1));
-    if (!behind) for (const round of open) round.open = false;
+  let place = document.getElementById(id);
+  const isRound = id.startsWith('p-round-'), before = isRound ? rounds() : [], open = before.filter(round => round.open), spoken = before.filter(said);
+  const follows = isRound && (open.length === 0 || (open.length === 1 && open[0] === (spoken.at(-1) ?? before.at(-1))));
+  const was = place && isRound && said(place);
+  if (!place && isRound) {
     place = document.createElement('div');
     place.id = id;
     document.getElementById('rounds').append(place);
   }
   if (!place) return;
-  const open = new Map([...place.querySelectorAll('details[id]')].map(d => [d.id, d.open]));
+  const kept = new Map([...place.querySelectorAll('details[id]')].map(d => [d.id, d.open]));
   const focused = place.contains(document.activeElement) ? document.activeElement.closest('[id]')?.id : null;
   const shape = document.createElement('template');
   shape.innerHTML = html;
-  if (behind) shape.content.querySelector('details.round').open = false;
+  const round = isRound ? shape.content.querySelector('details.round') : null, first = round && said(round) && !was;
+  if (round) round.open = false;
   place.replaceChildren(shape.content);
-  for (const [name, was] of open) { const d = document.getElementById(name); if (d) d.open = was; }
+  for (const [name, state] of kept) { const d = document.getElementById(name); if (d) d.open = state; }
+  if (first && follows) for (const other of rounds()) other.open = other === round;
   if (focused) { const again = document.getElementById(focused); (again?.querySelector('summary') ?? again)?.focus(); }
   place.dispatchEvent(new Event('maci-drawn', { bubbles: true }));
 };
 
 const newest = document.getElementById('newest');
 const pointTo = () => {
-  const last = rounds().at(-1);
+  const last = rounds().filter(said).at(-1);
   newest.hidden = !last || last.open;
   if (newest.hidden) return;
   newest.firstChild.href = `#${last.id}`;
@@ -78,10 +82,12 @@ if (root?.dataset.live) {
   const log = document.getElementById('log'), count = document.getElementById('log-count');
   pointTo();
   document.addEventListener('toggle', pointTo, true);
-  document.addEventListener('submit', keepOpen);
+  document.addEventListener('submit', post);
+  setInterval(tick, 1000);
+  tick();
   newest.firstChild.addEventListener('click', event => {
     event.preventDefault();
-    const every = rounds(), last = every.at(-1);
+    const every = rounds(), last = every.filter(said).at(-1) ?? every.at(-1);
     for (const round of every) round.open = round === last;
     last.scrollIntoView();
     last.querySelector('summary').focus();
@@ -103,6 +109,7 @@ if (root?.dataset.live) {
     const panels = JSON.parse(event.data), state = panels['p-state'];
     for (const [id, html] of Object.entries(panels)) put(id, html);
     dials();
+    tick();
     pointTo();
     if (state !== undefined || 'p-question' in panels) refreshControls();
   });
@@ -126,4 +133,32 @@ async function refreshControls() {
   place.replaceChildren(shape.content);
   if (focused) place.querySelector('button, a')?.focus();
   if (!place.querySelector('#do-stop')) document.getElementById('by-hand')?.remove();
+}
+
+// What a person does is sent without loading the page again: nothing jumps, and what was unfolded stays so.
+async function post(event) {
+  const form = event.target, notice = document.getElementById('notice');
+  keepOpen();
+  const target = form.getAttribute('action') ?? ''; // a field of ours is named action
+  if (!target.endsWith('/hand') || !notice) return;
+  event.preventDefault();
+  const body = new URLSearchParams(new FormData(form, event.submitter));
+  const answer = await fetch(target, { method: 'POST', body, credentials: 'same-origin' }).catch(() => null);
+  if (!answer?.ok) { form.submit(); return; }
+  const shape = new DOMParser().parseFromString(await answer.text(), 'text/html');
+  notice.textContent = shape.getElementById('notice')?.textContent ?? '';
+  const mine = document.getElementById('do-release'), theirs = shape.getElementById('do-release');
+  if (mine && !theirs) mine.remove();
+  if (!mine && theirs) document.getElementById('do-dials')?.after(theirs);
+  for (const tick of form.querySelectorAll('input[type=checkbox]')) tick.checked = false;
+  if (form.closest('#controls')) refreshControls();
+}
+
+function minutes(seconds) { const whole = Math.round(seconds); return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, '0')}`; }
+function tick() {
+  const place = document.querySelector('#p-now [data-since]');
+  if (!place) return;
+  const passed = (Date.now() - Date.parse(place.dataset.since)) / 1000, closed = +place.dataset.closed, left = +place.dataset.left;
+  if (!(passed >= 0) || passed > 86400) return;
+  place.textContent = ` · ${minutes(passed)}` + (closed ? `, at most about ${minutes(passed / closed * left)} more` : '');
 }

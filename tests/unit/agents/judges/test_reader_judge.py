@@ -9,7 +9,7 @@ import pytest
 from maci.agents.anchor import Question
 from maci.agents.argument import Argument
 from maci.agents.judges.crit import JudgeAbstained, ScoreRequest
-from maci.agents.judges.reader import FEATURES, ReaderJudge, reader_judges
+from maci.agents.judges.reader import FEATURES, ReaderJudge, letters, reader_judges
 from maci.evidence.source import CASE
 from maci.evidence.span import Span
 
@@ -123,3 +123,7 @@ def test_a_rebuttal_that_shares_nothing_with_the_case_has_no_support_and_is_no_a
     request = ScoreRequest(question=question, argument=argument, spans=(NEAR, FAR), unverified=0)
     scored = asyncio.run(judge.score(request))[0]
     assert scored.evidence == scored.logic == scored.relevance == 0.0
+
+
+def test_a_word_without_end_is_read_once():
+    assert letters("x" * 300_000) == {" xx", "xxx", "xx "}  # in linear time: a million letters took minutes

@@ -87,11 +87,14 @@ def test_worker_processes_end_with_the_one_that_started_them(folder, runs):
     assert kept(folder / "killed") == kept(folder / "whole")
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_ctrl_c_keeps_everything_and_says_how_to_go_on(folder, runs, jobs):
+@pytest.mark.parametrize(("jobs", "stop"), [("1", signal.SIGINT), ("2", signal.SIGINT), ("2", signal.SIGTERM)])
+def test_ctrl_c_and_sigterm_keep_everything_and_say_how_to_go_on(folder, runs, jobs, stop):
     process = runs.start("--out", "out", "--jobs", jobs)
     runs.wait(process, lambda: count(folder / "out" / "results.sqlite"), 10)
-    os.killpg(process.pid, signal.SIGINT)
+    if stop == signal.SIGINT:
+        os.killpg(process.pid, stop)  # as a terminal does
+    else:
+        process.send_signal(stop)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130 and "Traceback" not in err
     assert "Go on with: maci study run study.toml --out out" in err

@@ -108,6 +108,7 @@ class DialPlan:
             "stop.max_rounds": self.rounds,
             "dispersion.gate": "off",
             "agents.tone": sitting.words,
+            "answer.recommendation": "off",
             **ceiling,
         }
 

@@ -208,10 +208,10 @@ def _says(aspects: Sequence[Aspect]) -> str:
     parts = []
     if moved:
         parts.append("The dial moves " + _list(moved, "and"))
-    if rest:
-        parts.append(("an effect on " if moved else "An effect on ") + _list(rest, "or") + " was not shown")
     if wrong:
-        parts.append(("it moves " if parts else "The dial moves ") + _list(wrong, "and") + " the wrong way")
+        parts.append(("it moves " if moved else "The dial moves ") + _list(wrong, "and") + " the wrong way")
+    if rest:
+        parts.append("an effect on " + _list(rest, "or") + " was not shown")
     return "; ".join(parts) + "."
 
 

@@ -98,10 +98,16 @@ def alpha(scores: Rows, sampling: Sampling) -> Estimate:
     """Krippendorff's α with its interval."""
     rows = np.flatnonzero(np.isfinite(scores).sum(axis=0) >= 2)
     found = alpha_of(scores[:, rows])
+    spreads = [np.std(own[np.isfinite(own)]) for own in scores[:, rows] if np.isfinite(own).any()]
     return refused(
         len(rows),
         (len(scores) < 2, _ALONE),
         (len(rows) < 2, _TWO),
+        (
+            max(spreads, default=0.0)
+            < FLAT,  # judges of different severity have an α even then, which says nothing of arguments
+            f"every judge gives all arguments nearly the same score (standard deviation below {FLAT:g})",
+        ),
         (
             np.isnan(found(np.arange(len(rows))[None])[0]),
             f"all scores are nearly the same (standard deviation below {FLAT:g})",

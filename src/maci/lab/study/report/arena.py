@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -14,6 +16,7 @@ from maci.lab.study.metrics import ScoredAnswer, score
 from maci.lab.study.report.gather import Gathered
 from maci.lab.study.rows import Row
 from maci.lab.study.study import PlannedMethod
+from maci.moderator.harm import majority
 
 BEST = "(best on dev)"
 WITHOUT_DEBATE = frozenset(
@@ -57,12 +60,40 @@ class Place(NamedTuple):
         return CaseId(self.data, self.item)
 
 
-@dataclass(frozen=True, slots=True)
+_TIE = 1e-9
+
+
+def lead(p: Mapping[str, float]) -> str | None:
+    """The leading outcome; none of equals.
+
+    >>> lead({"a": 0.2, "b": 0.8}), lead({"a": 0.5, "b": 0.5})
+    ('b', None)
+    """
+    first, *others = (y for least in [max(p.values()) - _TIE] for y, x in p.items() if x >= least)
+    return None if others else first
+
+
+@dataclass(frozen=True)
 class Answered:
-    """One scored answer."""
+    """One scored answer; several tables look at its course, which is gone through once."""
 
     row: Row
     scored: ScoredAnswer
+
+    @cached_property
+    def leads(self) -> list[dict[str, str | None]]:
+        """What each agent leads with after every round."""
+        return [{agent: lead(p) for agent, p in step.beliefs.items()} for step in self.row.course]
+
+    @cached_property
+    def turns(self) -> list[tuple[str | None, str | None, str | None]]:
+        """(lead before, lead now, what most others led with before) of every agent and round."""
+        return [
+            (before[agent], now, majority(before, agent))
+            for before, after in pairwise(self.leads)
+            for agent, now in after.items()
+            if agent in before
+        ]
 
     @property
     def tokens(self) -> int:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
@@ -13,22 +12,7 @@ from maci.lab.study.report.arena import Answered, Arena, Entrant
 from maci.lab.study.report.course import debaters, flips
 from maci.lab.study.report.estimates import Estimates, bounded
 from maci.lab.study.report.parts import by_method, table
-from maci.moderator.harm import majority
 from maci.render.report import Cell, Column, Table, count
-
-_TIE = 1e-9
-
-
-def _lead(p: Mapping[str, float]) -> str | None:
-    """The leading outcome; none of equals."""
-    top = max(p.values())
-    first = [y for y, x in p.items() if x >= top - _TIE]
-    return first[0] if len(first) == 1 else None
-
-
-def _leads(answer: Answered) -> list[dict[str, str | None]]:
-    """Of each agent after every round."""
-    return [{agent: _lead(p) for agent, p in step.beliefs.items()} for step in answer.row.course]
 
 
 def harm_table(arena: Arena, estimates: Estimates) -> Table | None:
@@ -83,26 +67,16 @@ def _rate(above: Sequence[float], below: Sequence[float], cases: Sequence[Hashab
     return estimates.ratio([above[i] for i in keep], [below[i] for i in keep], [cases[i] for i in keep])
 
 
-def _turns(answer: Answered) -> list[tuple[str | None, str | None, str | None]]:
-    """(lead before, lead now, what most others led with before) of every agent and round."""
-    return [
-        (before[agent], now, majority(before, agent))
-        for before, after in pairwise(_leads(answer))
-        for agent, now in after.items()
-        if agent in before
-    ]
-
-
 def _moves(answer: Answered) -> tuple[int, int]:
     """(changes of a lead, of them to the former majority's)."""
-    to = [now == most for was, now, most in _turns(answer) if was is not None and now is not None and was != now]
+    to = [now == most for was, now, most in answer.turns if was is not None and now is not None and was != now]
     return len(to), sum(to)
 
 
 def _flips(answer: Answered) -> list[tuple[bool, bool]]:
     """(right before, right now) of every agent and round; nothing where the truth is not known."""
     gold = answer.row.gold
-    return [] if gold is None else [(was == gold, now == gold) for was, now, _ in _turns(answer)]
+    return [] if gold is None else [(was == gold, now == gold) for was, now, _ in answer.turns]
 
 
 def hollow_table(arena: Arena, estimates: Estimates) -> Table | None:
@@ -138,7 +112,7 @@ def hollow_table(arena: Arena, estimates: Estimates) -> Table | None:
 
 
 def _came_to_agree(answer: Answered) -> bool:
-    rounds = _leads(answer)
+    rounds = answer.leads
     return bool(rounds) and len(set(rounds[0].values())) > 1 and len(set(rounds[-1].values())) == 1
 
 
@@ -150,7 +124,7 @@ def seat_table(arena: Arena, estimates: Estimates) -> Table | None:
             ([float(y == answer.scored.answer) for y in opening], place.case)
             for place, answer in sorted(entrant.answers.items(), key=lambda pair: pair[0])
             if answer.row.course
-            and len(set(opening := [y for y in _leads(answer)[0].values() if y is not None])) > 1
+            and len(set(opening := [y for y in answer.leads[0].values() if y is not None])) > 1
             and answer.scored.answer in opening
         ]
         if not found:

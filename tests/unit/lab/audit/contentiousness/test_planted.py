@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from dial_helpers import audited, deaf, hears, planned, seating, told
+from dial_helpers import audited, deaf, hears, planned, seating, stone, told
 from fake_house import FakeHouse
 from maci.agents.contentiousness import STANCES, tone
 from maci.errors import InputError
 from maci.lab.audit.contentiousness.debates import HeldDebate, Sitting, held, play, recorded
 from maci.lab.audit.contentiousness.report import build_report, record
-from maci.lab.audit.contentiousness.trends import trend
+from maci.lab.audit.contentiousness.trends import Trend, trend
 from maci.lab.audit.contentiousness.verdict import Findings, findings, judge
 from maci.llm.model import Message, Request
 from maci.render.html import to_html
@@ -51,7 +52,34 @@ def test_a_model_that_shouts_at_high_levels_is_moved_in_wording_beliefs_and_evid
 def test_a_model_that_ignores_the_dial_is_not_moved(unmoved: Findings) -> None:
     verdict = judge(unmoved)
     assert verdict.overall == "does not move" and not verdict.good
-    assert "not shown" in verdict.says
+    assert {a.answer for a in verdict.aspects} <= {
+        "no effect shown",
+        "moves the wrong way",
+    }  # the latter in one of twenty
+
+
+def test_a_dial_that_moves_nothing_is_said_not_to_be_shown_to_move_anybody(tmp_path: Path) -> None:
+    plan = planned()
+    verdict = judge(findings(audited(plan, tmp_path, stone), plan.levels, np.random.default_rng(0), resamples=200))
+    assert {aspect.answer for aspect in verdict.aspects} == {"no effect shown"}
+    assert verdict.says == (
+        "The dial was not shown to move these agents: no effect of CL on how they write, how far their beliefs part or how much "
+        "evidence they share."
+    )
+
+
+def test_a_dial_that_only_moves_the_wrong_way_is_said_to(unmoved: Findings, moved: Findings) -> None:
+    wrong = replace(unmoved, trends={**unmoved.trends, "d": _turned(moved.trends["d"])})
+    assert judge(wrong).says == (
+        "The dial moves how far their beliefs part the wrong way; an effect on how they write or how much evidence they share was not "
+        "shown."
+    )
+
+
+def _turned(trend: Trend) -> Trend:
+    """The same trend in the other direction."""
+    within = trend.within
+    return replace(trend, within=replace(within, value=-within.value, low=-within.high, high=-within.low))
 
 
 def test_the_placebo_moves_nobody(moved: Findings, unmoved: Findings) -> None:

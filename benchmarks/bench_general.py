@@ -1,0 +1,270 @@
+"""General decisions, medicine among them: how often is an answer right, wrong or withheld, and how sure is it?
+
+    python benchmarks/bench_general.py [--who readers|alone|vote5|equal|two] [--half dev|test] [--limit N] [--out DIR] [--show wrong]
+    python benchmarks/bench_general.py --clinical [--data DIR] [--seed 0] [--limit N]
+
+``alone``, ``vote5``, ``equal`` and ``two`` ask the local model ``--model`` (benchmarks/general_models.py).
+
+`benchmarks/blind/general.jsonl`: contracts, outages, purchases, arithmetic and more, decidable from the texts beside the case, with
+distractors that share words with a wrong outcome. Each answer is a line of ``DIR/WHO-HALF-SEED.jsonl``; a run that broke off continues
+there, and cases that failed are tried again. *Withheld* are the cases in which no answer is given, refusals included. Intervals:
+Wilson for shares, BCa for the calibration error (15 bins) and the Brier score of the answers given. A *pair* of runs
+(``--against WHO``) is compared case by case.
+
+``--clinical``: what it costs that readers withhold what word statistics cannot decide (D21), where they are at home. Right answers of
+all cases, with and without it: the built-in clinical cases, and symptom2disease as `bench_readers.py` splits it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from general_models import MODELS, file_name
+from maci.calibration.stats import Estimate, bootstrap, bootstrap_mean, wilson
+from maci.calibration.worth import binned_gaps, equal_width
+from maci.cases.case import Case, builtin_cases, parse_case
+from maci.config import Config
+from maci.controller.decisions import Finished
+from maci.debating.loop import debate
+from maci.errors import EvidenceError, MaciError
+from maci.evidence.encode import load_encoder
+from maci.evidence.knowledge import builtin_spans
+from maci.evidence.span import Span
+from maci.lab.datasets import load
+from maci.paths import cache_dir, data_dir
+from maci.seating.models import ReaderPanel
+from maci.seating.seating import PanelChoice, seat_case
+from maci.seating.shelf import Sources
+from maci.seating.table import opening
+
+DATA = Path(__file__).parent / "blind" / "general.jsonl"
+Status = Literal["right", "wrong", "withheld", "failed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What was answered to a case."""
+
+    p: Mapping[str, float]
+    """Over the outcomes; empty where there is none."""
+    withheld: str = ""
+    """Why no answer is given, though there may be a best guess."""
+    failed: str = ""
+    """Why there is none; a failure is not an answer."""
+    tokens: int = 0
+    calls: int = 0
+
+    def status(self, gold: str) -> Status:
+        if self.failed:
+            return "failed"
+        if self.withheld or not self.p:
+            return "withheld"
+        return "right" if max(self.p, key=lambda y: self.p[y]) == gold else "wrong"
+
+
+Answer = Callable[[Case, int], Awaitable[Given]]
+"""Answers a case under a seed."""
+Who = Callable[[argparse.Namespace], AbstractAsyncContextManager[Answer]]
+"""Opens what answers (models, say), and closes it afterwards. To add one: write it and name it in :data:`WHO`."""
+
+
+@asynccontextmanager
+async def readers(_: argparse.Namespace) -> AsyncIterator[Answer]:
+    """What `maci debate` answers without any model."""
+
+    async def answer(case: Case, seed: int) -> Given:
+        try:
+            seated = seat_case(case, PanelChoice(panel="readers", seed=seed))
+        except EvidenceError as error:
+            return Given(p={}, withheld=str(error))
+        async for event in debate(seated.opened, seated.table):
+            if isinstance(event, Finished):
+                return Given(p=event.distribution, withheld=event.abstained or "", tokens=event.tokens)
+        raise AssertionError("a debate ends with its result")
+
+    yield answer
+
+
+def local_model(ask: Callable[[argparse.Namespace], AbstractAsyncContextManager[Callable[..., Any]]]) -> Who:
+    """A way to ask a local model, as one of those who answer."""
+
+    @asynccontextmanager
+    async def who(options: argparse.Namespace) -> AsyncIterator[Answer]:
+        async with ask(options) as asked:
+
+            async def answer(case: Case, seed: int) -> Given:
+                return Given(**asdict(await asked(case, seed)))
+
+            yield answer
+
+    return who
+
+
+WHO: dict[str, Who] = {"readers": readers, **{name: local_model(ask) for name, ask in MODELS.items()}}
+
+
+# --- running ------------------------------------------------------------------------------------------------------------------
+
+
+def cases(half: str, limit: int | None) -> list[tuple[str, Case]]:
+    """(field, case); evenly spread where only some are wanted."""
+    rows = [json.loads(line) for line in DATA.read_text(encoding="utf-8").splitlines()]
+    rows = [row for row in rows if row["half"] == half]
+    rows = rows[:: max(1, len(rows) // limit)][:limit] if limit else rows
+    keys = ("id", "question", "context", "outcomes", "evidence", "gold")
+    return [(row["field"], parse_case({key: row[key] for key in keys}, row["id"])) for row in rows]
+
+
+def stored(file: Path) -> dict[str, Given]:
+    """Case → what was answered in an earlier run of the same kind."""
+    if not file.exists():
+        return {}
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    return {row.pop("id"): Given(**row) for row in rows}
+
+
+async def collect(
+    who: str, asked: Sequence[tuple[str, Case]], file: Path, options: argparse.Namespace
+) -> dict[str, Given]:
+    """Every case's answer; what is not stored yet, or failed, is asked and stored."""
+    found = stored(file)
+    left = [case for _, case in asked if case.id not in found or found[case.id].failed]
+    if left:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("a", encoding="utf-8") as out:
+            async with WHO[who](options) as answer:
+                for case in left:
+                    try:
+                        given = await answer(case, options.seed)
+                    except MaciError as error:
+                        given = Given(p={}, failed=str(error))
+                    found[case.id] = given
+                    out.write(json.dumps({"id": case.id, **asdict(given)}) + "\n")
+                    out.flush()
+    return {case.id: found[case.id] for _, case in asked}
+
+
+# --- telling ------------------------------------------------------------------------------------------------------------------
+
+
+def share(n: int, of: int) -> str:
+    rate = wilson(n, of)
+    return f"{n:3} of {of} ({rate.value:.3f} [{rate.low:.3f}, {rate.high:.3f}])"
+
+
+def figure(found: Estimate) -> str:
+    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]" if found.defined else f"undefined ({found.how})"
+
+
+def calibration(sure: np.ndarray, right: np.ndarray) -> Estimate:
+    """The expected calibration error of answers, with its interval."""
+    place = equal_width(sure) if len(sure) else np.zeros(0, dtype=np.int64)
+    return bootstrap(
+        lambda i: binned_gaps((sure - right)[i], place[i], 15) / i.shape[1], len(sure), np.random.default_rng(0)
+    )
+
+
+def tell(who: str, asked: Sequence[tuple[str, Case]], found: Mapping[str, Given], show: str | None) -> None:
+    """The table of one who answered."""
+    status = {case.id: found[case.id].status(case.gold or "") for _, case in asked}
+    n = len(asked)
+    print(f"\n{who}, {n} cases in {len({field for field, _ in asked})} fields")
+    for name in ("right", "wrong", "withheld", "failed"):
+        print(f"  {name:22} {share(list(status.values()).count(name), n)}")
+    answered = [case for _, case in asked if status[case.id] in ("right", "wrong")]
+    sure = np.array([max(found[case.id].p.values()) for case in answered])
+    right = np.array([status[case.id] == "right" for case in answered], dtype=float)
+    print(f"  {'calibration error':22} {figure(calibration(sure, right))}, of {len(answered)} answers given")
+    print(f"  {'Brier, top answer':22} {figure(bootstrap_mean((sure - right) ** 2, np.random.default_rng(0)))}")
+    tokens = [found[case.id].tokens for _, case in asked]
+    print(f"  {'tokens a case':22} {np.mean(tokens):.0f} (all cases {sum(tokens):,})")
+    for field, case in asked:
+        given = found[case.id]
+        if show == status[case.id]:
+            best = max(given.p, key=lambda y: given.p[y]) if given.p else None
+            print(f"    {case.id} {field}: {best}, should be {case.gold}. {given.withheld or given.failed}")
+
+
+def compare(asked: Sequence[tuple[str, Case]], a: Mapping[str, Given], b: Mapping[str, Given]) -> str:
+    """Right answers of one less those of another, case by case."""
+    pairs = [(case.gold or "", a[case.id], b[case.id]) for _, case in asked]
+    gap = [float(x.status(gold) == "right") - float(y.status(gold) == "right") for gold, x, y in pairs]
+    return figure(bootstrap_mean(gap, np.random.default_rng(0)))
+
+
+# --- what withholding costs ---------------------------------------------------------------------------------------------------
+
+
+async def withheld(panel: ReaderPanel, some: Sequence[Case], seed: int) -> list[tuple[bool, bool]]:
+    """(the best guess is right, it is withheld) of each case."""
+    found = []
+    for case in some:
+        table = panel.table(case, seed=seed)
+        async for event in debate(opening(case, table, Config(), seed=seed), table):
+            if isinstance(event, Finished):
+                found.append((event.answer == case.gold, event.unfit))
+    return found
+
+
+def clinical(options: argparse.Namespace) -> None:
+    """The second half of the table."""
+    encoder = load_encoder("wordllama")
+    known = [case for case in builtin_cases().values() if case.gold is not None and case.outcomes.kind == "closed"]
+    task = load("symptom2disease", data_dir(options.data), seed=options.seed, options={"tune": False})
+    own = ReaderPanel(Sources(corpus=tuple(Span.of(d.text, d.source, 0, d.label) for d in task.evidence)), encoder)
+    parts = {
+        "built-in clinical cases": (ReaderPanel(Sources(background=builtin_spans()), encoder), known),
+        "symptom2disease dev": (own, [item.case for item in task.dev]),
+        "symptom2disease test": (own, [item.case for item in task.test]),
+    }
+    print(f"{'':26}{'cases':>6}  {'right without D21':32}{'right with D21':32}withheld  fall in points")
+    for name, (panel, some) in parts.items():
+        found = asyncio.run(withheld(panel, some[: options.limit], options.seed))
+        n, before = len(found), sum(right for right, _ in found)
+        after = sum(right and not held for right, held in found)
+        lost = bootstrap_mean([100.0 * (right and held) for right, held in found], np.random.default_rng(0))
+        fall = f"{lost.value:.2f} [{lost.low:.2f}, {lost.high:.2f}]"
+        print(f"{name:26}{n:6}  {share(before, n):32}{share(after, n):32}{sum(held for _, held in found):8}  {fall}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--who", choices=sorted(WHO), action="append")
+    parser.add_argument("--against", choices=sorted(WHO), help="compare every --who with this one, case by case")
+    parser.add_argument("--model", default="qwen2.5-coder-0.5b", help="what follows local/ in its name")
+    parser.add_argument("--half", choices=("dev", "test"), default="dev")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--limit", type=int, help="so many cases, evenly spread")
+    parser.add_argument("--out", type=Path, default=cache_dir() / "bench-general")
+    parser.add_argument(
+        "--show", choices=("right", "wrong", "withheld", "failed"), help="list them (not of the test half)"
+    )
+    parser.add_argument("--clinical", action="store_true", help="what withholding costs on clinical cases")
+    parser.add_argument("--data", type=Path, help="with --clinical: folder of the data sets (default: MACI_DATA)")
+    options = parser.parse_args()
+    if options.clinical:
+        clinical(options)
+        return
+    asked, found = cases(options.half, options.limit), {}
+    for who in dict.fromkeys([*(options.who or ["readers"]), *([options.against] if options.against else [])]):
+        file = options.out / file_name(who, options)
+        found[who] = asyncio.run(collect(who, asked, file, options))
+        tell(who, asked, found[who], options.show)
+    for who in found:
+        if options.against and who != options.against:
+            print(
+                f"\nright answers, {who} less {options.against}: {compare(asked, found[who], found[options.against])}"
+            )
+
+
+if __name__ == "__main__":
+    main()

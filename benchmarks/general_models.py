@@ -1,0 +1,147 @@
+"""Who answers in bench_general.py with a local model: alone, in a vote, in a debate of two.
+
+=========  ==================================================================================================================
+``alone``  one opening
+``vote5``  five openings with other seeds; the most frequent answer, its share of the votes as its probability
+``equal``  as many openings as the debate of the same case took turns: the model alone at equal compute
+``two``    two seats of the model, the reader judges, at most three rounds, no questions to anybody
+=========  ==================================================================================================================
+
+An opening is the same call for all four, and the response cache in ``--out`` makes it once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from maci.cases.case import Case
+from maci.controller.decisions import Finished
+from maci.controller.inputs import TurnFailed, TurnTaken
+from maci.debating.loop import debate
+from maci.errors import ConfigError, ModelError
+from maci.lab.methods.baselines import SelfConsistency, Single
+from maci.lab.methods.method import Bench
+from maci.seating.seating import PanelChoice, Seating
+from maci.seating.table import Table
+
+SETTINGS = ("stop.max_rounds=3", "plan.enabled=false", "answer.recommendation=off")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What came of asking a model or two."""
+
+    p: Mapping[str, float]
+    withheld: str = ""
+    tokens: int = 0
+    """Read and written; an opening that the cache gave counts like any other."""
+    calls: int = 0
+
+
+Ask = Callable[[Case, int], Awaitable[Asked]]
+
+
+def file_name(who: str, options: argparse.Namespace) -> str:
+    """Rows of one kind of answer."""
+    name = f"{who}-{options.model}" if who in MODELS else who
+    return f"{name}-{options.half}-{options.seed}.jsonl"
+
+
+def _seating(options: argparse.Namespace) -> Seating:
+    name = f"local/{options.model}"
+    options.out.mkdir(parents=True, exist_ok=True)
+    return Seating(
+        PanelChoice(
+            agents=f"{name},{name}",
+            judges="reader",
+            sets=SETTINGS,
+            seed=options.seed,
+            cache=options.out / "replies.sqlite",
+            offline=True,
+        )
+    )
+
+
+class _Seats:
+    """The same table for every method."""
+
+    def __init__(self, seating: Seating) -> None:
+        self._seating = seating
+
+    def table(self, case: Case, *, seed: int = 0) -> Table:
+        return self._seating.seat(case).table
+
+
+def _draws(many: Callable[[Case, Mapping[str, int]], int]) -> Callable[..., AbstractAsyncContextManager[Ask]]:
+    """Openings of the first seat, as many as a case has."""
+
+    @asynccontextmanager
+    async def who(options: argparse.Namespace) -> AsyncIterator[Ask]:
+        seating = _seating(options)
+        assert seating.house is not None
+        bench = Bench(panel=_Seats(seating), config=seating.config)
+        turns = _turns(options.out / file_name("two", options))
+
+        async def answer(case: Case, seed: int) -> Asked:
+            n = many(case, turns)
+            found = await (Single() if n == 1 else SelfConsistency(n=n)).answer(case, bench, seed)
+            if found.belief is None:
+                raise ModelError(found.reason)
+            return Asked(p=found.belief, tokens=found.usage.prompt + found.usage.generated, calls=found.calls)
+
+        try:
+            yield answer
+        finally:
+            await seating.house.aclose()
+
+    return who
+
+
+def _turns(file: Path) -> dict[str, int]:
+    """Case → turns its debate took; none before there was one."""
+    if not file.exists():
+        return {}
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    return {row["id"]: row["calls"] for row in rows if not row["failed"]}
+
+
+def _as_many(case: Case, turns: Mapping[str, int]) -> int:
+    if case.id not in turns:
+        raise ConfigError(f"{case.id}: there is no debate whose turns could be counted: run --who two first")
+    return turns[case.id]
+
+
+@asynccontextmanager
+async def _two(options: argparse.Namespace) -> AsyncIterator[Ask]:
+    seating = _seating(options)
+    assert seating.house is not None
+
+    async def answer(case: Case, seed: int) -> Asked:
+        assert seed == options.seed
+        seated, calls = seating.seat(case), 0
+        async for event in debate(seated.opened, seated.table):
+            calls += isinstance(event, TurnTaken | TurnFailed)
+            if isinstance(event, Finished):
+                if event.answer is None and not event.abstained:
+                    raise ModelError(event.detail)
+                withheld = event.abstained or ""
+                return Asked(p=event.distribution, withheld=withheld, tokens=event.tokens, calls=calls)
+        raise AssertionError("a debate ends with its result")
+
+    try:
+        yield answer
+    finally:
+        await seating.house.aclose()
+
+
+MODELS: dict[str, Callable[[argparse.Namespace], AbstractAsyncContextManager[Ask]]] = {
+    "alone": _draws(lambda case, turns: 1),
+    "vote5": _draws(lambda case, turns: 5),
+    "equal": _draws(_as_many),
+    "two": _two,
+}

@@ -1,0 +1,383 @@
+"""What one look tells of a debate: the answer and how sure it is, who agrees, what happened, why, what speaks against it.
+
+Terminal, web page, report and note are all written from this :class:`Outline`. Its lines are sentences; ids of arguments in them
+become links where there are links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from textwrap import shorten
+from typing import Literal
+
+from maci.controller.acquiring import USED
+from maci.controller.caution import Dissent
+from maci.controller.decisions import Finished
+from maci.render.markup import percent
+from maci.story.model import Belief, Round, Statement
+from maci.story.story import Story
+from maci.story.words import as_sentence, how_sure, leading, leads, plural, rival_of, stop_of
+
+Tone = Literal["good", "warn", "bad", "soft"]
+_LONGEST, _CONTEXT = 170, 240
+"""Characters of a line, and of the context."""
+_COUNTS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outline:
+    """The first screen."""
+
+    question: str
+    context: str
+    """What is known, in one line."""
+    answer: str | None
+    """The answer that is given; ``None`` where none is."""
+    guess: str | None
+    """The most probable outcome, given or not."""
+    p: float | None
+    """Its probability."""
+    sure: str
+    """The probability in words."""
+    withheld: str
+    """Why there is no answer although there is a best guess."""
+    agreement: str
+    """Such as "3 of 3 agree" or "split 2–1"."""
+    tone: Tone
+    """Good only where all agents agree on an answer that is given."""
+    course: str
+    """What happened, in a sentence or two."""
+    why: tuple[str, ...]
+    against: tuple[str, ...]
+    changes: tuple[str, ...]
+    """What would change the answer."""
+    grave: tuple[str, ...]
+    """Warnings that nobody may miss, the gravest first."""
+    notes: tuple[str, ...]
+    """All other warnings, as the record has them."""
+
+
+def outline(story: Story, differs: str = "") -> Outline:
+    """The outline of a debate, finished or not. ``differs``: where its record contradicts itself."""
+    result, last = story.result, story.closed[-1] if story.closed else None
+    belief: Belief = result.distribution if result else last.mixture if last else {}
+    guess = result.given if result else last.answer if last else None
+    p = None if guess is None else belief.get(guess)
+    held = _withheld(story, p)
+    case = story.opened.case
+    grave, notes = _warnings(result, differs)
+    known = last if guess is not None else None
+    return Outline(
+        question=case.question,
+        context=shorten(case.context, _CONTEXT, placeholder=" …"),
+        answer=None if held else guess,
+        guess=guess,
+        p=p,
+        sure="" if p is None or guess is None else how_sure(p, rival_of(guess, belief)),
+        withheld=held,
+        agreement="" if known is None else agreement(known.beliefs, guess),
+        tone=_tone(result, known, guess, held=bool(held)),
+        course="" if result and result.unfit else " ".join(_course(story)),
+        why=tuple(map(_line, best(story))) or _unsupported(story),
+        against=tuple(against(story)[:3]) or _unopposed(story),
+        changes=tuple(would_change(story)[:3]),
+        grave=grave,
+        notes=notes,
+    )
+
+
+def camps(beliefs: Mapping[str, Belief]) -> dict[str, list[str]]:
+    """Outcome → the agents that lead with it, the larger camp first; agents that lead with none stand in none.
+
+    >>> camps({"x": {"a": 0.4, "b": 0.6}, "y": {"a": 1.0}, "z": {"b": 0.9, "a": 0.1}, "w": {"a": 0.5, "b": 0.5}})
+    {'b': ['x', 'z'], 'a': ['y']}
+    """
+    found: dict[str, list[str]] = {}
+    for agent, belief in beliefs.items():
+        for label in belief:
+            if belief[label] > 0 and leads(label, belief):
+                found.setdefault(label, []).append(agent)
+    return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+
+
+def agreement(beliefs: Mapping[str, Belief], answer: str | None) -> str:
+    """How many agents lead with the answer; where not all do, the size of each camp, the answer's first.
+
+    >>> agreement({"x": {"a": 1.0}, "y": {"a": 1.0}}, "a")
+    '2 of 2 agree'
+    >>> agreement({"x": {"a": 1.0}, "y": {"b": 1.0}, "z": {"b": 1.0}}, "b")
+    'split 2–1'
+    """
+    sides, every = camps(beliefs), len(beliefs)
+    own = len(sides.pop(answer or "", ()))
+    if every < 2:
+        return "one agent alone" if every else ""
+    if own == every or len(sides) > 3 or not own:
+        return f"{own} of {every} agree"
+    undecided = every - own - sum(map(len, sides.values()))
+    others = [len(agents) for agents in sides.values()] + [1] * undecided
+    return "split " + "–".join(map(str, (own, *others)))
+
+
+def _withheld(story: Story, p: float | None) -> str:
+    """Why no answer is given, where one is not."""
+    result, asked = story.result, story.opened.config.answer
+    if result is None or result.abstained is None:
+        return ""
+    if not result.abstained.startswith("p of ") or p is None:
+        return as_sentence(result.abstained)
+    risk = None if asked.risk is None else 1 - asked.risk
+    least = max(x for x in (asked.min_confidence, risk, 0.0) if x is not None)
+    why = (
+        f"a risk of {percent(asked.risk)} asks for at least {percent(least)}"
+        if least == risk
+        else f"the least allowed is {percent(least)}"
+    )
+    return f"{result.answer} is {percent(p)} likely, and {why}."
+
+
+def _tone(result: Finished | None, last: Round | None, answer: str | None, *, held: bool) -> Tone:
+    if result is None:
+        return "soft"
+    if answer is None or result.stop_reason == "error":
+        return "bad"
+    whole = last is not None and len(camps(last.beliefs).get(answer, ())) == len(last.beliefs)
+    return "good" if whole and not held and not result.tied else "warn"
+
+
+def _course(story: Story) -> list[str]:
+    """What happened."""
+    result, rounds = story.result, story.closed
+    if not rounds:
+        return [] if result is None else ["The debate ended before the first answer."]
+    first, last = rounds[0], rounds[-1]
+    agents = plural(len(first.beliefs), "agent").replace(str(len(first.beliefs)), _count(len(first.beliefs)), 1)
+    if not last.number:
+        held = " No debate was held." if result is not None and len(first.beliefs) > 1 else ""
+        failed = [why for why in first.abstained.values() if not why.startswith("not asked")]
+        lost = f" of {len(story.agents)}" if failed and len(first.beliefs) == 1 else ""
+        verb = "was asked" if len(first.beliefs) == 1 and not lost else f"gave an opening, {_stand(first.beliefs)}"
+        return [f"{agents}{lost} {verb}.{held}"]
+    said = dict[str, bool]()
+    for item in (item for r in rounds if r.number for item in r.said):
+        key = item.repeats if item.repeats in said else item.id
+        said[key] = said.get(key, False) or item.fate == "admitted"
+    inside = sum(said.values())
+    end = f"After {plural(last.number, 'round')} {_lead(last.beliefs, first.beliefs)}"
+    count = f"{inside} of {plural(len(said), 'argument')} {'was' if inside == 1 else 'were'} admitted"
+    parts = [end, count, *_moves(rounds)]
+    lines = [f"{agents} began {_stand(first.beliefs)}.", f"{'; '.join(parts)}."]
+    if found := sum(item.verdict in USED for item in story.acquired):
+        lines.append(f"{plural(found, 'fact')} {'was' if found == 1 else 'were'} found out on the way.")
+    if hands := sorted({r.number for r in rounds if r.by_hand}):
+        lines.append(f"A person set the dials in round {', '.join(map(str, hands))}.")
+    return lines
+
+
+def _count(n: int) -> str:
+    return _COUNTS[n] if n < len(_COUNTS) else f"{n:,}"
+
+
+def _stand(beliefs: Mapping[str, Belief]) -> str:
+    """How agents stand to each other."""
+    sides = camps(beliefs)
+    if len(sides) == 1 and len(next(iter(sides.values()))) == len(beliefs):
+        return f"with {next(iter(sides))}"
+    if len(sides) < 2:
+        return "undecided"
+    *most, last = sides
+    named = f"{', '.join(most)} and {last}" if len(sides) < 4 else plural(len(sides), "outcome")
+    return f"{agreement(beliefs, next(iter(sides)))} between {named}"
+
+
+def _lead(beliefs: Mapping[str, Belief], before: Mapping[str, Belief]) -> str:
+    """Who leads with what in the end."""
+    sides, was = camps(beliefs), camps(before)
+    if len(sides) == 1 and len(next(iter(sides.values()))) == len(beliefs):
+        outcome = next(iter(sides))
+        still = "still " if len(was.get(outcome, ())) == len(before) else ""
+        return f"all {still}lead with {outcome}"
+    parts = []
+    for outcome, agents in list(sides.items())[:3]:
+        who = agents[0] if len(agents) == 1 else f"{_count(len(agents)).lower()} agents"
+        parts.append(f"{who} {'leads' if len(agents) == 1 else 'lead'} with {outcome}")
+    free = [agent for agent in beliefs if not any(agent in agents for agents in sides.values())]
+    parts += [f"{', '.join(free[:3])} {'leads' if len(free) == 1 else 'lead'} with none"] if free else []
+    return ", ".join(parts)
+
+
+def _moves(rounds: tuple[Round, ...], most: int = 3) -> list[str]:
+    """Who changed sides, and whether new evidence was there for it."""
+    moves: dict[tuple[int, bool], list[str]] = {}
+    for before, now in pairwise(rounds):
+        was, are = camps(before.beliefs), camps(now.beliefs)
+        alone = {move.agent for move in now.watched.conformed} if now.watched is not None else set[str]()
+        for outcome, agents in are.items():
+            for agent in agents:
+                if any(agent in held for other, held in was.items() if other != outcome):
+                    moves.setdefault((now.number, agent in alone), []).append(agent)
+    said = []
+    for (number, bare), agents in list(moves.items())[:most]:
+        who = " and ".join(agents) if len(agents) < 3 else f"{len(agents)} agents"
+        said.append(f"{who} in round {number}{' without new evidence' if bare else ''}")
+    return [f"changed sides: {', '.join(said)}"] if said else []
+
+
+def best(story: Story) -> list[Statement]:
+    """The best arguments for the answer, where one is given or guessed."""
+    return story.distinct(story.result.rationale) if story.result and story.result.given is not None else []
+
+
+def _line(item: Statement, start: str = "") -> str:
+    """An argument in a sentence or two, with who said it."""
+    said = " ".join((item.argument.claim, *item.argument.reasons))
+    return f"{start}{shorten(said, _LONGEST, placeholder=' …')} ({item.agent}, {item.id})"
+
+
+def _unsupported(story: Story) -> tuple[str, ...]:
+    return ("No admitted argument speaks for it.",) if _stands(story) else ()
+
+
+def _unopposed(story: Story) -> tuple[str, ...]:
+    return ("Nothing that was admitted speaks against it.",) if _stands(story) else ()
+
+
+def _stands(story: Story) -> bool:
+    """Whether there is an answer, or a guess, after at least one round."""
+    return story.result is not None and story.result.given is not None and story.result.rounds > 0
+
+
+def against(story: Story, *, full: bool = False) -> list[str]:
+    """What speaks against the answer: agents that hold another outcome, then the best case for one that nobody holds.
+
+    ``full``: with every figure of the minority report.
+    """
+    result, said, lines = story.result, story.said, list[str]()
+    if result is None or result.given is None:
+        return []
+    found, shown = result.dissent, set[str]()
+    for outcome in dict.fromkeys(m.outcome for m in result.minority):
+        held = [m for m in result.minority if m.outcome == outcome]
+        who = " and ".join(m.agent for m in held) if len(held) < 3 else f"{len(held)} agents"
+        own = [id for m in held for id in m.arguments]
+        backed = "" if own else ", without an admitted argument"
+        lines.append(
+            f"{who} {'holds' if len(held) == 1 else 'hold'} {outcome} ({percent(held[0].probability)}){backed}."
+        )
+        lines += [_line(item) for item in story.distinct(own, 3 if full else 1)]
+        shown.add(outcome)
+    if found is not None and found.outcome not in shown and found.arguments:
+        n = len(dict.fromkeys(said[id].repeats or id for id in found.arguments if id in said))
+        count = f"{plural(n, 'admitted argument')} {'speaks' if n == 1 else 'speak'} for it"
+        lines.append(f"No agent leads with {found.outcome} ({percent(found.probability)}), but {count}.")
+        lines += [_line(item) for item in story.distinct(found.arguments, 3 if full else 1)]
+    if not result.minority:
+        answer = result.answer
+        lines += [
+            _line(item)
+            for item in said.values()
+            if item.fate == "admitted"
+            and item.argument.against
+            and item.argument.outcome == answer
+            and not item.repeats
+        ][:2]
+    if full and found is not None:
+        lines += _minority_figures(story, found)
+    return lines
+
+
+def _minority_figures(story: Story, found: Dissent) -> list[str]:
+    """How well the minority is supported, what the answer leaves open, and what would decide."""
+    score = "" if found.crit is None else f", judged {found.crit:.2f} on average"
+    lines = [
+        f"Admitted evidence for {found.outcome}: {found.support:.2f}{score}; for the answer: {found.answer_support:.2f}."
+    ]
+    if known := [span for span in found.unanswered if span in story.spans]:
+        lines.append(f"No admitted argument for the answer deals with {', '.join(known)}.")
+    return [*lines, *(f"What would decide: {line}" for line in found.decides)]
+
+
+def would_change(story: Story) -> list[str]:
+    """What the answer hangs on: a question that would turn it, single agents, arguments that just missed the gate, the runner-up."""
+    result, rounds = story.result, story.closed
+    if result is None or result.given is None or not rounds:
+        return []
+    said = []
+    answer, last = result.given, rounds[-1]
+    items = story.plan.items if story.plan is not None else ()
+    turning = [(item, shift) for item in items for shift in item.shifts if shift.changes]
+    said += [
+        f"“{item.text}” If the answer is “{shift.answer}” ({percent(shift.probability)} likely), {shift.leader} leads."
+        for item, shift in turning[:2]
+    ]
+    if result.rolled_back is None:
+        said += [f"Without {agent} the answer would be {other}." for agent, other in _without(last, answer)]
+    missed = [
+        item
+        for r in rounds
+        for item in r.said
+        if item.fate == "rejected" and item.argument.outcome not in (None, answer) and not item.argument.against
+        and not item.repeats
+    ]  # fmt: skip
+    if missed:
+        some = ", ".join(item.id for item in missed[:4]) + (f" and {len(missed) - 4} more" if len(missed) > 4 else "")
+        count = f"{plural(len(missed), 'argument')} for other outcomes {'was' if len(missed) == 1 else 'were'}"
+        said.append(f"{count} not admitted ({some}): better evidence could change that.")
+    if items and not turning:
+        ask = items[0]
+        said.append(f"To find out first: {ask.text} It would reduce the uncertainty by {ask.added_gain:.2f} bits.")
+    top = leading(result.distribution, 2)
+    if len(top) == 2:
+        gap = 100 * (top[0][1] - top[1][1])
+        said.append(f"The runner-up is {top[1][0]} ({percent(top[1][1])}), {plural(round(gap), 'point')} behind.")
+    return said
+
+
+def _without(last: Round, answer: str) -> list[tuple[str, str]]:
+    """Agents without whom another outcome would lead, and which."""
+    if len(last.beliefs) < 2:
+        return []
+    found = []
+    for left in last.beliefs:
+        rest = {agent: belief for agent, belief in last.beliefs.items() if agent != left}
+        weight = {agent: last.weights.get(agent, 1.0) for agent in rest}
+        labels = dict.fromkeys(label for belief in rest.values() for label in belief)
+        mixed = {label: sum(weight[a] * b.get(label, 0.0) for a, b in rest.items()) for label in labels}
+        other = max(mixed, key=lambda label: mixed[label])
+        if other != answer:
+            found.append((left, other))
+    return found
+
+
+_GRAVE = (("caution", "undecided"), ("harm", "rolled back"), ("readers ",))
+"""How grave warnings begin, the gravest first."""
+
+
+def _warnings(result: Finished | None, differs: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Grave warnings as sentences, the gravest first; and all others. Where word statistics cannot decide a case, that says it all."""
+    if result is None:
+        return (as_sentence(f"this record contradicts itself: {differs}"),) if differs else (), ()
+    if result.unfit:
+        return (as_sentence(f"this record contradicts itself: {differs}"),) if differs else (), result.warnings
+    ranked = sorted((_gravity(warning), number, warning) for number, warning in enumerate(result.warnings))
+    grave = [f"this record contradicts itself: {differs}"] if differs else []
+    grave += [warning for rank, _, warning in ranked if rank < len(_GRAVE)]
+    notes = [warning for rank, _, warning in ranked if rank == len(_GRAVE)]
+    return tuple(_worded(w, result) for w in grave), tuple(notes)
+
+
+def _gravity(warning: str) -> int:
+    """The smaller, the graver."""
+    return next((rank for rank, kinds in enumerate(_GRAVE) if warning.lower().startswith(kinds)), len(_GRAVE))
+
+
+def _worded(warning: str, result: Finished) -> str:
+    """A warning of the record as a sentence."""
+    if warning.startswith("caution: the debate ended without agreement"):
+        progress = result.stop_reason in ("impasse", "plateau", "crit_stable")
+        return "The agents did not agree." + ("" if progress else f" {stop_of(result)}")
+    for kind in ("caution: ", "harm: "):
+        warning = warning.removeprefix(kind)
+    return as_sentence(warning)

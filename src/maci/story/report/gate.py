@@ -1,0 +1,213 @@
+"""The dials as instruments: the gate as two lines through the arguments, contentiousness as an arc with the words agents are given.
+
+Every argument that was graded is a dot at (q, CRIT). Where scripts run, the lines can be dragged or moved with the arrow keys, and
+what would flip is marked at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import cos, pi, sin
+
+from maci.agents.contentiousness import tone
+from maci.controller.dials import RoundDials
+from maci.render.markup import Child, Markup, el, join
+from maci.render.svg import scale
+from maci.story.model import Round
+from maci.story.story import Story
+from maci.story.words import figure, plural, round_name
+
+_WIDTH, _HEIGHT = 360.0, 268.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 34.0, 350.0, 16.0, 232.0
+
+
+def scatter(rounds: Sequence[Round], at: tuple[float, float] | None, *, form: str = "") -> Markup | None:
+    """The arguments of these rounds and the gate ``at`` (τ_Q, τ_CRIT); ``form``: the form that takes its values."""
+    graded = [
+        (r, item, item.admission)
+        for r in rounds
+        for item in r.said
+        if item.admission is not None and not item.admission.fact
+    ]
+    placed = [(r, item, a.q, a.crit) for r, item, a in graded if a.q is not None and a.crit is not None]
+    if not placed or at is None:
+        return None
+    low = min(0.0, *(q for _, _, q, _ in placed)) - 0.03
+    high = max(0.6, *(q for _, _, q, _ in placed), at[0]) + 0.05
+    x, y = scale(low, high, _LEFT, _RIGHT), scale(0.0, 1.0, _BOTTOM, _TOP)
+    marks: list[Child] = [
+        el(
+            "rect",
+            x=x(at[0]),
+            y=_TOP,
+            width=max(0.0, _RIGHT - x(at[0])),
+            height=max(0.0, y(at[1]) - _TOP),
+            class_="open-field",
+        )
+    ]
+    for value in (0.0, 0.25, 0.5, 0.75, 1.0):
+        marks.append(el("line", x1=_LEFT, y1=y(value), x2=_RIGHT, y2=y(value), class_="grid"))
+        marks.append(el("text", figure(value, 2), x=_LEFT - 4, y=y(value) + 4, class_="tick", text_anchor="end"))
+    for value in (v / 10 for v in range(0, 11, 2)):
+        if low <= value <= high:
+            marks.append(el("text", figure(value, 1), x=x(value), y=_BOTTOM + 14, class_="tick", text_anchor="middle"))
+    marks.append(
+        el("text", "fit of the cited evidence (q) →", x=_RIGHT, y=_HEIGHT - 4, class_="axis", text_anchor="end")
+    )
+    marks.append(el("text", "↑ judged (CRIT)", x=2, y=10, class_="axis"))
+    for r, item, q, crit in placed:
+        about = el("title", f"{item.id} {item.agent}: {item.argument.claim} (q {figure(q, 2)}, CRIT {figure(crit, 2)})")
+        dot = el(
+            "circle",
+            about,
+            cx=x(q),
+            cy=y(crit),
+            r=5.5,
+            class_=f"dot-arg {item.fate}",
+            data_id=item.id,
+            data_q=f"{q:.6f}",
+            data_crit=f"{crit:.6f}",
+            data_round=r.number,
+        )
+        marks.append(el("a", dot, href=f"#a-{item.id}", aria_label=f"{item.id}, {item.fate}") if not form else dot)
+    for name, words, value, place in (
+        ("tau_q", "τ_Q", at[0], (x(at[0]), _TOP, x(at[0]), _BOTTOM)),
+        ("tau_crit", "τ_CRIT", at[1], (_LEFT, y(at[1]), _RIGHT, y(at[1]))),
+    ):
+        ends = {"x1": place[0], "y1": place[1], "x2": place[2], "y2": place[3]}
+        bar = (
+            el("line", **ends, class_="tau-line"),
+            el("line", el("title", f"{words} {figure(value, 2)}: drag it"), **ends, class_="tau-grip"),
+        )
+        at_x, at_y = (place[0] + 4, _TOP + 10) if name == "tau_q" else (_RIGHT - 4, place[1] - 5)
+        label = el(
+            "text",
+            f"{words} {figure(value, 2)}",
+            x=at_x,
+            y=at_y,
+            class_="tau",
+            text_anchor=None if name == "tau_q" else "end",
+        )
+        marks.append(
+            el(
+                "g",
+                bar,
+                label,
+                data_dial=name,
+                tabindex=0,
+                role="slider",
+                aria_label=f"{words}, what an argument must reach",
+                aria_valuemin=0,
+                aria_valuemax=1,
+                aria_valuenow=f"{value:.2f}",
+                aria_valuetext=f"{value:.2f}",
+            )
+        )
+    box = {
+        "data_low": f"{low:.6f}",
+        "data_high": f"{high:.6f}",
+        "data_left": _LEFT,
+        "data_right": _RIGHT,
+        "data_top": _TOP,
+        "data_bottom": _BOTTOM,
+    }
+    drawn = el(
+        "svg",
+        marks,
+        viewBox=f"0 0 {_WIDTH:g} {_HEIGHT:g}",
+        role="group",
+        aria_label=_told(placed),
+        class_="gate",
+        data_form=form or None,
+        **box,
+    )
+    return join(drawn, el("p", "", class_="flips small-print", role="status"))
+
+
+def _told(placed: Sequence[tuple[Round, object, float, float]]) -> str:
+    return f"Gate: {plural(len(placed), 'argument')} by fit of the evidence and grade"
+
+
+def arc(cl: float) -> Markup:
+    """Contentiousness on an arc from cooperative to confrontational."""
+
+    def at(value: float, r: float) -> tuple[float, float]:
+        angle = pi * (1 - value)
+        return 70 + r * cos(angle), 66 - r * sin(angle)
+
+    (x0, y0), (x1, y1), (xn, yn) = at(0, 56), at(1, 56), at(cl, 56)
+    track = el("path", d=f"M{x0:.1f},{y0:.1f}A56,56 0 0 1 {x1:.1f},{y1:.1f}", class_="arc-track")
+    done = el("path", d=f"M{x0:.1f},{y0:.1f}A56,56 0 0 1 {xn:.1f},{yn:.1f}", class_="arc-done")
+    words = el("text", figure(cl, 2), x=70, y=62, class_="arc-value", text_anchor="middle")
+    return el(
+        "svg",
+        track,
+        done,
+        el("circle", cx=xn, cy=yn, r=6, class_="mark home"),
+        words,
+        viewBox="0 0 140 76",
+        aria_hidden="true",
+        class_="arc",
+    )
+
+
+def instrument(story: Story) -> Markup | None:
+    """The dials of each of the last rounds, the newest shown; where scripts run, those of the round in view. And their history."""
+    set_ = [r for r in story.rounds if r.dials is not None][-_SHOWN:]
+    if not set_:
+        return None
+    newest = next((r for r in reversed(set_) if r.closed), set_[-1])
+    return join([_round(r, shown=r is newest) for r in set_], _history(story))
+
+
+_SHOWN = 8
+"""Rounds whose dials are on the page."""
+
+
+def _round(now: Round, *, shown: bool) -> Markup:
+    dials = now.dials
+    assert dials is not None
+    gate = scatter([now], (dials.tau_q, dials.tau_crit))
+    name = round_name(now.number)
+    return el(
+        "div",
+        el("h3", f"Gate, {name}"),
+        gate
+        or el(
+            "p",
+            f"τ_Q {figure(dials.tau_q, 2)}, τ_CRIT {figure(dials.tau_crit, 2)}: nothing is graded yet.",
+            class_="small-print",
+        ),
+        el("h3", f"Contentiousness, {name}"),
+        el("div", arc(dials.cl), class_="center"),
+        el("p", "0 cooperative · 1 confrontational (CL)", class_="small-print center"),
+        el(
+            "details",
+            el("summary", "What agents are told at this value"),
+            el("blockquote", tone(dials.cl)),
+            id=f"cl-words-{now.number}",
+        ),
+        class_="at-round",
+        data_round=now.number,
+        hidden=not shown,
+    )
+
+
+def _history(story: Story) -> Markup:
+    """The dials of every round and whose hand moved them."""
+    rows = []
+    for r in story.rounds:
+        if r.dials is not None:
+            by = [h.by or "a person" for h in story.hands if h.round == r.number - 1 and "sets" in h.what]
+            rows.append(
+                el(
+                    "li",
+                    f"{round_name(r.number)}: {_dials(r.dials)}",
+                    el("b", f" by hand ({by[-1] if by else 'a person'})") if r.by_hand else None,
+                )
+            )
+    return el("details", el("summary", "Their history"), el("ul", rows, class_="small-print"), id="dial-history")
+
+
+def _dials(d: RoundDials) -> str:
+    return f"CL {figure(d.cl, 2)} · τ_Q {figure(d.tau_q, 2)} · τ_CRIT {figure(d.tau_crit, 2)}"

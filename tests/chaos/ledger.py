@@ -1,0 +1,97 @@
+"""A second reader of transcripts, which knows the format and nothing of the product: it imports no code of it.
+
+It checks the chain of hashes, that every call which was paid for was on record before its reply, that nothing follows the result but
+signatures, and adds up what the calls cost by itself. So a fault of the fold cannot hide a fault of the fold.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass
+class Account:
+    """What a transcript says, by its lines alone."""
+
+    path: Path
+    tokens: int = 0
+    """Of all replies, and of calls that were lost."""
+    lost_calls: int = 0
+    told: int | None = None
+    """What its last line says was spent; ``None`` if it has no result."""
+    ceiling: int | None = None
+    wrong: list[str] = field(default_factory=list)
+
+
+def account(path: Path) -> Account:
+    """Read one transcript."""
+    found, before, under_way = Account(path), hashlib.sha256(b"maci transcript").hexdigest(), dict[Any, int]()
+    for number, line in enumerate(path.read_bytes().splitlines(keepends=True), 1):
+        if not line.endswith(b"\n"):
+            break  # torn by a kill
+        digest, rest = line[9:73].decode("latin-1"), line[76:-1]
+        if hashlib.sha256(before.encode() + rest).hexdigest() != digest:
+            found.wrong.append(f"{path}: line {number} does not follow from the one before")
+            return found
+        before, event = digest, json.loads(line)
+        if found.told is not None and event["type"] != "signature":
+            found.wrong.append(f"{path}: {event['type']} follows the result")
+        _enter(found, event, under_way)
+    if under_way and found.told is not None:
+        found.tokens += sum(under_way.values())
+    if found.told is not None and found.told != found.tokens:
+        found.wrong.append(f"{path}: it says {found.told} tokens, its lines add up to {found.tokens}")
+    return found
+
+
+def _enter(found: Account, event: dict[str, Any], under_way: dict[Any, int]) -> None:
+    kind = event["type"]
+    if kind == "opened":
+        found.ceiling = event["config"]["budget"]["tokens"]
+    elif kind == "sent":
+        for call in event["calls"]:
+            key = call["kind"], call["who"], call.get("argument", "")
+            under_way[key] = under_way.get(key, 0) + call["tokens"]
+    elif kind == "lost":
+        found.lost_calls += len(under_way)
+        found.tokens += sum(under_way.values())
+        under_way.clear()
+    elif kind == "exhausted":
+        found.tokens += _tokens(event)
+        under_way.clear()
+    elif kind == "finished":
+        found.told = event["tokens"]
+    elif cost := _tokens(event):
+        most = under_way.pop(_call(event), None)
+        if most is None and not _usage(event).get("free"):
+            found.wrong.append(f"{found.path}: {kind} of {_call(event)} cost {cost} tokens and was never sent")
+        found.tokens += cost
+    else:
+        under_way.pop(_call(event), None)
+
+
+def _call(event: dict[str, Any]) -> tuple[str, str, str]:
+    """Which call a reply belongs to, by the names a ``sent`` line gives it."""
+    kind = event["type"]
+    if kind in ("turn", "turn_failed"):
+        return "turn", event["agent"], ""
+    if "slot" in event:
+        return "score", event["slot"], event["argument"]
+    if kind == "compared":
+        return "compare", event["by"], f"{event['first']} | {event['second']}"
+    if kind == "recommended":
+        return "recommend", event["by"], ""
+    return "acquire", event.get("item", ""), ""
+
+
+def _usage(event: dict[str, Any]) -> dict[str, Any]:
+    return (event.get("turn") or {}).get("usage") or event.get("usage") or {}
+
+
+def _tokens(event: dict[str, Any]) -> int:
+    used = _usage(event)
+    return int(used.get("prompt", 0)) + int(used.get("generated", 0))

@@ -1,0 +1,154 @@
+"""Where word statistics cannot decide a case (D21), no view gives the best guess as the answer, and each says that it is withheld."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from helpers import LABELS, make_case, of, open_debate, play, script, seat, settings, turn, write
+from maci.acquisition.utilities import Stakes
+from maci.cli.app import app
+from maci.cli.batch.run import _answer, _summarise, in_words, row
+from maci.controller.decisions import Planned
+from maci.debating.batch import Batch, Done, entries
+from maci.record.transcript import read
+from maci.seating.seating import PanelChoice, Seating
+from maci.story import Story
+from maci.story.report.markdown import to_markdown
+from maci.story.result import result_of
+from maci.story.training import Debated
+from maci.story.whatif import other_rules, otherwise
+from maci.web.guard import Visit
+from maci.web.history import History
+from maci.web.pages.compare import Side, compare_page
+from maci.web.pages.debate import debate_page
+from maci.web.pages.home import home_page
+from maci.web.pages.layout import standing
+from maci.web.pages.whatif import whatif_result
+
+GUESS, WHY = LABELS[0], "Word statistics cannot decide this case (2 texts for 3 outcomes)"
+RULES = settings("max_rounds=2", "answer.recommendation=off")
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same debate twice: `held`, whose answer is withheld, and `given`."""
+    monkeypatch.chdir(tmp_path)
+    for name, why in (("held", "2 texts for 3 outcomes"), ("given", "")):
+        table, case = seat([script("x", turn(0.9, 0.1)), script("y", turn(0.8, 0.2))]), make_case(gold=GUESS)
+        opened = open_debate(table, RULES, case, unfit=why, panel="readers", created="2026-11-16T09:27:31Z")
+        write(Path(name, "transcript.jsonl"), table, opened=opened)
+
+
+def told(*words: str) -> Callable[[str], str]:
+    """What a command prints; the last word names the run."""
+
+    def view(name: str) -> str:
+        done = CliRunner().invoke(app, [*words, name])
+        assert done.exit_code == 0, done.output
+        return " ".join(done.output.split())
+
+    return view
+
+
+def report(kind: str) -> Callable[[str], str]:
+    def view(name: str) -> str:
+        told("report", "--format", kind, "--out", f"page.{kind}")(name)
+        return " ".join(Path(f"page.{kind}").read_text(encoding="utf-8").split())
+
+    return view
+
+
+def story(name: str) -> Story:
+    return Story.of(read(Path(name, "transcript.jsonl")).events)
+
+
+def note(name: str) -> str:
+    return " ".join(to_markdown(story(name)).split())
+
+
+def page(name: str) -> str:
+    events = list(read(Path(name, "transcript.jsonl")).events)
+    return debate_page(name, Story.of(events), events, "finished", Visit("session"))
+
+
+def listed(name: str) -> str:
+    return home_page([s for s in History(Path()).summaries() if s.id == name], 1, "", 1, Visit("session"))
+
+
+def compared(name: str) -> str:
+    other = "held" if name == "given" else "given"
+    both = [Side(id, story(id), "finished") for id in (name, other)]
+    found = compare_page((), (both[0], both[1]), (name, other), None)
+    return found.partition('<th scope="row">Answer</th>')[2].partition("</td>")[0]
+
+
+def done(name: str) -> Done:
+    events = tuple(read(Path(name, "transcript.jsonl")).events)
+    return Done(entry=entries([make_case(gold=GUESS)], Path())[0], status="done", events=events)
+
+
+def batched(name: str) -> str:
+    return f"{_answer(row(done(name)))}; {in_words([row(done(name))])}"
+
+
+def ruled(name: str) -> str:
+    events = read(Path(name, "transcript.jsonl")).events
+    return whatif_result(otherwise(events, other_rules(RULES, sets=["tau_crit=0.1"])), "others", ())
+
+
+VIEWS: dict[str, tuple[Callable[[str], str], str, str]] = {
+    "screen": (told("debate", "--resume", "--plain", "--out"), f"Answer: {GUESS}", WHY),
+    "verbose": (told("debate", "--resume", "--plain", "--verbose", "--out"), f"Answer: {GUESS}", WHY),
+    "quiet": (told("debate", "--resume", "-q", "--out"), f"Answer: {GUESS}", WHY),
+    "json": (told("debate", "--resume", "--json", "--out"), f'"answer":"{GUESS}"', WHY),
+    "show": (told("show", "--plain"), f"Answer: {GUESS}", WHY),
+    "replay": (told("replay", "--set", "tau_crit=0.1"), f"{GUESS} p = 0.85", "withheld"),
+    "export": (told("export", "--format", "arguments"), f'"answer": "{GUESS}"', '"answer": null'),
+    "markdown": (note, f"**{GUESS}**, 85", WHY),
+    "html": (report("html"), f'<bdi>{GUESS}</bdi></p><p class="sure">', WHY),
+    "page": (page, f'<bdi>{GUESS}</bdi></p><p class="sure">', WHY),
+    "list": (listed, f">{GUESS}<", "withheld"),
+    "compare": (compared, f">{GUESS}", ">withheld"),
+    "batch": (batched, f"test: {GUESS}", "withheld because word statistics cannot decide"),
+    "what if": (ruled, f">{GUESS}<", ">withheld<"),
+}
+"""View → how it is made, how it gives an answer, and what it says of one that is withheld."""
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_withheld_answer_is_nowhere_given(name: str) -> None:
+    view, answer, reason = VIEWS[name]
+    assert answer in view("given")  # this is how the view gives an answer
+    assert answer not in view("held") and reason in view("held")
+    assert "best guess" not in view("held").lower()
+
+
+def test_a_withheld_answer_is_neither_right_nor_exact_and_counts_for_no_stage(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    held, given = (Debated(run=name, events=(), story=story(name), was=GUESS) for name in ("held", "given"))
+    assert (held.right, given.right) == (None, True)
+    assert (held.story.exact, given.story.exact) == (None, True)
+    assert (result_of(held.story, Path()).unfit, result_of(given.story, Path()).unfit) == (True, False)
+    assert "finished: answer withheld" in standing("finished", held.story.result)
+    run = Batch((), Seating(PanelChoice(panel="readers")), Path())
+    _summarise([row(done("held")), row(done("given"))], run, Path(), asked=True)
+    assert "Answered by single: 0, vote: 0, debate: 1." in capsys.readouterr().out
+
+
+def test_no_action_is_favoured_where_the_answer_is_withheld() -> None:
+    stakes = Stakes(actions={"treat": {GUESS: 5, "otherwise": -2}, "wait": {"otherwise": 0}})
+    Path("worth.yaml").write_text(f"treat: {{{GUESS}: 5, otherwise: -2}}\nwait: {{otherwise: 0}}\n", encoding="utf-8")
+    for why, action in (("2 texts for 3 outcomes", None), ("", "treat")):
+        table = seat([script("x", turn(0.9, 0.1)), script("y", turn(0.8, 0.2))])
+        events = play(table, opened=open_debate(table, RULES, unfit=why, stakes=stakes))
+        favoured = [planned.favoured and planned.favoured.action for planned in of(Planned, events)]
+        assert favoured == [action]
+        name = "given" if action else "held"
+        printed = json.loads(told("plan", "--utilities", "worth.yaml", "--json")(name))["favoured"]
+        assert (printed and printed["action"]) == action

@@ -1,0 +1,96 @@
+"""Readers know what they can do (D21): told apart when held out, and a case like the texts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hash_encoder import HashEncoder
+from maci.agents.reader.competence import ENOUGH, Competence, examine, resembles
+from maci.agents.reader.library import Library
+from maci.evidence.encode import load_encoder
+from maci.evidence.span import Span
+
+WORDS = {
+    "Flood": "water cellar pump river dry sandbag level wet",
+    "Fire": "smoke flame alarm burn ash heat hose soot",
+    "Theft": "lock window thief stolen jewel police guard safe",
+}
+
+
+def spans(texts: int, *, muddled: bool = False) -> list[Span]:
+    """Texts of words of their outcome; where muddled, of everything's."""
+    rng = np.random.default_rng(0)
+    everything = " ".join(WORDS.values()).split()
+    made = []
+    for label, own in WORDS.items():
+        for n in range(texts):
+            drawn = rng.choice(everything if muddled else own.split(), 5, replace=False)
+            made.append(Span.of(f"{label} {n}: {' '.join(drawn)}", "test", n, label))
+    return made
+
+
+def library(found: list[Span]) -> Library:
+    return Library(found, tuple(WORDS), HashEncoder())
+
+
+def known(found: list[Span]) -> Competence:
+    return examine(library(found), HashEncoder().encode([span.text for span in found]))
+
+
+def test_texts_that_differ_are_told_apart() -> None:
+    competence = known(spans(5))
+    assert competence.told is not None and competence.told > 0.9
+    assert competence.low is not None and 0.5 < competence.low < competence.told
+    assert competence.doubt == ""
+
+
+def test_texts_whose_words_say_nothing_of_their_outcome_are_not() -> None:
+    competence = known(spans(8, muddled=True))
+    assert competence.low is not None and competence.low <= 0.5
+    assert "24 texts are told apart" in competence.doubt and "chance" in competence.doubt
+
+
+def test_the_name_of_an_outcome_does_not_give_a_text_away() -> None:
+    found = [Span.of(f"{label} in the report of day {n}", "test", n, label) for label in WORDS for n in range(6)]
+    assert library(found).nameless(0).split() == ["in", "the", "report", "of", "day", "0"]
+    assert known(found).doubt
+
+
+@pytest.mark.parametrize("texts", [1, ENOUGH - 1])
+def test_too_few_texts_are_said_so_and_nothing_is_held_out(texts: int) -> None:
+    competence = known(spans(texts))
+    assert competence.told is None
+    assert competence.doubt == f"{3 * texts} texts for 3 outcomes; each outcome needs at least {ENOUGH}"
+
+
+def test_an_outcome_without_texts_counts() -> None:
+    found = [span for span in spans(5) if span.label != "Theft"]
+    assert known(found).doubt == f"10 texts for 3 outcomes; each outcome needs at least {ENOUGH}"
+
+
+def test_a_case_resembles_texts_whose_words_it_shares() -> None:
+    books = library(spans(5))
+    assert resembles(books.view("Smoke and soot, and the alarm rang at night."), books, 0.8)
+    assert not resembles(books.view("Smoke and soot, and the alarm rang at night."), books, 0.1)
+    assert not resembles(books.view("Seventeen invoices were booked on the wrong account in May."), books, 0.8)
+    assert not resembles(books.view(""), books, 0.8)
+
+
+def test_words_that_the_case_denies_do_not_make_it_resemble() -> None:
+    books = library(spans(5))
+    assert not resembles(books.view("No smoke, flame, soot or ash; the invoice was booked twice."), books, 0.8)
+
+
+def test_built_in_knowledge_tells_its_conditions_apart() -> None:
+    from maci.cases.case import load_case
+    from maci.seating.tables import Tables
+
+    case = load_case("dengue")
+    assert Tables("readers", load_encoder()).table(case).unfit == ""
+
+
+def test_texts_about_one_outcome_tell_nothing_apart() -> None:
+    found = [Span.of(f"Flood {n}: water in the cellar", "test", n, "Flood") for n in range(5)]
+    one = examine(Library(found, ("Flood",), HashEncoder()), HashEncoder().encode([span.text for span in found]))
+    assert one.doubt == "all texts are about one outcome"
