@@ -14,7 +14,7 @@ from textwrap import shorten, wrap
 from typing import Literal
 
 from maci.acquisition.plan import AcquisitionPlan, Item
-from maci.cli.lines import Lines
+from maci.cli.terminal import Lines
 from maci.controller.decisions import Finished
 from maci.controller.triage import Check, Prospect, Triaged
 from maci.render.markup import percent

@@ -8,7 +8,8 @@ from textwrap import shorten
 from typing import assert_never
 
 from maci.cli.ending import Remarks, Shown, explained, print_result, quoted
-from maci.cli.lines import Lines
+from maci.cli.terminal import Lines
+from maci.controller.bandit import ACTIONS, Choice
 from maci.controller.caution import Watched
 from maci.controller.decisions import Admission, Dialled, Finished, Gained, Gated, Initialized, Planned, Weighed
 from maci.controller.dials import Measured
@@ -32,7 +33,6 @@ from maci.controller.inputs import (
     TurnFailed,
     TurnTaken,
 )
-from maci.controller.policies.bandit import ACTIONS, Choice
 from maci.controller.triage import Triaged
 from maci.story.model import hand_words
 from maci.story.story import Story

@@ -14,19 +14,17 @@ from numpy.typing import NDArray
 
 from maci.acquisition.plan import Residual, Survey
 from maci.acquisition.proposals import Surveyor
+from maci.agents.families import Competence, examine, resembles
 from maci.agents.judges.reader import ReaderJudge, reader_judges
-from maci.agents.reader.competence import Competence, examine, resembles
-from maci.agents.reader.library import Latest, Library, subjects_of
+from maci.agents.library import Latest, Library, subjects_of
 from maci.cases.case import Case
 from maci.cases.outcomes import normal
 from maci.errors import EvidenceError
-from maci.evidence.cache import CachedEncoder
 from maci.evidence.corpus import Corpus
 from maci.evidence.encode import AdaptedEncoder, Encoder, as_query
 from maci.evidence.knowledge import BUILT_IN, builtin_spans, builtin_tone, conditions, names_finding
-from maci.evidence.retrieve import Retriever
-from maci.evidence.source import CaseEvidence, Retrieval, document_spans
-from maci.evidence.span import Span
+from maci.evidence.retrieve import CachedEncoder, Retriever
+from maci.evidence.span import CaseEvidence, Retrieval, Span, document_spans
 from maci.paths import EMBEDDINGS, embeddings_file
 
 _REMEDY = (

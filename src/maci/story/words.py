@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import shorten
 
+from maci.acquisition.gain import Favoured
 from maci.acquisition.plan import Shift
-from maci.acquisition.utilities import Favoured
 from maci.controller.caution import Watched
 from maci.controller.decisions import Finished, Gained
 from maci.controller.dials import RoundDials
