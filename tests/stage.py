@@ -48,7 +48,12 @@ def slow_panel(folder: Path, models: str) -> Path:
                 "about": "two slow models, for tests",
                 "agents": [{"model": "openai/first", "name": "Ada"}, {"model": "openai/second", "name": "Bob"}],
                 "judges": ["mistral/judge"],
-                "set": {"stop.min_rounds": ENDLESS, "stop.max_rounds": ENDLESS, "crit.k": 1, "budget.tokens": 50_000_000},
+                "set": {
+                    "stop.min_rounds": ENDLESS,
+                    "stop.max_rounds": ENDLESS,
+                    "crit.k": 1,
+                    "budget.tokens": 50_000_000,
+                },
             }
         },
         "models": {
