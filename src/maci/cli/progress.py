@@ -19,8 +19,7 @@ from rich.progress import (
 )
 from rich.progress import Progress as Bars
 
-from maci.cli.lines import Out
-from maci.cli.live import Below
+from maci.cli.lines import Below, Out, can_redraw
 from maci.render.markup import clean
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ class ProgressBars:
         more: Callable[[], RenderableType] | None = None,
     ) -> None:
         self.console = Out(stderr=True, highlight=False, no_color=plain or None)
-        self.silent, self.live = silent, self.console.is_terminal and not plain and not silent
+        self.silent, self.live = silent, can_redraw(self.console) and not plain and not silent
         size: tuple[ProgressColumn, ...] = (
             (DownloadColumn(), TransferSpeedColumn()) if bytes else (MofNCompleteColumn(), TimeElapsedColumn())
         )
