@@ -40,7 +40,9 @@ class Out(Console):
 
 _ERASE, _UP = "\r\x1b[J", "\r\x1b[{}A"
 _WHOLE, _HOME, _NORMAL = "\x1b[?1049h", "\x1b[H", "\x1b[?1049l"
-_GRACE = 0.5
+_CUT, _BREAK = "\x1b[?7l", "\x1b[?7h"
+"""A terminal hears of a new size before we do. Lines too long for it are cut meanwhile, so that each takes the one row we count on."""
+_GRACE = 1.0
 """Seconds before the alternate screen is taken: what is over by then never flashes up."""
 
 
@@ -121,9 +123,12 @@ class Below:
         """Draw it as it is now; where nothing has changed nothing is written."""
         with self._lock, self._console as screen:
             width, height = screen.size
-            lines = self._laid_out(self._draw())[: height - 1]
+            narrower = screen.options.update(width=max(1, width - 1))
+            lines = screen.render_lines(self._draw(), narrower, pad=False)[: height - 1]
             if self._whole and (room := height - len(lines)):
-                lines = [line for item in self._said[-room:] for line in self._laid_out(item)][-room:] + lines
+                lines = [line for item in self._said[-room:] for line in screen.render_lines(item, pad=False)][
+                    -room:
+                ] + lines
             if self._drawn == (lines, (width, height)) and (self._whole or self._printed == len(self._said)):
                 return
             if self._drawn is None:
@@ -132,14 +137,10 @@ class Below:
             self._codes((_HOME if self._whole else "") + (_ERASE if self._drawn or self._whole else ""))
             if not self._whole:
                 self._print_said()
+            self._codes(_CUT)
             screen.print(_Drawn(lines))
-            self._codes(_UP.format(len(lines) - 1) if len(lines) > 1 else "\r")
+            self._codes(_BREAK + (_UP.format(len(lines) - 1) if len(lines) > 1 else "\r"))
             self._drawn = lines, (width, height)
-
-    def _laid_out(self, item: RenderableType) -> list[list[Segment]]:
-        """Lines that are narrower than the terminal: none is broken while it keeps its size."""
-        options = self._console.options
-        return self._console.render_lines(item, options.update(width=max(1, options.max_width - 1)), pad=False)
 
     def _print_said(self) -> None:
         for item in self._said[self._printed :]:

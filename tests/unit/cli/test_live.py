@@ -191,11 +191,11 @@ def area():
 @pytest.mark.parametrize("columns", [80, 60, 30, 100])
 def test_the_cursor_waits_at_the_first_cell_so_that_erasing_needs_no_width(area, columns):
     below, screen, out = area
-    assert out.getvalue().endswith("b\r\x1b[1A")  # two lines: one up
+    assert out.getvalue().endswith("b\x1b[?7h\r\x1b[1A")  # two lines: one up
     before = len(out.getvalue())
     screen.columns = columns  # the terminal breaks the lines, and takes the cursor along with its cell
     below.say("said")
-    assert out.getvalue()[before:].startswith("\r\x1b[Jsaid\naaa")
+    assert out.getvalue()[before:].startswith("\r\x1b[Jsaid\n\x1b[?7laaa")
 
 
 def test_no_line_of_an_area_is_as_wide_as_the_terminal(area):
@@ -203,7 +203,7 @@ def test_no_line_of_an_area_is_as_wide_as_the_terminal(area):
     before = len(out.getvalue())
     screen.columns = 70
     below.redraw()
-    assert out.getvalue()[before:].startswith(f"\r\x1b[J{'a' * 69}\n")
+    assert out.getvalue()[before:].startswith(f"\r\x1b[J\x1b[?7l{'a' * 69}\n")
 
 
 def test_what_did_not_change_is_not_written_again(area):
@@ -212,7 +212,7 @@ def test_what_did_not_change_is_not_written_again(area):
     below.redraw()
     assert out.getvalue() == before
     below.say("new")
-    assert out.getvalue() == f"{before}\r\x1b[Jnew\n{'a' * 70}\nb\r\x1b[1A"
+    assert out.getvalue() == f"{before}\r\x1b[Jnew\n\x1b[?7l{'a' * 70}\nb\x1b[?7h\r\x1b[1A"
 
 
 def test_only_a_terminal_that_can_has_a_live_area(monkeypatch):
