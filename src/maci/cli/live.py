@@ -21,12 +21,15 @@ from maci.story.model import SIGNALS, Statement
 from maci.story.story import Story
 from maci.story.words import figure, leading, plural, rejection_words, shown
 
+_BELOW_ROUNDS = 7
+"""As if the terminal were so high, where rounds are printed above: three lines, which no resizing pushes off the screen."""
+
 
 class LiveArea:
-    """Follows the story of a debate and draws where it is; ``whole``: on the alternate screen."""
+    """Follows the story of a debate and draws where it is: on the ``whole`` screen, or in short below what is printed."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = monotonic, *, whole: bool = True) -> None:
-        self._clock = clock
+        self._clock, self._whole = clock, whole
         self._began = clock()
         self._story: Story | None = None
         self._screen = Below(console, lambda: self, whole=whole)
@@ -67,7 +70,7 @@ class LiveArea:
             return
         look = Look(
             width=options.max_width + 1,
-            height=console.height,
+            height=console.height if self._whole else min(console.height, _BELOW_ROUNDS),
             blocks=options.encoding.lower().startswith("utf"),
             elapsed=self._clock() - self._began,
             left=self.left(),
