@@ -208,7 +208,7 @@ def _lead(beliefs: Mapping[str, Belief], before: Mapping[str, Belief]) -> str:
         outcome = next(iter(sides))
         still = "still " if len(was.get(outcome, ())) == len(before) else ""
         return f"all {still}lead with {outcome}"
-    parts = []
+    parts = list[str]()
     for outcome, agents in list(sides.items())[:3]:
         who = agents[0] if len(agents) == 1 else f"{_count(len(agents)).lower()} agents"
         verb = "" if parts else "leads " if len(agents) == 1 else "lead "
