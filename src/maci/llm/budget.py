@@ -93,6 +93,9 @@ class Ledger:
 
         >>> Ledger(tokens=45, spent=Usage(prompt=40)).refusal(Bound(10))
         'may need 10 tokens, 5 of 45 are left'
+        >>> ledger = Ledger(tokens=45, spent=Usage(prompt=20))
+        >>> ledger.reserve(Bound(20)), ledger.refusal(Bound(10))
+        (True, 'may need 10 tokens, 5 of 45 are left (20 set aside for other calls)')
         """
         ledger = self
         while ledger.parent is not None and ledger._lacks(bound) is None:
@@ -103,7 +106,9 @@ class Ledger:
         if not ledger.spent and not any(ledger.reserved):
             return f"{need} for the first call; the ceiling is {ceiling}"
         left = dollars(ledger.left.usd) if usd else f"{max(0, ledger.left.tokens):,}"
-        return f"{need}, {left} of {ceiling} are left"
+        aside = ledger.reserved.usd if usd else ledger.reserved.tokens
+        parts = "" if not aside else f" ({dollars(aside) if usd else f'{aside:,}'} set aside for other calls)"
+        return f"{need}, {left} of {ceiling} are left{parts}"
 
     def settle(self, reserved: Bound, used: Usage) -> None:
         """Turn a reservation into what the call did cost."""

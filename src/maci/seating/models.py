@@ -76,7 +76,7 @@ class ReaderPanel:
             evidence=shelf.evidence(case, held=shelf.library.spans),
             encoder=shelf.encoder,
             proposer=shelf,
-            notes=(READERS_MATCH,),
+            notes=(READERS_MATCH, *self._books.left_out(case)),
             unfit=shelf.unfit(case),
         )
 

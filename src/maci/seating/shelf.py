@@ -191,6 +191,16 @@ class Bookcase:
             raise self._nothing(case, labels)
         return shelf
 
+    def left_out(self, case: Case) -> tuple[str, ...]:
+        """A sentence for the texts of the case that :meth:`about` leaves out, if there are any."""
+        own = self._sources.documents
+        labels = self._labels(case, (*self._sources.given, *self._sources.background))
+        silent = len(own) - len(self._speaking(own, case, labels) & {span.id for span in own})
+        if not silent:
+            return ()
+        verb, them = ("names", "it") if silent == 1 else ("name", "them")
+        return (f"{silent} of the case's {len(own)} passages {verb} no outcome, so the readers do not use {them}",)
+
     def whole(self, case: Case, *, for_readers: bool) -> Shelf:
         """Everything given, and of the built-in knowledge what speaks of an outcome.
 

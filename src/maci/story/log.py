@@ -43,6 +43,7 @@ from maci.story.words import (
     plural,
     round_name,
     stop_of,
+    triage_why,
     triage_words,
     watched,
 )
@@ -116,7 +117,7 @@ def happened(event: Event) -> str:
         case Watched():
             return f"round {event.round}: {'; '.join(watched(event)) or 'nothing that may be harm'}"
         case Triaged():
-            return f"{triage_words(event)}; {'; '.join(event.why)}"
+            return f"{triage_words(event)}; {' '.join(triage_why(event))}"
         case _:
             assert_never(event)
 
