@@ -12,8 +12,8 @@ import numpy as np
 
 from maci.calibration.temperature import Softening, fit_softening
 from maci.lab.methods.registry import entries
-from maci.lab.study.metrics import ScoredAnswer, score
-from maci.lab.study.report.gather import Gathered
+from maci.lab.study.metrics import ScoredAnswer, losses, score
+from maci.lab.study.report.gather import Gathered, leading
 from maci.lab.study.rows import Row
 from maci.lab.study.study import PlannedMethod
 from maci.moderator.harm import majority
@@ -60,16 +60,13 @@ class Place(NamedTuple):
         return CaseId(self.data, self.item)
 
 
-_TIE = 1e-9
-
-
 def lead(p: Mapping[str, float]) -> str | None:
     """The leading outcome; none of equals.
 
     >>> lead({"a": 0.2, "b": 0.8}), lead({"a": 0.5, "b": 0.5})
     ('b', None)
     """
-    first, *others = (y for least in [max(p.values()) - _TIE] for y, x in p.items() if x >= least)
+    first, *others = leading(p)
     return None if others else first
 
 
@@ -193,16 +190,9 @@ def scored(row: Row, calibration: Softening) -> ScoredAnswer:
     if row.gold is None or calibration.plain:
         return plain
     soft = calibration.apply(row.belief)
-    there = score(soft, row.gold)
     confidence = soft[plain.answer]  # of equals the first, as before
-    return replace(
-        plain,
-        confidence=confidence,
-        p_gold=there.p_gold,
-        brier=there.brier,
-        brier_top=(confidence - float(plain.correct is True)) ** 2,
-        nll=there.nll,
-    )
+    top = (confidence - float(plain.correct is True)) ** 2
+    return replace(plain, confidence=confidence, brier_top=top, **losses(soft, row.gold))
 
 
 def _answered(row: Row) -> bool:
