@@ -234,8 +234,9 @@ def _scatter(chart: Chart) -> tuple[float, list[Markup]]:
     x0, x1 = min(p.x for p in points) / 1.3, max(p.x for p in points) * 1.3
     at_x, at_y = log_scale(x0, x1, _LEFT, right), scale(y0, y1, bottom, _TOP)
     marks = _y_axis(y0, y1, at_y, percent=True, right=right) + _x_axis(x0, x1, at_x, bottom, log=True, right=right)
-    ahead = sorted((at_x(p.x), at_y(p.y)) for s, p in loud if any(x.quiet for x in chart.series))
-    if len(ahead) > 1:
+    steps = sorted((at_x(p.x), at_y(p.y)) for _, p in loud)
+    ahead = [(x, y) for i, (x, y) in enumerate(steps) if all(y < before for _, before in steps[:i])]  # up is less
+    if len(ahead) > 1 and len(loud) < len(named):
         marks.append(el("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in ahead), class_="leader"))
     taken = [(at_x(p.x) - 4, at_y(p.y) - 4, at_x(p.x) + 4, at_y(p.y) + 4) for p in points]
     for series, p in sorted(named, key=lambda pair: not pair[0].quiet):

@@ -183,13 +183,13 @@ def test_the_other_way_round_it_is_a_loss():
     assert compared("+" * 10 + "-" * 20, "+" * 30).verdict == "lost to"
 
 
-def test_a_gain_on_few_cases_cannot_be_told_from_chance():
+def test_a_gain_on_few_cases_is_not_significant():
     # four of four discordant cases for us: p = 0.125
     found = compared("++++++++", "++++----")
     assert found.mcnemar.p == pytest.approx(0.125)
     assert found.accuracy.low > 0
-    assert found.verdict == "cannot be told from"
-    assert "maci cannot be told from average (+50 points" in in_words(found)
+    assert found.verdict == "no significant difference from"
+    assert "maci shows no significant difference from average (+50 points" in in_words(found)
     assert in_words(found).endswith(
         "The interval leaves out 0, but p, adjusted for all tests of the study, is not below 0.05."
     )
@@ -259,9 +259,9 @@ def test_the_report_begins_with_whether_debate_was_worth_it():
     # 4 of 200 cases for us: p = 2 / 2⁴, twice as many tokens
     said = verdict("+" * 104 + "-" * 96, "+" * 100 + "-" * 100)
     assert said.startswith(
-        "Not shown to pay on made: toy (200 cases): average scored 50.0 %, maci 52.0 %; a difference of 2.0 "
+        "Not shown to pay on made: toy (200 cases): average scored 50.0 %, maci 52.0 %; no significant difference (2.0 "
     )
-    assert "could be chance. The interval leaves out 0, but p" in said and "maci used 2.0 × the tokens." in said
+    assert "adjusted p = 0.125). The interval leaves out 0, but p" in said and "maci used 2.0 × the tokens." in said
     saved = verdict("+" * 104 + "-" * 96, "+" * 100 + "-" * 100, tokens=4000)
     assert (
         saved.startswith("Saved tokens on made: toy (200 cases), no more: ") and "maci used 0.25 × the tokens" in saved
@@ -276,7 +276,7 @@ def test_with_few_cases_the_headline_says_what_cannot_be_seen():
         "Not shown to pay on made: toy, too few cases to tell: with 20 cases differences below about 30 points cannot be seen. "
     )
     assert "with 4 cases no difference at all can be seen" in verdict("+-+-", "+-++")
-    assert "average scored 100 %, maci 100 %; no difference was seen [−16, +16]. " in verdict("+" * 20, "+" * 20)
+    assert "average scored 100 %, maci 100 %; no significant difference (0 points [−16, +16], adjusted p = 1.000). " in verdict("+" * 20, "+" * 20)
     # 40 cases, 10 for each side: an interval of more than ±10 points
     assert "too few cases to tell: with 40 cases differences below about " in verdict(
         "+" * 20 + "-" * 20, "+" * 10 + "-" * 20 + "+" * 10
@@ -293,7 +293,7 @@ def test_the_headline_names_everybody_better_without_debate_and_what_was_not_run
     rows += answers("weighted_average", "+" * 40, belief=unsure, usage=Usage(prompt=10))
     said = build_report(study(rows, ["average", "weighted_average", "maci"]), FAST).verdict[1]
     assert "Better probabilities without debate (Brier): average." in said
-    assert "Of 2 that cannot be told from maci, weighted_average is the cheapest: maci used 100 × its tokens." in said
+    assert "Of 2 methods with no significant difference from maci, weighted_average is the cheapest: maci used 100 × its tokens." in said
     assert said.endswith("Usual baselines that were not run: single, majority_vote.")
     rows = answers("maci", "-" * 40) + answers("average", "+" * 40) + answers("single", "+" * 39 + "-")
     said = build_report(study(rows, ["average", "single", "maci"]), FAST).verdict[1]
@@ -342,7 +342,7 @@ def asked_of(reference: str, pattern: Mapping[str, str], tokens: Mapping[str, in
 def test_a_reference_without_debate_is_asked_about_itself():
     good, bad = "+" * 60, "-" * 60
     question, answer = asked_of("weighted_average", {"weighted_average": good, "average": bad, "maci": bad})
-    assert question == "Was weighted_average worth it here?"
+    assert question == "Was weighted_average worth it here? Yes."
     assert answer.startswith("Paid on made: toy (60 cases): average scored 0 %, weighted_average 100 %; ")
     assert answer.endswith(" Against debate, it beat maci. Usual baselines that were not run: single, majority_vote.")
     _, answer = asked_of("weighted_average", {"weighted_average": bad, "average": good, "maci": good})
@@ -354,7 +354,7 @@ def test_a_reference_without_debate_is_asked_about_itself():
     assert "weighted_average used 3.3 × the tokens" in answer
     _, answer = asked_of("average", {"average": "+-+-", "maci": "+-++"})
     assert "no other method without debate was run on the same cases, so whether average was worth it" in answer
-    assert " Against debate, it cannot be told from maci. " in answer
+    assert " Against debate, it shows no significant difference from maci. " in answer
 
 
 def test_the_question_stands_also_where_nothing_is_scored():
@@ -371,12 +371,14 @@ def test_studies_with_different_references_are_asked_about_both():
         for name, reference in (("one", "maci"), ("two", "weighted_average"))
     ]
     report = build_report(join([(m.spec.name, m, rows) for m in metas]), FAST)
-    assert report.verdict[0] == "Was debate or weighted_average worth it here?"
+    assert report.verdict[0] == (
+        "Was debate or weighted_average worth it here? Not shown: one: toy. Not known: two: toy."
+    )
 
 
 def test_debate_has_to_be_better_than_the_weighted_openings():
     question, answer = asked_of("maci", {"maci": "-" * 30, "weighted_average": "+" * 30})
-    assert question == "Was debate worth it here?"
+    assert question == "Was debate worth it here? No."
     assert answer.startswith("Did not pay on made: toy (30 cases): weighted_average scored 100 %, maci 0 %; ")
 
 
@@ -445,7 +447,7 @@ def test_ablations_show_the_drop():
     assert cell(found, "no_q_gate", "drop").value == 0.25
     # always 0.7 sure: ECE |0.7 − 1| with the part, |0.7 − 0.75| without
     assert cell(found, "no_q_gate", "ece_rise").value == pytest.approx(-0.25)
-    assert cell(found, "no_q_gate", "verdict").value == "no difference shown"
+    assert cell(found, "no_q_gate", "verdict").value == "no significant difference"
     assert show(cell(found, "paper: No Q gate", "drop")) == "+5.2"
 
 

@@ -92,31 +92,31 @@ class Answered:
             if agent in before
         ]
 
-    @property
+    @cached_property
     def tokens(self) -> int:
         """Of agents and judges."""
         return self.row.usage.tokens + self.row.judge_usage.tokens
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Picked:
     """Some answers of a method, in the order of their cases."""
 
     places: tuple[Place, ...]
     answers: tuple[Answered, ...]
 
-    @property
+    @cached_property
     def cases(self) -> list[CaseId]:
         """The case of each."""
         return [place.case for place in self.places]
 
-    @property
+    @cached_property
     def scored(self) -> list[ScoredAnswer]:
         """What each scored."""
         return [answer.scored for answer in self.answers]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Entrant:
     """A method with its answers."""
 
@@ -130,10 +130,20 @@ class Entrant:
     chosen: tuple[str, ...] = ()
     """Best on dev: who was chosen, for each data set and seed."""
 
-    def picked(self, keep: Callable[[Answered], bool] = lambda answer: True) -> Picked:
-        """Its answers, or some of them."""
-        places = tuple(place for place in sorted(self.answers) if keep(self.answers[place]))
+    @cached_property
+    def all(self) -> Picked:
+        """Its answers."""
+        places = tuple(sorted(self.answers))
         return Picked(places, tuple(self.answers[place] for place in places))
+
+    def picked(self, keep: Callable[[Answered], bool] | None = None) -> Picked:
+        """Its answers, or some of them."""
+        if keep is None:
+            return self.all
+        kept = [i for i, answer in enumerate(self.all.answers) if keep(answer)]
+        if len(kept) == len(self.all.answers):
+            return self.all
+        return Picked(tuple(self.all.places[i] for i in kept), tuple(self.all.answers[i] for i in kept))
 
     @property
     def best(self) -> bool:

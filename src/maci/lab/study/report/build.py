@@ -220,22 +220,28 @@ def _verdict(
     return tuple(found)
 
 
-_WORTH = {"Paid": "Yes", "Saved": "It saved tokens", "Not shown": "Not shown", "Did not": "No", "Not known": "Not known"}
-"""How a sentence of :func:`worth_it` begins → the answer in a word or two."""
+_WORTH = {
+    "Paid": ("Yes", "Yes, on every data set"),
+    "Saved": ("It saved tokens", "It saved tokens on every data set"),
+    "Not shown": ("Not shown", "Not shown on any data set"),
+    "Did not": ("No", "No, on no data set"),
+    "Not known": ("Not known", "Not known on any data set"),
+}
+"""How a sentence of :func:`worth_it` begins → the answer for one data set, and for several alike."""
 
 
 def _answer(arenas: Sequence[Arena], said: Sequence[str]) -> str:
     """The answer on all data sets as one sentence."""
     by: dict[str, list[str]] = {}
-    several = len({arena.key.partition("/")[0] for arena in arenas}) > 1
+    several = len({arena.data for arena in arenas}) < len(arenas)  # studies of the same data
     for arena, sentence in zip(arenas, said, strict=True):
-        word = next(word for begins, word in _WORTH.items() if sentence.startswith(begins))
+        begins = next(begins for begins in _WORTH if sentence.startswith(begins))
         own = "all together" if len(arena.data) > 1 else arena.data[0]
-        by.setdefault(word, []).append(arena.title if several else own)
-    if len(arenas) == 1:
-        return f"{next(iter(by))}."
-    parts = [f"{word} on {' and on '.join(names)}" for word, names in by.items()]
-    return "; ".join([parts[0], *(part[0].lower() + part[1:] for part in parts[1:])]) + "."
+        by.setdefault(begins, []).append(arena.title if several else own)
+    if len(by) == 1:
+        alone, alike = _WORTH[next(iter(by))]
+        return f"{alone if len(arenas) == 1 else alike}."
+    return " ".join(f"{_WORTH[begins][0]}: {'; '.join(names)}." for begins, names in by.items())
 
 
 def _facts(studies: Sequence[Gathered], estimates: Estimates) -> tuple[tuple[str, str], ...]:

@@ -106,9 +106,8 @@ def methods(section: Section) -> Iterator[Table]:
     home = next((line.name for line in ours if line.source == "reference"), "")
     first, *rest = (
         Column(key="acc1", title="Acc@1 %", better="more", about="share of cases whose true outcome leads", drawn=True),
-        Column(key="brier", title="Brier", better="less", about="error of the probabilities, 0 to 2"),
-        Column(key="ece", title="ECE", better="less", about="calibration error"),
         Column(key="tokens", title="Tokens", better="less", about="per case, agents and judges"),
+        Column(key="brier", title="Brier", better="less", about="error of the probabilities, 0 to 2"),
     )
     beside = (
         Column(key="acc1_difference", title=f"{home} minus it, points", about="right of 0: the reference is better", drawn=True),
@@ -126,8 +125,7 @@ def methods(section: Section) -> Iterator[Table]:
             tone, words = _TONES.get(str(cell.value), ("soft", "")) if column.key == "verdict" else ("soft", "")
             yield Cell(value=words.format(home), kind=tone) if words else cell
         for column in rest:
-            cell = main.cell(name, column.key)
-            yield replace(cell, low=None, high=None) if column.key == "tokens" else cell
+            yield replace(main.cell(name, column.key), low=None, high=None)
 
     def merit(line: Line) -> float:
         value = main.cell(line.name, "acc1").value
