@@ -19,7 +19,7 @@ from maci.lab.study.report import ReportSettings, build_report
 from maci.lab.study.report.arena import arenas, scored
 from maci.lab.study.report.compare import adjusted, compare_all, in_words
 from maci.lab.study.report.estimates import Estimates
-from maci.lab.study.report.gather import join
+from maci.lab.study.report.gather import condensed, join
 from maci.lab.study.rows import Row
 from maci.lab.study.study import Meta, PlannedMethod
 from maci.llm.usage import Usage
@@ -28,6 +28,31 @@ from report_helpers import answers, belief, meta_of, row, study
 
 FAST = ReportSettings(resamples=200)
 CLINICAL = {"toy": "symptom2disease"}
+
+
+def test_what_is_left_out_of_a_course_while_reading_changes_no_figure():
+    tied = {"a": 0.4, "b": 0.4, "c": 0.1, "d": 0.1}
+    steps = [
+        {"belief": belief("b", 0.4), "d": 0.5, "beliefs": {"x": belief("a"), "y": tied, "z": belief("b")}},
+        {"belief": tied, "d": 0.1, "beliefs": {"x": belief("b"), "y": belief("b"), "z": belief("b")}},
+    ]
+    rows = [*answers("maci", "++-+-", course=steps), *answers("maci", "+-+", part="dev", course=steps)]
+    rows += answers("average", "+-+--", course=steps[:1])
+    short = [condensed(row) for row in rows]
+    assert len(short[0].course[0].beliefs["x"]) == 1 and len(short[0].course[0].beliefs["y"]) == 2  # a tie remains
+    assert not any(row.course for row in short if row.part == "dev")
+    assert build_report(study(short, ["maci", "average"]), FAST) == build_report(study(rows, ["maci", "average"]), FAST)
+    scale = {"positions": {"a": 0.0, "b": 1.0, "c": 2.0, "d": 3.0}}
+    ordered = row("maci", "one", "a", course=steps, **scale)
+    assert condensed(ordered) == ordered  # distances need every outcome
+
+
+def test_frontier_is_what_no_other_beats_for_as_many_tokens():
+    cost = {"cheap": (10, "++--"), "worse": (20, "+---"), "good": (30, "+++-"), "maci": (40, "++--"), "best": (50, "++++")}
+    rows = [one for name, (n, said) in cost.items() for one in answers(name, said, usage=Usage(prompt=n))]
+    names = [PlannedMethod(name=name, use="average" if name != "maci" else name, of=name) for name in cost]
+    chart = next(c for c in build_report(study(rows, names), FAST).sections[0].charts if c.key == "scatter")
+    assert {s.name for s in chart.series if not s.quiet} == {"cheap", "good", "best", "maci"}  # and the reference
 
 
 def table(report: Report, key: str, section: int = 0) -> Table:
