@@ -2,9 +2,9 @@
 
     python benchmarks/bench_study.py [--json] [--study FOLDER] [--rows 74340] [--growth 10000,30000,100000] [--keep FILE]
 
-The rows are those of a real study with every method of ``studies/g1-readers.toml``, copied until there are enough. FOLDER is its results
-folder; without one, twelve made-up complaints are debated first (a minute). A copy is another case: its belief is raised to a power of
-its own, so that confidences differ as they do between cases. As in a study, three seeds draw test cases that partly overlap. The goal:
+The rows are those of a real study with every method of ``studies/g1-readers.toml``, copied until there are enough. FOLDER is its
+results folder; without one, twelve made-up complaints are debated first (a minute). A copy is another case: its belief is raised to a
+power of its own, so that confidences differ as they do between cases. Three seeds draw test cases that partly overlap. The goal:
 74,340 rows within 20 seconds, and a log-log slope of at most 1. ``--keep`` writes the JSON report, to compare before and after a change.
 """
 
@@ -19,6 +19,7 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -63,9 +64,7 @@ def grown(small: Path, rows: int, out: Path) -> int:
     source: dict[tuple[str, str], list[str]] = {}
     for data, by in meta.items.items():
         source |= {(data, part): list(by[first][part]) for part in sizes}
-        items[data] = {
-            seed: {part: tuple(_names(part, n, seed)) for part, n in sizes.items()} for seed in range(SEEDS)
-        }
+        items[data] = {seed: {part: tuple(_names(part, n, seed)) for part, n in sizes.items()} for seed in range(SEEDS)}
     learnt = {data: dict.fromkeys(range(SEEDS), by[first]) for data, by in meta.learnt.items()}
     plan = meta.model_copy(update={"items": items, "learnt": learnt})
     parsed = {key: json.loads(text) for key, text in texts.items()}
@@ -74,7 +73,7 @@ def grown(small: Path, rows: int, out: Path) -> int:
         store.begin(plan)
         store._file.do("BEGIN", {})
         n = 0
-        for n, row in enumerate(_copies(plan, source, parsed, first), 1):
+        for n, row in enumerate(_copies(plan, source, parsed, first), 1):  # noqa: B007 - they are counted
             statement = "INSERT INTO rows VALUES (:data, :seed, :part, :item, :method, :status, :row)"
             store._file.do(statement, row)
         store._file.do("COMMIT", {})
@@ -115,7 +114,7 @@ def measured(folder: Path, keep: Path | None = None) -> dict[str, Any]:
     at.append(process_time())
     if keep is not None:
         keep.write_text(text, encoding="utf-8")
-    read, computed, written = (round(b - a, 2) for a, b in zip(at, at[1:], strict=False))
+    read, computed, written = (round(b - a, 2) for a, b in pairwise(at))
     return {
         "rows": sum(len(study.rows) for study in studies),
         "read": read,

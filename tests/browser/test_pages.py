@@ -207,7 +207,9 @@ def test_a_file_that_is_too_large_is_said_beside_its_field(page: Any, stage: Sta
     expect(page.locator("#files-wrong")).to_be_empty()
 
 
-NODES = "(() => { let n = 0; const all = document.createTreeWalker(document); while (all.nextNode()) n++; return n; })()"
+NODES = (
+    "(() => { let n = 0; const all = document.createTreeWalker(document); while (all.nextNode()) n++; return n; })()"
+)
 
 
 @pytest.fixture(scope="session")

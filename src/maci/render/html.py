@@ -99,9 +99,7 @@ def _table(table: Table, id: str, charts: Sequence[Markup] = ()) -> Markup:
         ],
     )
     scales = [_reach(table, i) if column.drawn else None for i, column in enumerate(table.columns)]
-    rows = (
-        el("tr", el("th", x.name, scope="row"), map(_cell, x.cells, scales), class_=x.source) for x in table.lines
-    )
+    rows = (el("tr", el("th", x.name, scope="row"), map(_cell, x.cells, scales), class_=x.source) for x in table.lines)
     body = el("thead", el("tr", head)), el("tbody", rows)
     whole = el("table", body, aria_labelledby=id, class_="sortable")
     grid = join(el("div", whole, class_="scroll", role="region", tabindex=0, aria_labelledby=id), _notes(table.notes))

@@ -217,9 +217,9 @@ def _x_axis(
     return marks
 
 
-def _names(chart: Chart, bottom: float) -> list[Markup]:
+def _names(chart: Chart, bottom: float, right: float = _RIGHT) -> list[Markup]:
     return [
-        words((_LEFT + _RIGHT) / 2, bottom + 34, chart.x, anchor="middle", kind="axis"),
+        words((_LEFT + right) / 2, bottom + 34, chart.x, anchor="middle", kind="axis"),
         words(2, _TOP - 14, chart.y, kind="axis"),
     ]
 
@@ -248,12 +248,7 @@ def _scatter(chart: Chart) -> tuple[float, list[Markup]]:
         marks.append(el("circle", _said(p, series.name, True), cx=x, cy=y, r=size, class_=kind))
     for series, p in sorted(loud, key=lambda pair: not pair[0].reference):
         marks.append(_beside(at_x(p.x), at_y(p.y), series, taken, right, bottom))
-    middle = (_LEFT + right) / 2
-    return bottom + 40, [
-        *marks,
-        words(middle, bottom + 34, chart.x, anchor="middle", kind="axis"),
-        words(2, _TOP - 14, chart.y, kind="axis"),
-    ]
+    return bottom + 40, marks + _names(chart, bottom, right)
 
 
 def _beside(
@@ -262,21 +257,14 @@ def _beside(
     """A name near its mark, where it covers the least of what is ``taken``; it takes its place."""
     name = short(series.name, 30)
     wide = 6.3 * len(name)
-    spots = [
-        (x + dx if anchor == "start" else x - dx, y + dy, anchor)
-        for dy in (-8.0, 14.0, 4.0, -20.0, 26.0, -32.0, 38.0, 50.0)
-        for dx, anchor in ((8.0, "start"), (8.0, "end"))
-    ]
-    boxes = [
-        (px if anchor == "start" else px - wide, py - 10, px + wide if anchor == "start" else px, py + 3)
-        for px, py, anchor in spots
-    ]
+    around = [(dx, dy) for dy in (-8.0, 14.0, 4.0, -20.0, 26.0, -32.0, 38.0, 50.0) for dx in (8.0, -8.0)]
+    spots = [(x + dx, y + dy, "start" if dx > 0 else "end") for dx, dy in around]
+    boxes = [(px - wide * (side == "end"), py - 10, px + wide * (side == "start"), py + 3) for px, py, side in spots]
 
     def cost(box: tuple[float, float, float, float]) -> float:
-        out = max(0.0, _LEFT - box[0]) + max(0.0, box[2] - right) + max(0.0, _TOP - 12 - box[1]) + max(0.0, box[3] - bottom)
-        over = (
-            max(0.0, min(box[2], b[2]) - max(box[0], b[0])) * max(0.0, min(box[3], b[3]) - max(box[1], b[1])) for b in taken
-        )
+        x0, y0, x1, y1 = box
+        out = max(0.0, _LEFT - x0) + max(0.0, x1 - right) + max(0.0, _TOP - 12 - y0) + max(0.0, y1 - bottom)
+        over = (max(0.0, min(x1, c) - max(x0, a)) * max(0.0, min(y1, d) - max(y0, b)) for a, b, c, d in taken)
         return 100 * out + sum(over)
 
     best = min(range(len(spots)), key=lambda i: (round(cost(boxes[i]), 3), i))

@@ -41,6 +41,8 @@ GOES_ON = "what is done is kept, and the same command goes on from there"
 _KEY = "data = :data AND seed = :seed AND part = :part AND item = :item AND method = :method"
 _AT_ONCE = 32
 """Items whose rows are read at once: with thirty methods on forty outcomes 20 MB."""
+_ITEMS = """SELECT DISTINCT data, seed, part, item FROM {rows} WHERE {mine}
+ORDER BY data {order}, seed, part {order}, item {order}"""
 _SOME_ITEMS = """SELECT row FROM {rows} WHERE {mine} AND data = :data AND seed = :seed AND part = :part
 AND item {order} BETWEEN :first AND :last ORDER BY item {order}, method {order}"""
 _JOURNAL = """INSERT INTO {journal} VALUES ({study}:life, :tokens, :usd, :aside_tokens, :aside_usd)
@@ -136,9 +138,8 @@ class Store(ABC):
 
     def rows(self) -> Iterator[Row]:
         """The rows of the plan as it is now, in the order of their keys; never more than a few in memory."""
-        order = "ORDER BY data {order}, seed, part {order}, item {order}"
         planned = within(self.meta())
-        items = self._ask("SELECT DISTINCT data, seed, part, item FROM {rows} WHERE {mine} " + order)
+        items = self._ask(_ITEMS)
         for (data, seed, part), some in groupby(items, key=lambda entry: tuple(entry[:3])):
             names = [entry[3] for entry in some]
             for first in range(0, len(names), _AT_ONCE):

@@ -48,7 +48,13 @@ def test_what_is_left_out_of_a_course_while_reading_changes_no_figure():
 
 
 def test_frontier_is_what_no_other_beats_for_as_many_tokens():
-    cost = {"cheap": (10, "++--"), "worse": (20, "+---"), "good": (30, "+++-"), "maci": (40, "++--"), "best": (50, "++++")}
+    cost = {
+        "cheap": (10, "++--"),
+        "worse": (20, "+---"),
+        "good": (30, "+++-"),
+        "maci": (40, "++--"),
+        "best": (50, "++++"),
+    }
     rows = [one for name, (n, said) in cost.items() for one in answers(name, said, usage=Usage(prompt=n))]
     names = [PlannedMethod(name=name, use="average" if name != "maci" else name, of=name) for name in cost]
     chart = next(c for c in build_report(study(rows, names), FAST).sections[0].charts if c.key == "scatter")
@@ -301,7 +307,10 @@ def test_with_few_cases_the_headline_says_what_cannot_be_seen():
         "Not shown to pay on made: toy, too few cases to tell: with 20 cases differences below about 30 points cannot be seen. "
     )
     assert "with 4 cases no difference at all can be seen" in verdict("+-+-", "+-++")
-    assert "average scored 100 %, maci 100 %; no significant difference (0 points [−16, +16], adjusted p = 1.000). " in verdict("+" * 20, "+" * 20)
+    assert (
+        "average scored 100 %, maci 100 %; no significant difference (0 points [−16, +16], adjusted p = 1.000). "
+        in verdict("+" * 20, "+" * 20)
+    )
     # 40 cases, 10 for each side: an interval of more than ±10 points
     assert "too few cases to tell: with 40 cases differences below about " in verdict(
         "+" * 20 + "-" * 20, "+" * 10 + "-" * 20 + "+" * 10
@@ -318,7 +327,10 @@ def test_the_headline_names_everybody_better_without_debate_and_what_was_not_run
     rows += answers("weighted_average", "+" * 40, belief=unsure, usage=Usage(prompt=10))
     said = build_report(study(rows, ["average", "weighted_average", "maci"]), FAST).verdict[1]
     assert "Better probabilities without debate (Brier): average." in said
-    assert "Of 2 methods with no significant difference from maci, weighted_average is the cheapest: maci used 100 × its tokens." in said
+    assert (
+        "Of 2 methods with no significant difference from maci, weighted_average is the cheapest: maci used 100 × its tokens."
+        in said
+    )
     assert said.endswith("Usual baselines that were not run: single, majority_vote.")
     rows = answers("maci", "-" * 40) + answers("average", "+" * 40) + answers("single", "+" * 39 + "-")
     said = build_report(study(rows, ["average", "single", "maci"]), FAST).verdict[1]

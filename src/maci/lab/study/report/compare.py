@@ -225,7 +225,9 @@ def _scores(c: Comparison, few: str) -> str:
     theirs, ours, size = (f"{100 * x:.{digits}f}" for x in (c.theirs, c.ours, abs(c.accuracy.value)))
     low, high = (signed(100 * x, digits) for x in (c.accuracy.low, c.accuracy.high))
     gap = f"{size} points [{low}, {high}], {_p(c.p)}"
-    said = f"no significant difference ({gap}).{_half_shown(c)}" if c.verdict == ALIKE else f"a difference of {gap}.{few}"
+    said = (
+        f"no significant difference ({gap}).{_half_shown(c)}" if c.verdict == ALIKE else f"a difference of {gap}.{few}"
+    )
     cost = (
         f" What {c.other} used was not recorded."
         if c.tokens is None

@@ -71,7 +71,7 @@ def on_terminal(report: Report, *, width: int = 120, plain: bool = True, full: b
 
 
 def for_page(report: Report) -> Report:
-    """What a page shows at first: the answer, a line for each method, accuracy and tokens. The rest is folded below, nothing is lost."""
+    """What a page shows at first: the answer, a line for each method, accuracy and tokens. The rest is folded below."""
     study, n = f"{report.title}: ", 1 + len(report.sections)
     sections = tuple(
         replace(
@@ -84,7 +84,9 @@ def for_page(report: Report) -> Report:
         for s, one in zip(report.sections, report.verdict[1:n], strict=True)
     )
     tables = tuple(replace(table, folded=table.key not in ("missing", "failure_counts")) for table in report.tables)
-    return replace(report, verdict=(report.verdict[0], *report.verdict[n:]), sections=sections, tables=tables, tabs=True)
+    return replace(
+        report, verdict=(report.verdict[0], *report.verdict[n:]), sections=sections, tables=tables, tabs=True
+    )
 
 
 _TONES: Mapping[str, tuple[Kind, str]] = {
@@ -110,7 +112,12 @@ def methods(section: Section) -> Iterator[Table]:
         Column(key="brier", title="Brier", better="less", about="error of the probabilities, 0 to 2"),
     )
     beside = (
-        Column(key="acc1_difference", title=f"{home} minus it, points", about="right of 0: the reference is better", drawn=True),
+        Column(
+            key="acc1_difference",
+            title=f"{home} minus it, points",
+            about="right of 0: the reference is better",
+            drawn=True,
+        ),
         Column(key="p_mcnemar_adjusted", title="p", about="McNemar, adjusted for all tests of the study"),
         Column(key="verdict", title="difference", about="significant: interval without 0 and adjusted p < 0.05"),
     )
@@ -144,7 +151,9 @@ def methods(section: Section) -> Iterator[Table]:
 def _sentences(section: Section) -> tuple[Table, ...]:
     """Every comparison as a sentence, for those who want to read it so."""
     lines = tuple(Line(name=str(i), cells=(text(one),)) for i, one in enumerate(section.verdicts, 1))
-    table = Table(key="sentences", title="Every comparison in words", first="#", columns=columns("comparison"), lines=lines)
+    table = Table(
+        key="sentences", title="Every comparison in words", first="#", columns=columns("comparison"), lines=lines
+    )
     return (table,) if lines else ()
 
 
