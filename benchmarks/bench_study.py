@@ -4,8 +4,9 @@
 
 The rows are those of a real study with every method of ``studies/g1-readers.toml``, copied until there are enough. FOLDER is its
 results folder; without one, twelve made-up complaints are debated first (a minute). A copy is another case: its belief is raised to a
-power of its own, so that confidences differ as they do between cases. Three seeds draw test cases that partly overlap. The goal:
-74,340 rows within 20 seconds, and a log-log slope of at most 1. ``--keep`` writes the JSON report, to compare before and after a change.
+power of its own, so that confidences differ as they do between cases. Three seeds draw test cases that partly
+overlap. The goal: 74,340 rows within 20 seconds, and a log-log slope of at most 1. ``--keep`` writes the JSON report, to compare
+before and after a change.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from maci.render.markup import Markup, document, el, join
+from maci.render.markup import Child, Markup, document, el, join
 from maci.render.report import WORDY, Cell, Report, Section, Table, show, show_value
 from maci.render.strips import interval
 from maci.render.svg import figure
@@ -76,7 +76,7 @@ def _section(section: Section, id: str, *, later: bool) -> Markup:
     )
 
 
-def _later(*parts: object) -> Markup:
+def _later(*parts: Child) -> Markup:
     """Parts that become elements when they are looked at. Where no scripts run a browser reads them at once, like the rest."""
     return el("div", el("noscript", *parts), class_="later")
 
