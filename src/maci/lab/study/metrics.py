@@ -128,7 +128,7 @@ def _against(p: Mapping[str, float], answer: str, gold: str) -> dict[str, Any]:
     }
 
 
-def losses(p: Mapping[str, float], gold: str) -> dict[str, float]:
+def losses(p: Mapping[str, float], gold: str) -> dict[str, Any]:
     """What a distribution loses by the truth: p_gold, Brier score and NLL, as fields of :class:`ScoredAnswer`.
 
     >>> losses({"a": 0.5, "b": 0.5}, "a")["brier"]
