@@ -17,7 +17,7 @@ from maci.cases.case import builtin_cases, is_file
 from maci.debating.estimate import CostEstimate
 from maci.errors import InputError, MaciError
 from maci.lab.study import store
-from maci.lab.study.report import ReportSettings, build_report, gather
+from maci.lab.study.report import ReportSettings, build_report, for_page, gather
 from maci.record.transcript import read
 from maci.render.html import to_html as study_html
 from maci.render.markup import policy
@@ -340,4 +340,5 @@ def _found(folder: Path) -> list[tuple[str, str]]:
 @lru_cache(maxsize=4)
 def _study(folder: Path, _changed: int, _size: int) -> str:
     """The report of a study; made again when its results have changed."""
-    return study_html(build_report(gather([folder], None), ReportSettings(resamples=_RESAMPLES)), back=_BACK)
+    report = build_report(gather([folder], None), ReportSettings(resamples=_RESAMPLES))
+    return study_html(for_page(report), back=_BACK)
