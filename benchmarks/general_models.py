@@ -49,7 +49,7 @@ Ask = Callable[[Case, int], Awaitable[Asked]]
 def file_name(who: str, options: argparse.Namespace) -> str:
     """Rows of one kind of answer."""
     name = f"{who}-{options.model}" if who in MODELS else who
-    return f"{name}-{options.half}-{options.seed}.jsonl"
+    return f"{Path(options.file).stem}-{name}-{options.half}-{options.seed}.jsonl"
 
 
 def _seating(options: argparse.Namespace) -> Seating:
