@@ -1,14 +1,16 @@
 """General decisions, medicine among them: how often is an answer right, wrong or withheld, and how sure is it?
 
-    python benchmarks/bench_general.py [--who readers|alone|vote5|equal|two] [--file denials.jsonl] [--half dev|test] [--limit N] [--out DIR] [--show wrong]
+    python benchmarks/bench_general.py [--who readers|alone|vote5|equal|two|kin|free] [--file denials.jsonl] [--half dev|test]
+        [--limit N] [--out DIR] [--show wrong]
     python benchmarks/bench_general.py --clinical [--data DIR] [--seed 0] [--limit N]
 
-``alone``, ``vote5``, ``equal`` and ``two`` ask the local model ``--model`` (benchmarks/general_models.py).
+All but the readers ask the local model ``--model`` (benchmarks/general_models.py).
 
 `benchmarks/blind/general.jsonl`: contracts, outages, purchases, arithmetic and more, decidable from the texts beside the case, with
-distractors that share words with a wrong outcome. ``--file denials.jsonl``: cases that readers may be tempted to answer, with labelled texts for
-every outcome; what speaks for the wrong ones is denied, or the labelled texts are copies of one another. Each answer is a line of ``DIR/WHO-HALF-SEED.jsonl``; a run that broke off continues
-there, and cases that failed are tried again. *Withheld* are the cases in which no answer is given, refusals included. Intervals:
+distractors that share words with a wrong outcome. ``--file denials.jsonl``: labelled texts for every outcome, which tempt readers to
+answer, while the case denies what speaks for the wrong outcomes, or the texts are copies of one another. Each answer is a line of
+``DIR/FILE-WHO-HALF-SEED.jsonl``; a run that broke off continues there, and cases that failed are tried again. *Withheld* are the cases
+in which no answer is given, refusals included. Intervals:
 Wilson for shares, BCa for the calibration error (15 bins) and the Brier score of the answers given. A *pair* of runs
 (``--against WHO``) is compared case by case.
 
@@ -245,6 +247,7 @@ def main() -> None:
     parser.add_argument("--file", default="general.jsonl", help="of benchmarks/blind")
     parser.add_argument("--half", choices=("dev", "test"), default="dev")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rounds", type=int, default=3, help="of a debate of two, at most")
     parser.add_argument("--limit", type=int, help="so many cases, evenly spread")
     parser.add_argument("--out", type=Path, default=cache_dir() / "bench-general")
     parser.add_argument(

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
+from maci.evidence import cues
 from maci.evidence.lexical import terms
 from maci.evidence.negation import TOKEN, Reach, Scopes, scopes, sentences
 
@@ -39,6 +41,8 @@ _FINITE = re.compile(
 )
 _LONG = 5
 """Words of a phrase at most: what is further from the cue than that is no longer denied."""
+_PARTS = re.compile(r"[,;:]| (?:and|but) ")
+"""Where a clause of a sentence begins, roughly."""
 _BETWEEN = re.compile(r"[,;:.()]|or|nor|and")
 _PLACE = re.compile(r"in|at|on|for|to|with|since|from|after|before|during|by|over|when|while|than")
 """Where a phrase's details begin."""
@@ -51,6 +55,45 @@ class Intake(NamedTuple):
     """What it says is there, or leaves open."""
     denied: tuple[str, ...]
     """What it says is not there, phrase by phrase."""
+
+
+class Affirmed(NamedTuple):
+    """What is left of a text without its denials, whichever way they are read."""
+
+    sentences: tuple[str, ...]
+    denied: float
+    """The share of its words that went."""
+
+    def doubtless(self) -> str:
+        """What is left without the sentences that say that something is in order, too."""
+        return " ".join(each for each in self.sentences if not cues.IN_ORDER.search(each.lower()))
+
+
+def affirmed(text: str) -> Affirmed:
+    """A text without every clause that holds a denial; a sentence of which half denies goes as a whole.
+
+    >>> affirmed("The lamp is not broken, the fuse is not blown and the switch clicks. High fever, chills, no rash.").sentences
+    ('High fever, chills',)
+    """
+    kept, words = list[str](), 0
+    for sentence in sentences(text):
+        found, parts = scopes(sentence), [0, *(match.start() for match in _PARTS.finditer(sentence)), len(sentence)]
+        denials = [
+            reach.cue[0]
+            for reach in found.reaches
+            if reach.kind == "not" and not cues.ABILITY.match(found.text, *reach.cue)
+        ]
+        clauses = [(start, end) for start, end in pairwise(parts) if terms(sentence[start:end])]
+        denying = [any(start <= where < end for where in denials) for start, end in clauses]
+        words += len(terms(sentence))
+        if not any(denying):
+            kept.append(sentence)
+        elif sum(denying) < len(clauses) / 2:
+            kept.append(
+                "".join(sentence[slice(*clause)] for clause, no in zip(clauses, denying, strict=True) if not no)
+            )
+    left = sum(len(terms(sentence)) for sentence in kept)
+    return Affirmed(tuple(kept), 1 - left / words if words else 0.0)
 
 
 @lru_cache(maxsize=8192)

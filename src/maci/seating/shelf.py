@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from maci.acquisition.plan import Residual, Survey
 from maci.acquisition.proposals import Surveyor
 from maci.agents.judges.reader import ReaderJudge, reader_judges
-from maci.agents.reader.competence import Competence, examine, resembles
+from maci.agents.reader.competence import Competence, examine, relies, resembles
 from maci.agents.reader.library import Latest, Library, subjects_of
 from maci.cases.case import Case
 from maci.cases.outcomes import normal
@@ -138,10 +138,14 @@ class Shelf:
         known = self._competence
         if known.doubt:
             return known.doubt
-        nearest = float((self._vectors @ self._plain.encode([as_query(self._plain, text)])[0]).max())
-        if not resembles(self.library.view(text), self.library, nearest / known.near):
+        if not self._like(text):
             return f"it has little in common with the {known.texts} texts about its outcomes"
-        return ""
+        return relies(text, self.library, self._like)
+
+    def _like(self, text: str) -> bool:
+        """Whether a text resembles those of the library."""
+        nearest = float((self._vectors @ self._plain.encode([as_query(self._plain, text)])[0]).max())
+        return resembles(self.library.view(text), self.library, nearest / self._competence.near)
 
     @cached_property
     def _surveyor(self) -> Surveyor:

@@ -9,21 +9,32 @@ whatever the number of outcomes.
 Readers can tell the outcomes apart where the lower end of the interval of the mean is above ½: one-sided 95 %, with one text more
 that is told right and one that is told wrong (Agresti & Caffo 2000), so that a handful of hits does not pass for certainty.
 
+Copies of a text are held out with it and count once, so that a few texts written out again and again prove nothing.
+
 The case resembles the texts where it shares enough words with the texts of one outcome, and its nearest text is not much further
-from it than texts are from one another. Constants: [decision 005](../../../../docs/decisions/005-readers.md).
+from it than texts are from one another.
+
+What the case says outright must carry the answer, for readers find denials by rule and miss some. Where much of a case denies, the
+answer must be the same without every clause that denies. And it must not turn into another without the sentences by which the case
+says that something is in order (*the certificate is valid*). Constants: [decision 005](../../../../docs/decisions/005-readers.md).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.agents.reader.families import FAMILIES, Family
-from maci.agents.reader.library import Library, View
+from maci.agents.anchor import Finding
+from maci.agents.reader.families import FAMILIES, Family, Rows
+from maci.agents.reader.library import Library, View, weigh
+from maci.agents.reader.reader import Conduct
+from maci.evidence.intake import affirmed
+from maci.evidence.lexical import terms
+from maci.moderator.belief import Vector
 
 ENOUGH = 3
 """Texts that every outcome needs."""
@@ -37,7 +48,14 @@ _SHARE = 0.6
 """Of a short case, this share of its words is enough."""
 _NEAR = 0.25
 """The case's nearest text: its cosine as a share of the median among the texts."""
+_COPY = 0.75
+"""Texts about one outcome that share this share of the shorter one's words are copies."""
+_DENIES = 0.35
+"""A case that denies with more than this share of its words."""
+_TURNS = 0.6
+"""How sure another answer must be, without what is in order, to speak against the first."""
 _TINY = 1e-6
+_OWN = Conduct()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +65,9 @@ class Competence:
     outcomes: int
     texts: int
     fewest: int
-    """Texts about the outcome that fewest are about."""
+    """Texts about the outcome that fewest are about; copies count once."""
+    copied: bool = False
+    """With its copies that outcome would have enough."""
     told: float | None = None
     """Mean score of the texts held out; ``None`` where there are too few."""
     low: float | None = None
@@ -62,7 +82,8 @@ class Competence:
             return "all texts are about one outcome"
         if self.fewest < ENOUGH:
             texts = f"{self.texts} text{'' if self.texts == 1 else 's'}"
-            return f"{texts} for {self.outcomes} outcomes; each outcome needs at least {ENOUGH}"
+            need = f"{ENOUGH} that are not copies of one another" if self.copied else f"{ENOUGH}"
+            return f"{texts} for {self.outcomes} outcomes; each outcome needs at least {need}"
         assert self.told is not None and self.low is not None
         if self.low <= 0.5:
             return (
@@ -75,21 +96,31 @@ class Competence:
 def examine(library: Library, vectors: NDArray[np.float32], families: Sequence[Family] = FAMILIES) -> Competence:
     """The leave-one-out test; ``vectors`` are the library's texts, from an encoder that was not fitted to them."""
     sizes = np.bincount(library.subject, minlength=len(library.outcomes))
-    known = Competence(outcomes=len(library.outcomes), texts=len(library.spans), fewest=int(sizes.min()))
+    fewest = min(_distinct(library, outcome) for outcome in range(len(library.outcomes)))
+    known = Competence(
+        outcomes=len(library.outcomes),
+        texts=len(library.spans),
+        fewest=fewest,
+        copied=fewest < ENOUGH <= int(sizes.min()),
+    )
     if known.fewest < ENOUGH or known.outcomes < 2:
         return known
-    everything = np.arange(len(library.spans))
-    scores = []
-    for row in _spread(library)[:_MOST]:
-        view, rest = library.view(library.nameless(row)), np.delete(everything, row)
-        p = np.mean([family.read(library, view, rest)[0] for family in families], axis=0)
+    scores, done = [], np.zeros(len(library.spans), dtype=bool)
+    likeness = vectors @ vectors.T
+    for row in _spread(library):
+        copies = _copies(library, row, np.flatnonzero(library.subject == library.subject[row]))
+        likeness[row, copies] = -1.0
+        if done[row] or len(scores) == _MOST:
+            continue
+        done[copies] = True
+        p = _read(
+            library, library.view(library.nameless(row)), np.delete(np.arange(len(library.spans)), copies), families
+        )
         own = int(library.subject[row])
         others = np.delete(p, own)
         scores.append(float(np.mean((p[own] > others) + 0.5 * (p[own] == others))))
     sample = np.array([*scores, 0.0, 1.0])
     low = float(sample.mean() - _Z * sample.std(ddof=1) / math.sqrt(len(sample)))
-    likeness = vectors @ vectors.T
-    np.fill_diagonal(likeness, -1.0)
     near = max(float(np.median(likeness.max(axis=1))), _TINY)
     return replace(known, told=float(np.mean(scores)), low=low, near=near)
 
@@ -99,6 +130,59 @@ def resembles(view: View, library: Library, near: float) -> bool:
     here = view.counts > 0
     shared = max(int(here[library.subject == outcome].any(axis=0).sum()) for outcome in np.unique(library.subject))
     return shared >= min(_WORDS, math.ceil(_SHARE * max(1, len(view.words)))) and near >= _NEAR
+
+
+def relies(text: str, library: Library, like: Callable[[str], bool]) -> str:
+    """What the answer to a case relies on that readers may misread; nothing where it stands on what is said outright.
+
+    ``like``: whether a part of the case still resembles the texts.
+    """
+    said, lead = affirmed(text), _lead(text, library)[0]
+    stated = " ".join(said.sentences)
+    if said.denied > _DENIES and not (like(stated) and _lead(stated, library)[0] == lead):
+        return "it mostly says what is not so, and the rest does not carry the answer"
+    rest = said.doubtless()
+    if rest == stated:
+        return ""
+    other, sure = _lead(rest, library) if terms(rest) else (lead, 0.0)
+    if (other != lead and sure >= _TURNS) or (said.denied and not terms(rest)):
+        return "the answer would rest on what the case says is in order"
+    return ""
+
+
+def _lead(text: str, library: Library) -> tuple[int, float]:
+    """The leading outcome of a text read over all there is, and its probability."""
+    view, everything = library.view(text), np.arange(len(library.spans))
+    absent = [Finding(denied, "", False, 0) for denied in view.denied]
+    p = _read(library, view, everything, FAMILIES)
+    p = weigh(p, absent, library, everything, present=_OWN.present, absent=_OWN.absent, smoothing=_OWN.smoothing)
+    return int(p.argmax()), float(p.max())
+
+
+def _read(library: Library, view: View, visible: Rows, families: Sequence[Family]) -> Vector:
+    return np.asarray(
+        np.mean([family.read(library, view, visible)[0] for family in families], axis=0), dtype=np.float64
+    )
+
+
+def _copies(library: Library, row: int, among: Rows) -> Rows:
+    """Those of some rows that are copies of one; a text is a copy of itself."""
+    own = set(library.terms[row])
+    found = []
+    for other in among.tolist():
+        theirs = set(library.terms[other])
+        if other == row or len(own & theirs) >= _COPY * max(1, min(len(own), len(theirs))):
+            found.append(other)
+    return np.array(found, dtype=np.intp)
+
+
+def _distinct(library: Library, outcome: int) -> int:
+    """How many texts about an outcome are not copies of one another; no more than are enough are counted."""
+    found = np.zeros(0, dtype=np.intp)
+    for row in np.flatnonzero(library.subject == outcome).tolist():
+        if len(found) < ENOUGH and not len(_copies(library, row, found)):
+            found = np.append(found, row)
+    return len(found)
 
 
 def _spread(library: Library) -> list[int]:

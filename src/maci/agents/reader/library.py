@@ -31,6 +31,7 @@ from maci.cases.outcomes import normal
 from maci.evidence.encode import Encoder, as_query
 from maci.evidence.intake import taken_in
 from maci.evidence.lexical import terms
+from maci.evidence.negation import polarity
 from maci.evidence.orders import is_ours, without_orders
 from maci.evidence.span import Span, estimate_tokens
 from maci.moderator.belief import Vector
@@ -93,16 +94,16 @@ class Latest(OrderedDict[_Key, _Value]):
 
 
 def about(span: Span, names: Mapping[str, str]) -> str | None:
-    """The outcome a span speaks of, by its normal name: its label if it has one, else the first outcome its text names.
+    """The outcome a span speaks of, by its normal name: its label, else the first outcome that its text names and does not deny.
 
-    >>> about(Span.of("In measles the cough is harsh."), {"rubella": "Rubella", "measles": "Measles"})
-    'Measles'
+    >>> about(Span.of("No measles; the rash is that of rubella."), {"rubella": "Rubella", "measles": "Measles"})
+    'Rubella'
     """
     if span.label is not None:
         return names.get(normal(span.label))
     text = f" {normal(span.text)} "
-    found = [(text.index(f" {name} "), label) for name, label in names.items() if name and f" {name} " in text]
-    return min(found)[1] if found else None
+    found = sorted((text.index(f" {name} "), name) for name in names if name and f" {name} " in text)
+    return next((names[name] for _, name in found if polarity(span.text, name) != "absent"), None)
 
 
 def subjects_of(spans: Sequence[Span], outcomes: Sequence[str], aliases: Mapping[str, str]) -> Mapping[str, str]:
