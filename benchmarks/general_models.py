@@ -63,7 +63,7 @@ def _seating(options: argparse.Namespace, judges: Literal["reader", "kin", "none
         PanelChoice(
             agents=f"{name},{name}",
             judges=name if judges == "kin" else judges,
-            sets=(*SETTINGS, f"stop.max_rounds={options.rounds}", *rules),
+            sets=(*SETTINGS, f"stop.max_rounds={options.rounds}", f"stop.min_rounds={min(2, options.rounds)}", *rules),
             seed=options.seed,
             cache=options.out / "replies.sqlite",
             offline=True,

@@ -30,8 +30,8 @@ from maci.evidence.span import Span
 from maci.paths import EMBEDDINGS, embeddings_file
 
 _REMEDY = (
-    "add evidence whose texts name the outcomes or carry a label; at the command line an index of documents will do as well "
-    "(`maci index`, --corpus)"
+    "use a language model (`maci init`), or give the readers texts that are labelled with the outcomes, at least three for each "
+    "(in the case, or `maci index` and --corpus)"
 )
 
 
@@ -255,7 +255,7 @@ class Bookcase:
                 "use it. Index texts that name the outcomes, or JSONL/CSV with a `label` column"
             )
         given = f"none of the case's {len(case.evidence)} texts names one" if case.evidence else "the case has none"
-        return EvidenceError(f"the readers have no evidence about {some} ({given}): {self._sources.remedy}")
+        return EvidenceError(f"the readers match words and have no text about {some} ({given}): {self._sources.remedy}")
 
 
 def _key(spans: Sequence[Span], case: Case, labels: tuple[str, ...]) -> tuple[object, ...]:

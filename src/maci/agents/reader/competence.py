@@ -32,7 +32,7 @@ from maci.agents.anchor import Finding
 from maci.agents.reader.families import FAMILIES, Family, Rows
 from maci.agents.reader.library import Library, View, weigh
 from maci.agents.reader.reader import Conduct
-from maci.evidence.intake import affirmed
+from maci.evidence.intake import Affirmed, affirmed
 from maci.evidence.lexical import terms
 from maci.moderator.belief import Vector
 
@@ -53,7 +53,9 @@ _COPY = 0.75
 _DENIES = 0.35
 """A case that denies with more than this share of its words."""
 _TURNS = 0.6
-"""How sure another answer must be, without what is in order, to speak against the first."""
+"""How sure another answer must be, from what is left of the case, to speak against the first."""
+_THIN = 100
+"""With fewer words about each outcome than this on average, no part of the case may speak for another outcome."""
 _TINY = 1e-6
 _OWN = Conduct()
 
@@ -142,12 +144,20 @@ def relies(text: str, library: Library, like: Callable[[str], bool]) -> str:
     if said.denied > _DENIES and not (like(stated) and _lead(stated, library)[0] == lead):
         return "it mostly says what is not so, and the rest does not carry the answer"
     rest = said.doubtless()
-    if rest == stated:
-        return ""
-    other, sure = _lead(rest, library) if terms(rest) else (lead, 0.0)
-    if (other != lead and sure >= _TURNS) or (said.denied and not terms(rest)):
+    if rest != stated and (_turns(rest, lead, library) or (said.denied and not terms(rest))):
         return "the answer would rest on what the case says is in order"
+    if library.length.sum() < _THIN * len(library.outcomes):
+        for i in range(len(said.sentences)):
+            others = Affirmed((*said.sentences[:i], *said.sentences[i + 1 :]), said.denied)
+            if _turns(others.doubtless(), lead, library):
+                return "one part of it speaks for another outcome than the rest, and there is little text about each"
     return ""
+
+
+def _turns(rest: str, lead: int, library: Library) -> bool:
+    """Whether what is left of a case speaks for another outcome."""
+    other, sure = _lead(rest, library) if terms(rest) else (lead, 0.0)
+    return other != lead and sure >= _TURNS
 
 
 def _lead(text: str, library: Library) -> tuple[int, float]:
