@@ -205,6 +205,7 @@ def _nothing(found: Inventory, *, json: bool, say: Any) -> None:
 
 def _steps(found: Inventory) -> list[str]:
     from maci.errors import install
+    from maci.llm.keys import host_of
 
     running = next((server for server in found.servers if not server.locked), None)
     return [

@@ -234,6 +234,6 @@ ABILITY = re.compile(
 IN_ORDER = _pattern(r"""
     normal(?:ly)? / fine / valid / ok / okay / intact / sound / healthy / clean / clear / correct / untouched / unaffected / unchanged
     undamaged / works / working / steady / constant / stable / good / (?<!as )well / firm / complete / in order / as usual / as expected
-    up to date / safe / calm / perfect / passed / tested / checked
+    up to date / calm / perfect / passed / tested / checked
 """)
 """Words by which a text says that nothing is wrong with what it names: denials without a *not*."""

@@ -254,7 +254,8 @@ class Bookcase:
                 f"no text of the corpus {self._sources.where} names {some}, and none is labelled with one: the readers could not "
                 "use it. Index texts that name the outcomes, or JSONL/CSV with a `label` column"
             )
-        given = f"none of the case's {len(case.evidence)} texts names one" if case.evidence else "the case has none"
+        texts = f"{len(case.evidence)} text{'' if len(case.evidence) == 1 else 's'}"
+        given = f"the case brings {texts}, and no outcome is named there" if case.evidence else "the case brings none"
         return EvidenceError(f"the readers match words and have no text about {some} ({given}): {self._sources.remedy}")
 
 

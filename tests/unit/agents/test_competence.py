@@ -140,6 +140,13 @@ def test_an_answer_that_relies_on_what_is_denied_or_in_order_is_withheld() -> No
     assert "in order" in relies(fine, books, like(books))
 
 
+def test_with_little_text_no_sentence_alone_may_carry_the_answer() -> None:
+    case = "Pump, water, river, cellar, sandbag, level: all dry. The thief took the jewel from the safe."
+    assert "one part of it" in relies(case, library(spans(8)), like(library(spans(8))))
+    much = library(spans(40))
+    assert relies(case, much, like(much)) == ""
+
+
 def test_an_answer_that_stands_without_the_denials_is_given() -> None:
     books = library(spans(8))
     assert relies("Smoke, flame and soot; the alarm rang. No thief, no stolen jewel.", books, like(books)) == ""
