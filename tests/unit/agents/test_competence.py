@@ -131,7 +131,7 @@ def like(books: Library) -> Callable[[str], bool]:
 
 
 def test_an_answer_that_relies_on_what_is_denied_or_in_order_is_withheld() -> None:
-    books = library(spans(8))
+    books = library(spans(40))
     denied = "The cellar is not wet, the pump did not run and the river stays low. Someone fled."
     assert "what is not so" in relies(denied, books, like(books))
     in_order = "River level, cellar, pump and water are normal. The window lock, the safe and the jewel were stolen."
