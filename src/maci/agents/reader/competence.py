@@ -107,7 +107,7 @@ def examine(library: Library, vectors: NDArray[np.float32], families: Sequence[F
     )
     if known.fewest < ENOUGH or known.outcomes < 2:
         return known
-    scores, done = [], np.zeros(len(library.spans), dtype=bool)
+    scores, done = list[float](), np.zeros(len(library.spans), dtype=bool)
     likeness = vectors @ vectors.T
     for row in _spread(library):
         copies = _copies(library, row, np.flatnonzero(library.subject == library.subject[row]))
