@@ -10,7 +10,7 @@ from typing import cast
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse
 from fastapi.sse import EventSourceResponse
 
 from maci.cases.case import builtin_cases, is_file
@@ -42,7 +42,7 @@ from maci.web.pages.layout import STATIC, static, studies_page
 from maci.web.pages.new import new_page
 from maci.web.pages.whatif import start_of, whatif_page, whatif_result
 
-router = APIRouter()
+router = APIRouter(default_response_class=HTMLResponse)
 _BACK = (("/studies", "‹ All studies"), ("/", "Debates"))
 _RESAMPLES = 1000
 """For a study's page that somebody waits for; `maci study report` takes 10,000."""
@@ -70,7 +70,7 @@ def link(id: str, said: str = "") -> str:
     return f"/debates/{quote(id)}" + (f"?said={said}" if said else "")
 
 
-@router.get("/static/{name}")
+@router.get("/static/{name}", include_in_schema=False)
 async def static_file(name: str) -> Response:
     """Style and scripts."""
     if name not in STATIC:
@@ -80,7 +80,7 @@ async def static_file(name: str) -> Response:
     )
 
 
-@router.get("/favicon.ico")
+@router.get("/favicon.ico", include_in_schema=False)
 async def icon() -> Response:
     """There is none."""
     return Response(status_code=204)
@@ -171,7 +171,7 @@ async def control_buttons(request: Request, id: str) -> HTMLResponse:
     return HTMLResponse(buttons)
 
 
-@router.get("/debates/{id}/events")
+@router.get("/debates/{id}/events", response_class=EventSourceResponse)
 async def events(request: Request, id: str, after: int = 0) -> EventSourceResponse:
     """Everything that happens, in order; goes on after the last event a viewer has seen."""
     desk = desk_of(request)
@@ -243,14 +243,14 @@ async def report(request: Request, id: str) -> HTMLResponse:
     return HTMLResponse(page, headers={"content-security-policy": policy()})
 
 
-@router.get("/debates/{id}/report.md")
+@router.get("/debates/{id}/report.md", response_class=PlainTextResponse)
 async def markdown(request: Request, id: str) -> Response:
     """The report for tickets and papers."""
     text = await asyncio.to_thread(_report, desk_of(request).history.path(id), to_markdown)
     return Response(text, media_type="text/markdown", headers=_named(id, "md"))
 
 
-@router.get("/debates/{id}/result.json")
+@router.get("/debates/{id}/result.json", response_class=JSONResponse)
 async def result(request: Request, id: str) -> Response:
     """The result as ``maci debate --json`` prints it."""
     run = await desk_of(request).run(id)
@@ -260,7 +260,7 @@ async def result(request: Request, id: str) -> Response:
     return Response(page.model_dump_json(), media_type="application/json")
 
 
-@router.get("/debates/{id}/transcript.jsonl")
+@router.get("/debates/{id}/transcript.jsonl", response_class=FileResponse)
 async def transcript(request: Request, id: str) -> FileResponse:
     """The record itself."""
     desk = desk_of(request)
