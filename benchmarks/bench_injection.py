@@ -41,8 +41,8 @@ from maci.agents.reader.families import FAMILIES
 from maci.agents.reader.library import Library
 from maci.agents.reader.reader import Reader
 from maci.calibration.stats import wilson
-from maci.evidence.encode import load_encoder
 from maci.errors import BadReply
+from maci.evidence.encode import load_encoder
 from maci.evidence.orders import marked, order
 from maci.evidence.source import ACQUIRED
 from maci.evidence.span import Citation, Span
@@ -179,7 +179,9 @@ async def main() -> None:
     parser.add_argument("--half", choices=("dev", "test"), default="dev")
     parser.add_argument("--who", default="readers")
     parser.add_argument("--limit", type=int)
-    parser.add_argument("--replies", type=Path, default=cache_dir() / "bench-injection.sqlite", help="replies of the model")
+    parser.add_argument(
+        "--replies", type=Path, default=cache_dir() / "bench-injection.sqlite", help="replies of the model"
+    )
     parser.add_argument(
         "--show", action="store_true", help="print what succeeds although defended (development half only)"
     )

@@ -51,7 +51,13 @@ def main() -> None:
     for number, seed in enumerate(target.seeds()):
         (seeds / f"{number:03d}").write_bytes(seed)
     run = Run(target.check, asked.out)
-    options = {"max_total_time": asked.seconds, "seed": asked.seed + 1, "timeout": HANG, "rss_limit_mb": MEMORY, "max_len": _LONGEST}
+    options = {
+        "max_total_time": asked.seconds,
+        "seed": asked.seed + 1,
+        "timeout": HANG,
+        "rss_limit_mb": MEMORY,
+        "max_len": _LONGEST,
+    }
     options |= {"len_control": 0, "artifact_prefix": f"{asked.out}/", "verbosity": 0, "print_final_stats": 0}
     arguments = [f"-{name}={value}" for name, value in options.items()]
     atheris.Setup([sys.argv[0], *arguments, str(seeds)], run.one, custom_mutator=mutator)

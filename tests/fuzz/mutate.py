@@ -106,7 +106,9 @@ def _near(holder: Any, key: Any, chance: Random, other: Any) -> None:
         holder[key] = chance.choice((-value, value + 1, value * 10, value / 3, str(value)))
     elif isinstance(value, str):
         at = chance.randrange(len(value) + 1)
-        holder[key] = chance.choice((value[:at], value + value, value[:at] + chance.choice("\x00\u0301\u200b\n\"<{ß\x85") + value[at:]))
+        holder[key] = chance.choice(
+            (value[:at], value + value, value[:at] + chance.choice('\x00\u0301\u200b\n"<{ß\x85') + value[at:])
+        )
     elif isinstance(value, list):
         chance.shuffle(value)
     else:

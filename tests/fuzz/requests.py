@@ -43,7 +43,12 @@ def written(case: Any, known: bool) -> bytes:
     path = case.path
     for name, value in parts.items():
         path = path.replace(f"{{{name}}}", str(value))
-    asked: dict[str, Any] = {"method": case.method, "path": path, "query": dict(case.query or {}), "headers": dict(case.headers or {})}
+    asked: dict[str, Any] = {
+        "method": case.method,
+        "path": path,
+        "query": dict(case.query or {}),
+        "headers": dict(case.headers or {}),
+    }
     body = case.body if isinstance(case.body, dict | list | str | int | float | bool) or case.body is None else None
     if case.media_type == "application/x-www-form-urlencoded" and isinstance(body, dict):
         asked["form"] = {**body, "word": WORD} if known else body
@@ -63,7 +68,13 @@ def main() -> None:
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
     run, until, turn = Run(TARGETS["http"].check, asked.out), monotonic() + asked.seconds, asked.seed * 1000
-    how = settings(max_examples=_EACH, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    how = settings(
+        max_examples=_EACH,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
     every = operations()
     while monotonic() < until:
         turn += 1

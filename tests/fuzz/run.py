@@ -23,7 +23,17 @@ from pathlib import Path
 from time import monotonic
 
 FOUND = Path(__file__).parent / "found"
-SHARES = {"case": 2, "transcript": 1, "rechained": 5, "reply": 2, "corpus": 2, "config": 1, "panels": 1, "spec": 1, "http": 3}
+SHARES = {
+    "case": 2,
+    "transcript": 1,
+    "rechained": 5,
+    "reply": 2,
+    "corpus": 2,
+    "config": 1,
+    "panels": 1,
+    "spec": 1,
+    "http": 3,
+}
 """Of the time. A record that was forged passes through most doors, and each input takes longest."""
 _ENVIRON = {
     "PYTHONPATH": os.pathsep.join(str(Path(__file__).parents[up] / room) for up, room in ((1, ""), (2, "src"))),
@@ -65,12 +75,25 @@ def fuzz(name: str, seconds: float, seed: int, save: Path) -> Told:
         if left < 1:
             break
         with tempfile.TemporaryDirectory(prefix="maci-fuzz-") as folder:
-            command = [sys.executable, "-m", f"fuzz.{module}", name, "--for", str(left), "--seed", str(seed + life), "--out", folder]
+            command = [
+                sys.executable,
+                "-m",
+                f"fuzz.{module}",
+                name,
+                "--for",
+                str(left),
+                "--seed",
+                str(seed + life),
+                "--out",
+                folder,
+            ]
             with (Path(folder) / "said").open("wb") as said:
                 ended = _ran(command, left + _SLOW, folder, said.fileno())
             _gather(told, Path(folder), save)
             if not told.inputs:
-                raise SystemExit(f"{name} did not start:\n{(Path(folder) / 'said').read_text(errors='replace')[-3000:]}")
+                raise SystemExit(
+                    f"{name} did not start:\n{(Path(folder) / 'said').read_text(errors='replace')[-3000:]}"
+                )
         if ended:
             break
     return told
@@ -78,9 +101,20 @@ def fuzz(name: str, seconds: float, seed: int, save: Path) -> Told:
 
 def _ran(command: list[str], most: float, folder: str, said: int) -> bool:
     """Whether a process ended as it should."""
-    environ = {**os.environ, **_ENVIRON, "TMPDIR": folder, "MACI_CACHE": f"{folder}/cache", "MACI_CONFIG": f"{folder}/config"}
+    environ = {
+        **os.environ,
+        **_ENVIRON,
+        "TMPDIR": folder,
+        "MACI_CACHE": f"{folder}/cache",
+        "MACI_CONFIG": f"{folder}/config",
+    }
     try:
-        return subprocess.run(command, stdout=said, stderr=said, env=environ, cwd=folder, timeout=most, check=False).returncode == 0
+        return (
+            subprocess.run(
+                command, stdout=said, stderr=said, env=environ, cwd=folder, timeout=most, check=False
+            ).returncode
+            == 0
+        )
     except subprocess.TimeoutExpired:
         return False
 
@@ -92,7 +126,9 @@ def _gather(told: Told, folder: Path, save: Path) -> None:
         return
     told.inputs, told.seconds = told.inputs + figures["inputs"], told.seconds + figures["seconds"]
     inputs = {what: folder / "inputs" / name for what, name in figures["found"].items()}
-    inputs |= {f"{kind} ({file.name[-8:]})": file for kind in ("timeout", "oom", "crash") for file in folder.glob(f"{kind}-*")}
+    inputs |= {
+        f"{kind} ({file.name[-8:]})": file for kind in ("timeout", "oom", "crash") for file in folder.glob(f"{kind}-*")
+    }
     for what, file in inputs.items():
         kept = save / told.name / file.name
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -106,7 +142,9 @@ def fuzz_all(names: Iterable[str], seconds: float, seed: int, save: Path) -> lis
     whole = sum(SHARES[name] for name in chosen)
     slots = min(2, len(chosen), os.cpu_count() or 1)
     with ThreadPoolExecutor(slots) as pool:
-        running = [pool.submit(fuzz, name, max(5.0, slots * seconds * SHARES[name] / whole), seed, save) for name in chosen]
+        running = [
+            pool.submit(fuzz, name, max(5.0, slots * seconds * SHARES[name] / whole), seed, save) for name in chosen
+        ]
         told = []
         for each in running:
             told.append(each.result())
@@ -123,7 +161,9 @@ def show(told: Told) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--for", dest="seconds", type=seconds_of, default="30m", help="30m, 90s, 1h: of all targets together")
+    parser.add_argument(
+        "--for", dest="seconds", type=seconds_of, default="30m", help="30m, 90s, 1h: of all targets together"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default=",".join(SHARES), help="targets, with commas between")
     parser.add_argument("--save", type=Path, default=FOUND, help="where inputs that failed are kept")

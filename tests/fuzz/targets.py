@@ -104,7 +104,11 @@ _SCALE = {
 def _cases() -> list[bytes]:
     closed = {"kind": "closed", "labels": ["a", "b"], "declared": 4, "metric": [[0, 1], [1, 0]]}
     made = _json(_CASE, {**_CASE, "outcomes": _SCALE, "gold": "severe"}, {**_CASE, "outcomes": closed, "gold": "a"})
-    return [*made, *_json({"question": "Why?", "outcomes": "open"}), b"question: Why?\noutcomes: [a, b]\ncontext: |\n  It is so.\n"]
+    return [
+        *made,
+        *_json({"question": "Why?", "outcomes": "open"}),
+        b"question: Why?\noutcomes: [a, b]\ncontext: |\n  It is so.\n",
+    ]
 
 
 def case(data: bytes) -> None:
@@ -119,7 +123,9 @@ def case(data: bytes) -> None:
 def _debated(given: Case) -> None:
     labels = given.outcomes.labels or ("a thing", "another")
     p = [1.0, *[0.5] * (len(labels) - 1)]
-    turns = [turn(*(x / sum(p) for x in q), args=(arg("It fits.", outcome=labels[0]),), labels=labels) for q in (p, p[::-1])]
+    turns = [
+        turn(*(x / sum(p) for x in q), args=(arg("It fits.", outcome=labels[0]),), labels=labels) for q in (p, p[::-1])
+    ]
     table = seat([script("ada", *[turns[0]] * 3), script("bob", *[turns[1]] * 3)], [judge()], case=given)
     _told(play(table, settings("max_rounds=2"), given))
     _told(play(Tables("readers", HashEncoder()).table(given), settings("max_rounds=2"), given))
@@ -136,7 +142,9 @@ def _told(events: Any) -> None:
 def _records() -> tuple[bytes, ...]:
     """Small debates of every kind, as the lines of their events; and the frozen one."""
     cited = arg("It fits.", "e4", outcome="dengue")
-    closed = seat([script("ada", *[turn(0.8, 0.1, 0.1, args=(cited,), tokens=30)] * 3), script("bob", *[turn(0.2, 0.7, 0.1)] * 3)])
+    closed = seat(
+        [script("ada", *[turn(0.8, 0.1, 0.1, args=(cited,), tokens=30)] * 3), script("bob", *[turn(0.2, 0.7, 0.1)] * 3)]
+    )
     opened_case = make_case(OutcomeSpace(kind="open"))
     scale = make_case(OutcomeSpace(kind="ordered", labels=("mild", "moderate", "severe"), positions=(0.0, 1.0, 2.0)))
     names = ("mild", "moderate", "severe")
@@ -149,7 +157,9 @@ def _records() -> tuple[bytes, ...]:
     for debate in ("the-pump", "dengue"):
         with suppress(MaciError):
             given = load_case(debate)
-            found.append(_recorded(Tables("readers", HashEncoder()).table(given), given, "min_rounds=1", "max_rounds=1"))
+            found.append(
+                _recorded(Tables("readers", HashEncoder()).table(given), given, "min_rounds=1", "max_rounds=1")
+            )
     return (*found, _unchained((ROOT / "tests/transcripts/format-6.jsonl").read_bytes()))
 
 
@@ -164,7 +174,9 @@ def _recorded(table: Any, given: Case | None, *sets: str) -> bytes:
 def _unchained(transcript: bytes) -> bytes:
     """The events alone, one a line."""
     lines = [json.loads(line) for line in transcript.splitlines()]
-    return b"\n".join(json.dumps({k: v for k, v in line.items() if k not in ("hash", "seq")}).encode() for line in lines)
+    return b"\n".join(
+        json.dumps({k: v for k, v in line.items() if k not in ("hash", "seq")}).encode() for line in lines
+    )
 
 
 def chained(events: bytes) -> bytes:
@@ -205,7 +217,16 @@ _COMMANDS = (
     ("outcome", "RUN", "--was", "dengue"), ("export", "RUN", "--out", "RUN/out.jsonl"),
     ("debate", "--resume", "--out", "RUN", "--plain", "--offline"),
 )  # fmt: skip
-_PARTS = ("", "/calls", "/replay?tau_q=0.3", "/report.html", "/report.md", "/result.json", "/controls", "/transcript.jsonl")
+_PARTS = (
+    "",
+    "/calls",
+    "/replay?tau_q=0.3",
+    "/report.html",
+    "/report.md",
+    "/result.json",
+    "/controls",
+    "/transcript.jsonl",
+)
 _PAGES = (*(f"/debates/run{part}" for part in _PARTS), "/new?from=run", "/compare?a=run&b=run")
 
 
@@ -234,7 +255,14 @@ _SAID = {
     "belief": [{"outcome": "dengue", "percent": 70}, {"outcome": "zika", "percent": 30}],
     "requests": [{"text": "Joint pain?", "kind": "history", "yes": ["chikungunya"], "no": ["dengue"]}],
 }  # fmt: skip
-_GRADED = {"pieces": ["supports"], "links": [80], "justification": "E1 says so.", "logic": 70, "relevance": 90, "supported": 60}
+_GRADED = {
+    "pieces": ["supports"],
+    "links": [80],
+    "justification": "E1 says so.",
+    "logic": 70,
+    "relevance": 90,
+    "supported": 60,
+}
 _BODIES: tuple[dict[str, Any], ...] = (
     {"choices": [{"message": {"content": json.dumps(_SAID)}, "finish_reason": "stop", "logprobs": {"content": [{"token": "a", "logprob": -0.1,
      "top_logprobs": [{"token": "a", "logprob": -0.1}]}]}}], "model": "m", "usage": {"prompt_tokens": 9, "completion_tokens": 5, "total_tokens": 14,
@@ -260,9 +288,14 @@ def reply(data: bytes) -> None:
         value = json.loads(data)
         text = value if isinstance(value, str) else text
     model = FakeModel(replies=lambda request: text)
-    agents = [Debater(name, model, belief=how, draws=2, length=BRIEF, family=name) for name, how in (("a", "verbalised"), ("b", "sampled"))]
+    agents = [
+        Debater(name, model, belief=how, draws=2, length=BRIEF, family=name)
+        for name, how in (("a", "verbalised"), ("b", "sampled"))
+    ]
     with suppress(MaciError, JudgeAbstained):
-        _told(play(seat(agents, [LlmJudge("j", model, family="j")]), settings("min_rounds=1", "max_rounds=1", "crit.k=1")))
+        _told(
+            play(seat(agents, [LlmJudge("j", model, family="j")]), settings("min_rounds=1", "max_rounds=1", "crit.k=1"))
+        )
     for api in (OpenAI, Anthropic, Gemini):
         for status in (200, 400, 503):
             ours(lambda _, api=api, status=status: asyncio.run(_sent(api, status, data)))(b"")
@@ -294,14 +327,34 @@ _PDF = (
     b"endobj\n4 0 obj<</Length 44>>stream\nBT /F1 12 Tf 10 100 Td (The pump stopped.) Tj ET\nendstream endobj\n"
     b"trailer<</Root 1 0 R/Size 5>>\n%%EOF\n"
 )
-_KINDS = {b"T": ".txt", b"M": ".md", b"H": ".html", b"J": ".jsonl", b"C": ".csv", b"P": ".pdf", b"Q": ".parquet", b"V": ".tsv", b"O": ".json"}
+_KINDS = {
+    b"T": ".txt",
+    b"M": ".md",
+    b"H": ".html",
+    b"J": ".jsonl",
+    b"C": ".csv",
+    b"P": ".pdf",
+    b"Q": ".parquet",
+    b"V": ".tsv",
+    b"O": ".json",
+}
 
 
 def _corpora() -> list[bytes]:
     row = b'{"text": "The filter was changed.", "label": "a", "source": "log"}'
     page = b"<html><head><style>x</style></head><body><p>The pump &amp; the filter.<!-- no --></p><![CDATA[x]]></body></html>"
-    seeds = {b"T": b"The pump stopped.\n\nThe filter was old.", b"M": b"# Pump\n\n- stopped", b"H": page, b"J": row + b"\n" + row}
-    seeds |= {b"C": b'text,label\n"The pump, stopped",a\n', b"P": _PDF, b"V": b"text\tlabel\nThe pump\ta\n", b"O": b"[" + row + b"]"}
+    seeds = {
+        b"T": b"The pump stopped.\n\nThe filter was old.",
+        b"M": b"# Pump\n\n- stopped",
+        b"H": page,
+        b"J": row + b"\n" + row,
+    }
+    seeds |= {
+        b"C": b'text,label\n"The pump, stopped",a\n',
+        b"P": _PDF,
+        b"V": b"text\tlabel\nThe pump\ta\n",
+        b"O": b"[" + row + b"]",
+    }
     return [kind + text for kind, text in seeds.items()]
 
 
@@ -415,7 +468,10 @@ def _small_tables() -> Iterator[None]:
         labels = given.outcomes.labels or ("a thing",)
         return seat([script(name, turn(1.0, labels=labels)) for name in ("ada", "bob")], [judge()], case=given)
 
-    with patch("maci.seating.seating.load_encoder", lambda *_, **__: HashEncoder()), patch.object(Tables, "_seat", made):
+    with (
+        patch("maci.seating.seating.load_encoder", lambda *_, **__: HashEncoder()),
+        patch.object(Tables, "_seat", made),
+    ):
         yield
 
 
@@ -423,7 +479,10 @@ async def _asked(runs: Path, asked: dict[str, Any]) -> None:
     guard = create_app(ServerSettings(runs=runs, studies=runs / "none"))
     transport = httpx.ASGITransport(app=guard, raise_app_exceptions=True)
     try:
-        async with asyncio.timeout(10), httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8642") as client:
+        async with (
+            asyncio.timeout(10),
+            httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8642") as client,
+        ):
             page = (await client.get("/new")).text
             word = page.partition('name="word" value="')[2].partition('"')[0]
             if (form := asked.get("form")) is not None:
@@ -448,8 +507,17 @@ def _requests() -> list[bytes]:
     return _json(
         {"method": "GET", "path": f"/debates/{RUN}/replay", "query": {"tau_q": "0.1"}},
         {"method": "POST", "path": "/debates", "form": form},
-        {"method": "POST", "path": f"/debates/{RUN}/hand", "form": {"word": WORD, "action": "dials", "cl": "0.5", "cl_on": "on"}},
-        {"method": "POST", "path": "/v1/chat/completions", "headers": {"content-type": "application/json"}, "body": json.dumps(chat)},
+        {
+            "method": "POST",
+            "path": f"/debates/{RUN}/hand",
+            "form": {"word": WORD, "action": "dials", "cl": "0.5", "cl_on": "on"},
+        },
+        {
+            "method": "POST",
+            "path": "/v1/chat/completions",
+            "headers": {"content-type": "application/json"},
+            "body": json.dumps(chat),
+        },
     )
 
 
@@ -461,7 +529,11 @@ TARGETS = {
         Target("rechained", lambda: list(_records()), ours(rechained)),
         Target("reply", _replies, ours(reply)),
         Target("corpus", _corpora, ours(corpus)),
-        Target("config", lambda: _json(_SETTINGS, _PROJECT) + [b"max_rounds=3\ntau_q=0.2", b"[gate]\ntau_q = 0.3\n"], config),
+        Target(
+            "config",
+            lambda: _json(_SETTINGS, _PROJECT) + [b"max_rounds=3\ntau_q=0.2", b"[gate]\ntau_q = 0.3\n"],
+            config,
+        ),
         Target("panels", _panels, panels),
         Target("spec", _specs, spec),
         Target("http", _requests, http),

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse
+from fastapi.routing import APIRoute
 from fastapi.sse import EventSourceResponse
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from maci.cases.case import builtin_cases, is_file
 from maci.debating.estimate import CostEstimate
 from maci.errors import InputError, MaciError
 from maci.lab.study import store
 from maci.lab.study.report import ReportSettings, build_report, gather
+from maci.record.replay import replay as replay_record
 from maci.record.transcript import read
 from maci.render.html import to_html as study_html
 from maci.render.markup import policy
@@ -32,7 +37,7 @@ from maci.story.result import result_of
 from maci.story.whatif import other_rules, otherwise
 from maci.web import forms
 from maci.web.desk import Desk, NotHere
-from maci.web.guard import Visit
+from maci.web.guard import TooMuch, Visit
 from maci.web.history import FILE
 from maci.web.pages.calls import calls_page
 from maci.web.pages.compare import Side, compare_page
@@ -42,7 +47,35 @@ from maci.web.pages.layout import STATIC, static, studies_page
 from maci.web.pages.new import new_page
 from maci.web.pages.whatif import start_of, whatif_page, whatif_result
 
-router = APIRouter(default_response_class=HTMLResponse)
+
+class RecordRoute(APIRoute):
+    """An address that shows debates: where that fails, a record that cannot be recomputed is refused for it."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The handler of the address, with that around it."""
+        handle = super().get_route_handler()
+
+        async def handled(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except (MaciError, TooMuch, HTTPException, RequestValidationError, ClientDisconnect):
+                raise
+            except Exception:
+                query = request.query_params
+                named = (
+                    request.path_params.get("id"),
+                    *(query.get(name) for name in ("a", "b", "from")),
+                    *query.getlist("pick"),
+                )
+                for id in filter(None, named):
+                    path = desk_of(request).history.path(id)
+                    await asyncio.to_thread(lambda path=path: replay_record(read(path).events))
+                raise
+
+        return handled
+
+
+router = APIRouter(default_response_class=HTMLResponse, route_class=RecordRoute)
 _BACK = (("/studies", "‹ All studies"), ("/", "Debates"))
 _RESAMPLES = 1000
 """For a study's page that somebody waits for; `maci study report` takes 10,000."""

@@ -16,16 +16,20 @@ from maci.errors import InputError, MaciError
 from maci.web import forms
 from maci.web.guard import Guard
 from maci.web.pages.layout import sign_in_page
-from maci.web.routes import address_of, desk_of, form_page, link, visit_of
+from maci.web.routes import RecordRoute, address_of, desk_of, form_page, link, visit_of
 
-router = APIRouter(default_response_class=HTMLResponse)
+router = APIRouter(default_response_class=HTMLResponse, route_class=RecordRoute)
 _REHEARSING = asyncio.Semaphore(1)
 """An estimate plays the whole debate with stand-ins: one at a time."""
 
 
 def _fields(*names: str) -> dict[str, Any]:
     """A form as the published description of the server (/openapi.json) has it; all but ``word`` may be left out."""
-    form = {"type": "object", "properties": {name: {"type": "string"} for name in ("word", *names)}, "required": ["word"]}
+    form = {
+        "type": "object",
+        "properties": {name: {"type": "string"} for name in ("word", *names)},
+        "required": ["word"],
+    }
     return {"requestBody": {"content": {"application/x-www-form-urlencoded": {"schema": form}}, "required": True}}
 
 
