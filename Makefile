@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 DATA := $(or $(MACI_DATA),$(wildcard ../shared/data))
 export MACI_DATA := $(DATA)
 
-.PHONY: help demo test test-long test-system check bench chaos docs pin clean
+.PHONY: help demo test test-long test-system check bench chaos docs fuzz pin clean
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
@@ -41,8 +41,12 @@ test: $(VENV)/.dev  ## every test that pip alone can provide for
 	@$(BIN)/python -m pytest -n 2 -m "not system"
 	@echo "Not run here: the system tier (a fresh clone set up from the README, PostgreSQL, Ray, local models, a browser, a mock of model APIs from npm); \`make test-system\` runs it."
 
-test-long: $(VENV)/.dev  ## memory over 10,000 debates in one process (SOAK="--tiny 500 --readers 30": fewer)
+test-long: $(VENV)/.dev fuzz  ## memory over 10,000 debates in one process (SOAK="--tiny 500 --readers 30": fewer), and fuzzing
 	@PYTHONPATH=tests $(BIN)/python -m soak.memory $(SOAK)
+
+FOR ?= 30m
+fuzz: $(VENV)/.dev  ## everything strangers can hand in, changed at random (FOR=30m); what fails is kept in tests/fuzz/found
+	@PYTHONPATH=tests $(BIN)/python -m fuzz.run --for $(FOR)
 
 test-system: $(VENV)/.dev $(VENV)/.ray  ## the rest: installs what it needs
 	@tests/system/install.sh

@@ -11,11 +11,12 @@ gains 0.2 over it.
 
 Without defences: readers read every sentence, and prompts are fenced as they were before (tags of the fence alone). The agents are
 built directly, so none of them withholds. ``--who local/NAME`` asks a model for one opening (round 1 where another debater carries
-the text), as a debate seats local models with agents.think_first=false and agents.arguments=1. Its replies are kept in ``--replies``, so a run that is stopped continues where it
-was, and a prompt that is the same with and without defences is asked once. A reply that cannot be read is no answer: the attack is left
-out of both columns and counted. ``--limit`` takes the kinds
-in turn. Also printed: how many attacks are detected, and false alarms on ``blind/benign.jsonl`` (``benign2.jsonl``). Texts of the
-second set stand in a sentence of evidence, and its benign texts come with outcomes, so that rules that need one can fire on them.
+the text), as a debate seats local models with agents.think_first=false and agents.arguments=1. Its replies are kept in ``--replies``,
+so a run that is stopped continues where it was, and a prompt that is the same with and without defences is asked once. A reply that
+cannot be read is no answer: the attack is left out of both columns and counted. ``--limit`` takes the kinds in turn.
+
+Also printed: how many attacks are detected, and false alarms on ``blind/benign.jsonl`` (``benign2.jsonl``). Texts of the second set
+stand in a sentence of evidence, and its benign texts come with outcomes, so that rules that need one can fire on them.
 """
 
 from __future__ import annotations

@@ -20,7 +20,8 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from fuzz.findings import Run
-from fuzz.targets import RUN, TARGETS, WORD
+from fuzz.targets import TARGETS
+from fuzz.web import RUN, WORD
 from maci.web.app import create_app
 from maci.web.server import ServerSettings
 

@@ -7,26 +7,22 @@ everything else it raises is a finding.
 from __future__ import annotations
 
 import asyncio
-import io
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
-import httpx
-
+from fuzz.records import ROOT, SHORT, chained, rechained, records, transcript
+from fuzz.web import http, requests
 from hash_encoder import HashEncoder
-from helpers import arg, judge, make_case, open_debate, play, script, seat, settings, turn
+from helpers import arg, judge, play, script, seat, settings, turn
 from maci.agents.debater import BRIEF, Debater
 from maci.agents.judges.crit import JudgeAbstained
 from maci.agents.judges.llm import LlmJudge
 from maci.cases.case import Case, load_case, read_cases
-from maci.cases.outcomes import OutcomeSpace
 from maci.config import load
 from maci.errors import MaciError
 from maci.evidence.corpus import Corpus
@@ -37,16 +33,12 @@ from maci.llm.keys import Key
 from maci.llm.model import Message, Request, Schema
 from maci.llm.providers import Anthropic, Gemini, OpenAI
 from maci.llm.providers._api import Answered, _decode
-from maci.record.transcript import _GENESIS, Transcript, _chain, read
 from maci.seating.file import check_trust, load_panels
 from maci.seating.project import load_project
 from maci.seating.tables import Tables
 from maci.story import Story
 from maci.story.report.html import to_html
-from maci.web.app import create_app
-from maci.web.server import ServerSettings
 
-ROOT = Path(__file__).parents[2]
 Check = Callable[[bytes], None]
 
 
@@ -135,117 +127,6 @@ def _told(events: Any) -> None:
     to_html(Story.of(events))
 
 
-# --- transcripts ----------------------------------------------------------------------------------------------------------------
-
-
-@cache
-def _records() -> tuple[bytes, ...]:
-    """Small debates of every kind, as the lines of their events; and the frozen one."""
-    cited = arg("It fits.", "e4", outcome="dengue")
-    closed = seat(
-        [script("ada", *[turn(0.8, 0.1, 0.1, args=(cited,), tokens=30)] * 3), script("bob", *[turn(0.2, 0.7, 0.1)] * 3)]
-    )
-    opened_case = make_case(OutcomeSpace(kind="open"))
-    scale = make_case(OutcomeSpace(kind="ordered", labels=("mild", "moderate", "severe"), positions=(0.0, 1.0, 2.0)))
-    names = ("mild", "moderate", "severe")
-    found = [
-        _recorded(closed, None, "max_rounds=2"),
-        _recorded(seat([script("a", turn(0.9, labels=names)), script("b", turn(0.1, 0.9, labels=names))], case=scale), scale, "min_rounds=1", "max_rounds=1"),
-        _recorded(seat([script("a", turn(1.0, labels=("flu",))), script("b", turn(1.0, labels=("gout",)))], case=opened_case), opened_case, "min_rounds=1", "max_rounds=1"),
-        _recorded(seat([script("ada", TimeoutError("late"), turn(0.5, 0.5)), script("bob", turn(1.0), turn(1.0))], []), None, "crit.enabled=false", "min_rounds=1", "max_rounds=1"),
-    ]  # fmt: skip
-    for debate in ("the-pump", "dengue"):
-        with suppress(MaciError):
-            given = load_case(debate)
-            found.append(
-                _recorded(Tables("readers", HashEncoder()).table(given), given, "min_rounds=1", "max_rounds=1")
-            )
-    return (*found, _unchained((ROOT / "tests/transcripts/format-6.jsonl").read_bytes()))
-
-
-def _recorded(table: Any, given: Case | None, *sets: str) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "transcript.jsonl"
-        with Transcript.create(path) as record:
-            play(table, settings(*sets), given, record=record, opened=open_debate(table, settings(*sets), given))
-        return _unchained(path.read_bytes())
-
-
-def _unchained(transcript: bytes) -> bytes:
-    """The events alone, one a line."""
-    lines = [json.loads(line) for line in transcript.splitlines()]
-    return b"\n".join(
-        json.dumps({k: v for k, v in line.items() if k not in ("hash", "seq")}).encode() for line in lines
-    )
-
-
-def chained(events: bytes) -> bytes:
-    """Lines that follow from each other, as a forger would write them."""
-    before, lines = _GENESIS, []
-    for number, line in enumerate(filter(None, events.split(b"\n")), 1):
-        rest = b'seq":%d,' % number + line.lstrip(b" {")
-        before = _chain(before, rest)
-        lines.append(b'{"hash":"%s","%s\n' % (before.encode(), rest))
-    return b"".join(lines)
-
-
-def rechained(data: bytes) -> None:
-    """A forged record whose chain holds."""
-    transcript(chained(data))
-
-
-def transcript(data: bytes) -> None:
-    """A record at every door that shows or uses one."""
-    with _file("transcript.jsonl", data) as path:
-        run = path.parent / "run"
-        run.mkdir()
-        path = path.rename(run / "transcript.jsonl")
-        try:
-            read(path)
-            commands, pages = _COMMANDS, _PAGES
-        except MaciError:  # no door gets further than to say so
-            commands, pages = _COMMANDS[:1], _PAGES[:1]
-        for words in commands:
-            maci(*(word.replace("RUN", str(run)) for word in words))
-        asyncio.run(_visited(run.parent, pages))
-
-
-_COMMANDS = (
-    ("show", "RUN", "--plain"), ("show", "RUN", "--json"), ("show", "RUN", "--calls"), ("show", "RUN", "--round", "1", "--plain"),
-    ("report", "RUN", "--quiet"), ("report", "RUN", "--format", "md"), ("replay", "RUN", "--plain"),
-    ("replay", "RUN", "--json", "--set", "tau_q=0.1"), ("plan", "RUN", "--plain"), ("plan", "RUN", "--json"),
-    ("outcome", "RUN", "--was", "dengue"), ("export", "RUN", "--out", "RUN/out.jsonl"),
-    ("debate", "--resume", "--out", "RUN", "--plain", "--offline"),
-)  # fmt: skip
-_PARTS = (
-    "",
-    "/calls",
-    "/replay?tau_q=0.3",
-    "/report.html",
-    "/report.md",
-    "/result.json",
-    "/controls",
-    "/transcript.jsonl",
-)
-_PAGES = (*(f"/debates/run{part}" for part in _PARTS), "/new?from=run", "/compare?a=run&b=run")
-
-
-def maci(*words: str) -> None:
-    """A command in this process: raises what would be a traceback."""
-    from maci.cli.app import app
-
-    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()), suppress(MaciError, SystemExit):
-        app(list(words), standalone_mode=True)
-
-
-async def _visited(runs: Path, pages: Sequence[str]) -> None:
-    transport = httpx.ASGITransport(app=create_app(ServerSettings(runs=runs)), raise_app_exceptions=True)
-    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8642") as client:
-        for path in ("/", *pages):
-            answer = await client.get(path)
-            assert answer.status_code != 500, path
-
-
 # --- replies of models ----------------------------------------------------------------------------------------------------------
 
 _SAID = {
@@ -264,15 +145,43 @@ _GRADED = {
     "supported": 60,
 }
 _BODIES: tuple[dict[str, Any], ...] = (
-    {"choices": [{"message": {"content": json.dumps(_SAID)}, "finish_reason": "stop", "logprobs": {"content": [{"token": "a", "logprob": -0.1,
-     "top_logprobs": [{"token": "a", "logprob": -0.1}]}]}}], "model": "m", "usage": {"prompt_tokens": 9, "completion_tokens": 5, "total_tokens": 14,
-     "prompt_tokens_details": {"cached_tokens": 1}, "completion_tokens_details": {"reasoning_tokens": 2}}},
-    {"content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "{}"}], "stop_reason": "end_turn", "model": "m",
-     "usage": {"input_tokens": 9, "cache_read_input_tokens": 1, "output_tokens": 4}},
-    {"candidates": [{"content": {"parts": [{"text": "{}", "thought": False}]}, "finishReason": "STOP"}], "modelVersion": "m",
-     "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 3, "thoughtsTokenCount": 1, "totalTokenCount": 13}},
+    {
+        "choices": [
+            {
+                "message": {"content": json.dumps(_SAID)},
+                "finish_reason": "stop",
+                "logprobs": {
+                    "content": [{"token": "a", "logprob": -0.1, "top_logprobs": [{"token": "a", "logprob": -0.1}]}]
+                },
+            }
+        ],
+        "model": "m",
+        "usage": {
+            "prompt_tokens": 9,
+            "completion_tokens": 5,
+            "total_tokens": 14,
+            "prompt_tokens_details": {"cached_tokens": 1},
+            "completion_tokens_details": {"reasoning_tokens": 2},
+        },
+    },
+    {
+        "content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "{}"}],
+        "stop_reason": "end_turn",
+        "model": "m",
+        "usage": {"input_tokens": 9, "cache_read_input_tokens": 1, "output_tokens": 4},
+    },
+    {
+        "candidates": [{"content": {"parts": [{"text": "{}", "thought": False}]}, "finishReason": "STOP"}],
+        "modelVersion": "m",
+        "usageMetadata": {
+            "promptTokenCount": 9,
+            "candidatesTokenCount": 3,
+            "thoughtsTokenCount": 1,
+            "totalTokenCount": 13,
+        },
+    },
     {"error": {"message": "quota", "type": "insufficient_quota", "code": 429, "status": "RESOURCE_EXHAUSTED"}},
-)  # fmt: skip
+)
 
 
 def _replies() -> list[bytes]:
@@ -293,9 +202,7 @@ def reply(data: bytes) -> None:
         for name, how in (("a", "verbalised"), ("b", "sampled"))
     ]
     with suppress(MaciError, JudgeAbstained):
-        _told(
-            play(seat(agents, [LlmJudge("j", model, family="j")]), settings("min_rounds=1", "max_rounds=1", "crit.k=1"))
-        )
+        _told(play(seat(agents, [LlmJudge("j", model, family="j")]), settings(*SHORT, "crit.k=1")))
     for api in (OpenAI, Anthropic, Gemini):
         for status in (200, 400, 503):
             ours(lambda _, api=api, status=status: asyncio.run(_sent(api, status, data)))(b"")
@@ -365,11 +272,28 @@ def corpus(data: bytes) -> None:
         Retriever(spans, HashEncoder()).retrieve("Which fault stopped the pump?", 3)
 
 
-_SETTINGS = {"profile": "paper", "gate": {"tau_q": 0.3, "fit_tau_q": False}, "stop": {"max_rounds": 4}, "budget": {"tokens": 1000, "usd": 0.5},
-             "agents": {"temperature": 0.2}, "calibration": {"temperature": {"a": 1.5}}, "plan": {"acquire": 2}}  # fmt: skip
-_PROJECT = {"panel": {"agents": ["openai/gpt-4o", {"model": "reader/lexical", "name": "l"}], "judges": ["reader"], "set": {"max_rounds": 2}},
-            "models": {"openai/gpt-4o": {"base_url": "http://127.0.0.1:8000/v1", "key_env": "OPENAI_API_KEY", "extra": {"top_p": 1}}},
-            "profile": "default", "budget": {"tokens": 5, "usd": 0.1}, "set": {"stop.max_rounds": 3}}  # fmt: skip
+_SETTINGS = {
+    "profile": "paper",
+    "gate": {"tau_q": 0.3, "fit_tau_q": False},
+    "stop": {"max_rounds": 4},
+    "budget": {"tokens": 1000, "usd": 0.5},
+    "agents": {"temperature": 0.2},
+    "calibration": {"temperature": {"a": 1.5}},
+    "plan": {"acquire": 2},
+}
+_PROJECT = {
+    "panel": {
+        "agents": ["openai/gpt-4o", {"model": "reader/lexical", "name": "l"}],
+        "judges": ["reader"],
+        "set": {"max_rounds": 2},
+    },
+    "models": {
+        "openai/gpt-4o": {"base_url": "http://127.0.0.1:8000/v1", "key_env": "OPENAI_API_KEY", "extra": {"top_p": 1}}
+    },
+    "profile": "default",
+    "budget": {"tokens": 5, "usd": 0.1},
+    "set": {"stop.max_rounds": 3},
+}
 
 
 def _toml(data: bytes) -> bytes:
@@ -441,101 +365,21 @@ def _panels() -> list[bytes]:
     return [*_texts("examples/panels.yaml"), *_json({"panels": {"p": _PROJECT["panel"]}, "models": _PROJECT["models"]})]
 
 
-# --- HTTP -----------------------------------------------------------------------------------------------------------------------
-
-RUN, WORD = "run", "the word of this visit"
-"""A debate that is there, and what stands for the word that forms of ours carry."""
-
-
-def http(data: bytes) -> None:
-    """A request to the server, as JSON: method, path, query, headers, form or body."""
-    try:
-        asked = json.loads(data)
-        asked["method"], asked["path"] = str(asked["method"]), str(asked["path"])
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return
-    with tempfile.TemporaryDirectory(prefix="maci-fuzz-") as folder, _small_tables():
-        (Path(folder) / RUN).mkdir()
-        (Path(folder) / RUN / "transcript.jsonl").write_bytes(chained(_records()[0]))
-        asyncio.run(_asked(Path(folder), asked))
-
-
-@contextmanager
-def _small_tables() -> Iterator[None]:
-    """Every debate is held between two who speak once."""
-
-    def made(self: Any, given: Case, seed: int) -> Any:
-        labels = given.outcomes.labels or ("a thing",)
-        return seat([script(name, turn(1.0, labels=labels)) for name in ("ada", "bob")], [judge()], case=given)
-
-    with (
-        patch("maci.seating.seating.load_encoder", lambda *_, **__: HashEncoder()),
-        patch.object(Tables, "_seat", made),
-    ):
-        yield
-
-
-async def _asked(runs: Path, asked: dict[str, Any]) -> None:
-    guard = create_app(ServerSettings(runs=runs, studies=runs / "none"))
-    transport = httpx.ASGITransport(app=guard, raise_app_exceptions=True)
-    try:
-        async with (
-            asyncio.timeout(10),
-            httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8642") as client,
-        ):
-            page = (await client.get("/new")).text
-            word = page.partition('name="word" value="')[2].partition('"')[0]
-            if (form := asked.get("form")) is not None:
-                form = {str(k): word if v == WORD else str(v) for k, v in dict(form).items()}
-            try:
-                request = client.build_request(
-                    asked["method"], asked["path"], params=asked.get("query"), headers=asked.get("headers"),
-                    data=form, content=asked.get("body") if form is None else None,
-                )  # fmt: skip
-            except (httpx.InvalidURL, ValueError, TypeError, AttributeError):  # no client can send it
-                return
-            if not request.url.path.endswith("/events"):  # it would never end
-                answer = await client.send(request)
-                assert answer.status_code != 500, answer.text[:200]
-    finally:
-        await guard._app.state.desk.close()  # type: ignore[attr-defined]
-
-
-def _requests() -> list[bytes]:
-    form = {"word": WORD, "question": "Is it so?", "outcomes": "yes, no", "panel": "readers"}
-    chat = {"model": "readers", "messages": [{"role": "user", "content": "Is it so?"}], "outcomes": ["yes", "no"]}
-    return _json(
-        {"method": "GET", "path": f"/debates/{RUN}/replay", "query": {"tau_q": "0.1"}},
-        {"method": "POST", "path": "/debates", "form": form},
-        {
-            "method": "POST",
-            "path": f"/debates/{RUN}/hand",
-            "form": {"word": WORD, "action": "dials", "cl": "0.5", "cl_on": "on"},
-        },
-        {
-            "method": "POST",
-            "path": "/v1/chat/completions",
-            "headers": {"content-type": "application/json"},
-            "body": json.dumps(chat),
-        },
-    )
-
-
 TARGETS = {
     each.name: each
     for each in (
         Target("case", _cases, case),
-        Target("transcript", lambda: [chained(record) for record in _records()[:4]], ours(transcript)),
-        Target("rechained", lambda: list(_records()), ours(rechained)),
+        Target("transcript", lambda: [chained(record) for record in records()[:4]], ours(transcript)),
+        Target("rechained", lambda: list(records()), ours(rechained)),
         Target("reply", _replies, ours(reply)),
         Target("corpus", _corpora, ours(corpus)),
         Target(
             "config",
-            lambda: _json(_SETTINGS, _PROJECT) + [b"max_rounds=3\ntau_q=0.2", b"[gate]\ntau_q = 0.3\n"],
+            lambda: [*_json(_SETTINGS, _PROJECT), b"max_rounds=3\ntau_q=0.2", b"[gate]\ntau_q = 0.3\n"],
             config,
         ),
         Target("panels", _panels, panels),
         Target("spec", _specs, spec),
-        Target("http", _requests, http),
+        Target("http", requests, http),
     )
 }

@@ -276,12 +276,12 @@ _FEWEST = 6
 
 
 def scrub(text: str, secrets: Iterable[str]) -> str:
-    """A text without secrets, also in upper case, spaced, reversed, escaped (for a URL, HTML or a program), in hexadecimal digits, in
+    r"""A text without secrets, also in upper case, spaced, reversed, escaped (for a URL, HTML or a program), in hexadecimal digits, in
     base64 or in base32.
 
     >>> scrub("CANARY-7 c a n a r y - 7 7-yranac Y2FuYXJ5LTc= canary", ["canary-7"])
     '*** *** *** *** canary'
-    >>> scrub("&#99;anar&#x79;&#45;7 mnqw4ylspewto=== canary\\\\u002d7", ["canary-7"])
+    >>> scrub("&#99;anar&#x79;&#45;7 mnqw4ylspewto=== canary\\u002d7", ["canary-7"])
     '*** *** ***'
     """
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
@@ -303,7 +303,7 @@ def _forms(secret: str) -> re.Pattern[str]:
 
 
 def _cores(data: bytes, encode: Callable[[bytes], bytes], bits: int) -> Iterator[str]:
-    """What data look like in a code of so many ``bits`` a letter, after any number of other bytes: the letters that are theirs alone."""
+    """What data look like in a code of so many ``bits`` a letter, after any number of other bytes: letters that are theirs alone."""
     for before in range(lcm(bits, 8) // 8):
         whole = encode(b"-" * before + data).decode()
         yield whole[-(-8 * before // bits) : 8 * (before + len(data)) // bits]
