@@ -7,8 +7,10 @@ import traceback
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
-from time import monotonic
+from time import monotonic, process_time
 
+HANG = 20
+"""Seconds of computing that one input may take."""
 _TRIES = 150
 """Of making an input smaller."""
 
@@ -51,7 +53,11 @@ class Run:
     def one(self, data: bytes) -> None:
         """Try an input; libFuzzer calls this."""
         self.inputs += 1
-        if (what := self._fails(data)) and what not in self._found:
+        began = process_time()
+        what = self._fails(data)
+        if not what and process_time() - began > HANG:
+            what = f"takes more than {HANG} s of computing"
+        if what and what not in self._found:
             small = smaller(data, lambda part: self._fails(part) == what)
             self._found[what] = name = sha256(small).hexdigest()[:12]
             (self._out / "inputs").mkdir(exist_ok=True)

@@ -103,7 +103,9 @@ def _near(holder: Any, key: Any, chance: Random, other: Any) -> None:
     if isinstance(value, bool) or value is None:
         holder[key] = not value
     elif isinstance(value, int | float):
-        holder[key] = chance.choice((-value, value + 1, value * 10, value / 3, str(value)))
+        holder[key] = chance.choice(
+            (-value, value + 1, value * 10, value // 3 if isinstance(value, int) else value / 3, str(value)[:300])
+        )
     elif isinstance(value, str):
         at = chance.randrange(len(value) + 1)
         holder[key] = chance.choice(

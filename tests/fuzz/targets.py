@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +121,13 @@ def _debated(given: Case) -> None:
     ]
     table = seat([script("ada", *[turns[0]] * 3), script("bob", *[turns[1]] * 3)], [judge()], case=given)
     _told(play(table, settings("max_rounds=2"), given))
-    _told(play(Tables("readers", HashEncoder()).table(given), settings("max_rounds=2"), given))
+    _told(play(_readers().table(given), settings("max_rounds=2"), given))
+
+
+@cache
+def _readers() -> Tables:
+    """Cases without documents share what is made of the built-in ones."""
+    return Tables("readers", HashEncoder())
 
 
 def _told(events: Any) -> None:

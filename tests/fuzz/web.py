@@ -63,14 +63,14 @@ async def _asked(runs: Path, asked: dict[str, Any]) -> None:
         ):
             page = (await client.get("/new")).text
             word = page.partition('name="word" value="')[2].partition('"')[0]
-            if (form := asked.get("form")) is not None:
-                form = {str(k): word if v == WORD else str(v) for k, v in dict(form).items()}
             try:
+                if (form := asked.get("form")) is not None:
+                    form = {str(k): word if v == WORD else str(v) for k, v in dict(form).items()}
                 request = client.build_request(
                     asked["method"], asked["path"], params=asked.get("query"), headers=asked.get("headers"),
                     data=form, content=asked.get("body") if form is None else None,
                 )  # fmt: skip
-            except (httpx.InvalidURL, ValueError, TypeError, AttributeError):  # no client can send it
+            except (httpx.InvalidURL, LookupError, ValueError, TypeError, AttributeError):  # no client can send it
                 return
             if not request.url.path.endswith("/events"):  # it would never end
                 answer = await client.send(request)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as jsonlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -56,7 +56,7 @@ def export(
         check_file(out)
     left_out: list[str] = []
     debates = [each for each in _debates(transcript, left_out) if not right or each.right]
-    rows = [row for each in debates for row in FORMS[format](each)]
+    rows = [row for each in debates for row in _rows(FORMS[format], each)]
     if out is None:
         for row in rows:
             emit(row)
@@ -71,6 +71,14 @@ def export(
         many = f"{len(rows)} {'row' if len(rows) == 1 else 'rows'}"
         where = "" if out is None else f" written to {out}"
         typer.echo(f"{many} from {len(debates)} {'debate' if len(debates) == 1 else 'debates'}{where}.", err=True)
+
+
+def _rows(form: Callable[[Debated], Iterable[dict[str, Any]]], debated: Debated) -> list[dict[str, Any]]:
+    """What a debate is turned into."""
+    from maci.record.replay import telling
+
+    with telling(debated.events):
+        return list(form(debated))
 
 
 def _debates(path: Path, left_out: list[str]) -> Iterator[Debated]:
