@@ -1,10 +1,11 @@
 """Fuzzing of everything that strangers can hand in, for a given time.
 
-    PYTHONPATH=tests python -m fuzz.run --for 30m [--seed 0] [--only case,reply] [--keep]
+    PYTHONPATH=tests python -m fuzz.run --for 30m [--seed 0] [--only case,reply] [--save DIR]
 
 Every target has a process of its own, two at a time, and a share of the time. A finding is an exception that is not one of the
-product's own errors, an input that takes more than 20 s of computing (120 s by the clock), or more than 2 GB. It is saved in ``tests/fuzz/found/TARGET/``, made small,
-where ``tests/fuzz/test_found.py`` tries it again in every test run. Exits 1 where something was found.
+product's own errors, an input that takes more than 20 s of computing (120 s by the clock), or more than 2 GB. It is saved in
+``tests/fuzz/found/TARGET/``, made small, where ``tests/fuzz/test_found.py`` tries it again in every test run. Exits 1 where something
+was found.
 """
 
 from __future__ import annotations
