@@ -68,11 +68,14 @@ class RecordRoute(APIRoute):
                     *query.getlist("pick"),
                 )
                 for id in filter(None, named):
-                    path = desk_of(request).history.path(id)
-                    await asyncio.to_thread(lambda path=path: replay_record(read(path).events))
+                    await asyncio.to_thread(_check_record, desk_of(request).history.path(id))
                 raise
 
         return handled
+
+
+def _check_record(path: Path) -> None:
+    replay_record(read(path).events)
 
 
 router = APIRouter(default_response_class=HTMLResponse, route_class=RecordRoute)
