@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maci.cli.options import BudgetOptions, Corpus, Json, PanelOptions, Plain, Quiet, grouped
+from maci.cli.output import emit
 from maci.errors import EnvironmentError_, InputError, MaciError
 from maci.llm.offline import stay_offline
 
@@ -119,9 +120,7 @@ def init(
         _write(path, text, over=there)
     following = _next(proposal, found)
     if json:
-        typer.echo(
-            jsonlib.dumps(_object(found, proposal, cost, path if write else None, following), ensure_ascii=False)
-        )
+        emit(_object(found, proposal, cost, path if write else None, following))
         return
     hint = "" if plain or quiet else "    (`maci cases` lists built-in ones)"
     say(f"{'' if quiet else chr(10)}Wrote {path}. Next: {following}{hint}")
@@ -195,7 +194,7 @@ def _found(found: Inventory, proposal: Proposal | None) -> Iterator[str]:
 def _nothing(found: Inventory, *, json: bool, say: Any) -> None:
     steps = _steps(found)
     if json:
-        typer.echo(jsonlib.dumps(_object(found, None, None, None, steps[0]), ensure_ascii=False))
+        emit(_object(found, None, None, None, steps[0]))
         return
     say("\nNo language model was found that can debate, so nothing was written. One of these changes that:")
     for step in steps:

@@ -17,7 +17,7 @@ from maci.acquisition.proposals import Surveyor
 from maci.agents.competence import Competence, examine, relies, resembles
 from maci.agents.judges.reader import ReaderJudge, reader_judges
 from maci.agents.library import Latest, Library, subjects_of
-from maci.cases.case import Case
+from maci.cases.case import REDACTED, Case
 from maci.cases.outcomes import normal
 from maci.errors import EvidenceError
 from maci.evidence.corpus import Corpus
@@ -67,7 +67,10 @@ def evidence_for(case: Case, shared: Sources) -> Sources:
     background: tuple[Span, ...] = ()
     if not shared.corpus and shared.where is None:
         background = builtin_tone() if case.outcomes.kind == "ordered" else builtin_spans()
-    return replace(shared, documents=document_spans(case), background=background)
+    corpus = shared.corpus
+    if "sources" in case.redacted:
+        corpus = tuple(replace(span, source=REDACTED) for span in corpus)
+    return replace(shared, documents=document_spans(case), corpus=corpus, background=background)
 
 
 def remembering(encoder: Encoder, corpus: Path | None) -> Encoder:
