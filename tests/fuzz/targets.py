@@ -20,9 +20,10 @@ from fuzz.records import ROOT, SHORT, chained, rechained, records, transcript
 from fuzz.web import http, requests
 from hash_encoder import HashEncoder
 from helpers import arg, judge, play, script, seat, settings, turn
+from maci.agents.debater import Debater
 from maci.agents.judges.crit import JudgeAbstained
 from maci.agents.judges.llm import LlmJudge
-from maci.agents.prompt import BRIEF, Debater
+from maci.agents.prompt import BRIEF
 from maci.cases.case import Case, load_case, read_cases
 from maci.config import load
 from maci.errors import MaciError
