@@ -1,11 +1,11 @@
 r"""A JSON schema as a GBNF grammar, for models that LLGuidance cannot hold (``_guided`` in host.py says which).
 
-One rule, without spaces and line breaks between the parts: they would only be written and read. Every property is
+One rule, with no freedom where to put spaces and line breaks: ``", "`` between items and ``": "`` after names. Every property is
 written, in the order of the schema, whether it is required or not: what has them all satisfies both. Keywords that are not known
 are passed over; the reader of a reply validates it anyway.
 
 >>> print(gbnf({"type": "object", "properties": {"sure": {"type": "integer", "minimum": 5, "maximum": 100}}}))
-root ::= "{\"sure\":" ([5-9] | [1-9] [0-9] | "100") "}"
+root ::= "{\"sure\": " ([5-9] | [1-9] [0-9] | "100") "}"
 """
 
 from __future__ import annotations
@@ -55,15 +55,15 @@ def _value(schema: Mapping[str, Any]) -> str:
 def _object(properties: Mapping[str, Any]) -> str:
     parts, before = list[str](), "{"
     for name, schema in properties.items():
-        parts += [_literal(f"{before}{json.dumps(name, ensure_ascii=False)}:"), _value(schema)]
-        before = ","
+        parts += [_literal(f"{before}{json.dumps(name, ensure_ascii=False)}: "), _value(schema)]
+        before = ", "
     return " ".join([*parts, '"}"']) if parts else '"{}"'
 
 
 def _array(item: str, least: int, most: int | None) -> str:
     if most == 0:
         return '"[]"'
-    rest = f'("," {item}){{{max(0, least - 1)},{"" if most is None else most - 1}}}'
+    rest = f'(", " {item}){{{max(0, least - 1)},{"" if most is None else most - 1}}}'
     filled = f'"[" {item} {rest} "]"' if most != 1 else f'"[" {item} "]"'
     return filled if least else f'("[]" | {filled})'
 

@@ -238,7 +238,7 @@ class _Chat(OpenAI):
 
 
 def _guidance(schema: Mapping[str, Any]) -> str:
-    """A schema as a grammar for LLGuidance, without spaces and line breaks between its parts: an eighth of a reply's tokens were such.
+    """A schema as a grammar for LLGuidance, without freedom where to put spaces and line breaks.
 
     What llama.cpp itself makes of ``response_format`` lets line breaks in between any two parts, which small models use at length, and
     slows the smallest down (benchmarks/bench_local.py). Keywords LLGuidance does not know are passed over (``lenient``): it would
@@ -246,8 +246,8 @@ def _guidance(schema: Mapping[str, Any]) -> str:
     """
     form = {
         "whitespace_flexible": False,
-        "item_separator": ",",
-        "key_separator": ":",
+        "item_separator": ", ",
+        "key_separator": ": ",
         "lenient": True,
         "coerce_one_of": True,
     }
