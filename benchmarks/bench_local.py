@@ -11,7 +11,8 @@ Runs by turns, each in a new process of llama.cpp that has read nothing yet:
 
 Both have the same prompts answered with the same number of tokens; a rate is these tokens, of prompts and replies, a second, however
 many of them were found in the cache. ``ratio`` is the debate's rate over that of the run of ``raw`` behind it: raw's
-seconds over the debate's. The target is at least 0.9. Seconds on the clock are what a person waits; on a machine that does other things at the same time
+seconds over the debate's. The target is at least 0.9.
+Seconds on the clock are what a person waits; on a machine that does other things at the same time
 seconds of the processor say more: of llama.cpp's process alone for ``raw``, of that and MACI's own for ``debate``. ``read`` counts
 the prompt tokens that llama.cpp had to read, and not those it found in its cache.
 
