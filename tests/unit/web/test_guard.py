@@ -195,7 +195,9 @@ def test_names_of_debates_do_not_lead_out_of_the_folder(tmp_path: Path, monkeypa
 def test_the_server_publishes_what_can_be_asked_of_it_to_who_may_ask(tmp_path: Path) -> None:
     async def described(browser: Browser) -> None:
         found = (await browser.get("/openapi.json")).json()
-        form = found["paths"]["/debates"]["post"]["requestBody"]["content"]["application/x-www-form-urlencoded"]["schema"]
+        form = found["paths"]["/debates"]["post"]["requestBody"]["content"]["application/x-www-form-urlencoded"][
+            "schema"
+        ]
         assert {"word", "question", "outcomes", "panel"} <= set(form["properties"]) and form["required"] == ["word"]
         assert {"/v1/chat/completions", "/debates/{id}/hand", "/compare", "/"} <= set(found["paths"])
 
