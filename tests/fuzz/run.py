@@ -41,7 +41,7 @@ _ENVIRON = {
     "OMP_NUM_THREADS": "1",
     "MACI_OFFLINE": "1",
 }
-_SLOW = 90
+_SLOW = 300
 """Seconds that a process may take to start and to end."""
 
 

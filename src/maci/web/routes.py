@@ -206,7 +206,7 @@ async def control_buttons(request: Request, id: str) -> HTMLResponse:
     return HTMLResponse(buttons)
 
 
-@router.get("/debates/{id}/events", response_class=EventSourceResponse)
+@router.get("/debates/{id}/events", responses={200: {"content": {"text/event-stream": {}}}})
 async def events(request: Request, id: str, after: int = 0) -> EventSourceResponse:
     """Everything that happens, in order; goes on after the last event a viewer has seen."""
     desk = desk_of(request)

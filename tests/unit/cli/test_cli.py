@@ -477,7 +477,7 @@ def test_a_full_disk_exits_3_and_the_record_can_be_resumed(maci, files, monkeypa
     assert (ran.code, ran.out) == (3, "")
     assert "No space left on device" in ran.err
     monkeypatch.setattr(Transcript, "append", whole)
-    ran = maci("debate", "--resume", "--out", "run", "--json")
+    ran = maci("debate", "--resume", "--out", "run", "--panel", "panel.yaml", "--json")
     assert ran.code == 0
     assert json.loads(ran.out)["answer"] == "yes"
     assert maci("replay", "run").code == 0
@@ -498,7 +498,7 @@ def test_resume_after_a_cut_finishes_with_the_same_record(maci, files) -> None:
     path = files / "run" / "transcript.jsonl"
     whole = path.read_bytes()
     path.write_bytes(whole[: whole.rindex(b'"type":"scored"')])  # in the middle of the last score
-    ran = maci("debate", "--resume", "--out", "run", "--json")
+    ran = maci("debate", "--resume", "--out", "run", "--panel", "panel.yaml", "--json")
     assert ran.code == 0
     assert json.loads(ran.out)["answer"] == "yes"
     assert "cut short by a crash" in ran.err
