@@ -31,7 +31,6 @@ from maci.cases.outcomes import normal
 from maci.evidence.encode import Encoder, as_query
 from maci.evidence.intake import taken_in
 from maci.evidence.lexical import terms
-from maci.evidence.negation import polarity
 from maci.evidence.orders import is_ours, without_orders
 from maci.evidence.span import Span, estimate_tokens
 from maci.moderator.belief import Vector
@@ -101,9 +100,8 @@ def about(span: Span, names: Mapping[str, str]) -> str | None:
     """
     if span.label is not None:
         return names.get(normal(span.label))
-    text = f" {normal(span.text)} "
-    found = sorted((text.index(f" {name} "), name) for name in names if name and f" {name} " in text)
-    return next((names[name] for _, name in found if polarity(span.text, name) != "absent"), None)
+    text = f" {normal(taken_in(span.text).text)} "
+    return min(((text.index(f" {name} "), names[name]) for name in names if name and f" {name} " in text), default=(0, None))[1]
 
 
 def subjects_of(spans: Sequence[Span], outcomes: Sequence[str], aliases: Mapping[str, str]) -> Mapping[str, str]:

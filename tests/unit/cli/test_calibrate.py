@@ -204,7 +204,8 @@ def test_a_budget_that_ends_first_keeps_what_was_debated(maci: Callable[..., Any
     assert ran.code == 4 and "raise --budget-tokens" in ran.err and not Path("calibration.toml").exists()
     kept = len(list(known_runs(Path("maci-runs"))))
     assert 0 < kept < 22
-    assert json.loads(maci(*PAIR, "--yes", "--json").out)["n"] == 22
+    again = maci(*PAIR, "--yes", "--json")
+    assert json.loads(again.out)["n"] == 22, (again.out, again.err, kept)
 
 
 # --- from past debates -------------------------------------------------------------------------------------------------------------
