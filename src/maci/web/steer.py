@@ -123,6 +123,14 @@ async def answer(request: Request, id: str) -> Response:
     return RedirectResponse(link(id, "answer"), 303)
 
 
+@router.post("/debates/{id}/label")
+async def label(request: Request, id: str) -> Response:
+    """Give a debate a name and tags."""
+    fields, _ = await _form(request)
+    await asyncio.to_thread(desk_of(request).history.label, id, fields.get("name", ""), fields.get("tags", ""))
+    return RedirectResponse(link(id, "label"), 303)
+
+
 @router.post("/debates/{id}/resume")
 async def resume(request: Request, id: str) -> Response:
     """Go on with a debate that broke off."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from urllib.parse import quote
+from collections.abc import Mapping, Sequence
+from urllib.parse import quote, urlencode
 
 from maci.acquisition.answers import asks_which
 from maci.acquisition.plan import Item
@@ -31,6 +31,7 @@ def debate_page(
     elsewhere: bool = False,
     asking: Item | None = None,
     remark: str = "",
+    label: tuple[str, Sequence[str]] = ("", ()),
 ) -> str:
     """The whole page; ``elsewhere``: another process runs the debate, and only that one can steer it."""
     parts, case = panels(story, state, asking), story.opened.case
@@ -48,6 +49,7 @@ def debate_page(
             el("span", _who(story), class_="soft"),
             class_="standing",
         ),
+        _label(id, label, visit),
         tabs(id),
         place["p-question"],
         el("div", steering, id="controls", data_state=state),
@@ -69,6 +71,38 @@ def debate_page(
         id="debate", data_live="yes" if live else None, data_events=f"/debates/{quote(id)}/events", data_last=len(events),
     )  # fmt: skip
     return page(title_of(case.title, case.question, 60), body, script="live.js", refresh=5 if live else None)
+
+
+def _label(id: str, label: tuple[str, Sequence[str]], visit: Visit) -> Markup:
+    """What people call the debate, and where they change that."""
+    name, tags = label
+    chips = (el("a", f"#{tag}", href=f"/?{urlencode({'only': f'#{tag}'})}", class_="chip", dir="auto") for tag in tags)
+    fields = (("name", "Name", name, 120), ("tags", "Tags, between commas", ", ".join(tags), 400))
+    form = el(
+        "form",
+        hidden(visit),
+        (
+            el(
+                "div",
+                el("label", words, for_=f"label-{field}"),
+                el("input", type="text", name=field, id=f"label-{field}", value=value, maxlength=most, dir="auto"),
+                class_="field",
+            )
+            for field, words, value, most in fields
+        ),
+        el("button", "Keep", type="submit", id="do-label"),
+        method="post",
+        action=f"/debates/{quote(id)}/label",
+        class_="row",
+    )
+    said = "Name and tags" if name or tags else "Give it a name or tags"
+    return el(
+        "div",
+        el("b", name, dir="auto") if name else None,
+        chips,
+        el("details", el("summary", said), form, class_="inline", id="label"),
+        class_="called",
+    )
 
 
 def _column(story: Story, events: list[Event], place: Mapping[str, Markup]) -> Markup:

@@ -162,3 +162,19 @@ function tick() {
   if (!(passed >= 0) || passed > 86400) return;
   place.textContent = ` · ${minutes(passed)}` + (closed ? `, at most about ${minutes(passed / closed * left)} more` : '');
 }
+
+// A list with debates under way is fetched again from time to time; what is ticked stays so.
+const list = document.getElementById('debates');
+if (list?.dataset.live) {
+  const again = async () => {
+    const answer = await fetch(location.href, { credentials: 'same-origin' }).catch(() => null);
+    const fresh = answer?.ok && new DOMParser().parseFromString(await answer.text(), 'text/html').getElementById('debates');
+    for (const row of fresh ? fresh.querySelectorAll('tr[data-id]') : []) {
+      const mine = [...list.querySelectorAll('tr[data-id]')].find(other => other.dataset.id === row.dataset.id);
+      if (!mine || mine.contains(document.activeElement)) continue;
+      for (let i = 1; i < row.cells.length; i++) if (mine.cells[i].innerHTML !== row.cells[i].innerHTML) mine.cells[i].replaceWith(row.cells[i].cloneNode(true));
+    }
+    if (!fresh || fresh.dataset.live) setTimeout(again, 3000);
+  };
+  setTimeout(again, 3000);
+}
