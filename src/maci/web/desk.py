@@ -35,8 +35,10 @@ from maci.web.history import Summary
 from maci.web.index import Found, History
 from maci.web.live import Broadcast, Live, Prepared
 from maci.web.pages.debate import line
-from maci.web.pages.panels import panels
+from maci.web.pages.panels import Prices
+from maci.web.pages.parts import panels
 from maci.web.server import ServerSettings
+from maci.web.uploads import Kept
 
 _RENDER = 0.2
 """Seconds between two drawings of what is true now."""
@@ -96,6 +98,7 @@ class Desk:
 
     def __init__(self, settings: ServerSettings) -> None:
         self.settings, self.history = settings, History(settings.runs)
+        self.kept, self.prices = Kept(settings.limits), Prices()
         self._allowance = Allowance(settings.ceilings, settings.runs)
         self._running: dict[str, Run] = {}
         self._recorded = lru_cache(maxsize=_KEPT)(_recorded)

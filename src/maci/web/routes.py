@@ -40,7 +40,9 @@ from maci.web.pages.debate import controls, debate_page
 from maci.web.pages.home import PER_PAGE, home_page
 from maci.web.pages.layout import STATIC, static, studies_page
 from maci.web.pages.new import new_page
+from maci.web.pages.panels import listed, panels_page
 from maci.web.pages.whatif import start_of, whatif_page, whatif_result
+from maci.web.uploads import Files
 
 router = APIRouter()
 _BACK = (("/studies", "‹ All studies"), ("/", "Debates"))
@@ -105,30 +107,40 @@ async def new(request: Request) -> HTMLResponse:
     if id := given.get("from"):
         opened = (await desk_of(request).run(id)).story.opened
         given = forms.fields_of(id, opened, [name for name, _ in forms.panels()])
-    return HTMLResponse(form_page(request, given))
+    return HTMLResponse(await form_page(request, given))
 
 
-def form_page(
+async def form_page(
     request: Request,
     given: Mapping[str, str],
     wrong: MaciError | None = None,
     *,
-    lost: bool = False,
+    files: Files | None = None,
     found: CostEstimate | None = None,
 ) -> str:
     """The form as it was ``given``; see :func:`~maci.web.pages.new.new_page`."""
+    desk = desk_of(request)
+    prices = await desk.prices.of(await asyncio.to_thread(listed), patience=0.0)
+    choice = [(name, f"{about} · {prices[name]}" if name in prices else about) for name, about in forms.panels()]
     return new_page(
         given,
         builtin_cases(),
-        forms.panels(),
+        choice,
         forms.evidence_kinds(),
-        desk_of(request).settings.limits,
+        desk.settings.limits,
         visit_of(request),
         models=forms.models(),
         wrong=wrong,
-        lost=lost,
+        kept=files or {},
         found=found,
     )
+
+
+@router.get("/panels")
+async def panels(request: Request) -> HTMLResponse:
+    """Who can debate."""
+    every = await asyncio.to_thread(listed)
+    return HTMLResponse(panels_page(every, await desk_of(request).prices.of(every, patience=5.0)))
 
 
 @router.get("/debates/{id}")

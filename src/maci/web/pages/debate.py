@@ -16,7 +16,7 @@ from maci.story.report.thread import tools
 from maci.story.report.verdict import asked
 from maci.web.guard import Visit
 from maci.web.pages.layout import hidden, page, tabs, title_of, when
-from maci.web.pages.panels import panels
+from maci.web.pages.parts import panels
 
 
 def debate_page(
