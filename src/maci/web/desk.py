@@ -132,6 +132,10 @@ class Desk:
             p=last.mixture[last.answer] if last and last.answer is not None else None,
         )
 
+    def is_live(self, id: str | None) -> bool:
+        """Whether a debate is under way here."""
+        return id in self._running
+
     async def run(self, id: str) -> Run:
         """A debate, under way or from its record."""
         run = self._running.get(id)

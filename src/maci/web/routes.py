@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Coroutine, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
+from fastapi.routing import APIRoute
 from fastapi.sse import EventSourceResponse
 
 from maci.cases.case import builtin_cases, is_file
 from maci.debating.estimate import CostEstimate
-from maci.errors import InputError, MaciError
+from maci.errors import CheckFailed, InputError, MaciError
 from maci.lab.study import store
 from maci.lab.study.report import ReportSettings, build_report, gather
 from maci.record.transcript import read
@@ -44,7 +46,37 @@ from maci.web.pages.panels import listed, panels_page
 from maci.web.pages.whatif import start_of, whatif_page, whatif_result
 from maci.web.uploads import Files
 
-router = APIRouter()
+
+class _Told(APIRoute):
+    """A page about records: one that holds what cannot be shown is the record's fault, and said; the server's log has the rest."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """How requests are answered."""
+        answer = super().get_route_handler()
+
+        async def told(request: Request) -> Response:
+            try:
+                return await answer(request)
+            except MaciError:
+                raise
+            except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+                ids = [
+                    *request.path_params.values(),
+                    *request.query_params.getlist("pick"),
+                    *map(request.query_params.get, "ab"),
+                ]
+                if not any(ids) or any(desk_of(request).is_live(id) for id in ids):
+                    raise
+                logging.getLogger(__name__).exception("a record cannot be shown: %s", ", ".join(filter(None, ids)))
+                raise CheckFailed(
+                    f"The record holds something that cannot be shown ({type(error).__name__}). `maci verify` says whether it is "
+                    "intact, and the log of the server says where this failed."
+                ) from error
+
+        return told
+
+
+router = APIRouter(route_class=_Told)
 _BACK = (("/studies", "‹ All studies"), ("/", "Debates"))
 _RESAMPLES = 1000
 """For a study's page that somebody waits for; `maci study report` takes 10,000."""

@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -582,5 +583,21 @@ def test_names_too_long_for_a_file_and_negative_seeds_are_refused_in_words(tmp_p
             assert answer.status_code in {404, 422} and len(answer.text) < 5000
         answer = await browser.post("/debates", {"question": "Is it so?", "outcomes": "yes, no", "seed": "-1"})
         assert answer.status_code == 422 and "0 or more" in answer.text
+
+    visit(tmp_path, walk)
+
+
+@pytest.mark.parametrize("page", ["", "/calls", "/replay?tau_crit=0.9", "/report.html", "/report.md", "/result.json"])
+def test_a_record_that_cannot_be_shown_says_so(tmp_path: Path, page: str) -> None:
+    odd = replace(stories.events_of("bridge")[-1], distribution={}, raw={})
+    with Transcript.create(tmp_path / "odd" / "transcript.jsonl") as record:
+        for event in (*stories.events_of("bridge")[:-1], odd):
+            record.append(event)
+
+    async def walk(browser: Browser) -> None:
+        answer = await browser.get(f"/debates/odd{page}")
+        shown = answer.status_code == 200 and page in {"/calls", "/report.md"}  # needs nothing of what is wrong
+        assert shown or (answer.status_code == 422 and 'role="alert"' in answer.text), answer.text
+        assert (await browser.get("/")).status_code == 200
 
     visit(tmp_path, walk)

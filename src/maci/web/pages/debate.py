@@ -7,6 +7,7 @@ from urllib.parse import quote, urlencode
 
 from maci.acquisition.answers import asks_which
 from maci.acquisition.plan import Item
+from maci.agents.contentiousness import STANCES
 from maci.controller.events import Event
 from maci.render.markup import Child, Markup, el, join
 from maci.story import Story
@@ -59,8 +60,8 @@ def debate_page(
     broke = el("p", f"It broke off: {error}", class_="bad-note") if error and state == "broken" else None
     side = el(
         "aside",
+        _section("dials", "Dials", place["p-dials"], _dial_form(id, story, visit) if live else None, place["p-past"]),
         _section("signals", "Signals", place["p-signals"]),
-        _section("dials", "Dials", place["p-dials"], _dial_form(id, story, visit) if live else None),
         _section("spent", "Spent", place["p-spend"]),
         aria_label="Steering and signals",
     )
@@ -234,7 +235,7 @@ def _dial_form(id: str, story: Story, visit: Visit) -> Markup:
             el(
                 "div",
                 el("label", tick, f" {label}", for_=f"{name}-on"),
-                el("div", el("input", type="range", name=name, min=f"{low:g}", max=f"{high:g}", step="0.05", value=f"{now:.2f}",
+                el("div", el("input", type="range", name=name, min=f"{low:g}", max=f"{high:g}", step="0.01", value=f"{now:.2f}",
                              id=f"{name}-value", aria_label=f"{label}: value", data_dial=name),
                    el("output", f"{now:.2f}", for_=f"{name}-value"), class_="slide"),
                 class_="dial",
@@ -258,13 +259,21 @@ def _dial_form(id: str, story: Story, visit: Visit) -> Markup:
         el("button", "Give them back to the schedule", name="action", value="release", type="submit", id="do-release")
         if story.held
         else None,
+        el("p", "", class_="done small-print"),
         el("p", _HELD, class_="small-print"),
+        el("ul", (el("li", stance.tone, data_cl=stance.cl) for stance in STANCES), id="stances", hidden=True),
         method="post",
         action=f"/debates/{quote(id)}/hand",
         class_="stack",
         id="dial-form",
     )
-    return el("details", el("summary", "Turn them by hand"), form, id="by-hand", open=True)
+    return el(
+        "details",
+        el("summary", "Turn them by hand: drag a line above, or a slider"),
+        form,
+        id="by-hand",
+        open=True,
+    )
 
 
 def line(seq: int, event: Event) -> Markup:

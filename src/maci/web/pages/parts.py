@@ -8,13 +8,13 @@ from maci.acquisition.plan import Item
 from maci.render.markup import Markup, el, join, percent
 from maci.render.strips import bar, stack
 from maci.story import Story
-from maci.story.report.gate import instrument
+from maci.story.report.gate import instrument, past
 from maci.story.report.parts import colours, key_of, mixtures, signals
 from maci.story.report.rounds import round_box, unfolded
 from maci.story.report.sources import evidence, plan
 from maci.story.report.trajectory import moved
 from maci.story.report.verdict import answered, details
-from maci.story.words import figure, plural, round_name, stop_of
+from maci.story.words import plural, round_name, stop_of
 from maci.web.pages.layout import count, money, standing
 
 
@@ -34,6 +34,7 @@ def panels(story: Story, state: str, asking: Item | None = None) -> dict[str, Ma
         "p-plan": plan(story) or el("p", _no_plan(story), class_="soft"),
         "p-beliefs": _beliefs(story),
         "p-dials": _dials(story),
+        "p-past": past(story) or Markup(""),
         "p-spend": _spend(story),
         "p-evidence": evidence(story) if story.closed else el("p", "Nobody has cited anything yet.", class_="soft"),
         "p-said": join(said_aloud(story)),
@@ -133,21 +134,11 @@ def _dials(story: Story) -> Markup:
         none = "The dials are set when the openings are in." if story.result is None else "They were never set."
         return el("p", none, class_="soft")
     now = story.current
-    rows = (
-        ("CL, contentiousness", dials.cl),
-        ("τ_Q, evidence gate", dials.tau_q),
-        ("τ_CRIT, argument gate", dials.tau_crit),
-    )
     until = ", until they are given back" if story.held else ""
     chosen = f"set by hand{until}" if now.by_hand else "chosen by the schedule"
     return el(
         "div",
-        el(
-            "dl",
-            ((el("dt", name), el("dd", bar(value), " ", figure(value, 2))) for name, value in rows),
-            class_="dials",
-        ),
-        instrument(story),
+        instrument(story, "#dial-form"),
         el("p", f"In force in round {max(1, now.number)}, {chosen}.", class_="small-print"),
         data_cl=dials.cl,
         data_tau_q=dials.tau_q,
