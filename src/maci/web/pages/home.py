@@ -132,7 +132,7 @@ def _row(item: Summary) -> Markup:
     p = None if item.withheld else item.p
     name = item.name or title_of(item.title, item.question)
     tick = el("input", type="checkbox", name="pick", value=item.id, aria_label=f"Compare {name[:60]}")
-    more = [el("span", badge, class_=f"tag {_KINDS[badge]}") for badge in item.badges if badge in _KINDS]
+    more = [(" ", el("span", badge, class_=f"tag {_KINDS[badge]}")) for badge in item.badges if badge in _KINDS]
     tags = [
         el("a", f"#{tag}", href=f"/?{urlencode({'only': f'#{tag}'})}", class_="chip", dir="auto") for tag in item.tags
     ]
@@ -143,7 +143,7 @@ def _row(item: Summary) -> Markup:
     return el(
         "tr",
         el("th", tick, el("span", link, " ", tags, below, class_="called"), scope="row"),
-        el("td", _state(item), " ", more, class_="left state", title=stop_words(item.stop_reason) or None),
+        el("td", _state(item), more, class_="left state", title=stop_words(item.stop_reason) or None),
         el("td", said, class_="words soft" if item.withheld or so_far else "words", dir="auto"),
         el("td", percent(p), data_v="" if p is None else f"{p:.6f}"),
         el("td", count(item.rounds), data_l="rounds", data_v="" if item.rounds is None else item.rounds),

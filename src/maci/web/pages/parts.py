@@ -139,7 +139,9 @@ def _dials(story: Story) -> Markup:
     return el(
         "div",
         instrument(story, "#dial-form"),
-        el("p", f"In force in round {max(1, now.number)}, {chosen}.", class_="small-print"),
+        el("p", f"In force in round {max(1, now.number)}, {chosen}.", class_="small-print")
+        if story.result is None
+        else None,
         data_cl=dials.cl,
         data_tau_q=dials.tau_q,
         data_tau_crit=dials.tau_crit,
