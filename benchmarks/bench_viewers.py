@@ -1,6 +1,7 @@
 """Many viewers of one debate: does everybody get every event in order, and what does that cost the server?
 
     python benchmarks/bench_viewers.py                 # 200 viewers, about 20 events a second, 20 seconds, on this machine only
+    python benchmarks/bench_viewers.py --debates 100000      # how long the pages of a list of so many stored debates take
 
 A real debate of five agents and three judges that a clock holds back runs behind the real server, a process of its own; the viewers are
 another process with a connection each. The server's CPU time and memory are read from /proc. It ends by itself.
@@ -220,8 +221,8 @@ def history(debates: int) -> dict[str, Any]:
             serving(folder / "runs", slow_panel(folder, "http://127.0.0.1:9")) as stage,
             httpx.Client(base_url=stage.url, timeout=60) as client,
         ):
-            began, waits = monotonic(), []
-            while not waits or "still to be read" in text:
+            began, waits, text = monotonic(), list[float](), ""
+            while f">{debates:,} debates<" not in text and monotonic() - began < 3600:
                 asked = monotonic()
                 text = client.get("/").text
                 waits.append(monotonic() - asked)

@@ -51,8 +51,8 @@ class Found:
     fits: int = 0
     """Debates that fit."""
     total: int = 0
-    unread: int = 0
-    """Records that are not in the index yet; they are being read."""
+    unread: int | None = 0
+    """Records that are not in the index yet; they are being read. ``None``: nobody knows yet how many there are."""
 
 
 class History:
@@ -62,7 +62,8 @@ class History:
         self.folder = folder
         self._index: SqliteFile | None = None
         self._stamps: dict[str, str] = {}
-        self._unread, self._due, self._slow = 0, 0.0, False
+        self._unread: int | None = None
+        self._due, self._slow = 0.0, False
         """When the folder is looked through again: where that takes long, it is not done for every page."""
         self._opening, self._looking = threading.Lock(), threading.Lock()
         self._idle = threading.Event()
@@ -131,13 +132,11 @@ class History:
         if not self._stamps:
             self._stamps = dict(self._do("SELECT id, stamp FROM debates"))
         changed = [(name, stamp) for name in names if (stamp := self._stamp(name)) != self._stamps.get(name, "")]
-        self._unread = len(changed)
         for at in range(0, len(changed), _BATCH):
-            part = changed[at : at + _BATCH]
+            part, self._unread = changed[at : at + _BATCH], len(changed) - at
             self._put([(name, stamp, summary_of(name, self.path(name))) for name, stamp in part if stamp])
-            self._unread = len(changed) - at - len(part)
         self._drop([*(self._stamps.keys() - set(names)), *(name for name, stamp in changed if not stamp)])
-        took = monotonic() - began
+        self._unread, took = 0, monotonic() - began
         self._slow = took > _SLOW
         self._due = monotonic() + min(30.0, 10 * took) if self._slow else 0.0
 

@@ -146,6 +146,17 @@ def test_an_index_that_cannot_be_used_is_made_again(tmp_path: Path, content: byt
     assert sqlite3.connect(tmp_path / INDEX).execute("SELECT id FROM debates").fetchall() == [("one",)]
 
 
+def test_a_list_that_is_not_whole_yet_says_so(tmp_path: Path, monkeypatch) -> None:
+    record(tmp_path, "one")
+    history = History(tmp_path)
+    monkeypatch.setattr("maci.web.index._PATIENCE", 0.0)
+    monkeypatch.setattr(History, "refresh", lambda self: None)
+    found = history.search()
+    assert found.total == 0 and found.unread is None
+    assert "still being read" in home_page(found, Visit("session"))
+    assert "1 debate; 3 records still to be read" in home_page(Found([], 1, 1, 3), Visit("session"))
+
+
 def test_records_that_are_gone_leave_the_list(tmp_path: Path) -> None:
     path = record(tmp_path, "one")
     record(tmp_path, "two")

@@ -35,7 +35,7 @@ def home_page(found: Found, visit: Visit, query: str = "", only: str = "", numbe
     head = el(
         "div", el("h1", "Debates"), el("a", "New debate", href="/new", class_="button home"), class_="head between"
     )
-    if not found.total and not found.unread:
+    if not found.total and found.unread == 0:
         return page("Debates", head, _welcome(), here="/")
     live = any(item.state in _LIVE for item in found.rows)
     broken = [item for item in found.rows if item.state == "broken"]
@@ -59,6 +59,8 @@ _NONE = "Nothing fits. Every word must occur in the name, tags, question, contex
 
 def _how_many(found: Found, query: str, only: str) -> str:
     some = f"{found.fits:,} of {plural(found.total, 'debate')}" if query or only else plural(found.total, "debate")
+    if found.unread is None:
+        return f"{some} so far; the folder is still being read, load the page again"
     return some + (f"; {plural(found.unread, 'record')} still to be read, load the page again" if found.unread else "")
 
 
