@@ -10,10 +10,10 @@ import argparse
 from collections import Counter
 
 from maci.acquisition.features import Features, _entries, sentences
-from maci.agents.reader.library import Library
-from maci.evidence.cache import CachedEncoder
+from maci.agents.library import Library
 from maci.evidence.encode import load_encoder
 from maci.evidence.lexical import terms
+from maci.evidence.retrieve import CachedEncoder
 from maci.evidence.span import Span
 from maci.lab.datasets import load
 from maci.paths import data_dir

@@ -18,7 +18,7 @@ import numpy as np
 
 from acquisition_sections import Bench, by_section, whole_of
 from bench_acquisition import interval, readied
-from maci.acquisition.menu import offered
+from maci.acquisition.answers import offered
 from maci.acquisition.plan import Residual
 from maci.cases.case import Case
 from maci.cases.outcomes import OutcomeSpace

@@ -22,18 +22,18 @@ from pathlib import Path
 import numpy as np
 
 from bench_acquisition import Drawn, conduct_of, interval, loop, readied
-from maci.acquisition.menu import offered
+from maci.acquisition.answers import offered
 from maci.acquisition.plan import Residual, Survey
 from maci.acquisition.sources import Hidden
-from maci.agents.reader.library import Library
+from maci.agents.library import Library
 from maci.cases.case import Case
 from maci.cases.outcomes import normal
 from maci.config import build, unplanned
 from maci.controller.decisions import Finished, Planned, Weighed
 from maci.debating.loop import debate
-from maci.evidence.cache import CachedEncoder
 from maci.evidence.encode import Encoder
 from maci.evidence.knowledge import builtin_spans, conditions
+from maci.evidence.retrieve import CachedEncoder
 from maci.evidence.span import Span
 from maci.lab.datasets import TaskItem, load
 from maci.lab.datasets.clinical import _knowledge

@@ -28,15 +28,15 @@ import numpy as np
 from maci.acquisition import features
 from maci.acquisition.plan import Kind, Proposal, Residual, Survey, proposal_id
 from maci.acquisition.sources import Hidden
-from maci.agents.reader.reader import Conduct
+from maci.agents.reader import Conduct
 from maci.calibration.temperature import fit_temperature
 from maci.cases.case import Case
 from maci.config import Config, build, unplanned
 from maci.controller.decisions import Finished, Gained, Planned, Weighed
 from maci.debating.loop import debate
-from maci.evidence.cache import CachedEncoder
 from maci.evidence.encode import load_encoder
 from maci.evidence.lexical import terms
+from maci.evidence.retrieve import CachedEncoder
 from maci.evidence.span import Span
 from maci.lab.datasets import Task, TaskItem, load
 from maci.paths import data_dir

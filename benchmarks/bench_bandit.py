@@ -19,12 +19,12 @@ import numpy as np
 
 from maci.calibration.schedules import DebateLessons, Schedules
 from maci.config import build
+from maci.controller.bandit import ACTIONS, Arms, Context, Learned, Lesson, linucb, ucb
 from maci.controller.dials import ClosedRound, Measured, RoundDials
-from maci.controller.policies.bandit import ACTIONS, Arms, Context, Learned, Lesson, linucb, ucb
-from maci.controller.policies.base import decide
+from maci.controller.policies import decide
 from maci.llm.usage import Bound
 from maci.moderator.divergence import Analysis
-from maci.moderator.plateau import Progress
+from maci.moderator.signals import Progress
 
 
 def micros(call: Callable[[], object], batch: int = 50, batches: int = 200) -> float:

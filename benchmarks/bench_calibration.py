@@ -29,14 +29,13 @@ import numpy as np
 
 import maci
 from maci.calibration.profile import calibrate, observe
-from maci.calibration.temperature import SPREAD, fit_temperature
-from maci.calibration.worth import binned_gaps, equal_width
+from maci.calibration.temperature import SPREAD, binned_gaps, equal_width, fit_temperature
 from maci.cases.case import Case
 from maci.config import Config, build, unplanned
 from maci.controller.events import Event
 from maci.debating.loop import debate
-from maci.evidence.cache import CachedEncoder
 from maci.evidence.encode import load_encoder
+from maci.evidence.retrieve import CachedEncoder
 from maci.evidence.span import Span
 from maci.lab.datasets import Task, load
 from maci.moderator.belief import temper

@@ -30,7 +30,7 @@ import numpy as np
 
 from general_models import MODELS, file_name
 from maci.calibration.stats import Estimate, bootstrap, bootstrap_mean, wilson
-from maci.calibration.worth import binned_gaps, equal_width
+from maci.calibration.temperature import binned_gaps, equal_width
 from maci.cases.case import Case, builtin_cases, parse_case
 from maci.config import Config
 from maci.controller.decisions import Finished

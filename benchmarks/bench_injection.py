@@ -33,9 +33,9 @@ import numpy as np
 from maci.agents.agent import Agent
 from maci.agents.anchor import Admitted, Anchor, Finding, Opponent, Question, TurnRequest
 from maci.agents.argument import Argument
-from maci.agents.reader.families import FAMILIES
-from maci.agents.reader.library import Library
-from maci.agents.reader.reader import Reader
+from maci.agents.families import FAMILIES
+from maci.agents.library import Library
+from maci.agents.reader import Reader
 from maci.calibration.stats import wilson
 from maci.evidence.encode import load_encoder
 from maci.evidence.orders import marked, order
@@ -58,11 +58,11 @@ def undefended() -> Iterator[None]:
     """Everything is read, and prompts are fenced as they were."""
     same = lambda text, *_: text  # noqa: E731
     with ExitStack() as stack:
-        for where in ("agents.reader.library", "agents.reader.reader", "agents.anchor", "agents.weigher"):
+        for where in ("agents.library", "agents.reader", "agents.anchor", "agents.weigher"):
             stack.enter_context(patch(f"maci.{where}.without_orders", same))
-        stack.enter_context(patch("maci.agents.debater.prompt._TAG", _OLD_TAG))
-        stack.enter_context(patch("maci.agents.debater.prompt.visible", same))
-        stack.enter_context(patch("maci.agents.debater.prompt._NOTICE", ""))
+        stack.enter_context(patch("maci.agents.prompt._TAG", _OLD_TAG))
+        stack.enter_context(patch("maci.agents.prompt.visible", same))
+        stack.enter_context(patch("maci.agents.prompt._NOTICE", ""))
         stack.enter_context(patch("maci.llm.local.provider.without_control_tokens", same))
         yield
 

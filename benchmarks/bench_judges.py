@@ -30,8 +30,7 @@ from maci.controller.decisions import Finished
 from maci.debating.loop import debate
 from maci.evidence.encode import load_encoder
 from maci.evidence.knowledge import builtin_spans
-from maci.evidence.source import CASE
-from maci.evidence.span import Citation, Span
+from maci.evidence.span import CASE, Citation, Span
 from maci.seating.models import ReaderPanel
 from maci.seating.table import opening
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from maci.agents.judges.comparer import Comparer
+from maci.agents.judges.interpreter import Comparer
 from maci.calibration.stats import wilson
 from maci.cases.names import Relation, by_model, relate, share_a_word
 from maci.config.sections import Beliefs

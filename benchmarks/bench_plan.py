@@ -21,13 +21,13 @@ import numpy as np
 
 from maci.acquisition.plan import Residual, make_plan
 from maci.acquisition.proposals import Surveyor
-from maci.agents.reader.library import Library
+from maci.agents.library import Library
 from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import Config, unplanned
 from maci.debating.loop import debate
-from maci.evidence.cache import CachedEncoder
 from maci.evidence.encode import load_encoder
+from maci.evidence.retrieve import CachedEncoder
 from maci.evidence.span import Span
 from maci.seating.models import ReaderPanel
 from maci.seating.table import opening

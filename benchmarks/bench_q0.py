@@ -15,9 +15,8 @@ import numpy as np
 
 from bench_readers import Row, run, spans_of
 from maci.config import Config
-from maci.evidence.cache import CachedEncoder
 from maci.evidence.encode import AdaptedEncoder, Encoder, load_encoder
-from maci.evidence.retrieve import Retriever
+from maci.evidence.retrieve import CachedEncoder, Retriever
 from maci.lab.datasets import Task, load
 from maci.paths import cache_dir, data_dir
 

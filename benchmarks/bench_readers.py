@@ -21,17 +21,16 @@ from time import process_time
 
 import numpy as np
 
-from maci.agents.reader.families import FAMILIES
-from maci.agents.reader.reader import Conduct
-from maci.calibration.temperature import fit_temperature
-from maci.calibration.worth import ece
+from maci.agents.families import FAMILIES
+from maci.agents.reader import Conduct
+from maci.calibration.temperature import ece, fit_temperature
 from maci.config import Config, build
 from maci.controller.decisions import Finished, Gated, Initialized
 from maci.controller.dials import Measured
 from maci.controller.inputs import Retrieved
 from maci.debating.loop import debate
-from maci.evidence.cache import CachedEncoder
 from maci.evidence.encode import load_encoder
+from maci.evidence.retrieve import CachedEncoder
 from maci.evidence.span import Span
 from maci.lab.datasets import Task, TaskItem, load
 from maci.moderator.belief import temper

@@ -30,7 +30,7 @@ from maci.debating.loop import run
 from maci.evidence.span import Citation
 from maci.llm.usage import Usage
 from maci.story import Story
-from maci.story.report.html import to_html
+from maci.story.report.page import to_html
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from hash_encoder import HashEncoder

@@ -32,8 +32,8 @@ from maci.cases.case import Case, builtin_cases
 from maci.config import Config, build, unplanned
 from maci.controller.decisions import Finished, Gated
 from maci.debating.loop import debate
-from maci.evidence.cache import CachedEncoder
 from maci.evidence.encode import Encoder, load_encoder
+from maci.evidence.retrieve import CachedEncoder
 from maci.evidence.span import Span
 from maci.lab.datasets import Task, load
 from maci.paths import cache_dir, data_dir

@@ -28,8 +28,8 @@ from maci.lab.methods.baselines import Single, WeightedAverage
 from maci.lab.methods.maci import Ask, Maci
 from maci.lab.methods.method import Bench, Method, MethodAnswer
 from maci.lab.study.learning import learn, learn_stages
-from maci.lab.study.rows import Row
 from maci.lab.study.store import open_store
+from maci.lab.study.study import Row
 from maci.lab.study.worker import RecordedPanel
 from maci.llm.usage import Bound, Usage
 from maci.seating.table import Table

@@ -14,7 +14,7 @@ from pathlib import Path
 from maci.calibration.stats import wilson
 from maci.config import load
 from maci.lab.study.report.gather import gather
-from maci.lab.study.rows import Row
+from maci.lab.study.study import Row
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from hash_encoder import HashEncoder

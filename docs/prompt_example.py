@@ -14,7 +14,7 @@ from maci.cases.outcomes import OutcomeSpace
 from maci.config import build
 from maci.debating.loop import debate
 from maci.evidence.encode import load_encoder
-from maci.evidence.source import CaseEvidence
+from maci.evidence.span import CaseEvidence
 from maci.llm.fake import FakeModel
 from maci.llm.model import Request
 from maci.seating.table import Table, opening

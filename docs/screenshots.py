@@ -18,8 +18,8 @@ import web_pictures
 from rich.console import Console
 
 from maci.cases.case import load_case
-from maci.cli.lines import Lines
 from maci.cli.live import Look, frame
+from maci.cli.terminal import Lines
 from maci.cli.view import DebateView
 from maci.config import load
 from maci.debating.loop import debate
@@ -28,7 +28,7 @@ from maci.record.transcript import Transcript, read
 from maci.seating.table import opening
 from maci.seating.tables import Tables
 from maci.story import Story
-from maci.story.report.html import to_html
+from maci.story.report.page import to_html
 from maci.story.report.sources import Provenance
 
 IMAGES = Path(__file__).parent / "images"

@@ -19,7 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 NAMES = (
     "web-home", "web-empty", "web-new", "web-live", "web-finished", "web-compare", "web-replay", "web-error",
     "web-live-phone", "web-finished-phone", "web-live-dark", "web-scale", "web-no-answer", "web-question", "web-question-phone",
-    "web-study", "web-study-phone", "web-sign-in", "web-agreed", "web-split", "web-withheld-phone", "web-thread", "web-gate", "web-panels",
+    "web-study", "web-study-phone", "web-sign-in", "web-agreed", "web-split", "web-withheld-phone", "web-thread", "web-gate",
+    "web-panels",
 )  # fmt: skip
 _STORIES: dict[str, tuple[str, str]] = {
     "web-agreed": ("/debates/outage", ""),

@@ -25,11 +25,10 @@ from maci.controller.dials import ClosedRound, Measured, RoundDials
 from maci.controller.events import FORMAT, Event, is_decision
 from maci.controller.inputs import Intervened, Opened, Seat
 from maci.debating.loop import Nowhere, Recorder, debate
-from maci.evidence.source import CaseEvidence
-from maci.evidence.span import Citation
+from maci.evidence.span import CaseEvidence, Citation
 from maci.llm.usage import Bound, Usage
 from maci.moderator.divergence import Analysis
-from maci.moderator.plateau import Progress
+from maci.moderator.signals import Progress
 from maci.record.transcript import Transcript
 from maci.seating.table import Table
 

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from maci.lab.study.report.gather import Gathered, join
-from maci.lab.study.rows import Row
 from maci.lab.study.spec import Data
 from maci.lab.study.store import SqliteStore
-from maci.lab.study.study import Meta, PlannedMethod
+from maci.lab.study.study import Meta, PlannedMethod, Row
 from maci.llm.usage import Usage
 from study_helpers import make_meta
 

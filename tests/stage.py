@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+ENDLESS = 500
+"""Rounds of a debate that a test stops by hand: however slow the browser is, it does not end before."""
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
@@ -27,8 +29,8 @@ class Stage:
 
 @contextmanager
 def fake_models(delay: float) -> Iterator[str]:
-    """A server of fake models that take their time; ends by itself after half an hour at the latest."""
-    call = [sys.executable, "-m", "fake_server", "--delay", str(delay), "--for", "1800"]
+    """A server of fake models that take their time; ends by itself after an hour at the latest."""
+    call = [sys.executable, "-m", "fake_server", "--delay", str(delay), "--for", "3600"]
     with subprocess.Popen(call, stdout=subprocess.PIPE, text=True) as ran:
         try:
             assert ran.stdout is not None
@@ -46,7 +48,12 @@ def slow_panel(folder: Path, models: str) -> Path:
                 "about": "two slow models, for tests",
                 "agents": [{"model": "openai/first", "name": "Ada"}, {"model": "openai/second", "name": "Bob"}],
                 "judges": ["mistral/judge"],
-                "set": {"stop.min_rounds": 20, "stop.max_rounds": 20, "crit.k": 1, "budget.tokens": 1_000_000},
+                "set": {
+                    "stop.min_rounds": ENDLESS,
+                    "stop.max_rounds": ENDLESS,
+                    "crit.k": 1,
+                    "budget.tokens": 50_000_000,
+                },
             }
         },
         "models": {
@@ -99,7 +106,7 @@ def chromium() -> Iterator[Any]:
             browser.close()
 
 
-def start(page: Any, stage: Stage, question: str, panel: str = "slow", rounds: int = 20) -> str:
+def start(page: Any, stage: Stage, question: str, panel: str = "slow", rounds: int = ENDLESS) -> str:
     """Fill in the form; the address of the debate."""
     page.goto(f"{stage.url}/new")
     page.fill("#question", question)

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 
 from maci.cases.case import Case
 from maci.lab.methods.method import Bench, Method, MethodAnswer, Step
-from maci.lab.study.rows import Row, RowKey
 from maci.lab.study.run import RunOutcome, run_study
 from maci.lab.study.spec import StudySpec, parse_spec
 from maci.lab.study.store import SqliteStore
-from maci.lab.study.study import Meta, Study, fingerprint, resolve
+from maci.lab.study.study import Meta, Row, RowKey, Study, fingerprint, resolve
 from maci.llm.budget import Ledger
 from maci.llm.usage import Bound, Usage
 

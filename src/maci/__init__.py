@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from maci.debating.loop import debate, run
     from maci.errors import MaciError
     from maci.evidence.encode import Encoder, load_encoder
-    from maci.evidence.source import CaseEvidence
-    from maci.evidence.span import Citation, Span
+    from maci.evidence.span import CaseEvidence, Citation, Span
     from maci.llm.usage import Usage
     from maci.record.replay import replay
     from maci.record.transcript import Transcript, read
@@ -36,7 +35,7 @@ _DOORS = {
     "Agent": "maci.agents.agent",
     "Argument": "maci.agents.argument",
     "Case": "maci.cases.case",
-    "CaseEvidence": "maci.evidence.source",
+    "CaseEvidence": "maci.evidence.span",
     "Citation": "maci.evidence.span",
     "Config": "maci.config",
     "CritScore": "maci.agents.judges.crit",

@@ -11,7 +11,7 @@ from helpers import arg, play, script, seat, settings, turn
 from maci.evidence.span import Citation
 from maci.record.transcript import read
 from maci.story import Story
-from maci.story.report.html import Entry, index_html, to_html
+from maci.story.report.page import Entry, index_html, to_html
 from maci.story.report.sources import Provenance
 from stage import check
 

@@ -47,9 +47,9 @@ SAFEGUARDS = {
     "sync": "from maci.record.transcript import Transcript as T; keep = T.append; "
     "T.append = lambda self, event, *, sync=False: keep(self, event); T.flush = lambda self, *, now=False: None",
     "reservation": "from maci.llm.budget import Ledger; Ledger.lacks = lambda self, bound: None",
-    "lock": "import maci.record.owner as o, maci.record.transcript as t; o.lock = t.lock = lambda *a, **k: True",
+    "lock": "import maci.debating.batch as o, maci.record.transcript as t; o.lock = t.lock = lambda *a, **k: True",
     "chain": "import maci.record.transcript as t; t._chain = lambda before, rest: '0' * 64",
-    "fence": "import maci.agents.debater.prompt as p; p.fenced = lambda text: text",
+    "fence": "import maci.agents.prompt as p; p.fenced = lambda text: text",
 }
 """What takes each safeguard out of a process of the product."""
 QUIET = ("--set", "max_rounds=3", "--set", "crit.k=2", "--set", "answer.risk=1")

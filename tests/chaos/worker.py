@@ -34,7 +34,7 @@ from maci.controller.decisions import Finished
 from maci.controller.events import Event
 from maci.debating.loop import debate
 from maci.errors import TranscriptError
-from maci.evidence.source import CaseEvidence
+from maci.evidence.span import CaseEvidence
 from maci.llm.budget import Ledger
 from maci.llm.cache import ResponseCache, canonical, request_key
 from maci.llm.client import Client

@@ -14,11 +14,11 @@ from maci.agents.agent import Agent, Judge
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Turn
 from maci.agents.fake import FunctionAgent, FunctionJudge, ScriptedAgent, request_stub
+from maci.agents.families import FAMILIES
 from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
 from maci.agents.judges.reader import reader_judges
-from maci.agents.reader.families import FAMILIES
-from maci.agents.reader.library import Library
-from maci.agents.reader.reader import Reader
+from maci.agents.library import Library
+from maci.agents.reader import Reader
 from maci.cases.case import load_case
 from maci.errors import InputError
 from maci.evidence.span import Span

@@ -16,7 +16,7 @@ from rich.console import Console
 import maci
 from helpers import of
 from maci.agents.argument import Sentence
-from maci.cli.lines import Lines
+from maci.cli.terminal import Lines
 from maci.cli.view import DebateView
 from maci.controller.caution import Watched
 from maci.controller.decisions import Dialled, Finished
@@ -43,7 +43,7 @@ from maci.llm.usage import Usage
 from maci.record.transcript import read
 from maci.story import Story
 from maci.story.log import happened
-from maci.story.report.html import to_html
+from maci.story.report.page import to_html
 from maci.web.pages.debate import line
 
 KINDS: tuple[type, ...] = get_args(Event)

@@ -24,20 +24,19 @@ from maci.config import build as settings
 from maci.debating.batch import BatchCase, Done
 from maci.errors import ModelError, UnknownModel
 from maci.evidence.encode import Encoder
-from maci.evidence.source import CaseEvidence
-from maci.evidence.span import Span
+from maci.evidence.span import CaseEvidence, Span
 from maci.lab.datasets import TaskItem
+from maci.lab.methods import build, entries
 from maci.lab.methods.maci import played
 from maci.lab.methods.method import Bench, Method, MethodAnswer, Unfit
-from maci.lab.methods.registry import build, entries
-from maci.lab.study.rows import RowKey
+from maci.lab.study.study import RowKey
 from maci.lab.study.worker import row_of
 from maci.llm.budget import Ledger
 from maci.llm.usage import Usage
 from maci.seating.models import ReaderPanel
 from maci.seating.table import Table
-from maci.story.report.html import Entry as IndexEntry
-from maci.story.report.html import index_markdown
+from maci.story.report.page import Entry as IndexEntry
+from maci.story.report.page import index_markdown
 from maci.story.report.verdict import answered
 from maci.story.story import Story
 

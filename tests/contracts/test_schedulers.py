@@ -8,7 +8,7 @@ import pytest
 
 from helpers import closed_round, settings
 from maci.controller.dials import RoundDials
-from maci.controller.policies.base import scheduler
+from maci.controller.policies import scheduler
 from maci.moderator.gate import Candidate
 
 SCHEDULES = ["course", "plateau", "ladder", "fixed", "ucb", "linucb"]

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from helpers import LABELS, make_case, of, open_debate, play, script, seat, settings, turn, write
-from maci.acquisition.utilities import Stakes
+from maci.acquisition.gain import Stakes
 from maci.cli.app import app
 from maci.cli.batch.run import _answer, _summarise, in_words, row
 from maci.controller.decisions import Planned
@@ -18,7 +18,7 @@ from maci.debating.batch import Batch, Done, entries
 from maci.record.transcript import read
 from maci.seating.seating import PanelChoice, Seating
 from maci.story import Story
-from maci.story.report.markdown import to_markdown
+from maci.story.report.page import to_markdown
 from maci.story.result import result_of
 from maci.story.training import Debated
 from maci.story.whatif import other_rules, otherwise

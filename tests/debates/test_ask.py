@@ -10,7 +10,9 @@ from maci.errors import BadReply
 from maci.record.replay import replay, replay_with
 from maci.record.transcript import Transcript, read
 from maci.story import Story
+from maci.story.outline import outline
 from maci.story.result import AskResult, result_of
+from maci.story.words import stopped
 
 ASK = settings("triage.enabled=true", "triage.worth=1000")
 SURE = turn(0.97, 0.02, 0.01, tokens=100)
@@ -190,3 +192,15 @@ def test_open_outcomes_named_by_the_first_agent_are_an_answer():
     one = turn(0.97, 0.03, args=(arg("It fits.", "e4"),), tokens=10)
     events = play(seat([script("ada", one), script("ben", one)], [judge()]), ASK, case)
     assert (events[-1].answer, events[-1].stop_reason) == ("dengue", "triage")
+
+
+def test_an_answer_that_shares_the_lead_is_told_as_a_tie():
+    cheap = settings("triage.enabled=true", "triage.worth=0")
+    story = Story.of(play(table([turn(0.45, 0.45, 0.1, tokens=100)], [OTHER]), cheap))
+    assert outline(story).agreement == "one agent alone, tied with chikungunya"
+    assert outline(story).grave == ("Undecided: dengue, chikungunya are equally probable.",)
+    assert stopped(story).replace("\N{NO-BREAK SPACE}", " ") == (
+        "No debate was held: it was not expected to be worth its tokens. One agent answers dengue, tied with another outcome; the "
+        "chance that it is right is about 45 %. A vote is expected to raise it by 13.0 percentage points for about 100 tokens; such a "
+        "gain is worth 0 tokens, so MACI stops here."
+    )

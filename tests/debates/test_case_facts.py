@@ -14,8 +14,7 @@ from maci.cases.case import Document, parse_case
 from maci.controller.decisions import Dialled, Gated, Initialized, Weighed
 from maci.controller.dials import Measured
 from maci.controller.inputs import Acquired
-from maci.evidence.source import CASE, CaseEvidence, Retrieval
-from maci.evidence.span import Span, span_id
+from maci.evidence.span import CASE, CaseEvidence, Retrieval, Span, span_id
 from maci.record.replay import replay
 
 TEXT = "A traveller has had a fever for three days. There is pain behind the eyes. The rash is faint."

@@ -15,7 +15,7 @@ from maci.controller.decisions import Gated
 from maci.controller.events import Event
 from maci.controller.inputs import TurnTaken
 from maci.debating.loop import debate
-from maci.evidence.source import CASE
+from maci.evidence.span import CASE
 from maci.llm.catalogue import FREE
 from maci.llm.client import Client
 from maci.llm.model import Model

@@ -11,7 +11,7 @@ import pytest
 
 from hash_encoder import HashEncoder
 from helpers import arg, judge, make_case, of, play, result, script, seat, settings, turn
-from maci.agents.judges.comparer import Comparer
+from maci.agents.judges.interpreter import Comparer
 from maci.cases.outcomes import OutcomeSpace
 from maci.controller.decisions import Initialized, Weighed
 from maci.controller.inputs import Compared, Sent
@@ -261,7 +261,7 @@ def test_a_studys_row_looks_for_the_truth_as_the_method_compared_names() -> None
     from maci.cases.labels import Comparing, Join
     from maci.lab.datasets.dataset import TaskItem
     from maci.lab.methods.method import MethodAnswer
-    from maci.lab.study.rows import RowKey
+    from maci.lab.study.study import RowKey
     from maci.lab.study.worker import row_of
 
     item = TaskItem(case=make_case(OPEN, gold="climber's elbow", id="one"))

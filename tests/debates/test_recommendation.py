@@ -318,8 +318,7 @@ def test_wherever_it_breaks_off_it_is_bought_once_and_never_twice(tmp_path: Path
 
 
 def test_every_reader_shows_it() -> None:
-    from maci.story.report.html import to_html
-    from maci.story.report.markdown import to_markdown
+    from maci.story.report.page import to_html, to_markdown
 
     events = debated(table(summing_up(GOOD, ("evidence", "It is so.", ()))))
     story = Story.of(events)

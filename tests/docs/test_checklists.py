@@ -124,16 +124,16 @@ def test_a_provider_is_added_as_the_checklist_says(package: Path) -> None:
 
 def test_a_method_is_added_as_the_checklist_says(package: Path) -> None:
     (package / "lab/methods/first_comer.py").write_text(METHOD)
-    registry = package / "lab/methods/registry.py"
+    registry = package / "lab/methods/__init__.py"
     add(registry, "from maci.lab.methods.maci", "from maci.lab.methods.first_comer import FirstComer")
     add(registry, "_ALL = (", '    _plain("first_comer", "the first agent\'s opening", FirstComer),')
     code = """
 import asyncio
 from helpers import make_case, script, turn
 from hash_encoder import HashEncoder
-from maci.evidence.source import CaseEvidence
+from maci.evidence.span import CaseEvidence
 from maci.lab.methods.method import Bench
-from maci.lab.methods.registry import build, names
+from maci.lab.methods import build, names
 from maci.seating.table import Table
 
 class Panel:

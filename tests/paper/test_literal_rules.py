@@ -14,13 +14,12 @@ from maci.controller.decisions import Initialized
 from maci.controller.dials import Measured, RoundDials
 from maci.controller.fold import start, step
 from maci.controller.inputs import Retrieved, TurnTaken, pack
-from maci.controller.policies.base import scheduler
+from maci.controller.policies import scheduler
 from maci.controller.stop import stop_reason
 from maci.controller.triage import regime
 from maci.debating.loop import debate
 from maci.evidence.span import Span
-from maci.moderator.plateau import Progress, flags
-from maci.moderator.signals import evidence_quality
+from maci.moderator.signals import Progress, evidence_quality, flags
 from maci.seating.table import opening
 from maci.seating.tables import Tables
 

@@ -5,10 +5,9 @@ import pytest
 from helpers import closed_round
 from maci.config import Config, Dials, Plateau, build
 from maci.controller.dials import RoundDials, first_cl, first_tau_q
-from maci.controller.policies.base import scheduler
+from maci.controller.policies import scheduler
 from maci.moderator.gate import Candidate
-from maci.moderator.plateau import Progress, flags, ratios
-from maci.moderator.signals import information_gain
+from maci.moderator.signals import Progress, flags, information_gain, ratios
 
 
 def rounds(*items):

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from maci.agents.judges.crit import CritScore
-from maci.agents.judges.panel import verdict
+from maci.agents.judges.crit import CritScore, verdict
 from maci.moderator.signals import update, weights
 
 

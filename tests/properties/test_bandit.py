@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 from helpers import closed_round, judge, of, open_debate, script, seat, turn
 from helpers import settings as configure
 from maci.calibration.schedules import summed
-from maci.controller.decisions import Dialled, Finished
-from maci.controller.dials import ClosedRound, RoundDials
-from maci.controller.events import dump, parse
-from maci.controller.policies.bandit import (
+from maci.controller.bandit import (
     ACTIONS,
     Arms,
     Choice,
@@ -30,7 +27,10 @@ from maci.controller.policies.bandit import (
     reward,
     ucb,
 )
-from maci.controller.policies.base import Learning, arms_of, decide, lessons
+from maci.controller.decisions import Dialled, Finished
+from maci.controller.dials import ClosedRound, RoundDials
+from maci.controller.events import dump, parse
+from maci.controller.policies import Learning, arms_of, decide, lessons
 from maci.debating.loop import debate
 from maci.llm.usage import Bound
 from maci.moderator.gate import Candidate

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from maci.acquisition.utilities import load_stakes
+from maci.acquisition.gain import load_stakes
 from maci.cases.case import load_case, read_cases
 from maci.config import load
 from maci.errors import MaciError

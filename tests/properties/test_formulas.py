@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 from helpers import closed_round
 from maci.config import Config
 from maci.controller.dials import ClosedRound, RoundDials
-from maci.controller.policies.base import PlateauSchedule, next_gates
+from maci.controller.policies import PlateauSchedule, next_gates
 from maci.errors import BeliefError
 from maci.moderator.belief import entropy, read, smooth, temper, total_variation
 from maci.moderator.divergence import (
@@ -28,8 +28,7 @@ from maci.moderator.divergence import (
     weighted_jsd,
 )
 from maci.moderator.gate import Candidate, Thresholds, passes, reverts
-from maci.moderator.plateau import Progress, flags, ratios
-from maci.moderator.signals import information_gain, jaccard, overlap, update, weights
+from maci.moderator.signals import Progress, flags, information_gain, jaccard, overlap, ratios, update, weights
 
 THOROUGH = settings(max_examples=1000, deadline=None)
 UNIT = st.floats(0, 1)

@@ -21,7 +21,7 @@ from maci.calibration.stats import (
     wilcoxon,
     wilson,
 )
-from maci.calibration.worth import equal_width
+from maci.calibration.temperature import equal_width
 from maci.lab.study.metrics import ece_of
 
 TRIALS = 1000

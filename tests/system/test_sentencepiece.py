@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from maci.agents.debater.debater import Form
+from maci.agents.debater import Form
 from maci.evidence.span import Span
 from maci.llm.local import LocalProvider
 from maci.llm.model import Message, Reply, Request, Schema

@@ -8,13 +8,13 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
+from maci.acquisition.gain import Stakes
 from maci.acquisition.sources import Called
-from maci.acquisition.utilities import Stakes
 from maci.cases.case import load_case
 from maci.config import load
+from maci.controller.bandit import Arms, Context, Learned, Lesson
 from maci.controller.events import FORMAT
 from maci.controller.inputs import Sent
-from maci.controller.policies.bandit import Arms, Context, Learned, Lesson
 from maci.debating.loop import debate
 from maci.evidence.encode import load_encoder
 from maci.record.transcript import Transcript

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from maci.acquisition.finding import is_finding
 from maci.acquisition.plan import CONTRAST, NONE_OF_THESE, Proposal, Residual, proposal_id
-from maci.agents.reader.library import Library, rate
+from maci.agents.library import Library, rate
 from maci.cases.outcomes import normal
 from maci.evidence.knowledge import wordings
 from maci.evidence.lexical import normal_text, terms

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from maci.acquisition.gain import added_gains, choose, gain, posterior, value, with_silence
-from maci.acquisition.utilities import Utilities, favoured
+from maci.acquisition.gain import Utilities, added_gains, choose, favoured, gain, posterior, value, with_silence
 from maci.agents.argument import Inquiry, Kind, Subkind
 from maci.cases.outcomes import normal
 from maci.config.sections import Plan

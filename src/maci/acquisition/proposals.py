@@ -13,11 +13,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from maci.acquisition.answers import ALIKE, apart
+from maci.acquisition.answers import ALIKE, apart, offered, on_menu, set_aside
 from maci.acquisition.features import Features, Mentioned, contrast
 from maci.acquisition.finding import as_question, is_sensible
 from maci.acquisition.gain import gain, gains
-from maci.acquisition.menu import offered, on_menu, set_aside
 from maci.acquisition.plan import (
     AGENTS,
     COSTS,
@@ -31,7 +30,7 @@ from maci.acquisition.plan import (
     table_of,
 )
 from maci.agents.argument import Kind, Subkind
-from maci.agents.reader.library import Library
+from maci.agents.library import Library
 from maci.cases.outcomes import normal
 from maci.evidence.encode import Encoder
 from maci.evidence.knowledge import Condition, conditions

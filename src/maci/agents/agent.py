@@ -10,7 +10,7 @@ from maci.agents.argument import Turn
 from maci.agents.judges.crit import CritScore, ScoreRequest
 from maci.errors import InputError
 from maci.llm.budget import Call, Ledger, reported, spend
-from maci.llm.prompts import Prompt
+from maci.llm.model import Prompt
 from maci.llm.usage import Bound, Usage
 
 

@@ -25,17 +25,15 @@ from maci.agents.agent import Agent
 from maci.agents.anchor import Question, TurnRequest
 from maci.agents.argument import Argument, Turn
 from maci.agents.contentiousness import stance
-from maci.agents.debater.elicit import measured, together
-from maci.agents.debater.prompt import fenced, single_line
+from maci.agents.elicit import measured, together
+from maci.agents.prompt import fenced, single_line
 from maci.cases.outcomes import shown
 from maci.errors import BadReply
 from maci.evidence.encode import Encoder, as_query
 from maci.evidence.orders import without_orders
-from maci.evidence.source import CASE
-from maci.evidence.span import Citation, Span, sentences
+from maci.evidence.span import CASE, Citation, Span, sentences
 from maci.llm.budget import Call, Purse
-from maci.llm.model import Message, Model, Request
-from maci.llm.prompts import fingerprint, load
+from maci.llm.model import Message, Model, Request, fingerprint, load
 from maci.llm.usage import Bound
 from maci.moderator.belief import Vector, softmax
 

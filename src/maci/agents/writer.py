@@ -14,10 +14,9 @@ from typing import Any, get_args
 from maci.agents.agent import Participant
 from maci.agents.anchor import WritingRequest
 from maci.agents.argument import Part, Sentence
-from maci.agents.debater.prompt import single_line
+from maci.agents.prompt import single_line
 from maci.llm.budget import Call, Purse
-from maci.llm.model import Message, Model, Request, Schema
-from maci.llm.prompts import fingerprint, load
+from maci.llm.model import Message, Model, Request, Schema, fingerprint, load
 from maci.llm.structured import Unusable, ask, object_schema
 from maci.llm.tokens import byte_bound
 from maci.llm.usage import Bound

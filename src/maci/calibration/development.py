@@ -251,14 +251,18 @@ def suggestion(opened: Opened, runs: Path, beside: Iterable[Path]) -> str | None
     for folder in dict.fromkeys(beside):
         for file in sorted(folder.glob("*.jsonl"))[:20]:
             if (known := _known_in(file, opened)) >= ENOUGH:
-                return f"{known} cases with known answers are in {file}: `maci calibrate {file}` makes p trustworthy."
+                how = "learns from them how far to trust a probability"
+                return f"{known} cases with known answers are in {file}: `maci calibrate {file}` {how}."
     own = made_for(opened)
     past = (run for run in known_runs(runs) if made_for(run.opened) == own)
-    if sum(1 for _ in islice(past, ENOUGH)) == ENOUGH:  # reading on would be work for a larger number alone
-        return (
-            f"The answers of {ENOUGH} or more past debates of this panel are known: `maci calibrate` learns from them how far to "
-            "trust p."
-        )
+    asked = set[str]()  # a case that was debated again teaches nothing new
+    for run in islice(past, 10 * ENOUGH):
+        asked.add(_key(run.opened.case))
+        if len(asked) == ENOUGH:  # reading on would be work for a larger number alone
+            return (
+                f"The answers to {ENOUGH} or more different cases that this panel debated are known: `maci calibrate` learns "
+                "from them how far to trust a probability."
+            )
     return None
 
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from maci.calibration.temperature import Worth, appraise, ece
 from maci.calibration.triage import learn_triage, trial
-from maci.calibration.worth import Worth, appraise, ece
 from maci.config import Plateau, Regime, full_key
 from maci.controller.dials import Measured
 from maci.controller.events import Event

@@ -23,10 +23,10 @@ from typing import cast
 import numpy as np
 
 from maci.config import LEARNED, Config, build
+from maci.controller.bandit import ACTIONS, Arms, Context, choose, estimates, feasible, reward
 from maci.controller.dials import ClosedRound
 from maci.controller.events import Event
-from maci.controller.policies.bandit import ACTIONS, Arms, Context, choose, estimates, feasible, reward
-from maci.controller.policies.base import CourseSchedule, PlateauSchedule, context, indices
+from maci.controller.policies import CourseSchedule, PlateauSchedule, context, indices
 from maci.moderator.belief import Vector
 from maci.record.replay import replay
 

@@ -20,10 +20,10 @@ import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from maci.config import LEARNED, Config
+from maci.controller.bandit import ACTIONS, Arms, Context, Learned, Lesson
 from maci.controller.events import Event
 from maci.controller.inputs import Opened
-from maci.controller.policies.bandit import ACTIONS, Arms, Context, Learned, Lesson
-from maci.controller.policies.base import arms_of, lessons
+from maci.controller.policies import arms_of, lessons
 from maci.errors import InputError
 from maci.files.sqlite import SqliteFile
 from maci.paths import schedules_file

@@ -29,6 +29,7 @@ from maci.paths import RUNS, check_file, check_folder, save
 if TYPE_CHECKING:
     from maci.calibration.development import Curriculum
     from maci.calibration.profile import TaskCalibration
+    from maci.lab.study.study import Meta, Row
     from maci.seating.seating import PanelChoice
 
 _UNPLANNED = {"plan.enabled": False, "plan.acquire": 0, "answer.recommendation": "off"}
@@ -103,9 +104,9 @@ def calibrate(
     past debates whose answer is known: the `gold` of their case, or what `maci outcome` recorded.
     """
     from maci.calibration.development import Teacher, known_cases, plan, sets_promised, split
-    from maci.cli.progress import ProgressBars
     from maci.cli.seating import chosen
-    from maci.record.owner import owning
+    from maci.cli.terminal import ProgressBars
+    from maci.debating.batch import owning
     from maci.seating.project import with_project
     from maci.seating.seating import Seating, closing_on_failure
 
@@ -113,9 +114,7 @@ def calibrate(
     known = [] if file is None else known_cases(file)
     check_file(out)
     if lessons.study is not None:
-        from maci.lab.study.calibration import calibration
-
-        found = calibration(lessons.study)
+        found = _from_study(lessons.study)
         _tell(found, out, str(lessons.study), ["Only the temperature: a study keeps no arguments."], output)
         return
     check_folder(runs, "--runs")
@@ -220,3 +219,62 @@ def _agreed(of: Curriculum, choice: PanelChoice, consent: Consent, output: Outpu
         echo("Nothing was sent.", err=True)
         return False
     return True
+
+
+_METHOD = "maci"
+
+
+def _from_study(folder: Path) -> TaskCalibration:
+    """What the dev rows of the method `maci` teach: a temperature, and nothing that needs arguments, which rows do not hold.
+
+    An item answered under several seeds counts once. Rows do not say which version of a model answered.
+    """
+    import numpy as np
+
+    from maci.calibration.profile import ENOUGH, TaskCalibration
+    from maci.calibration.temperature import appraise
+    from maci.lab.study.store import open_store
+
+    with open_store(folder, make=False) as store:
+        meta, rows = store.meta(), list(store.rows())
+    if meta is None or meta.spec.panel.recorded:
+        why = (
+            "it holds no study"
+            if meta is None
+            else "its answers were recorded elsewhere, and no panel of yours gave them"
+        )
+        raise InputError(f"--study {folder}: {why}")
+    mine: dict[tuple[str, str], Row] = {}
+    for row in sorted(rows, key=lambda row: row.seed):
+        if row.part == "dev" and row.method == _METHOD and row.belief is not None and row.gold in row.belief:
+            mine.setdefault((row.data, row.item), row)
+    if len(mine) < ENOUGH:
+        raise InputError(
+            f"--study {folder}: calibration needs at least {ENOUGH} dev items that the method `{_METHOD}` answered, and it has "
+            f"{len(mine)}: run it with `parts` that include dev and a higher `limit`"
+        )
+    beliefs = [np.array(list(row.belief.values())) for row in mine.values() if row.belief is not None]
+    gold = [list(row.belief).index(str(row.gold)) for row in mine.values() if row.belief is not None]
+    worth = appraise(beliefs, gold)
+    right = [int(p.argmax()) == y for p, y in zip(beliefs, gold, strict=True)]
+    fits = _made_for(meta, next(iter(mine.values())))
+    settings = {"calibration.made_for": fits, "calibration.temperature": round(worth.temperature, 6)}
+    return TaskCalibration(settings=settings, worth=worth, accuracy=float(np.mean(right)))
+
+
+def _made_for(meta: Meta, row: Row) -> str:
+    """The panel of the study as a debate would record it."""
+    from maci.controller.reading import made_for
+    from maci.lab.study.study import Study, resolve
+    from maci.lab.study.worker import Worker
+    from maci.llm.offline import is_offline
+    from maci.seating.table import opening
+
+    study = Study(spec=meta.spec, panel=resolve(meta.spec), offline=is_offline())
+    worker = Worker(study)
+    try:
+        group = worker.group(row.data, row.seed)
+        case = group.items[("dev", row.item)].case
+        return made_for(opening(case, group.bench.panel.table(case, seed=row.seed), study.config, seed=row.seed))
+    finally:
+        asyncio.run(worker.aclose())

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json as jsonlib
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated
@@ -13,14 +15,18 @@ import typer
 from rich.console import Console
 
 from maci.cli.options import Json, PanelOptions, Plain, Quiet, grouped
-from maci.cli.output import emit
+from maci.cli.output import echo, emit
+from maci.errors import InputError
 from maci.llm.env import use_env_file
 from maci.llm.offline import stay_offline
 from maci.llm.usage import Usage, dollars
+from maci.paths import check_file, save
 from maci.render.markup import clean
 
 if TYPE_CHECKING:
+    from maci.debating.live_trial import LiveTrial
     from maci.seating.checks import CheckResult
+    from maci.seating.file import Found
 
 _COLOURS = {"ok": typer.colors.GREEN, "warning": typer.colors.YELLOW, "problem": typer.colors.RED}
 
@@ -54,9 +60,7 @@ def doctor(
     if panel.env_file is not None:
         use_env_file(panel.env_file)
     if live:
-        from maci.cli.live_check import live_check
-
-        if not live_check(panel, out, json=json):
+        if not _try_live(panel, out, json=json):
             raise typer.Exit(3)
         return
     from maci.seating.checks import machine, models, project_panel
@@ -96,3 +100,50 @@ def _lines(findings: Sequence[CheckResult], spent: Usage, plain: bool) -> Iterat
         yield f"{mark} {text}"
     if spent.tokens:
         yield f"The checks cost {spent.tokens} tokens" + (f", {dollars(spent.usd)}" if spent.usd else "") + "."
+
+
+def _try_live(panel: PanelOptions, out: Path, *, json: bool) -> bool:
+    """``--live``: hold one capped debate with each configured provider, write a report that can be shared; whether all of them work."""
+    from maci.debating.live_trial import TOKENS, USD, live_report, trial_models
+    from maci.seating import choose
+    from maci.seating.file import find
+    from maci.seating.spec import PanelSpec
+
+    named = None
+    if panel.panel is not None or panel.agents is not None:
+        chosen = choose(panel.panel, panel.agents, panel.judges, least=1)
+        named = chosen if isinstance(chosen, PanelSpec) else PanelSpec()
+    found = find()
+    models = trial_models(found, named)
+    if not models:
+        raise InputError(
+            "no provider is configured, so there is nothing to try: run `maci init`, or name models with --agents. A key in the "
+            "environment alone is not used"
+        )
+    check_file(out)
+    if not json:
+        cap = f"at most {TOKENS:,} tokens each, and ${USD:.2f} where the price is known"
+        echo(f"One small debate with each of {', '.join(models)}: {cap}.", err=True)
+    trials = asyncio.run(_try_all(models, found, json=json))
+    save(out, live_report(trials))
+    fine = all(each.works for each in trials)
+    if json:
+        typer.echo(jsonlib.dumps({"ok": fine, "report": str(out), "trials": [asdict(each) for each in trials]}))
+    else:
+        echo(f"Report without keys and addresses, to share: {out}")
+    return fine
+
+
+async def _try_all(models: tuple[str, ...], found: Found, *, json: bool) -> list[LiveTrial]:
+    from maci.debating.live_trial import try_model
+
+    trials = []
+    for model in models:
+        each = await try_model(model, found)
+        trials.append(each)
+        if not json:
+            how = f"{each.calls} calls, {each.tokens:,} tokens, {each.seconds:.1f} s"
+            echo(f"{'ok' if each.works else 'problem':<8} {each.model}  {how}")
+            for remark in each.remarks:
+                echo(f"         {remark}")
+    return trials

@@ -14,7 +14,7 @@ from textwrap import shorten, wrap
 from typing import Literal
 
 from maci.acquisition.plan import AcquisitionPlan, Item
-from maci.cli.lines import Lines
+from maci.cli.terminal import Lines
 from maci.controller.decisions import Finished
 from maci.controller.triage import Check, Prospect, Triaged
 from maci.render.markup import percent
@@ -22,7 +22,18 @@ from maci.story.outline import Outline, against, best, outline
 from maci.story.recommendation import TEMPLATE, cited, recommendation
 from maci.story.result import plan_of
 from maci.story.story import Story
-from maci.story.words import besides, cost, known_words, leads, plural, shift_words, stop_of, stopped, triage_words
+from maci.story.words import (
+    besides,
+    cost,
+    known_words,
+    leads,
+    plural,
+    shift_words,
+    stop_of,
+    stopped,
+    triage_why,
+    triage_words,
+)
 from maci.story.words import shown as shown_outcomes
 
 _MISSING = re.compile(
@@ -61,7 +72,7 @@ def explained(event: Triaged, *, full: bool) -> Iterator[tuple[str, str]]:
     """(line, style) for the terminal."""
     yield "", ""
     yield f"Triage {triage_words(event)}", "bold cyan"
-    for sentence in event.why:
+    for sentence in triage_why(event):
         yield f"  {sentence}", ""
     if not full:
         return

@@ -25,7 +25,7 @@ def index(
     output: OutputOptions,
 ) -> None:
     """Turn documents into an evidence index for --corpus."""
-    from maci.cli.progress import ProgressBars
+    from maci.cli.terminal import ProgressBars
     from maci.evidence.corpus import Corpus, update_index
     from maci.evidence.encode import load_encoder
     from maci.evidence.retrieve import Retriever

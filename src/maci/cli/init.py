@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maci.cli.options import BudgetOptions, Corpus, Json, PanelOptions, Plain, Quiet, grouped
-from maci.errors import InputError, MaciError
+from maci.errors import EnvironmentError_, InputError, MaciError
 from maci.llm.offline import stay_offline
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def init(
         say(line)
     if proposal is None:
         _nothing(found, json=json, say=say)
-        return
+        raise typer.Exit(EnvironmentError_.exit if options.yes else 0)  # told to write a file, and nothing to write
     cost = asyncio.run(_estimate(proposal))
     ceilings = _budget(budget, cost, proposal)
     text = written(proposal, found, budget=ceilings, profile=profile, corpus=corpus, there=path)

@@ -1,132 +1,39 @@
-"""Live areas below what is printed: redrawn as things change, gone at the end. Only on a terminal.
+"""A debate as it stands, on a terminal: redrawn as things change, gone at the end.
 
-A terminal that grows narrower breaks the lines that stand on it, so what was drawn takes more rows than it had. Before every
-drawing the area is taken away with the rows that it takes *now*. Everything printed meanwhile goes through :meth:`Below.say`,
-under one lock: two threads never write at once.
-
-:class:`LiveArea` shows a debate: ``follow`` its story after every event, ``close`` at the end, whatever happened. What it shows is
+:class:`LiveArea` shows it: ``follow`` its story after every event, ``close`` at the end, whatever happened. What it shows is
 :func:`frame`: a story and a size in, lines out; the most important lines come first, so a short terminal loses the least.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from threading import Event as Signal
-from threading import RLock, Thread
 from time import monotonic
 
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from rich.control import Control
-from rich.segment import ControlType, Segment
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from maci.cli.terminal import Below
 from maci.llm.usage import dollars
 from maci.render.markup import clean
 from maci.story.model import SIGNALS, Statement
 from maci.story.story import Story
 from maci.story.words import figure, leading, plural, rejection_words, shown
 
-
-def rows_now(lengths: Sequence[int], width: int, *, breaks: bool = True) -> int:
-    """Rows that lines of these lengths take on a terminal of this width; one that ``breaks`` no lines cuts them.
-
-    >>> rows_now([79, 0, 30], 80), rows_now([79, 0, 30], 40), rows_now([79, 0, 30], 40, breaks=False)
-    (3, 4, 3)
-    """
-    return sum(max(1, -(-length // max(1, width))) for length in lengths) if breaks else len(lengths)
-
-
-class _Drawn:
-    """Lines that are laid out already."""
-
-    def __init__(self, lines: Sequence[Sequence[Segment]]) -> None:
-        self._lines = lines
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
-        for number, line in enumerate(self._lines):
-            if number:
-                yield Segment.line()
-            yield from line
-
-
-class Below:
-    """Draws what ``draw`` gives below what is said, some times a second."""
-
-    def __init__(self, console: Console, draw: Callable[[], RenderableType], *, per_second: float = 6) -> None:
-        self._console, self._draw, self._pause = console, draw, 1 / per_second
-        self._lock, self._over = RLock(), Signal()
-        self._lines: list[list[Segment]] = []
-        self._width = 0
-        self._breaks = "TMUX" in os.environ or "XTERM_VERSION" not in os.environ  # xterm alone cuts lines off
-        self._thread = Thread(target=self._keep, name="below", daemon=True)
-
-    def start(self) -> None:
-        """Show it, if it is not shown."""
-        if self._thread.is_alive():
-            return
-        self._console.show_cursor(False)
-        self.redraw()
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Take it away, if it is shown, and leave the terminal as it was."""
-        if not self._thread.is_alive():
-            return
-        self._over.set()
-        self._thread.join()
-        with self._lock, self._console:
-            self._erase()
-            self._console.show_cursor(True)
-
-    def say(self, *above: RenderableType) -> None:
-        """Print something above it, or where it would be."""
-        if self._thread.is_alive():
-            self.redraw(*above)
-        else:
-            for item in above:
-                self._console.print(item, markup=False, soft_wrap=True)
-
-    def redraw(self, *above: RenderableType) -> None:
-        """Draw it as it is now; where nothing has changed nothing is written."""
-        with self._lock, self._console:
-            lines = self._console.render_lines(self._draw(), pad=False)[: self._console.height - 1]
-            if lines == self._lines and self._console.width == self._width and not above:
-                return
-            self._erase()
-            for item in above:
-                self._console.print(item)
-            self._console.print(_Drawn(lines))
-            self._lines, self._width = lines, self._console.width
-
-    def _erase(self) -> None:
-        """Take away what was drawn, in as many rows as it takes by now."""
-        if not self._lines:
-            return
-        lengths = [Segment.get_line_length(line) for line in self._lines]
-        up = rows_now(lengths, self._console.width, breaks=self._breaks) - 1
-        gone = ((ControlType.CURSOR_UP, 1), (ControlType.ERASE_IN_LINE, 2)) * up
-        self._console.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2), *gone))
-        self._lines = []
-
-    def _keep(self) -> None:
-        while not self._over.wait(self._pause):
-            try:
-                self.redraw()
-            except OSError:
-                return  # nobody reads any more: who prints next will see it
+_BELOW_ROUNDS = 7
+"""As if the terminal were so high, where rounds are printed above: three lines, which no resizing pushes off the screen."""
 
 
 class LiveArea:
-    """Follows the story of a debate and draws where it is."""
+    """Follows the story of a debate and draws where it is: on the ``whole`` screen, or in short below what is printed."""
 
-    def __init__(self, console: Console, clock: Callable[[], float] = monotonic) -> None:
-        self._console, self._clock = console, clock
+    def __init__(self, console: Console, clock: Callable[[], float] = monotonic, *, whole: bool = True) -> None:
+        self._clock, self._whole = clock, whole
         self._began = clock()
         self._story: Story | None = None
-        self._screen: Below | None = None
+        self._screen = Below(console, lambda: self, whole=whole)
+        self.say = self._screen.say
         self._rounds: list[float] = []
         """When each round was closed that we saw."""
         self._closed = 0
@@ -142,20 +49,12 @@ class LiveArea:
             self._rounds.append(self._clock())
         if story.result is not None:
             self.close()
-        elif self._screen is None and story.events > 1:
-            self._screen = Below(self._console, lambda: self)
+        elif story.events > 1:
             self._screen.start()
 
     def begin(self) -> None:
         """What came until now is from a record: the clock starts here."""
         self._began, self._rounds = self._clock(), []
-
-    def say(self, text: RenderableType) -> None:
-        """Print something above the area, or where it would be."""
-        if self._screen is None:
-            self._console.print(text)
-        else:
-            self._screen.say(text)
 
     def left(self) -> float | None:
         """At most so many seconds more, by the mean of the rounds so far; ``None`` before the first is closed."""
@@ -170,8 +69,8 @@ class LiveArea:
         if self._story is None:
             return
         look = Look(
-            width=options.max_width,
-            height=console.height,
+            width=options.max_width + 1,
+            height=console.height if self._whole else min(console.height, _BELOW_ROUNDS),
             blocks=options.encoding.lower().startswith("utf"),
             elapsed=self._clock() - self._began,
             left=self.left(),
@@ -181,9 +80,7 @@ class LiveArea:
 
     def close(self) -> None:
         """Take the area away and leave the terminal as it was."""
-        if self._screen is not None:
-            self._screen.stop()
-            self._screen = None
+        self._screen.stop()
 
 
 _BLOCKS = "▁▂▃▄▅▆▇█"

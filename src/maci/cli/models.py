@@ -73,7 +73,7 @@ def pulling(
 
 def fetch(name: str, *, offline: bool, quiet: bool, plain: bool = False) -> Mapping[str, Path]:
     """The files of weights, pulled with a progress bar where they are not here."""
-    from maci.cli.progress import ProgressBars
+    from maci.cli.terminal import ProgressBars
 
     with ProgressBars(plain=plain, silent=quiet, bytes=True) as progress:
         return pull(name, offline=offline, progress=lambda what, done, total: progress.at(what, done, total, line=""))

@@ -38,7 +38,7 @@ def plan(
     output: OutputOptions,
 ) -> None:
     """What to find out next: questions, tests and queries, by what each is expected to bring."""
-    from maci.acquisition.utilities import favoured, load_stakes
+    from maci.acquisition.gain import favoured, load_stakes
     from maci.cli.ending import plan_lines
     from maci.controller.ending import unfit
     from maci.controller.reading import calibrated

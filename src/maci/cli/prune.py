@@ -108,7 +108,7 @@ def _runs(folder: Path, before: float, *, unfinished: bool) -> Iterator[Prunable
 
 
 def _in_use(record: Path) -> bool:
-    from maci.record.owner import lock
+    from maci.record.transcript import lock
 
     with record.open("ab") as file:
         return not lock(file)

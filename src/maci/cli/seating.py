@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from maci.acquisition.utilities import load_stakes
+from maci.acquisition.gain import load_stakes
 from maci.calibration.schedules import Schedules, report, task_name, terms
 from maci.cli.models import fetch
 from maci.cli.options import PanelOptions, ReplyOptions, SettingsOptions

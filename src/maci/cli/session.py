@@ -15,7 +15,7 @@ from typing import Any
 
 import typer
 
-from maci.acquisition.utilities import written
+from maci.acquisition.gain import written
 from maci.calibration.development import suggestion
 from maci.cases.case import Case, load_case, parse_case, redact
 from maci.cli.options import CaseOptions, OutputOptions, RunOptions

@@ -70,7 +70,7 @@ def show(
 def _show_calls(events: Sequence[Event], round: int | None, output: OutputOptions) -> None:
     """Each request with its prompt; a prompt that was shown before is named only."""
     from maci.render.markup import clean
-    from maci.story.calls import requests_of
+    from maci.story.log import requests_of
 
     asked = [each for each in requests_of(events) if round is None or each.round == round]
     if output.json:

@@ -1,7 +1,8 @@
-"""``maci sign``."""
+"""``maci sign`` and ``maci verify-signature``."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import typer
 from maci.cli.options import Json, TranscriptPath
 from maci.cli.output import publish
 from maci.cli.show import locate
+from maci.errors import TranscriptError
 
 KeyFile = Annotated[
     Path, typer.Option("--key", help="A file with the key: 32 bytes or more, secret.", dir_okay=False, metavar="FILE")
@@ -23,9 +25,22 @@ def sign(
     json: Json = False,
 ) -> None:
     """Sign a finished transcript with a secret key: who has the key can check that nobody else wrote it."""
-    from maci.record.signature import read_key
-    from maci.record.signature import sign as append
+    from maci.record.transcript import read_key
+    from maci.record.transcript import sign as append
 
     path = locate(transcript)
     append(path, read_key(key), by)
     publish({"transcript": str(path), "by": by}, [f"{path}: signed by {by}"], json=json)
+
+
+def verify_signature(transcript: TranscriptPath, key: KeyFile, json: Json = False) -> None:
+    """Check who signed a transcript; exits 1 if nobody did with this key."""
+    from maci.record.transcript import read_key, signatures
+
+    path = locate(transcript)
+    found = signatures(path, read_key(key))
+    valid = any(each.valid for each in found)
+    says = [f"{each.by}: {'valid' if each.valid else 'not made with this key'}" for each in found]
+    publish({"valid": valid, "signatures": [asdict(each) for each in found]}, says, json=json)
+    if not valid:
+        raise TranscriptError(f"{path} has no signature that was made with this key")

@@ -31,7 +31,7 @@ def verify(
     Negative findings are shown too: where a rule of the paper does not do what it is for, and what the default does.
     """
     from maci.calibration.stats.estimate import as_json
-    from maci.cli.progress import ProgressBars
+    from maci.cli.terminal import ProgressBars
     from maci.lab.theory import FULL, QUICK, CheckedClaim
     from maci.lab.theory.suite import build_report, check, named, plots
     from maci.render.html import to_html

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from textwrap import shorten
 from typing import assert_never
 
 from maci.cli.ending import Remarks, Shown, explained, print_result, quoted
-from maci.cli.lines import Lines
+from maci.cli.live import LiveArea
+from maci.cli.terminal import Lines
+from maci.controller.bandit import ACTIONS, Choice
 from maci.controller.caution import Watched
 from maci.controller.decisions import Admission, Dialled, Finished, Gained, Gated, Initialized, Planned, Weighed
 from maci.controller.dials import Measured
@@ -32,7 +35,6 @@ from maci.controller.inputs import (
     TurnFailed,
     TurnTaken,
 )
-from maci.controller.policies.bandit import ACTIONS, Choice
 from maci.controller.triage import Triaged
 from maci.story.model import hand_words
 from maci.story.story import Story
@@ -73,10 +75,11 @@ class DebateView:
         rounds: bool = False,
         lines: Lines | None = None,
     ) -> None:
-        self._lines = lines or Lines(plain=plain, silent=silent, live=not full)
+        self._rounds = rounds or full or only is not None
+        live = None if full else partial(LiveArea, whole=not self._rounds)
+        self._lines = lines or Lines(plain=plain, silent=silent, live=live)
         self._say, self._typed = self._lines.say, self._lines.typed
         self._only, self._full, self._explain = only, full, explain or full
-        self._rounds = rounds or full or only is not None
         self._remarks = Remarks()
         self._story: Story | None = None
 

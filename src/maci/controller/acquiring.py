@@ -24,8 +24,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from maci.acquisition.finding import gist
+from maci.acquisition.gain import Utilities, favoured
 from maci.acquisition.plan import CONTRAST, MENU, AcquisitionPlan, Item, Proposal, Residual, make_plan
-from maci.acquisition.utilities import Utilities, favoured
 from maci.agents.anchor import Finding, Question
 from maci.config import Config
 from maci.controller.decisions import Decision, Gained, Planned

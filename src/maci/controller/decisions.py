@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
+from maci.acquisition.gain import Favoured
 from maci.acquisition.plan import Item
-from maci.acquisition.utilities import Favoured
 from maci.agents.argument import Sentence
 from maci.cases.names import Layer
+from maci.controller.bandit import Choice
 from maci.controller.caution import Dissent, HarmReport, PredictionSet, RolledBack, Watched
 from maci.controller.dials import Measured, RoundDials, RoundEvent, RoundNumber
-from maci.controller.policies.bandit import Choice
 from maci.controller.stop import StopReason
 from maci.controller.triage import RegimeAdvice, Triaged
 

@@ -21,11 +21,11 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from maci.config import Config, Dials
-from maci.controller.policies.bandit import Choice
+from maci.controller.bandit import Choice
 from maci.llm.usage import Bound
 from maci.moderator.divergence import Analysis
 from maci.moderator.gate import Candidate
-from maci.moderator.plateau import Progress
+from maci.moderator.signals import Progress
 
 
 @dataclass(frozen=True, slots=True)

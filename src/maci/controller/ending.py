@@ -13,8 +13,8 @@ from textwrap import shorten
 
 import numpy as np
 
+from maci.acquisition.gain import favoured
 from maci.acquisition.plan import Item
-from maci.acquisition.utilities import favoured
 from maci.agents.argument import Argument
 from maci.controller.caution import Dissent, HarmReport, PredictionSet, RolledBack
 from maci.controller.decisions import Decision, Finished, Minority, Recommendation, Spent
@@ -25,11 +25,10 @@ from maci.controller.stop import StopReason, weak
 from maci.controller.watch import dissent, harm, support
 from maci.controller.watch import warnings as harm_warnings
 from maci.errors import BeliefError
-from maci.evidence.source import ACQUIRED
+from maci.evidence.span import ACQUIRED
 from maci.llm.usage import Usage, dollars
-from maci.moderator.belief import Vector
+from maci.moderator.belief import Vector, lead, level
 from maci.moderator.conformal import prediction_set, threshold
-from maci.moderator.tie import lead, level
 
 Step = tuple[State, tuple[Decision, ...]]
 """The state after an input, and what was decided on the way."""

@@ -12,8 +12,8 @@ from typing import assert_never
 import numpy as np
 
 from maci.acquisition.plan import Asked
-from maci.agents.judges.panel import check_families
-from maci.agents.judges.panel import slots as fill_slots
+from maci.agents.judges.crit import check_families
+from maci.agents.judges.crit import slots as fill_slots
 from maci.controller import acquiring
 from maci.controller.acquiring import conclude
 from maci.controller.decisions import Decision

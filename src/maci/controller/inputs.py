@@ -14,15 +14,15 @@ from typing import Any, Literal, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
+from maci.acquisition.gain import Stakes
 from maci.acquisition.plan import Proposal
-from maci.acquisition.utilities import Stakes
 from maci.agents.argument import Sentence, Turn
 from maci.agents.judges.crit import CritScore
 from maci.cases.case import Case
 from maci.cases.names import Kind
 from maci.config import Config
+from maci.controller.bandit import Learned
 from maci.controller.dials import RoundEvent
-from maci.controller.policies.bandit import Learned
 from maci.errors import InputError
 from maci.evidence.span import Span
 from maci.llm.usage import Bound, Usage

@@ -12,12 +12,10 @@ from maci.controller.dials import ClosedRound, Measured
 from maci.controller.reading import cited, gold_index, widen
 from maci.controller.state import State
 from maci.llm.usage import Bound
-from maci.moderator.belief import Vector, entropy, total_variation
+from maci.moderator.belief import Vector, entropy, lead, total_variation
 from maci.moderator.divergence import analyse
 from maci.moderator.gate import Candidate
-from maci.moderator.plateau import Progress, flags
-from maci.moderator.signals import entropy_fall, evidence_quality, normalised_entropy, overlap
-from maci.moderator.tie import lead
+from maci.moderator.signals import Progress, entropy_fall, evidence_quality, flags, normalised_entropy, overlap
 
 
 def measure(

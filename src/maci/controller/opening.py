@@ -17,7 +17,7 @@ from maci.controller.decisions import Decision, Initialized
 from maci.controller.dials import RoundDials, first_tau_q
 from maci.controller.ending import Step, abstention, finish, unfit
 from maci.controller.measuring import theta
-from maci.controller.policies.base import scheduler
+from maci.controller.policies import scheduler
 from maci.controller.reading import Reading, calibrated, cited, gold_index, is_calibrated, read_round, shares, spread
 from maci.controller.rounds import by_hand, next_round
 from maci.controller.state import State, as_mapping, check_citations
@@ -33,7 +33,7 @@ from maci.controller.triage import (
     regime,
 )
 from maci.controller.watch import remember_opening
-from maci.evidence.source import CASE
+from maci.evidence.span import CASE
 from maci.moderator.belief import Vector
 from maci.moderator.signals import evidence_qualities, evidence_quality, overlap
 

@@ -11,12 +11,11 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from maci.agents.anchor import Anchor, Opponent, TurnRequest
-from maci.agents.judges.crit import ScoreRequest
-from maci.agents.judges.panel import shuffled
+from maci.agents.judges.crit import ScoreRequest, shuffled
 from maci.controller.acquiring import question
 from maci.controller.reading import next_pair
 from maci.controller.state import State, as_mapping, check_citations
-from maci.evidence.source import CASE
+from maci.evidence.span import CASE
 
 
 class Want(NamedTuple):

@@ -12,24 +12,23 @@ import numpy as np
 
 from maci.agents.anchor import Admitted, Rejected
 from maci.agents.argument import Argument
-from maci.agents.judges.panel import disagreements, reliability_weights, verdict
+from maci.agents.judges.crit import disagreements, reliability_weights, verdict
 from maci.controller.acquiring import conclude, realised
+from maci.controller.bandit import Choice
 from maci.controller.decisions import Admission, Decision, Dialled, Gated, Weighed
 from maci.controller.dials import RoundDials, first_tau_q
 from maci.controller.ending import Step, finish, in_words
 from maci.controller.measuring import mean, measure, theta
-from maci.controller.policies.bandit import Choice
-from maci.controller.policies.base import Learning, decide, scheduler
+from maci.controller.policies import Learning, decide, scheduler
 from maci.controller.reading import read_round, shares, spread, widen
 from maci.controller.state import State, as_mapping, check_citations
 from maci.controller.stop import stop_reason
 from maci.controller.watch import watch
-from maci.evidence.source import ABOUT_CASE
+from maci.evidence.span import ABOUT_CASE
 from maci.llm.usage import Bound
-from maci.moderator.belief import Vector
+from maci.moderator.belief import Vector, contenders, lead, level, standard_error
 from maci.moderator.gate import Candidate, Thresholds, reaches, rejection, reverts
 from maci.moderator.signals import evidence_qualities, update, weights
-from maci.moderator.tie import contenders, lead, level, standard_error
 
 
 def go_on(state: State, decisions: tuple[Decision, ...] = ()) -> Step:

@@ -9,24 +9,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maci.acquisition.gain import Utilities, utilities_of
 from maci.acquisition.plan import Asked, Item
-from maci.acquisition.utilities import Utilities, utilities_of
 from maci.agents.anchor import Admitted, Finding, Rejected, seat_letter
 from maci.agents.argument import Argument, Turn
-from maci.agents.judges.crit import CritScore
-from maci.agents.judges.panel import Slot
+from maci.agents.judges.crit import CritScore, Slot
 from maci.cases.labels import Comparing, Join, canonical, unnamed
 from maci.cases.names import Kind
 from maci.config import Config
+from maci.controller.bandit import Choice
 from maci.controller.caution import Memory
 from maci.controller.decisions import CheckedCitation, Finished, Planned
 from maci.controller.dials import ClosedRound, RoundDials
 from maci.controller.inputs import Acquired, Intervened, Opened
-from maci.controller.policies.bandit import Choice
 from maci.controller.stop import StopReason
 from maci.controller.triage import Stage
-from maci.evidence.source import ABOUT_CASE, ACQUIRED, CASE
-from maci.evidence.span import Span, quote_score
+from maci.evidence.span import ABOUT_CASE, ACQUIRED, CASE, Span, quote_score
 from maci.llm.usage import Bound, Usage
 from maci.moderator.belief import Vector
 from maci.moderator.gate import Thresholds

@@ -42,9 +42,8 @@ from maci.controller.reading import gold_index, widen
 from maci.controller.state import State, as_mapping, place
 from maci.controller.stop import StopReason
 from maci.errors import BeliefError
-from maci.moderator.belief import Vector, total_variation
+from maci.moderator.belief import Vector, lead, total_variation
 from maci.moderator.harm import collapsed, conformed, hollow, same_words, stubborn, words
-from maci.moderator.tie import lead
 
 _QUOTED = 90
 """Letters of a span that is quoted in a sentence."""

@@ -2,17 +2,24 @@
 
 A run that broke off goes on by being started again: what is finished is read, what is open goes on from its record, what is lacking
 begins. A case's folder is named after its content, so cases may be added to the file or put in another order.
+
+One process a folder (:func:`owning`): who works in it holds a lock on ``.owner`` there, which says who that is. The system lets go
+of the lock when the process ends, however it ends: a file that was left behind keeps nobody out.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Sequence
+import os
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
 from pydantic import TypeAdapter
 
@@ -22,12 +29,12 @@ from maci.controller.decisions import Finished
 from maci.controller.events import Event
 from maci.controller.inputs import Opened
 from maci.debating.loop import debate
-from maci.errors import InputError, MaciError
+from maci.errors import EnvironmentError_, InputError, MaciError
 from maci.llm.budget import Ledger
 from maci.llm.usage import Usage
-from maci.paths import slug
+from maci.paths import slug, writing
 from maci.record.replay import replay
-from maci.record.transcript import Transcript, read, remove_empty
+from maci.record.transcript import Transcript, lock, read, remove_empty
 from maci.seating.seating import Seated
 from maci.story import Story
 
@@ -243,3 +250,54 @@ def _told(done: Done) -> Done:
     if result.answer is None:
         return replace(done, status="budget" if result.stop_reason == "budget" else "failed", error=result.detail)
     return done
+
+
+_FILE = ".owner"
+
+
+@contextmanager
+def owning(folder: Path) -> Iterator[None]:
+    """Work in a folder as the only process that does; it is made if need be."""
+    path = folder / _FILE
+    with _taken(path):
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # left behind, it keeps nobody out
+                path.unlink()
+
+
+def _taken(path: Path) -> IO[bytes]:
+    """The file, locked and signed; one that its owner takes away meanwhile is made again."""
+    with writing(path, "give another --out"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        while True:
+            file = path.open("ab")
+            if not lock(file):
+                file.close()
+                raise EnvironmentError_(
+                    f"--out {path.parent} belongs to {_owner(path)}: wait until that is done, or give another --out"
+                )
+            if _is(file, path):
+                file.truncate(0)
+                now = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+                file.write(f"process {os.getpid()} on {socket.gethostname()}, since {now}\n".encode())
+                file.flush()
+                return file
+            file.close()
+
+
+def _is(file: IO[bytes], path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _owner(path: Path) -> str:
+    """Who that is, in its own words."""
+    try:
+        said = path.read_text(encoding="utf-8", errors="replace")[:200]
+    except FileNotFoundError:
+        said = ""
+    return "".join(filter(str.isprintable, said)) or "another process"

@@ -21,7 +21,7 @@ from maci.controller.inputs import Intervened, Opened, Requested, Sent, usage_of
 from maci.controller.reading import check_made_for, check_served
 from maci.debating.calls import Calls
 from maci.evidence.encode import Encoder, load_encoder
-from maci.evidence.source import CaseEvidence
+from maci.evidence.span import CaseEvidence
 from maci.llm.budget import Ledger
 from maci.record.replay import replay
 from maci.seating.table import Table, opening

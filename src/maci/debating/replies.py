@@ -16,9 +16,8 @@ from maci.acquisition.answers import AnswerSource, SourceReply, asks_which, chec
 from maci.acquisition.plan import Item
 from maci.acquisition.proposals import Surveyor
 from maci.agents.argument import Turn
-from maci.agents.judges.comparer import Comparison
 from maci.agents.judges.crit import CritScore, JudgeAbstained
-from maci.agents.judges.interpreter import Interpreter
+from maci.agents.judges.interpreter import Comparison, Interpreter
 from maci.agents.writer import Draft
 from maci.controller.acquiring import USED, residual
 from maci.controller.events import dump, parse
@@ -43,8 +42,7 @@ from maci.controller.state import State
 from maci.errors import BudgetError, InputError, is_fatal, one_line, said
 from maci.evidence.encode import as_query
 from maci.evidence.orders import marked
-from maci.evidence.source import ACQUIRED, CASE
-from maci.evidence.span import Span
+from maci.evidence.span import ACQUIRED, CASE, Span
 from maci.llm.budget import Call, Purse, reported
 from maci.llm.usage import Usage
 from maci.record.prompts import store

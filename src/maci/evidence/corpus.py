@@ -8,7 +8,7 @@ The index folder has spans and files in SQLite, with room beside them for a retr
 
     FOLDER/index.sqlite        files (path, size, mtime, SHA-256, why skipped) and spans
     FOLDER/bm25/               the lexical index            (maci.evidence.lexical)
-    FOLDER/embeddings.sqlite   embeddings by content        (maci.evidence.cache)
+    FOLDER/embeddings.sqlite   embeddings by content        (maci.evidence.retrieve)
 
 Each file is one transaction: an interrupted update loses nothing and the next one goes on from there.
 """

@@ -28,8 +28,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from maci.errors import InputError, install
-from maci.evidence.source import given_source
-from maci.evidence.span import Span, sentences
+from maci.evidence.span import Span, given_source, sentences
 from maci.files.bounds import Beyond
 from maci.files.parse import parse, short_lines
 from maci.files.worker import ask

@@ -18,6 +18,9 @@ of several draws), it waits for them: they mostly cost less than was set aside.
 ...     purse.hold(Bound(80)).settle(Usage(generated=25))
 >>> ledger.spent.tokens, ledger.reserved.tokens
 (25, 0)
+
+The ceiling of a whole run is on record (:class:`RunLedger`): what is set aside is written down before a call is made, what it cost
+afterwards. So a run that is killed and started again knows what it may have spent: what was open counts in full.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ from maci.llm.usage import Bound, PaidFailure, Usage, dollars
 
 if TYPE_CHECKING:
     from maci.llm.model import Exchange
+
 
 T = TypeVar("T")
 
@@ -89,6 +93,9 @@ class Ledger:
 
         >>> Ledger(tokens=45, spent=Usage(prompt=40)).refusal(Bound(10))
         'may need 10 tokens, 5 of 45 are left'
+        >>> ledger = Ledger(tokens=45, spent=Usage(prompt=20))
+        >>> ledger.reserve(Bound(20)), ledger.refusal(Bound(10))
+        (True, 'may need 10 tokens, 5 of 45 are left (20 set aside for other calls)')
         """
         ledger = self
         while ledger.parent is not None and ledger._lacks(bound) is None:
@@ -99,7 +106,9 @@ class Ledger:
         if not ledger.spent and not any(ledger.reserved):
             return f"{need} for the first call; the ceiling is {ceiling}"
         left = dollars(ledger.left.usd) if usd else f"{max(0, ledger.left.tokens):,}"
-        return f"{need}, {left} of {ceiling} are left"
+        aside = ledger.reserved.usd if usd else ledger.reserved.tokens
+        parts = "" if not aside else f" ({dollars(aside) if usd else f'{aside:,}'} set aside for other calls)"
+        return f"{need}, {left} of {ceiling} are left{parts}"
 
     def settle(self, reserved: Bound, used: Usage) -> None:
         """Turn a reservation into what the call did cost."""
@@ -293,3 +302,76 @@ def reported(ceiling: int | Bound, free: bool, ask: Callable[[], Awaitable[tuple
         return value
 
     return Call(bound, make)
+
+
+class RunLedger(Ledger):
+    """A :class:`~maci.llm.budget.Ledger` that tells ``note`` of every change, and is told what all runs have come to.
+
+    >>> seen = []
+    >>> def note(spent, aside):
+    ...     seen.append((spent.tokens, aside.tokens))
+    ...     return Bound(20).plus(spent).plus(aside)
+    >>> run = RunLedger(tokens=100, before=Bound(20), note=note)
+    >>> own = Ledger(tokens=1000, parent=run)
+    >>> own.reserve(Bound(70)), own.reserve(Bound(70)), run.reached
+    (True, False, 'tokens')
+    >>> own.settle(Bound(70), Usage(generated=5))
+    >>> seen, run.left.tokens
+    ([(0, 70), (5, 0)], 75)
+    """
+
+    def __init__(
+        self,
+        tokens: int | None = None,
+        usd: float | None = None,
+        *,
+        before: Bound = Bound(),
+        note: Callable[[Bound, Bound], Bound] | None = None,
+    ) -> None:
+        self._spent, self._aside, self._note = Usage(), Bound(), note
+        self._before = before
+        """Spent by other runs of the same study, and set aside."""
+        self.tokens, self.usd, self.parent = tokens, usd, None
+
+    @property
+    def spent(self) -> Usage:
+        """By all runs, with what the others have set aside."""
+        return Usage(prompt=self._before.tokens, usd=self._before.usd) + self._spent
+
+    @spent.setter
+    def spent(self, total: Usage) -> None:
+        before = self._before
+        self._spent = Usage(prompt=total.tokens - before.tokens, usd=total.usd - before.usd)
+        self._write()
+
+    @property
+    def reserved(self) -> Bound:
+        """Set aside for calls under way."""
+        return self._aside
+
+    @reserved.setter
+    def reserved(self, aside: Bound) -> None:
+        self._aside = aside  # what is freed is written with what was spent of it
+
+    def reserve(self, bound: Bound) -> bool:
+        """Write down what is set aside, then look at what all runs have come to: what another run took meanwhile is not there."""
+        if self.lacks(bound) is not None:
+            return False
+        self._aside = self._aside.plus(bound)
+        self._write()
+        if self.lacks(Bound()) is None:
+            return True
+        self._aside = self._aside.plus(Bound(-bound.tokens, -bound.usd))
+        self._write()
+        return False
+
+    @property
+    def own(self) -> Bound:
+        """Spent by this run."""
+        return Bound(self._spent.tokens, self._spent.usd)
+
+    def _write(self) -> None:
+        """Tell ``note``, and hear from it what the other runs have come to."""
+        if self._note is not None:
+            total, own = self._note(self.own, self._aside), self.own.plus(self._aside)
+            self._before = Bound(max(0, total.tokens - own.tokens), max(0.0, total.usd - own.usd))

@@ -23,8 +23,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from maci.controller.inputs import PromptMessage, RequestRecord
-from maci.llm.model import Exchange
-from maci.llm.prompts import fingerprint
+from maci.llm.model import Exchange, fingerprint
 
 _PARAGRAPH = re.compile(r"(?<=\n)\n+|\n(?=\[)")
 """Between paragraphs, and before a numbered piece of evidence."""

@@ -5,7 +5,8 @@ So an edited, dropped or reordered line is found, wherever it is; only a missing
 debate. The chain proves consistency, not authorship: who rewrites all of it can rewrite the hashes too.
 
 After the result, lines of type ``signature`` may follow. They are part of the chain, not events: see
-:attr:`Recording.signatures`.
+:attr:`Recording.signatures`. A signature says who vouches for the transcript: it is the HMAC-SHA256, under a key that only those who
+sign and check have, of the hash that the chain ends with, so it covers every line before it.
 
 Replies that were paid for are on disk before they are used; the rest is written in batches.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import hmac
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -28,11 +30,10 @@ from pydantic import ValidationError
 from maci.controller.decisions import Finished
 from maci.controller.events import FORMAT, Event, dump, parse
 from maci.controller.inputs import Opened
-from maci.errors import EnvironmentError_, InputError, TranscriptError
+from maci.errors import EnvironmentError_, InputError, TranscriptError, one_line
 from maci.files.bounds import check_text
 from maci.files.parse import opened
 from maci.paths import writing
-from maci.record.owner import lock
 
 _GENESIS = hashlib.sha256(b"maci transcript").hexdigest()
 _AGAIN = "what is on disk can be continued with --resume"
@@ -212,6 +213,19 @@ def append_signature(path: Path, recording: Recording, signature: Mapping[str, A
             os.fsync(file.fileno())
 
 
+def lock(file: IO[bytes], *, shared: bool = False) -> bool:
+    """Lock a file until it is closed, ``shared`` with others who only look; ``False`` if somebody else has."""
+    try:
+        import fcntl
+    except ImportError:  # a system without advisory locks
+        return True
+    try:
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
 def _hold(file: IO[bytes], path: Path) -> None:
     if not lock(file):
         file.close()
@@ -302,3 +316,56 @@ class Transcript(AbstractContextManager["Transcript"], AbstractAsyncContextManag
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
+
+
+_ALGORITHM = "hmac-sha256"
+_KEY_BYTES = (32, 4096)
+"""The shortest key and the longest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A signature of a transcript, and whether the key made it."""
+
+    by: str
+    valid: bool
+
+
+def read_key(path: Path) -> bytes:
+    """The key in a file, without the line break at its end."""
+    least, most = _KEY_BYTES
+    with opened(path, "the key ") as file:
+        key = file.read(most + 1).strip()
+    if not least <= len(key) <= most:
+        raise InputError(
+            f"{path} holds {len(key):,} bytes: a key has {least} to {most:,}; make one with: openssl rand -hex 32 > FILE"
+        )
+    return key
+
+
+def sign(path: Path, key: bytes, by: str) -> None:
+    """Append a signature to a finished transcript."""
+    recording = read(path)
+    if not recording.finished or recording.torn:
+        raise InputError(f"{path} has no result yet: finish the debate (--resume), then sign it")
+    append_signature(
+        path, recording, {"type": "signature", "algorithm": _ALGORITHM, "by": by, "value": _mac(recording, key, by)}
+    )
+
+
+def signatures(path: Path, key: bytes) -> tuple[Signature, ...]:
+    """Every signature of a transcript, checked with a key; reading it has checked the chain."""
+    recording = read(path)
+    return tuple(
+        Signature(
+            one_line(by := str(found.get("by", ""))),
+            found.get("algorithm") == _ALGORITHM
+            and hmac.compare_digest(one_line(str(found.get("value", ""))).encode(), _mac(recording, key, by).encode()),
+        )
+        for found in recording.signatures
+    )
+
+
+def _mac(recording: Recording, key: bytes, by: str) -> str:
+    signed = f"maci transcript\0{by}\0{recording.hashes[-1]}".encode("utf-8", "surrogatepass")
+    return hmac.digest(key, signed, "sha256").hex()

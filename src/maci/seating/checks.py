@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from maci import __version__
-from maci.agents.judges.panel import check_families
+from maci.agents.judges.crit import check_families
 from maci.config import Config
 from maci.errors import MaciError, WrongKey, install
 from maci.llm.catalogue import family

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from maci.agents.agent import Agent, Judge
-from maci.agents.reader.families import FAMILIES, Family
-from maci.agents.reader.reader import Conduct, Reader
+from maci.agents.families import FAMILIES, Family
+from maci.agents.reader import Conduct, Reader
 from maci.cases.case import Case
 from maci.config import Config
 from maci.evidence.encode import Encoder
@@ -23,8 +23,7 @@ from maci.seating.spec import AgentSpec, JudgeSpec, PanelSpec, is_reader, judges
 from maci.seating.table import Table
 
 if TYPE_CHECKING:
-    from maci.agents.judges.comparer import Comparer
-    from maci.agents.judges.interpreter import Interpreter
+    from maci.agents.judges.interpreter import Comparer, Interpreter
     from maci.agents.writer import Writer
     from maci.llm.client import Client
     from maci.llm.reasoning import Reasoning
@@ -77,7 +76,7 @@ class ReaderPanel:
             evidence=shelf.evidence(case, held=shelf.library.spans),
             encoder=shelf.encoder,
             proposer=shelf,
-            notes=(READERS_MATCH,),
+            notes=(READERS_MATCH, *self._books.left_out(case)),
             unfit=shelf.unfit(case),
         )
 
@@ -163,8 +162,7 @@ class ModelPanel:
         models = [seat.model for seat in (*(spec.judges or ()), *spec.agents) if not is_reader(seat.model)]
         if not models:
             return None, None
-        from maci.agents.judges.comparer import Comparer
-        from maci.agents.judges.interpreter import Interpreter
+        from maci.agents.judges.interpreter import Comparer, Interpreter
 
         model = calm(self._models.model(models[0]))
         return Comparer(f"names:{models[0]}", model), Interpreter(f"answers:{models[0]}", model)
@@ -197,7 +195,8 @@ class ModelPanel:
             from maci.agents.weigher import Weigher
 
             return Weigher(seat.name, model, encoder, arguments=own.arguments)
-        from maci.agents.debater import BRIEF, FULL, Debater
+        from maci.agents.debater import Debater
+        from maci.agents.prompt import BRIEF, FULL
 
         brief = seat.model.startswith("local/") if own.replies == "auto" else own.replies == "brief"
         return Debater(

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maci.acquisition.utilities import Stakes, check_stakes
+from maci.acquisition.gain import Stakes, check_stakes
 from maci.cases.case import Case
 from maci.config import Config, full_key, load
 from maci.controller.fold import start

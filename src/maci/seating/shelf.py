@@ -14,19 +14,17 @@ from numpy.typing import NDArray
 
 from maci.acquisition.plan import Residual, Survey
 from maci.acquisition.proposals import Surveyor
+from maci.agents.families import Competence, examine, resembles
 from maci.agents.judges.reader import ReaderJudge, reader_judges
-from maci.agents.reader.competence import Competence, examine, resembles
-from maci.agents.reader.library import Latest, Library, subjects_of
+from maci.agents.library import Latest, Library, subjects_of
 from maci.cases.case import Case
 from maci.cases.outcomes import normal
 from maci.errors import EvidenceError
-from maci.evidence.cache import CachedEncoder
 from maci.evidence.corpus import Corpus
 from maci.evidence.encode import AdaptedEncoder, Encoder, as_query
 from maci.evidence.knowledge import BUILT_IN, builtin_spans, builtin_tone, conditions, names_finding
-from maci.evidence.retrieve import Retriever
-from maci.evidence.source import CaseEvidence, Retrieval, document_spans
-from maci.evidence.span import Span
+from maci.evidence.retrieve import CachedEncoder, Retriever
+from maci.evidence.span import CaseEvidence, Retrieval, Span, document_spans
 from maci.paths import EMBEDDINGS, embeddings_file
 
 _REMEDY = (
@@ -192,6 +190,16 @@ class Bookcase:
         if not shelf.spans or (corpus and not self._speaking(corpus, case, labels)):
             raise self._nothing(case, labels)
         return shelf
+
+    def left_out(self, case: Case) -> tuple[str, ...]:
+        """A sentence for the texts of the case that :meth:`about` leaves out, if there are any."""
+        own = self._sources.documents
+        labels = self._labels(case, (*self._sources.given, *self._sources.background))
+        silent = len(own) - len(self._speaking(own, case, labels) & {span.id for span in own})
+        if not silent:
+            return ()
+        verb, them = ("names", "it") if silent == 1 else ("name", "them")
+        return (f"{silent} of the case's {len(own)} passages {verb} no outcome, so the readers do not use {them}",)
 
     def whole(self, case: Case, *, for_readers: bool) -> Shelf:
         """Everything given, and of the built-in knowledge what speaks of an outcome.

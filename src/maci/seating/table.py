@@ -18,22 +18,21 @@ from typing import Any
 
 from maci import __version__
 from maci.acquisition.answers import AnswerSource
+from maci.acquisition.gain import Stakes
 from maci.acquisition.proposals import Proposer
-from maci.acquisition.utilities import Stakes
 from maci.agents.agent import Agent, Judge, Participant
-from maci.agents.judges.comparer import Comparer
-from maci.agents.judges.interpreter import Interpreter
+from maci.agents.judges.interpreter import Comparer, Interpreter
 from maci.agents.writer import Writer
 from maci.cases.case import Case
 from maci.config import Config
+from maci.controller.bandit import Learned
 from maci.controller.events import FORMAT
 from maci.controller.inputs import Opened, Seat
-from maci.controller.policies.bandit import Learned
 from maci.errors import ConfigError, InputError, MissingExtra
 from maci.evidence.encode import Encoder
 from maci.evidence.knowledge import conditions
 from maci.evidence.orders import order
-from maci.evidence.source import EvidenceSource
+from maci.evidence.span import EvidenceSource
 from maci.llm.usage import Bound
 from maci.seating.spec import is_reader
 

@@ -16,13 +16,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from maci.agents.argument import Argument, Inquiry, Kind, Subkind, Turn
 from maci.agents.fake import FunctionJudge, ScriptedAgent
 from maci.agents.judges.crit import JudgeAbstained, ScoreRequest
-from maci.agents.reader.library import Latest
+from maci.agents.library import Latest
 from maci.cases.case import Case, Document, is_file, label_text
 from maci.config import Config
 from maci.errors import ConfigError
 from maci.evidence.encode import Encoder
-from maci.evidence.source import CaseEvidence, Retrieval
-from maci.evidence.span import Citation, Span
+from maci.evidence.span import CaseEvidence, Citation, Retrieval, Span
 from maci.files.parse import load, read
 from maci.llm.keys import without_credentials
 from maci.seating.models import ModelPanel, Models, ReaderPanel

@@ -8,11 +8,11 @@ from typing import Literal
 
 from maci.agents.argument import Argument, Turn
 from maci.agents.judges.crit import CritScore
+from maci.controller.bandit import Choice
 from maci.controller.caution import Watched
 from maci.controller.decisions import Admission, Joined, Signals
 from maci.controller.dials import RoundDials
 from maci.controller.inputs import Compared, Intervened, Pending
-from maci.controller.policies.bandit import Choice
 from maci.controller.triage import Triaged
 from maci.llm.usage import Usage
 

@@ -18,7 +18,7 @@ from maci.controller.decisions import Finished
 from maci.render.markup import percent
 from maci.story.model import Belief, Round, Statement
 from maci.story.story import Story
-from maci.story.words import as_sentence, how_sure, leading, leads, plural, rival_of, stop_of
+from maci.story.words import answer_words, as_sentence, how_sure, leading, leads, plural, rival_of, stop_of
 
 Tone = Literal["good", "warn", "bad", "soft"]
 _LONGEST, _CONTEXT = 170, 240
@@ -44,7 +44,7 @@ class Outline:
     withheld: str
     """Why there is no answer although there is a best guess."""
     agreement: str
-    """Such as "3 of 3 agree" or "split 2–1"."""
+    """Such as "3 of 3 agree", "split 2–1" or "1 of 2 agree, tied with measles"."""
     tone: Tone
     """Good only where all agents agree on an answer that is given."""
     course: str
@@ -77,7 +77,7 @@ def outline(story: Story, differs: str = "") -> Outline:
         p=p,
         sure="" if p is None or guess is None else how_sure(p, rival_of(guess, belief)),
         withheld=held,
-        agreement="" if known is None else agreement(known.beliefs, guess),
+        agreement="" if known is None else agreement(known.beliefs, guess) + _tie(result, guess),
         tone=_tone(result, known, guess, held=bool(held)),
         course="" if result and result.unfit else " ".join(_course(story)),
         why=tuple(map(_line, best(story))) or _unsupported(story),
@@ -119,6 +119,12 @@ def agreement(beliefs: Mapping[str, Belief], answer: str | None) -> str:
     undecided = every - own - sum(map(len, sides.values()))
     others = [len(agents) for agents in sides.values()] + [1] * undecided
     return "split " + "–".join(map(str, (own, *others)))
+
+
+def _tie(result: Finished | None, answer: str | None) -> str:
+    """The outcomes that share the lead with the answer."""
+    others = [label for label in result.tied if label != answer] if result is not None else []
+    return f", tied with {' and '.join(others)}" if others else ""
 
 
 def _withheld(story: Story, p: float | None) -> str:
@@ -186,7 +192,10 @@ def _stand(beliefs: Mapping[str, Belief]) -> str:
     if len(sides) == 1 and len(next(iter(sides.values()))) == len(beliefs):
         return f"with {next(iter(sides))}"
     if len(sides) < 2:
-        return "undecided"
+        return " and ".join(
+            [f"with {len(agents)} for {outcome}" for outcome, agents in sides.items()]
+            + [f"{len(beliefs) - sum(map(len, sides.values()))} undecided" if sides else "undecided"]
+        )
     *most, last = sides
     named = f"{', '.join(most)} and {last}" if len(sides) < 4 else plural(len(sides), "outcome")
     return f"{agreement(beliefs, next(iter(sides)))} between {named}"
@@ -199,12 +208,14 @@ def _lead(beliefs: Mapping[str, Belief], before: Mapping[str, Belief]) -> str:
         outcome = next(iter(sides))
         still = "still " if len(was.get(outcome, ())) == len(before) else ""
         return f"all {still}lead with {outcome}"
-    parts = []
+    parts = list[str]()
     for outcome, agents in list(sides.items())[:3]:
         who = agents[0] if len(agents) == 1 else f"{_count(len(agents)).lower()} agents"
-        parts.append(f"{who} {'leads' if len(agents) == 1 else 'lead'} with {outcome}")
+        verb = "" if parts else "leads " if len(agents) == 1 else "lead "
+        parts.append(f"{who} {verb}with {outcome}")
     free = [agent for agent in beliefs if not any(agent in agents for agents in sides.values())]
-    parts += [f"{', '.join(free[:3])} {'leads' if len(free) == 1 else 'lead'} with none"] if free else []
+    who = " and ".join(free) if len(free) < 3 else f"{len(free)} agents"
+    parts += [f"{who} {'is' if len(free) == 1 else 'are'} undecided"] if free else []
     return ", ".join(parts)
 
 
@@ -319,10 +330,7 @@ def would_change(story: Story) -> list[str]:
     answer, last = result.given, rounds[-1]
     items = story.plan.items if story.plan is not None else ()
     turning = [(item, shift) for item in items for shift in item.shifts if shift.changes]
-    said += [
-        f"“{item.text}” If the answer is “{shift.answer}” ({percent(shift.probability)} likely), {shift.leader} leads."
-        for item, shift in turning[:2]
-    ]
+    said += [f"{as_sentence(item.text)} If {answer_words(shift)}, {shift.leader} leads." for item, shift in turning[:2]]
     if result.rolled_back is None:
         said += [f"Without {agent} the answer would be {other}." for agent, other in _without(last, answer)]
     missed = [
@@ -389,6 +397,9 @@ def _worded(warning: str, result: Finished) -> str:
     if warning.startswith("caution: the debate ended without agreement"):
         progress = result.stop_reason in ("impasse", "plateau", "crit_stable")
         return "The agents did not agree." + ("" if progress else f" {stop_of(result)}")
+    if (found := result.dissent) is not None and warning.startswith("caution: the dissent is better supported"):
+        shares = f"S {found.support:.2f} against {found.answer_support:.2f}"
+        return f"More admitted evidence speaks for {found.outcome} than for the answer ({shares})."
     for kind in ("caution: ", "harm: "):
         warning = warning.removeprefix(kind)
     return as_sentence(warning)

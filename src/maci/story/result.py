@@ -12,8 +12,8 @@ from typing import Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
+from maci.acquisition.gain import Favoured
 from maci.acquisition.plan import AcquisitionPlan, Item
-from maci.acquisition.utilities import Favoured
 from maci.agents.argument import Kind, Part, Subkind
 from maci.controller.decisions import Planned
 from maci.controller.stop import StopReason

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from maci.agents.argument import Argument
-from maci.agents.debater.prompt import messages
+from maci.agents.prompt import messages
 from maci.controller.events import Event, is_decision
 from maci.controller.fold import start, step
 from maci.controller.inputs import Input, Opened, TurnTaken
 from maci.controller.requests import turn_request
 from maci.errors import InputError
-from maci.llm.prompts import fingerprint
+from maci.llm.model import fingerprint
 from maci.story.model import Statement
 from maci.story.story import Story
 

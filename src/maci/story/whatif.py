@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from maci.acquisition.gain import Stakes, Utilities, utilities_of
 from maci.acquisition.plan import AcquisitionPlan
 from maci.acquisition.proposals import Surveyor
-from maci.acquisition.utilities import Stakes, Utilities, utilities_of
-from maci.agents.reader.library import Library
+from maci.agents.library import Library
 from maci.config import Config, load, parameters
 from maci.controller.acquiring import plan_for, residual
 from maci.controller.ending import unfit

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import shorten
 
+from maci.acquisition.gain import Favoured
 from maci.acquisition.plan import Shift
-from maci.acquisition.utilities import Favoured
 from maci.controller.caution import Watched
 from maci.controller.decisions import Finished, Gained
 from maci.controller.dials import RoundDials
@@ -57,6 +57,8 @@ _SURE = (
 )
 
 
+_TIE = 1e-6
+"""Leads that are nearer than this are equal (D19)."""
 _LONGEST = 11
 """Outcomes of a scale that are all shown: -5 to +5."""
 
@@ -148,6 +150,27 @@ def triage_words(event: Triaged) -> str:
     return f"after {_STAGES[event.stage]}: {'goes on' if event.escalate else 'stops here'}"
 
 
+def triage_why(event: Triaged) -> tuple[str, ...]:
+    """Why triage stopped or went on, in sentences."""
+    if event.answer is None or event.confidence is None or not event.steps:
+        return tuple(map(as_sentence, event.why))
+    best = max([step for step in event.steps if step.pays] or event.steps, key=lambda step: step.worth - step.tokens)
+    tied = ", tied with another outcome" if event.margin is not None and event.margin < _TIE else ""
+    who = "One agent answers" if event.stage == "single" else "The openings together favour"
+    points = f"by {abs(100 * best.gain):.1f} percentage points"
+    more = f"A {best.to} is expected to lower it {points}"
+    if best.gain > 0:
+        worth = f"such a gain is worth {plural(round(best.worth), 'token')}"
+        more = f"A {best.to} is expected to raise it {points} for about {plural(best.tokens, 'token')}; {worth}"
+    if event.escalate and not best.pays:
+        more += ", but at the risk asked for no answer could be given"
+    end = "so MACI continues" if event.escalate else "so MACI stops here"
+    return (
+        f"{who} {event.answer}{tied}; the chance that it is right is about {percent(event.confidence)}.",
+        f"{more}, {end}.",
+    )
+
+
 def stop_of(result: Finished) -> str:
     """What the stop of a debate means, in words."""
     if result.stop_reason == "impasse" and result.agreed:
@@ -166,6 +189,8 @@ def stopped(story: Story) -> str:
     if result is None:
         return ""
     said = stop_of(result)
+    if result.stop_reason == "triage" and (looked := story.rounds[0].triaged):
+        return " ".join((said, *triage_why(looked[-1])))
     if result.stop_reason in ("budget", "error", "triage"):
         return f"{said} {as_sentence(result.detail)}" if result.detail else said
     if result.stop_reason == "stopped_by_user":
@@ -265,9 +290,14 @@ def gained_words(event: Gained) -> str:
 def shift_words(shift: Shift) -> str:
     """What an answer would do to the decision."""
     verdict = "takes the lead" if shift.changes else "keeps the lead"
-    answer = f"“{shift.answer}”" if " " in shift.answer else shift.answer
     course = f"{percent(shift.before)} → {percent(shift.after)}"
-    return f"{answer} ({percent(shift.probability)} likely): {shift.leader} {verdict} ({course})"
+    return f"{answer_words(shift)}: {shift.leader} {verdict} ({course})"
+
+
+def answer_words(shift: Shift) -> str:
+    """An answer that may come, with its chance; in quotes only where it has several words."""
+    answer = f"“{shift.answer}”" if " " in shift.answer else shift.answer
+    return f"{answer} ({percent(shift.probability)} likely)"
 
 
 def plural(n: int, what: str) -> str:

@@ -23,8 +23,7 @@ from maci.errors import EnvironmentError_, InputError
 from maci.llm.models import price_for
 from maci.llm.usage import Bound
 from maci.paths import run_dir, slug
-from maci.record.owner import lock
-from maci.record.transcript import Transcript, read
+from maci.record.transcript import Transcript, lock, read
 from maci.seating.file import find
 from maci.seating.seating import PanelChoice, closing_on_failure, reseat, seat_case
 from maci.seating.spec import PanelSpec

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from maci.acquisition.utilities import Stakes, read_stakes, written
+from maci.acquisition.gain import Stakes, read_stakes, written
 from maci.cases.case import Case, Document, builtin_cases, parse_case
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import full_key, load, parameters

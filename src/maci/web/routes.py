@@ -26,9 +26,8 @@ from maci.render.markup import policy
 from maci.seating.seating import unpriced
 from maci.seating.table import unnamed
 from maci.story import Story
-from maci.story.calls import requests_of
-from maci.story.report.html import to_html
-from maci.story.report.markdown import to_markdown
+from maci.story.log import requests_of
+from maci.story.report.page import to_html, to_markdown
 from maci.story.report.sources import Provenance
 from maci.story.result import result_of
 from maci.story.whatif import other_rules, otherwise

@@ -7,7 +7,7 @@ import pytest
 from maci.acquisition.features import Mentioned
 from maci.acquisition.plan import Residual
 from maci.acquisition.proposals import Surveyor, known
-from maci.agents.reader.library import Library
+from maci.agents.library import Library
 from maci.cases.case import builtin_cases
 from maci.evidence.encode import load_encoder
 from maci.evidence.knowledge import conditions, wordings

@@ -9,11 +9,11 @@ import pytest
 
 from maci.acquisition.answers import same_subject
 from maci.acquisition.features import Features
+from maci.acquisition.gain import Utilities
 from maci.acquisition.plan import Asked, Proposal, Residual, make_plan
 from maci.acquisition.proposals import Surveyor, distinct, kind_of
-from maci.acquisition.utilities import Utilities
 from maci.agents.argument import Inquiry
-from maci.agents.reader.library import Library
+from maci.agents.library import Library
 from maci.config.sections import Plan
 from maci.evidence.encode import load_encoder
 from maci.evidence.span import Span

@@ -5,8 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from maci.acquisition.gain import gain, value, with_silence
-from maci.acquisition.utilities import Stakes, Utilities, check_stakes, favoured, load_stakes, read_stakes, utilities_of
+from maci.acquisition.gain import (
+    Stakes,
+    Utilities,
+    check_stakes,
+    favoured,
+    gain,
+    load_stakes,
+    read_stakes,
+    utilities_of,
+    value,
+    with_silence,
+)
 from maci.cases.outcomes import OutcomeSpace
 from maci.errors import InputError
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hash_encoder import HashEncoder
-from maci.agents.reader.competence import ENOUGH, Competence, examine, resembles
-from maci.agents.reader.library import Library
+from maci.agents.families import ENOUGH, Competence, examine, resembles
+from maci.agents.library import Library
 from maci.evidence.encode import load_encoder
 from maci.evidence.span import Span
 

@@ -15,15 +15,14 @@ from helpers import LABELS, make_case, play, result, seat, settings
 from maci.agents.agent import Agent
 from maci.agents.anchor import Admitted, Anchor, Finding, Opponent, Question, Rejected, TurnRequest
 from maci.agents.argument import Argument
-from maci.agents.debater import BRIEF, FULL, Debater
-from maci.agents.debater.elicit import label_masses
-from maci.agents.debater.prompt import messages
+from maci.agents.debater import Debater
+from maci.agents.elicit import label_masses
 from maci.agents.fake import request_stub
 from maci.agents.judges.llm import LlmJudge
+from maci.agents.prompt import BRIEF, FULL, messages
 from maci.controller.inputs import TurnTaken
 from maci.errors import BadReply
-from maci.evidence.source import ACQUIRED, CASE
-from maci.evidence.span import Citation, Span
+from maci.evidence.span import ACQUIRED, CASE, Citation, Span
 from maci.llm.fake import FakeModel
 from maci.llm.model import Reply, Request, Token
 

@@ -13,9 +13,9 @@ from maci.agents.anchor import Admitted, Anchor, Finding, Question
 from maci.agents.argument import Argument
 from maci.agents.contentiousness import STANCES, stance
 from maci.agents.fake import request_stub
-from maci.agents.reader.families import FAMILIES, BayesianFamily
-from maci.agents.reader.library import Library, subjects_of, weigh
-from maci.agents.reader.reader import Conduct, Reader
+from maci.agents.families import FAMILIES, BayesianFamily
+from maci.agents.library import Library, subjects_of, weigh
+from maci.agents.reader import Conduct, Reader
 from maci.evidence.span import Citation, Span
 
 OUTCOMES = ("Dengue", "Measles", "Gout")

@@ -15,8 +15,7 @@ from maci.agents.anchor import Anchor, Finding, Question, TurnRequest
 from maci.agents.fake import request_stub
 from maci.agents.weigher import Weigher
 from maci.errors import BadReply, ModelError
-from maci.evidence.source import CASE
-from maci.evidence.span import Span, quote_score
+from maci.evidence.span import CASE, Span, quote_score
 from maci.llm.fake import FakeModel
 from maci.llm.model import Reply, Request, Token
 

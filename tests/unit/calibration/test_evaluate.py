@@ -7,7 +7,7 @@ import pytest
 
 from helpers import judge, play, script, seat, settings, turn
 from maci.calibration.schedule_value import CANDIDATES, ENOUGH, SEEN, Logged, evaluate, logged
-from maci.controller.policies.bandit import Arms, Context
+from maci.controller.bandit import Arms, Context
 
 
 def row(

@@ -21,8 +21,7 @@ from maci.calibration.profile import (
     observe,
     to_toml,
 )
-from maci.calibration.temperature import fit_temperature
-from maci.calibration.worth import appraise, ece
+from maci.calibration.temperature import appraise, ece, fit_temperature
 from maci.cases.case import builtin_cases
 from maci.cli.app import app
 from maci.config import Config, load

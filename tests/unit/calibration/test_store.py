@@ -15,7 +15,7 @@ import pytest
 
 from helpers import judge, open_debate, script, seat, settings, turn
 from maci.calibration.schedules import DebateLessons, Schedules, report, summed, terms
-from maci.controller.policies.bandit import Arms, Context, Lesson
+from maci.controller.bandit import Arms, Context, Lesson
 from maci.debating.loop import debate
 from maci.errors import EnvironmentError_, InputError, MaciError
 from maci.paths import schedules_file
@@ -165,7 +165,7 @@ def test_the_place_can_be_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ENTERING = """
 import sys
 from pathlib import Path
-from maci.controller.policies.bandit import Context, Lesson
+from maci.controller.bandit import Context, Lesson
 from maci.paths import schedules_file
 from maci.calibration.schedules import DebateLessons
 from maci.paths import schedules_file

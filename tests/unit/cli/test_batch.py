@@ -17,10 +17,9 @@ from hash_encoder import HashEncoder
 from helpers import judge, script, seat, turn
 from maci.cli.app import app
 from maci.cli.batch.run import write
-from maci.debating.batch import Batch
+from maci.debating.batch import Batch, owning
 from maci.errors import BadReply, BudgetError, CaseError, EnvironmentError_, InputError, WrongKey
-from maci.evidence.source import CaseEvidence
-from maci.record.owner import owning
+from maci.evidence.span import CaseEvidence
 from maci.record.replay import replay
 from maci.record.transcript import Transcript, read
 
@@ -246,7 +245,7 @@ def test_interrupted_it_writes_what_it_has_and_says_how_to_go_on(monkeypatch: py
     def stop(self, *args: object, **more: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("maci.cli.progress.ProgressBars.at", stop)
+    monkeypatch.setattr("maci.cli.terminal.ProgressBars.at", stop)
     code, _, said = batch("--jobs", "1")
     assert code == 130
     assert "nothing that was recorded is lost" in said
@@ -261,7 +260,7 @@ def test_where_nobody_reads_any_more_it_writes_what_it_has_and_exits_3(
     def gone(*args: object, **more: object) -> None:
         raise BrokenPipeError
 
-    monkeypatch.setattr("maci.cli.batch.run.typer.echo" if words else "maci.cli.progress.ProgressBars.at", gone)
+    monkeypatch.setattr("maci.cli.batch.run.typer.echo" if words else "maci.cli.terminal.ProgressBars.at", gone)
     with pytest.raises(EnvironmentError_, match=r"nobody reads the output any more.*results.json.*--out out"):
         batch("--jobs", "1", *words)
     assert json.loads(Path("out/results.json").read_text())["done"] == 1
@@ -307,7 +306,7 @@ def test_a_full_disk_leaves_the_results_as_they_were_and_nothing_half_written(tm
 HOLD = """
 import sys, time
 from pathlib import Path
-from maci.record.owner import owning
+from maci.debating.batch import owning
 with owning(Path("out")):
     print("mine", flush=True)
     time.sleep(60)

@@ -249,12 +249,16 @@ def test_a_debate_suggests_a_calibration_in_one_line_and_only_where_there_is_som
     Path("dev.jsonl").rename("dev.txt")
     assert "maci calibrate" not in maci(*debated, "--out", "b").out.replace("(`maci calibrate`)", "")
     Path("dev.txt").rename("away/dev.jsonl.txt")
+    Path("away/same.json").write_text(json.dumps({**case, "context": "The same case."}), encoding="utf-8")
+    for again in range(21):  # one case that is debated again and again is one case
+        maci("debate", "away/same.json", "--panel", "panel.yaml", "--out", f"maci-runs/again-{again}", "--quiet")
+    assert "or more different cases" not in maci(*debated, "--out", "repeats").out
     maci("batch", "away/dev.jsonl.txt", "--panel", "panel.yaml", "--out", "maci-runs/b", "--quiet")
     past = " ".join(maci(*debated, "--out", "c").out.split())
-    assert "The answers of 20 or more past debates of this panel are known: `maci calibrate`" in past
+    assert "The answers to 20 or more different cases that this panel debated are known: `maci calibrate`" in past
     maci("calibrate", "--panel", "panel.yaml", "--quiet")
     calibrated = maci(*debated, "--out", "d", "--config", "calibration.toml")
-    assert calibrated.code == 0 and "past debates of this panel" not in calibrated.out
+    assert calibrated.code == 0 and "different cases that this panel debated" not in calibrated.out
 
 
 def test_the_dev_answers_of_a_study_give_a_temperature_for_its_panel(

@@ -15,7 +15,7 @@ import pytest
 from hash_encoder import HashEncoder
 from maci.cases.case import builtin_cases, load_case, parse_case
 from maci.cli.cases import case_data
-from maci.llm.prompts import fingerprint
+from maci.llm.model import fingerprint
 from maci.record.replay import replay
 from maci.record.transcript import read
 from serving import serving

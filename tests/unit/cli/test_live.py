@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from time import monotonic, sleep
 
 import pytest
 from rich.cells import cell_len
@@ -11,7 +12,8 @@ from rich.text import Text
 
 from helpers import arg, open_debate, play, script, seat, settings, turn
 from maci.cli.ending import Remarks
-from maci.cli.live import Below, LiveArea, Look, frame, spark
+from maci.cli.live import LiveArea, Look, frame, spark
+from maci.cli.terminal import Below
 from maci.cli.view import DebateView
 from maci.controller.inputs import Intervened, JudgeAbstention, Pending, Sent, TurnTaken
 from maci.llm.usage import Usage
@@ -136,17 +138,34 @@ def test_what_is_left_is_the_mean_round_times_the_rounds_to_come():
     area.close()
 
 
-def test_the_area_is_drawn_and_leaves_nothing_behind():
+def test_a_debate_takes_the_alternate_screen_and_prints_what_was_said_when_it_gives_the_terminal_back(monkeypatch):
+    monkeypatch.setattr("maci.cli.terminal._GRACE", 0.0)
+    out = io.StringIO()
+    area = LiveArea(Console(file=out, force_terminal=True, width=80, height=24, legacy_windows=False))
+    for event, story in told(events()):
+        area.say(event.type)
+        area.follow(story)
+        deadline = monotonic() + 5
+        while 1 < story.events < 4 and " tokens" not in out.getvalue() and monotonic() < deadline:
+            sleep(0.01)
+    written = out.getvalue()
+    assert "openings" in written and " of at most 3" in written
+    assert written.count("\x1b[?25l") == written.count("\x1b[?25h") == 1  # the cursor is hidden once and shown again
+    assert written.count("\x1b[?1049h") == written.count("\x1b[?1049l") == 1
+    before, _, rest = written.partition("\x1b[?1049h")
+    normal = before + rest.rpartition("\x1b[?1049l")[2]
+    said = [line for line in normal.replace("\x1b[?25l", "").replace("\x1b[?25h", "").splitlines() if line]
+    assert said == [event.type for event in events()]  # each once, none lost
+    area.close()
+
+
+def test_a_debate_that_is_over_at_once_leaves_the_screen_alone():
     out = io.StringIO()
     area = LiveArea(Console(file=out, force_terminal=True, width=80, height=24, legacy_windows=False))
     for event, story in told(events()):
         area.follow(story)
         area.say(event.type)
-    written = out.getvalue()
-    assert "openings" in written and " of at most 3" in written
-    assert written.count("\x1b[?25l") == written.count("\x1b[?25h") == 1  # the cursor is hidden once and shown again
-    assert written.endswith("\x1b[?25hfinished\n")
-    area.close()
+    assert out.getvalue().splitlines() == [event.type for event in events()]
 
 
 class Sized(Console):
@@ -159,31 +178,41 @@ class Sized(Console):
         return ConsoleDimensions(self.columns, 24)
 
 
-@pytest.mark.parametrize(("columns", "rows"), [(80, 2), (60, 3), (30, 4), (100, 2)])
-def test_a_terminal_that_was_resized_is_cleared_of_all_rows_the_area_takes_by_then(monkeypatch, columns, rows):
-    monkeypatch.delenv("XTERM_VERSION", raising=False)
+@pytest.fixture
+def area():
     out = io.StringIO()
     screen = Sized(file=out, force_terminal=True, legacy_windows=False)
     area = Below(screen, lambda: Text(f"{'a' * 70}\nb"), per_second=0.001)
     area.start()
+    yield area, screen, out
+    area._over.set()
+
+
+@pytest.mark.parametrize("columns", [80, 60, 30, 100])
+def test_the_cursor_waits_at_the_first_cell_so_that_erasing_needs_no_width(area, columns):
+    below, screen, out = area
+    assert out.getvalue().endswith("b\x1b[?7h\r\x1b[1A")  # two lines: one up
     before = len(out.getvalue())
-    screen.columns = columns  # 70 letters and one: 2 rows of 80 columns, 3 of 60, 4 of 30
-    area.say("said")
-    written = out.getvalue()[before:]
-    assert written.partition("said")[0].count("\x1b[2K") == rows
-    area._over.set()
+    screen.columns = columns  # the terminal breaks the lines, and takes the cursor along with its cell
+    below.say("said")
+    assert out.getvalue()[before:].startswith("\r\x1b[Jsaid\n\x1b[?7laaa")
 
 
-def test_what_did_not_change_is_not_written_again():
-    out = io.StringIO()
-    area = Below(Sized(file=out, force_terminal=True, legacy_windows=False), lambda: Text("same"), per_second=0.001)
-    area.start()
+def test_no_line_of_an_area_is_as_wide_as_the_terminal(area):
+    below, screen, out = area
+    before = len(out.getvalue())
+    screen.columns = 70
+    below.redraw()
+    assert out.getvalue()[before:].startswith(f"\r\x1b[J\x1b[?7l{'a' * 69}\n")
+
+
+def test_what_did_not_change_is_not_written_again(area):
+    below, _, out = area
     before = out.getvalue()
-    area.redraw()
+    below.redraw()
     assert out.getvalue() == before
-    area.say("new")
-    assert out.getvalue() == f"{before}\r\x1b[2Knew\nsame"
-    area._over.set()
+    below.say("new")
+    assert out.getvalue() == f"{before}\r\x1b[Jnew\n\x1b[?7l{'a' * 70}\nb\x1b[?7h\r\x1b[1A"
 
 
 def test_only_a_terminal_that_can_has_a_live_area(monkeypatch):

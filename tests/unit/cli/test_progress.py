@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 import maci
-from maci.cli import progress
-from maci.cli.progress import ProgressBars
+from maci.cli import terminal
+from maci.cli.terminal import ProgressBars
 
 
 @pytest.fixture(autouse=True)
 def still(monkeypatch: pytest.MonkeyPatch) -> None:
     """No time passes: only tenths make lines."""
-    monkeypatch.setattr(progress.time, "monotonic", lambda: 0.0)
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: 0.0)
 
 
 def test_without_a_terminal_every_tenth_but_the_last_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -35,7 +35,7 @@ def test_what_an_earlier_run_did_makes_no_line(capsys: pytest.CaptureFixture[str
 
 def test_half_a_minute_is_worth_a_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     shown = ProgressBars()
-    monkeypatch.setattr(progress.time, "monotonic", lambda: 31.0)
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: 31.0)
     shown.at("cases", 1, 100)
     assert "1/100 cases · about 51 min left" in capsys.readouterr().err
 

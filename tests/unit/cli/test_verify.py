@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from maci.cli.app import app
 from maci.errors import CheckFailed, InputError
-from maci.moderator import plateau
+from maci.moderator import signals
 from theory_helpers import break_everywhere
 
 FAST = ("--quick", "--only", "restless", "--only", "change")
@@ -58,11 +58,11 @@ def test_quiet_says_only_the_result(tmp_path: Path) -> None:
 def test_a_claim_that_fails_is_exit_1_and_named_and_on_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    true = plateau.flags
+    true = signals.flags
 
-    def never(*args: object) -> plateau.Flags:
+    def never(*args: object) -> signals.Flags:
         found = true(*args)
-        return plateau.Flags(found.r_i, found.r_d, False, False)
+        return signals.Flags(found.r_i, found.r_d, False, False)
 
     break_everywhere(monkeypatch, true, never)
     with pytest.raises(CheckFailed, match=r"1 of 2 claims fail: change-test") as caught:

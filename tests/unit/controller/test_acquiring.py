@@ -11,9 +11,9 @@ import pytest
 
 from helpers import arg, make_case, open_debate, play, seat, settings, turn
 from maci.acquisition.answers import AnswerSource, SourceReply
+from maci.acquisition.gain import Stakes
 from maci.acquisition.plan import Proposal, Residual, Survey
 from maci.acquisition.sources import Called, Person
-from maci.acquisition.utilities import Stakes
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Inquiry
 from maci.agents.fake import FunctionAgent

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from maci.controller.policies.bandit import (
+from maci.controller.bandit import (
     ACTIONS,
     FEATURES,
     Action,

@@ -30,8 +30,7 @@ from maci.controller.fold import expected, start, step
 from maci.controller.inputs import Exhausted, Intervened, JudgeAbstention, Resolved, Retrieved, Scored, TurnTaken
 from maci.controller.reading import made_for
 from maci.errors import ConfigError, InputError
-from maci.evidence.source import CaseEvidence
-from maci.evidence.span import Citation
+from maci.evidence.span import CaseEvidence, Citation
 from maci.record.replay import replay, replay_with
 
 SPLIT = (script("x", turn(0.8, 0.1, 0.1)), script("y", turn(0.1, 0.8, 0.1)))

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from helpers import closed_round, judge, of, open_debate, play, result, script, seat, settings, turn
+from maci.controller import policies as learning
+from maci.controller.bandit import ACTIONS, Arms, Choice, Context, Learned, Lesson, Steps
 from maci.controller.decisions import Dialled
 from maci.controller.dials import ClosedRound, Measured, RoundDials
 from maci.controller.inputs import Intervened
-from maci.controller.policies import base as learning
-from maci.controller.policies.bandit import ACTIONS, Arms, Choice, Context, Learned, Lesson, Steps
-from maci.controller.policies.base import Learning, context, decide, lessons, scheduler
+from maci.controller.policies import Learning, context, decide, lessons, scheduler
 from maci.errors import ConfigError, ReplayMismatch
 from maci.llm.usage import Bound
 from maci.moderator.gate import Candidate
@@ -152,7 +152,7 @@ def test_without_the_feasible_filter_that_test_would_fail(monkeypatch: pytest.Mo
 
 
 def test_without_the_bonus_untried_actions_would_never_be_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    from maci.controller.policies import bandit
+    from maci.controller import bandit
 
     def tried() -> set[int | None]:
         arms, seen = Arms.fresh(), set()

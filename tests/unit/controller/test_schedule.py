@@ -6,7 +6,7 @@ import pytest
 
 from helpers import closed_round, settings
 from maci.controller.dials import ClosedRound, RoundDials, first_cl, first_tau_q
-from maci.controller.policies.base import next_gates, scheduler
+from maci.controller.policies import next_gates, scheduler
 from maci.controller.triage import regime
 from maci.moderator.gate import Candidate
 

@@ -16,7 +16,7 @@ from maci.controller.decisions import Gated, Initialized, Weighed
 from maci.controller.inputs import Exhausted, Intervened, JudgeAbstention, Scored, TurnFailed, TurnTaken
 from maci.debating.loop import debate
 from maci.errors import ConfigError, InputError
-from maci.evidence.source import CaseEvidence
+from maci.evidence.span import CaseEvidence
 from maci.llm.usage import PaidFailure, Usage
 from maci.record.replay import replay
 from maci.seating.table import Table

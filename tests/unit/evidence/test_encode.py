@@ -14,9 +14,8 @@ import pytest
 from numpy.typing import NDArray
 
 from maci.errors import ConfigError, EnvironmentError_, MissingExtra, ModelError
-from maci.evidence.cache import CachedEncoder
 from maci.evidence.encode import AdaptedEncoder, Encoder, as_query, load_encoder
-from maci.evidence.retrieve import Retriever
+from maci.evidence.retrieve import CachedEncoder, Retriever
 from maci.evidence.span import Span
 from maci.llm.local import weights
 

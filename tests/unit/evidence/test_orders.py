@@ -12,8 +12,8 @@ import pytest
 
 from hash_encoder import HashEncoder
 from maci.agents.anchor import Finding, Question
-from maci.agents.debater.prompt import fenced, piece, single_line
-from maci.agents.reader.library import Library
+from maci.agents.library import Library
+from maci.agents.prompt import fenced, piece, single_line
 from maci.cases.case import Case, Document, parse_case
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import Config
@@ -21,8 +21,7 @@ from maci.controller.events import Event, dump, parse
 from maci.controller.inputs import Retrieved
 from maci.debating.loop import debate
 from maci.evidence.orders import marked, order, without_orders
-from maci.evidence.source import ABOUT_CASE, document_spans
-from maci.evidence.span import Span
+from maci.evidence.span import ABOUT_CASE, Span, document_spans
 from maci.seating.models import ReaderPanel
 from maci.seating.table import opening
 

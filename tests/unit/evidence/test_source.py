@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace
-from maci.evidence.source import CASE, CaseEvidence, Retrieval
-from maci.evidence.span import Span, estimate_tokens
+from maci.evidence.span import CASE, CaseEvidence, Retrieval, Span, estimate_tokens
 
 
 def make(*texts: str) -> Case:

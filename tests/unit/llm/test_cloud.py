@@ -9,7 +9,7 @@ from maci.errors import ConfigError, MissingExtra, WrongKey
 from maci.llm.keys import Key, address_of, find_key
 from maci.llm.models import House
 from maci.llm.providers import Http
-from maci.llm.providers.cloud import Azure
+from maci.llm.providers.openai import Azure
 from provider_helpers import ASK, SECRET, with_server
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from fake_server import FakeServer, Faults
 from fake_server.content import spoil, write
-from maci.agents.debater.debater import Form
+from maci.agents.debater import Form
 from maci.errors import ConfigError
 from maci.evidence.span import Span
 

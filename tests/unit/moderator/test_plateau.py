@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from maci.config import Plateau
-from maci.moderator.plateau import Progress, flags, moving_average, ratios
+from maci.moderator.signals import Progress, flags, moving_average, ratios
 
 DEFAULT, RELATIVE, ABSOLUTE = Plateau(), Plateau(mode="relative"), Plateau(mode="absolute")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from maci.moderator.tie import contenders, lead, level, standard_error
+from maci.moderator.belief import contenders, lead, level, standard_error
 
 
 def test_a_tie_is_no_lead() -> None:

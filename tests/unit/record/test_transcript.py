@@ -15,10 +15,8 @@ from maci.controller.events import FORMAT, dump, parse, schema
 from maci.controller.inputs import Opened, TurnTaken
 from maci.errors import EnvironmentError_, InputError, TranscriptError
 from maci.llm.usage import Usage
-from maci.record.owner import lock
 from maci.record.replay import replay
-from maci.record.signature import read_key, sign, signatures
-from maci.record.transcript import Transcript, read
+from maci.record.transcript import Transcript, lock, read, read_key, sign, signatures
 
 CONFIG = settings("max_rounds=2")
 

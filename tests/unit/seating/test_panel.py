@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from hash_encoder import HashEncoder
 from helpers import make_case, play
 from maci.agents.fake import request_stub
-from maci.cases.case import load_case
+from maci.cases.case import Document, load_case
 from maci.errors import ConfigError, InputError
 from maci.seating.tables import Tables
 
@@ -75,3 +76,15 @@ def test_the_papers_panel_plays_only_its_own_cases() -> None:
         "gpt-4o",
         "gemini-1.5-pro",
     ]
+
+
+def test_passages_of_a_case_that_name_no_outcome_are_left_out_and_the_notes_say_so() -> None:
+    case = make_case(["deployment", "database"])
+    texts = ["The database ran out of connections.", "A deployment ended at 13:55.", "Packet loss was nil."]
+
+    def notes(*evidence: str) -> str:
+        own = replace(case, evidence=tuple(Document(id=f"d{i}", text=text) for i, text in enumerate(evidence)))
+        return "; ".join(Tables("readers", HashEncoder()).table(own).notes)
+
+    assert "1 of the case's 3 passages names no outcome, so the readers do not use it" in notes(*texts)
+    assert "no outcome" not in notes(*texts[:2])

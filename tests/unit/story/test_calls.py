@@ -22,7 +22,7 @@ from maci.controller.inputs import (
 from maci.llm.model import Exchange, Message
 from maci.llm.usage import Usage
 from maci.record.prompts import store
-from maci.story.calls import Answered, requests_of
+from maci.story.log import Answered, requests_of
 
 ASKED = Exchange(model="openai/x", messages=(Message("user", "It's the case."),), at="2026-01-01T00:00:00Z", limit=50)
 

@@ -29,9 +29,9 @@ def test_an_agreed_debate():
 def test_a_split_is_neither_green_nor_without_its_warnings():
     look = outline(story_of("bridge"))
     assert (look.answer, look.agreement, look.tone) == ("weight limit of 7.5 t", "split 2–1", "warn")
-    assert "two agents lead with weight limit of 7.5 t, Engineer leads with close it to lorries" in look.course
+    assert "two agents lead with weight limit of 7.5 t, Engineer with close it to lorries" in look.course
     assert look.grave[0] == "The agents did not agree."
-    assert look.grave[1].startswith("The dissent is better supported than the answer")
+    assert look.grave[1].startswith("More admitted evidence speaks for close it to lorries than for the answer (S ")
 
 
 def test_the_agent_that_dissents_comes_before_an_outcome_that_nobody_holds():
@@ -108,3 +108,19 @@ def test_a_yes_and_a_no_are_facts_as_an_answer_in_words_is():
     found = tuple(Acquired(round=1, item=verdict, verdict=verdict) for verdict in verdicts)
     assert "3 facts were found out on the way." in outline(replace(story, acquired=found)).course
     assert "1 fact was found out on the way." in outline(replace(story, acquired=found[:1])).course
+
+
+def test_agents_without_a_leader_are_undecided_and_a_tie_stands_with_the_answer():
+    even = play(seat([script("x", turn(0.5, 0.5)), script("y", turn(0.5, 0.5))]), settings("max_rounds=2"))
+    look = outline(Story.of(even))
+    assert "x and y are undecided" in look.course
+    assert look.agreement == "0 of 2 agree, tied with chikungunya"
+    half = play(seat([script("x", turn(0.5, 0.5)), script("y", turn(0.1, 0.9))]), settings("max_rounds=2"))
+    assert outline(Story.of(half)).course.startswith("Two agents began with 1 for chikungunya and 1 undecided.")
+
+
+def test_what_would_change_the_answer_is_a_question_and_an_answer_without_quotes_around_both():
+    story = Story.of(play(seat([script("x", turn(0.7, 0.3)), script("y", turn(0.6, 0.4))]), settings("max_rounds=2")))
+    [change] = [line for line in outline(story).changes if "leads." in line]
+    assert change.startswith("What tells dengue from chikungunya in a case like this? If “fits chikungunya better” (")
+    assert change.endswith("% likely), chikungunya leads.")

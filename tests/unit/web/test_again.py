@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from helpers import make_case, script, seat, settings, turn
-from maci.acquisition.utilities import Stakes
+from maci.acquisition.gain import Stakes
 from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace
 from maci.seating.table import opening

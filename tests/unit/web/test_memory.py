@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from maci.agents.reader.library import Library
+from maci.agents.library import Library
 from maci.debating.calls import Calls
 from maci.evidence.encode import AdaptedEncoder, WordLlamaEncoder, load_encoder
 from maci.seating.seating import PanelChoice

@@ -1,7 +1,8 @@
-"""A model reads the answer of a source: what does it say about the question?
+"""Two questions to a model that judges, where rules cannot tell; what it says is on record and never asked for twice.
 
-It is asked where an answer has more words than a yes or a no; bare ones are read by rules (`acquisition/answers.py`). What it says is
-on record with the answer.
+:class:`Comparer`: two names of outcomes, are they the same, one narrower than the other, or two outcomes (D14)? It is asked where
+letters and embeddings cannot tell. :class:`Interpreter`: what does the answer of a source say about the question? It is asked where an
+answer has more words than a yes or a no; bare ones are read by rules (`acquisition/answers.py`).
 """
 
 from __future__ import annotations
@@ -11,14 +12,77 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from maci.agents.agent import Participant
-from maci.agents.debater.prompt import fenced
+from maci.agents.prompt import fenced, single_line
+from maci.cases.names import Kind
 from maci.llm.budget import Call, Purse
-from maci.llm.model import Message, Model, Request, Schema
-from maci.llm.prompts import fingerprint, load
+from maci.llm.model import Message, Model, Request, Schema, fingerprint, load
 from maci.llm.structured import Unusable, ask, object_schema
 
-PROMPT = load("maci.agents.judges", "answers")
+NAMES = load("maci.agents.judges", "names")
 _MAX_TOKENS = 300
+_CHOICES: dict[str, Kind] = {
+    "same": "same",
+    "first_is_narrower": "narrower",
+    "second_is_narrower": "broader",
+    "different": "other",
+}
+_MEANING = {"type": "string", "maxLength": 120}
+_SCHEMA = Schema(
+    "comparison",
+    object_schema(first=_MEANING, second=_MEANING, relation={"type": "string", "enum": list(_CHOICES)}),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """How the first of two names stands to the second, as a model says."""
+
+    kind: Kind
+    raw: str | None = None
+    """The model's reply, word for word."""
+    prompt: str | None = None
+    """Hash of the prompt that led to it."""
+
+
+class Comparer(Participant):
+    """A model that compares names of outcomes."""
+
+    prompts = (NAMES,)
+
+    def __init__(self, name: str, model: Model, *, family: str | None = None) -> None:
+        self.name, self.family = name, family or model.family
+        self._model = model
+
+    def prepare(self, question: str, first: str, second: str, *, seed: int = 0) -> Call[Comparison]:
+        """Two names to compare, as a call to make."""
+        pair = f"Question: {single_line(question)}\nFirst: {single_line(first)}\nSecond: {single_line(second)}"
+        asked = Request(
+            messages=(
+                Message("system", NAMES.text),
+                Message("user", f"<data>\n{pair}\n</data>\nCompare the two names."),
+            ),
+            max_tokens=_MAX_TOKENS,
+            schema=_SCHEMA,
+            temperature=0.0,
+            seed=seed,
+        )
+        comparing = ask(self._model, asked, _read_relation)
+
+        async def make(purse: Purse) -> Comparison:
+            answer = await comparing.make(purse)
+            return Comparison(kind=answer.value, raw=answer.text[:2000], prompt=fingerprint(asked.messages))
+
+        return Call(comparing.bound, make)
+
+
+def _read_relation(data: Any) -> Kind:
+    said = str(data.get("relation", "")) if isinstance(data, dict) else ""
+    if said not in _CHOICES:
+        raise Unusable(f"relation is {said!r}: one of {', '.join(_CHOICES)}")
+    return _CHOICES[said]
+
+
+ANSWERS = load("maci.agents.judges", "answers")
 _LONGEST = 2000
 """Characters of an answer that are read."""
 _WORDS = ("in_words", "unknown", "something_else")
@@ -40,7 +104,7 @@ class Interpretation:
 class Interpreter(Participant):
     """A model that reads answers."""
 
-    prompts = (PROMPT,)
+    prompts = (ANSWERS,)
 
     def __init__(self, name: str, model: Model, *, family: str | None = None) -> None:
         self.name, self.family = name, family or model.family
@@ -57,7 +121,7 @@ class Interpreter(Participant):
         means = {"type": "string", "maxLength": 160}
         request = Request(
             messages=(
-                Message("system", PROMPT.text),
+                Message("system", ANSWERS.text),
                 Message(
                     "user", f"<data>\n{shown}\n</data>\nWhat does the answer say? Choose one of {', '.join(choices)}."
                 ),
@@ -67,7 +131,7 @@ class Interpreter(Participant):
             temperature=0.0,
             seed=seed,
         )
-        reading = ask(self._model, request, lambda data: _read(data, choices))
+        reading = ask(self._model, request, lambda data: _read_choice(data, choices))
 
         async def make(purse: Purse) -> Interpretation:
             found = await reading.make(purse)
@@ -89,7 +153,7 @@ _VERDICTS: dict[str, Literal["present", "absent", "told", "unknown", "off_questi
 }
 
 
-def _read(data: Any, choices: Sequence[str]) -> str:
+def _read_choice(data: Any, choices: Sequence[str]) -> str:
     said = str(data.get("choice", "")).strip() if isinstance(data, dict) else ""
     if said not in choices:
         raise Unusable(f"choice is {said!r}: one of {', '.join(choices)}")

@@ -32,8 +32,7 @@ from maci.evidence.bearing import assertion, bearing, denies
 from maci.evidence.encode import Encoder
 from maci.evidence.lexical import terms
 from maci.evidence.quantities import agreement
-from maci.evidence.source import CASE
-from maci.evidence.span import Span, estimate_tokens
+from maci.evidence.span import CASE, Span, estimate_tokens
 from maci.llm.usage import Usage
 
 _LONGEST = 60

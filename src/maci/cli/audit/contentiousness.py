@@ -17,8 +17,8 @@ from maci.calibration.stats.estimate import as_json
 from maci.cli.audit import DialOptions, DialReport
 from maci.cli.options import OutputOptions
 from maci.cli.output import columns, interruptible, publish
-from maci.cli.progress import ProgressBars
 from maci.cli.show import locate
+from maci.cli.terminal import ProgressBars
 from maci.controller.decisions import Finished
 from maci.controller.events import Event
 from maci.controller.inputs import Opened

@@ -17,7 +17,7 @@ from maci.calibration.stats.estimate import as_json
 from maci.cli.audit import JudgeQuestions, JudgeReport
 from maci.cli.options import OutputOptions
 from maci.cli.output import interruptible, publish, same_command
-from maci.cli.progress import ProgressBars
+from maci.cli.terminal import ProgressBars
 from maci.config import Budget, full_key
 from maci.errors import BudgetError, CheckFailed, InputError
 from maci.evidence.encode import load_encoder

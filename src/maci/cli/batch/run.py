@@ -19,14 +19,13 @@ import typer
 from maci.cases.case import read_cases
 from maci.cli.options import BudgetOptions, OutputOptions
 from maci.cli.output import echo, emit, interruptible
-from maci.cli.progress import ProgressBars
 from maci.cli.seating import begin, keep
-from maci.debating.batch import Batch, Done, entries
+from maci.cli.terminal import ProgressBars
+from maci.debating.batch import Batch, Done, entries, owning
 from maci.errors import BudgetError, EnvironmentError_, InputError
 from maci.llm.models import House
 from maci.llm.usage import dollars
 from maci.paths import check_folder, run_dir, writing
-from maci.record.owner import owning
 from maci.seating.seating import PanelChoice, Seating, unpriced
 from maci.story import Story
 from maci.story.result import result_of

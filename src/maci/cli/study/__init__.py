@@ -78,9 +78,9 @@ def study_run(*, study: StudyOptions, budget: StudyBudget, replies: ReplyOptions
 @study.command("methods")
 def methods(json: Json = False) -> None:
     """List the methods that can be compared, with their options."""
-    from maci.lab.methods import registry
+    from maci.lab.methods import entries as known
 
-    entries = registry.entries()
+    entries = known()
     rows = [{"name": e.name, "about": e.about, "options": list(e.options), "each": e.each} for e in entries]
     lines = []
     for entry in entries:

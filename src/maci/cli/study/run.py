@@ -18,14 +18,13 @@ from rich.text import Text
 from maci.cli.models import fetch
 from maci.cli.options import BudgetOptions, OutputOptions, ReplyOptions
 from maci.cli.output import echo, interruptible, publish, same_command
-from maci.cli.progress import ProgressBars
 from maci.cli.study import StudyOptions
+from maci.cli.terminal import ProgressBars
 from maci.errors import BudgetError, EnvironmentError_, InputError
-from maci.lab.study.rows import Row
 from maci.lab.study.run import REHEARSED, RunOutcome, RunProgress, StudyPlan, planned, run_study
 from maci.lab.study.spec import Quick, RunBudget, StudySpec, load_spec
 from maci.lab.study.store import open_store
-from maci.lab.study.study import NO_EVIDENCE, Meta, Study, resolve
+from maci.lab.study.study import NO_EVIDENCE, Meta, Row, Study, resolve
 from maci.llm.models import House
 from maci.llm.usage import dollars
 from maci.paths import replies_file

@@ -26,10 +26,9 @@ from multiprocessing.connection import wait
 from typing import Any, Protocol, TypeVar
 
 from maci.errors import ConfigError, EnvironmentError_, InputError, MaciError, exit_code, installed
-from maci.lab.study.ledger import RunLedger
-from maci.lab.study.rows import Row, RowKey
-from maci.lab.study.study import Study
+from maci.lab.study.study import Row, RowKey, Study
 from maci.lab.study.worker import Worker
+from maci.llm.budget import RunLedger
 from maci.llm.usage import Bound, Usage
 
 _T = TypeVar("_T")

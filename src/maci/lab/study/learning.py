@@ -22,9 +22,9 @@ from pydantic import BaseModel, ConfigDict
 from maci.calibration.triage import Trial, learn_triage, trial
 from maci.calibration.weights import TAUGHT, Opening, learn_agents
 from maci.config import LEARNED, Config, unplanned
+from maci.controller.bandit import Arms, Learned
 from maci.controller.events import Event
-from maci.controller.policies.bandit import Arms, Learned
-from maci.controller.policies.base import lessons
+from maci.controller.policies import lessons
 from maci.debating.loop import debate
 from maci.errors import BudgetError, is_fatal
 from maci.lab import side_by_side

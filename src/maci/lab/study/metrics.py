@@ -30,8 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maci.calibration.stats import Estimate, Statistic, Summed, wilson
-from maci.calibration.temperature import FLOOR
-from maci.calibration.worth import binned_gaps, equal_width
+from maci.calibration.temperature import FLOOR, binned_gaps, equal_width
 from maci.errors import BeliefError, InputError
 from maci.moderator.belief import Vector, read
 
@@ -170,9 +169,9 @@ def per_case(metric: str, scored: Sequence[ScoredAnswer]) -> Vector:
 def ece_of(confidence: ArrayLike, correct: ArrayLike, *, adaptive: bool = False, bins: int = BINS) -> Statistic:
     """Calibration error as a statistic that can be bootstrapped: Σ_b |Σ_{i∈b} (confidence_i − correct_i)| / n.
 
-    Bins as in :func:`maci.calibration.worth.ece`, equally wide (Guo et al. 2017, *ICML*); ``adaptive``: of equal mass, found anew in
-    each resample, where equal confidences stay together (Nixon et al. 2019, *CVPR Workshops*): bin ⌊bins · (F − f/2)⌋, f the share
-    of cases with that confidence and F the share up to it.
+    Bins as in :func:`maci.calibration.temperature.ece`, equally wide (Guo et al. 2017, *ICML*); ``adaptive``: of equal mass, found
+    anew in each resample, where equal confidences stay together (Nixon et al. 2019, *CVPR Workshops*): bin ⌊bins · (F − f/2)⌋, f the
+    share of cases with that confidence and F the share up to it.
 
     Read it with care: noise within bins counts as error, so the estimate is too high, the more so the fewer the cases and the better
     the calibration (a perfectly calibrated method shows about 0.03 on 1,200 cases spread over 0.3–1, and 0.06 on 300), and no

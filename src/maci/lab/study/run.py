@@ -19,11 +19,10 @@ from maci.debating.estimate import stand_ins
 from maci.errors import EnvironmentError_
 from maci.lab.methods.baselines import Average
 from maci.lab.study.engine import Local, Processes, Ray, StudyEngine
-from maci.lab.study.ledger import RunLedger
-from maci.lab.study.rows import Row, RowKey
 from maci.lab.study.store import FILE, Store, open_store
-from maci.lab.study.study import Meta, Study, admit
+from maci.lab.study.study import Meta, Row, RowKey, Study, admit
 from maci.lab.study.worker import Worker, limited
+from maci.llm.budget import RunLedger
 from maci.llm.usage import Bound, Usage
 
 PATIENCE = 100

@@ -49,9 +49,9 @@ from maci.calibration.weights import TAUGHT
 from maci.config import Config, build, full_key, parameters
 from maci.errors import ConfigError, MaciError, explain, near
 from maci.files.parse import read
+from maci.lab import methods
 from maci.lab.datasets import find
 from maci.lab.datasets.own import OPTIONS
-from maci.lab.methods import registry
 from maci.llm.models import ModelOptions
 from maci.seating.file import AgentEntry, JudgeEntry
 from maci.seating.spec import AgentSpec, JudgeSpec
@@ -131,7 +131,7 @@ class MethodSpec(_WithOptions):
         return self.name or self.use
 
     def expand(self, agents: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Name → options for ``registry.build``: one, or one for each agent.
+        """Name → options for ``methods.build``: one, or one for each agent.
 
         >>> list(MethodSpec(use="single", each=True).expand(["lexical", "semantic"]))
         ['single/lexical', 'single/semantic']
@@ -357,7 +357,7 @@ def _learnt_by_triage(key: str) -> bool:
 
 
 def _check_method(method: MethodSpec, where: str) -> None:
-    entries = {entry.name: entry for entry in registry.entries()}
+    entries = {entry.name: entry for entry in methods.entries()}
     if method.each and method.use in entries and not entries[method.use].each:
         able = ", ".join(name for name, entry in entries.items() if entry.each)
         raise ConfigError(
@@ -367,7 +367,7 @@ def _check_method(method: MethodSpec, where: str) -> None:
         raise ConfigError(f"{where}: methods.{method.label} has agent and each = true: leave one out")
     try:
         for options in method.expand(["an agent"]).values():
-            registry.build(method.use, options)
+            methods.build(method.use, options)
     except ConfigError as error:
         raise ConfigError(f"{where}: methods.{method.label}: {error}") from error
 

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from maci.errors import CheckFailed, EnvironmentError_, InputError, MissingExtra
 from maci.files.sqlite import SqliteFile
-from maci.lab.study.rows import Row, RowKey, Status
-from maci.lab.study.study import FORMAT, Meta, admit, within
+from maci.lab.study.study import FORMAT, Meta, Row, RowKey, Status, admit, within
 from maci.llm.usage import Bound
 
 if TYPE_CHECKING:

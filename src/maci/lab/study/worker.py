@@ -23,17 +23,16 @@ from maci.cases.labels import Comparing
 from maci.config import Budget, Config, unplanned
 from maci.errors import BadReply, BudgetError, ConfigError, InputError, MissingExtra, is_fatal, said
 from maci.evidence.encode import Encoder, load_encoder
-from maci.evidence.source import CaseEvidence
+from maci.evidence.span import CaseEvidence
+from maci.lab import methods
 from maci.lab.datasets import RecordedTurn, Task, TaskItem, find, load, load_own
 from maci.lab.datasets.files import digest
-from maci.lab.methods import registry
 from maci.lab.methods.maci import changed
 from maci.lab.methods.method import Bench, Method, MethodAnswer, Setting, Unfit
 from maci.lab.study.learning import LESSONS, Course, DevLesson, course, learn, learn_stages
-from maci.lab.study.ledger import RunLedger
-from maci.lab.study.rows import Row, RowKey, Status
 from maci.lab.study.spec import Data
-from maci.lab.study.study import Meta, PlannedMethod, Study, evidence_of, fingerprint, unread
+from maci.lab.study.study import Meta, PlannedMethod, Row, RowKey, Status, Study, evidence_of, fingerprint, unread
+from maci.llm.budget import RunLedger
 from maci.llm.catalogue import family, no_price
 from maci.llm.offline import stay_offline
 from maci.llm.usage import Usage
@@ -162,7 +161,7 @@ class Worker:
         methods = {
             name: (
                 PlannedMethod(name=name, use=own.use, of=own.label, each=own.each, options=options),
-                registry.build(own.use, options),
+                methods.build(own.use, options),
             )
             for own in self.study.spec.methods
             for name, options in own.expand(agents).items()

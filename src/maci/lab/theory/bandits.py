@@ -5,7 +5,7 @@ r"""The learned schedule: regret of UCB, the worth of a context, and the budget.
 
 for any gaps in [0, 1]: the bound of Auer et al. (2002) for √(2 ln t / n), with arms closer than √(8 K ln T / T) to the best counted
 as if they cost that much. Indices and choices are the product's
-(:mod:`maci.controller.policies.bandit`), and so is all of a decision on a budget (:func:`maci.controller.policies.base.decide`).
+(:mod:`maci.controller.bandit`), and so is all of a decision on a budget (:func:`maci.controller.policies.decide`).
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 
 from maci.calibration.stats import Estimate, bootstrap_mean, wilson
 from maci.config import build
+from maci.controller import bandit
+from maci.controller.bandit import ACTIONS, Arms, Choice, Context, Learned
 from maci.controller.dials import ClosedRound, Measured, RoundDials
-from maci.controller.policies import bandit
-from maci.controller.policies.bandit import ACTIONS, Arms, Choice, Context, Learned
-from maci.controller.policies.base import decide, lessons
+from maci.controller.policies import decide, lessons
 from maci.lab.theory import CheckedClaim, Size
 from maci.lab.theory.termination import slope
 from maci.llm.usage import Bound
 from maci.moderator.belief import Vector
 from maci.moderator.divergence import Analysis
-from maci.moderator.plateau import Progress
+from maci.moderator.signals import Progress
 from maci.render.report import Chart, Series
 
 K = len(ACTIONS)

@@ -25,8 +25,7 @@ from maci.llm.local.gbnf import gbnf
 from maci.llm.local.gguf import Source, source_of, training_context
 from maci.llm.local.prefix import Prefixes
 from maci.llm.local.weights import Progress
-from maci.llm.model import Provider, Reply, Request
-from maci.llm.prompts import without_control_tokens
+from maci.llm.model import Provider, Reply, Request, without_control_tokens
 from maci.llm.providers import Http, OpenAI
 
 _SYSTEM = Path("/sys")

@@ -12,10 +12,9 @@ from types import MappingProxyType
 from maci.llm.model import Provider
 from maci.llm.providers._api import Http
 from maci.llm.providers.anthropic import Anthropic
-from maci.llm.providers.cloud import Azure, Bedrock
 from maci.llm.providers.gemini import Gemini
-from maci.llm.providers.litellm import LiteLLM
-from maci.llm.providers.openai import OpenAI
+from maci.llm.providers.litellm import Bedrock, LiteLLM
+from maci.llm.providers.openai import Azure, OpenAI
 
 __all__ = ["OWN_API", "Anthropic", "Gemini", "Http", "LiteLLM", "OpenAI"]
 

@@ -128,3 +128,21 @@ def _causes(error: BaseException | None) -> Iterator[Any]:
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
+
+
+class Bedrock(LiteLLM):
+    """``bedrock/MODEL``, as Amazon names its models. litellm signs the requests with the AWS credentials that boto3 finds.
+
+    As with :class:`~maci.llm.providers.openai.Azure`, the real service was never tried here; ``maci doctor --live`` does.
+    """
+
+    API = "litellm"
+    PROVIDER = "bedrock"
+
+    def __init__(self, *, model: str, **given: Any) -> None:
+        super().__init__(model=f"bedrock/{model}", **given)
+
+    def _meet(self, base_url: str | None, key: Key | None) -> tuple[Peer, str]:
+        peer, lacks = super()._meet(base_url, key)
+        step = "set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION_NAME, or sign in with the AWS command line"
+        return Peer(name=self.model, host=peer.host, base_url=peer.base_url, key=peer.key, key_help=step), lacks

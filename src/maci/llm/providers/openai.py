@@ -1,19 +1,23 @@
 """The OpenAI-compatible API (chat completions): OpenAI, OpenRouter, vLLM, Ollama, LM Studio, llama.cpp and many more.
 
 A schema goes into ``response_format`` in strict mode; a server that does not take that is asked for the schema without strict mode,
-then for any JSON object, then for text.
+then for any JSON object, then for text. :class:`Azure` is the same with the address and rules of Azure OpenAI.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar
+from urllib.parse import quote
 
+from maci.errors import ConfigError
+from maci.llm.keys import Key, is_loopback
 from maci.llm.model import Reply, Request, Token
 from maci.llm.providers._api import Api
-from maci.llm.providers._errors import Complaint, refused
+from maci.llm.providers._errors import Complaint, Peer, refused
 from maci.llm.providers._schema import strict
 from maci.llm.reasoning import Reasoning
 
@@ -159,3 +163,43 @@ def _tokens(given: Any) -> tuple[Token, ...] | None:
         )
         for row in rows
     )
+
+
+_VERSION = "2024-10-21"
+"""Azure's dated API that is generally available; ``extra: {api-version: …}`` or OPENAI_API_VERSION names another."""
+
+
+class Azure(OpenAI):
+    """``azure/DEPLOYMENT`` at AZURE_OPENAI_ENDPOINT: OpenAI's API with Azure's address, ``api-version`` and ``api-key`` header.
+
+    An address that ends in ``/v1`` is Azure's newer API without versions. This was never tried against the real service here: the
+    requests follow the published documentation and are tested against a server on this machine. ``maci doctor --live`` tries it
+    with your account.
+    """
+
+    API = "azure-openai"
+    PROVIDER = "azure"
+
+    def __init__(self, *, options: dict[str, Any] | None = None, **given: Any) -> None:
+        rest = dict(options or {})
+        named = rest.pop("api-version", None) or os.environ.get("OPENAI_API_VERSION")
+        self._version = str(named or _VERSION)
+        super().__init__(options=rest, **given)
+        self.identity = {**self.identity, "version": self._version}
+        if not self._peer.base_url.endswith("/v1"):
+            self._root = self._peer.base_url.removesuffix("/openai") + "/openai"
+            place = f"/deployments/{quote(self.model, safe='')}{self._PATH}"
+            self._url = f"{self._root}{place}?api-version={quote(self._version, safe='')}"
+
+    def _meet(self, base_url: str | None, key: Key | None) -> tuple[Peer, str]:
+        if base_url is None:
+            raise ConfigError(
+                f"azure/{self.model}: no address is known: set AZURE_OPENAI_ENDPOINT=https://RESOURCE.openai.azure.com, or give "
+                "base_url in your own panels file (docs/panels.md)"
+            )
+        peer, _ = super()._meet(base_url, key)
+        return peer, "azure" if key is None and not is_loopback(base_url) else ""
+
+    def _headers(self) -> dict[str, str]:
+        key = self._peer.key
+        return {} if key is None else {"api-key": key.reveal()}

@@ -6,13 +6,14 @@ what would flip is marked at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import cos, pi, sin
+from typing import NamedTuple
 
 from maci.agents.contentiousness import tone
 from maci.render.markup import Child, Markup, el, grid, join
 from maci.render.svg import scale
-from maci.story.model import Round
+from maci.story.model import Round, Statement
 from maci.story.story import Story
 from maci.story.words import figure, plural, round_name
 
@@ -24,108 +25,110 @@ def scatter(
     rounds: Sequence[Round], at: tuple[float, float] | None, *, form: str = "", links: bool = True
 ) -> Markup | None:
     """The arguments of these rounds and the gate ``at`` (τ_Q, τ_CRIT); ``form`` takes its values, dots are ``links`` to cards."""
-    graded = [
-        (r, item, item.admission)
-        for r in rounds
-        for item in r.said
-        if item.admission is not None and not item.admission.fact
-    ]
-    placed = [(r, item, a.q, a.crit) for r, item, a in graded if a.q is not None and a.crit is not None]
+    placed = _graded(rounds)
     if not placed or at is None:
         return None
-    low = min(0.0, *(q for _, _, q, _ in placed)) - 0.03
-    high = max(0.6, *(q for _, _, q, _ in placed), at[0]) + 0.05
+    low = min(0.0, *(dot.q for dot in placed)) - 0.03
+    high = max(0.6, *(dot.q for dot in placed), at[0]) + 0.05
     x, y = scale(low, high, _LEFT, _RIGHT), scale(0.0, 1.0, _BOTTOM, _TOP)
-    marks: list[Child] = [
-        el(
-            "rect",
-            x=x(at[0]),
-            y=_TOP,
-            width=max(0.0, _RIGHT - x(at[0])),
-            height=max(0.0, y(at[1]) - _TOP),
-            class_="open-field",
-        )
+    drawn = el(
+        "svg",
+        _field(x(at[0]), y(at[1])),
+        _axes(x, y, low, high),
+        [_dot(dot, x, y, linked=links) for dot in placed],
+        _line("tau_q", "τ_Q", at[0], (x(at[0]), _TOP, x(at[0]), _BOTTOM)),
+        _line("tau_crit", "τ_CRIT", at[1], (_LEFT, y(at[1]), _RIGHT, y(at[1]))),
+        viewBox=f"0 0 {_WIDTH:g} {_HEIGHT:g}",
+        role="group",
+        aria_label=f"Gate: {plural(len(placed), 'argument')} by fit of the evidence and grade",
+        class_="gate",
+        data_form=form or None,
+        data_low=f"{low:.6f}",
+        data_high=f"{high:.6f}",
+        data_left=_LEFT,
+        data_right=_RIGHT,
+        data_top=_TOP,
+        data_bottom=_BOTTOM,
+    )
+    return join(drawn, el("p", "", class_="flips small-print", role="status"))
+
+
+class _Graded(NamedTuple):
+    """An argument that has both grades of the gate."""
+
+    round: int
+    item: Statement
+    q: float
+    crit: float
+
+
+def _graded(rounds: Sequence[Round]) -> list[_Graded]:
+    """What was graded in these rounds; facts of the case pass without."""
+    return [
+        _Graded(r.number, item, found.q, found.crit)
+        for r in rounds
+        for item in r.said
+        if (found := item.admission) is not None and not found.fact and found.q is not None and found.crit is not None
     ]
+
+
+def _field(x: float, y: float) -> Markup:
+    """Where arguments are admitted: right of τ_Q, above τ_CRIT."""
+    return el("rect", x=x, y=_TOP, width=max(0.0, _RIGHT - x), height=max(0.0, y - _TOP), class_="open-field")
+
+
+def _axes(x: Callable[[float], float], y: Callable[[float], float], low: float, high: float) -> list[Child]:
+    marks: list[Child] = []
     for value in (0.0, 0.25, 0.5, 0.75, 1.0):
         marks.append(el("line", x1=_LEFT, y1=y(value), x2=_RIGHT, y2=y(value), class_="grid"))
         marks.append(el("text", figure(value, 2), x=_LEFT - 4, y=y(value) + 4, class_="tick", text_anchor="end"))
     for value in (v / 10 for v in range(0, 11, 2)):
         if low <= value <= high:
             marks.append(el("text", figure(value, 1), x=x(value), y=_BOTTOM + 14, class_="tick", text_anchor="middle"))
-    marks.append(
-        el("text", "fit of the cited evidence (q) →", x=_RIGHT, y=_HEIGHT - 4, class_="axis", text_anchor="end")
-    )
+    words = "fit of the cited evidence (q) →"
+    marks.append(el("text", words, x=_RIGHT, y=_HEIGHT - 4, class_="axis", text_anchor="end"))
     marks.append(el("text", "↑ judged (CRIT)", x=_LEFT, y=12, class_="axis"))
-    for r, item, q, crit in placed:
-        about = el("title", f"{item.id} {item.agent}: {item.argument.claim} (q {figure(q, 2)}, CRIT {figure(crit, 2)})")
-        dot = el(
-            "circle",
-            about,
-            cx=x(q),
-            cy=y(crit),
-            r=5.5,
-            class_=f"dot-arg {item.fate}",
-            data_id=item.id,
-            data_q=f"{q:.6f}",
-            data_crit=f"{crit:.6f}",
-            data_round=r.number,
-        )
-        marks.append(el("a", dot, href=f"#a-{item.id}", aria_label=f"{item.id}, {item.fate}") if links else dot)
-    for name, words, value, place in (
-        ("tau_q", "τ_Q", at[0], (x(at[0]), _TOP, x(at[0]), _BOTTOM)),
-        ("tau_crit", "τ_CRIT", at[1], (_LEFT, y(at[1]), _RIGHT, y(at[1]))),
-    ):
-        ends = {"x1": place[0], "y1": place[1], "x2": place[2], "y2": place[3]}
-        bar = (
-            el("line", **ends, class_="tau-line"),
-            el("line", el("title", f"{words} {figure(value, 2)}: drag it"), **ends, class_="tau-grip"),
-        )
-        at_x, at_y = (place[0] + 4, _TOP + 10) if name == "tau_q" else (_LEFT + 4, place[1] - 5)
-        label = el(
-            "text",
-            f"{words} {figure(value, 2)}",
-            x=at_x,
-            y=at_y,
-            class_="tau",
-        )
-        marks.append(
-            el(
-                "g",
-                bar,
-                label,
-                data_dial=name,
-                tabindex=0,
-                role="slider",
-                aria_label=f"{words}, what an argument must reach",
-                aria_valuemin=0,
-                aria_valuemax=1,
-                aria_valuenow=f"{value:.2f}",
-                aria_valuetext=f"{value:.2f}",
-            )
-        )
-    box = {
-        "data_low": f"{low:.6f}",
-        "data_high": f"{high:.6f}",
-        "data_left": _LEFT,
-        "data_right": _RIGHT,
-        "data_top": _TOP,
-        "data_bottom": _BOTTOM,
-    }
-    drawn = el(
-        "svg",
-        marks,
-        viewBox=f"0 0 {_WIDTH:g} {_HEIGHT:g}",
-        role="group",
-        aria_label=_told(placed),
-        class_="gate",
-        data_form=form or None,
-        **box,
+    return marks
+
+
+def _dot(graded: _Graded, x: Callable[[float], float], y: Callable[[float], float], *, linked: bool) -> Markup:
+    number, item, q, crit = graded
+    about = el("title", f"{item.id} {item.agent}: {item.argument.claim} (q {figure(q, 2)}, CRIT {figure(crit, 2)})")
+    dot = el(
+        "circle",
+        about,
+        cx=x(q),
+        cy=y(crit),
+        r=5.5,
+        class_=f"dot-arg {item.fate}",
+        data_id=item.id,
+        data_q=f"{q:.6f}",
+        data_crit=f"{crit:.6f}",
+        data_round=number,
     )
-    return join(drawn, el("p", "", class_="flips small-print", role="status"))
+    return el("a", dot, href=f"#a-{item.id}", aria_label=f"{item.id}, {item.fate}") if linked else dot
 
 
-def _told(placed: Sequence[tuple[Round, object, float, float]]) -> str:
-    return f"Gate: {plural(len(placed), 'argument')} by fit of the evidence and grade"
+def _line(name: str, words: str, value: float, place: tuple[float, float, float, float]) -> Markup:
+    """A threshold: a line to drag, its value beside it."""
+    upright = name == "tau_q"
+    ends = dict(zip(("x1", "y1", "x2", "y2"), place, strict=True))
+    at_x, at_y = (place[0] + 4, _TOP + 10) if upright else (_LEFT + 4, place[1] - 5)
+    said = f"{words} {figure(value, 2)}"
+    return el(
+        "g",
+        el("line", **ends, class_="tau-line"),
+        el("line", el("title", f"{said}: drag it"), **ends, class_="tau-grip"),
+        el("text", said, x=at_x, y=at_y, class_="tau"),
+        data_dial=name,
+        tabindex=0,
+        role="slider",
+        aria_label=f"{words}, what an argument must reach",
+        aria_valuemin=0,
+        aria_valuemax=1,
+        aria_valuenow=f"{value:.2f}",
+        aria_valuetext=f"{value:.2f}",
+    )
 
 
 def arc(cl: float) -> Markup:

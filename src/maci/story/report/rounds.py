@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import accumulate, pairwise
 from typing import get_args
 
+from maci.controller.bandit import ACTIONS
 from maci.controller.decisions import Initialized
 from maci.controller.dials import Measured
 from maci.controller.inputs import Acquired
-from maci.controller.policies.bandit import ACTIONS
 from maci.render.markup import Child, Markup, el, grid, join, percent, signed, typeset
 from maci.render.report import Chart, Point, Series
 from maci.render.svg import figure as drawn

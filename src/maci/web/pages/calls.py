@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from maci.llm.usage import dollars
 from maci.render.markup import Child, Markup, el, grid, join
 from maci.story import Story
-from maci.story.calls import RecordedRequest
+from maci.story.log import RecordedRequest
 from maci.story.model import ReturnedCall
 from maci.story.words import plural, round_name
 from maci.web.pages.layout import page, tabs, title_of

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from maci.agents.judges.comparer import Comparer
+from maci.agents.judges.interpreter import Comparer
 from maci.errors import BadReply
 from maci.llm.fake import FakeModel
 

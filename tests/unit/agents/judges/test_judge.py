@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from maci.agents.judges.crit import CritScore
-from maci.agents.judges.panel import check_families, shuffled, slots, verdict
+from maci.agents.judges.crit import CritScore, check_families, shuffled, slots, verdict
 from maci.errors import ConfigError, InputError
 
 

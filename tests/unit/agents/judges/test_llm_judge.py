@@ -11,10 +11,8 @@ import pytest
 
 from maci.agents.anchor import Question
 from maci.agents.argument import Argument
-from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
-from maci.agents.judges.llm import LlmJudge
-from maci.agents.judges.panel import reliability_weights, slots, verdict
-from maci.agents.judges.scrub import scrubbed
+from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest, reliability_weights, slots, verdict
+from maci.agents.judges.llm import LlmJudge, scrubbed
 from maci.errors import ContentRefused, WrongKey
 from maci.evidence.span import Span
 from maci.llm.fake import FakeModel

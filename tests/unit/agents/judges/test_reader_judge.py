@@ -10,8 +10,7 @@ from maci.agents.anchor import Question
 from maci.agents.argument import Argument
 from maci.agents.judges.crit import JudgeAbstained, ScoreRequest
 from maci.agents.judges.reader import FEATURES, ReaderJudge, letters, reader_judges
-from maci.evidence.source import CASE
-from maci.evidence.span import Span
+from maci.evidence.span import CASE, Span
 
 NEAR = Span.of("High fever with pain behind the eyes and a rash.", "a", 0, "Dengue")
 FAR = Span.of("The big toe is swollen and red at night.", "a", 0, "Gout")

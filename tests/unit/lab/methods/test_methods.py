@@ -15,15 +15,15 @@ from helpers import arg
 from maci.agents.argument import Turn
 from maci.agents.debater import Debater
 from maci.agents.fake import FunctionAgent, ScriptedAgent
-from maci.agents.reader.families import BayesianFamily, LexicalFamily
-from maci.agents.reader.library import Library
-from maci.agents.reader.reader import Reader
+from maci.agents.families import BayesianFamily, LexicalFamily
+from maci.agents.library import Library
+from maci.agents.reader import Reader
 from maci.cases.case import Case
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import Config
 from maci.errors import ConfigError
-from maci.evidence.source import CaseEvidence
-from maci.evidence.span import Span
+from maci.evidence.span import CaseEvidence, Span
+from maci.lab.methods import build, entries
 from maci.lab.methods.baselines import (
     Average,
     Mad,
@@ -37,7 +37,6 @@ from maci.lab.methods.baselines import (
 )
 from maci.lab.methods.maci import ABLATIONS, changed, summary
 from maci.lab.methods.method import Bench, Method, MethodAnswer
-from maci.lab.methods.registry import build, entries
 from maci.llm.fake import FakeModel
 from maci.llm.model import Request
 from maci.llm.usage import Usage

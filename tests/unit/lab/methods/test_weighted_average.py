@@ -17,7 +17,7 @@ from maci.cases.case import Case
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import build as config
 from maci.errors import ModelError
-from maci.evidence.source import CaseEvidence
+from maci.evidence.span import CaseEvidence
 from maci.lab.methods.baselines import Average, WeightedAverage
 from maci.lab.methods.maci import Maci
 from maci.lab.methods.method import Bench, Method, MethodAnswer

@@ -12,7 +12,7 @@ from maci.calibration.temperature import ENOUGH, Softening, fit_softening
 from maci.errors import InputError
 from maci.lab.study.metrics import score
 from maci.lab.study.report.arena import Learner, calibrations
-from maci.lab.study.rows import Row
+from maci.lab.study.study import Row
 
 LABELS = "abcdef"
 

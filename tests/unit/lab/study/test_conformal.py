@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from maci.lab.study.report.selective import learn_sets, usual_range
-from maci.lab.study.rows import Row
+from maci.lab.study.study import Row
 
 LABELS = tuple("abcdef")
 

@@ -21,7 +21,7 @@ from maci.cases.case import Case
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import build
 from maci.errors import BudgetError, ConfigError, InputError, UnknownModel
-from maci.evidence.source import CaseEvidence
+from maci.evidence.span import CaseEvidence
 from maci.lab.datasets import TaskItem
 from maci.lab.methods.baselines import Average
 from maci.lab.methods.method import Bench

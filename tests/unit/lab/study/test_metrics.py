@@ -10,8 +10,7 @@ import pytest
 from sklearn.metrics import brier_score_loss, log_loss, top_k_accuracy_score
 
 from maci.calibration.stats import wilson
-from maci.calibration.temperature import FLOOR
-from maci.calibration.worth import ece
+from maci.calibration.temperature import FLOOR, ece
 from maci.errors import BeliefError, InputError
 from maci.lab.study.metrics import BINS, ece_of, per_case, reliability, score
 from maci.lab.study.report.conditions import agreement, strata

@@ -15,7 +15,7 @@ from maci.agents.argument import Argument, Turn
 from maci.agents.fake import FunctionAgent
 from maci.controller.caution import Watched
 from maci.debating.loop import debate
-from maci.evidence.source import CaseEvidence
+from maci.evidence.span import CaseEvidence
 from maci.lab.datasets import load
 from maci.lab.study.worker import RecordedPanel
 from maci.seating.table import Table, opening

@@ -20,8 +20,7 @@ from maci.lab.study.report.arena import arenas, scored
 from maci.lab.study.report.compare import adjusted, compare_all, in_words
 from maci.lab.study.report.estimates import Estimates
 from maci.lab.study.report.gather import join
-from maci.lab.study.rows import Row
-from maci.lab.study.study import Meta, PlannedMethod
+from maci.lab.study.study import Meta, PlannedMethod, Row
 from maci.llm.usage import Usage
 from maci.render.report import Cell, Report, Table, show
 from report_helpers import answers, belief, meta_of, row, study

@@ -12,8 +12,7 @@ from maci.lab.methods.method import Step
 from maci.lab.study.report import ReportSettings, build_report
 from maci.lab.study.report.course import winner
 from maci.lab.study.report.ordered import gaps, nearest
-from maci.lab.study.rows import Row
-from maci.lab.study.study import PlannedMethod
+from maci.lab.study.study import PlannedMethod, Row
 from maci.render.report import Report, Table, show
 from report_helpers import answers, belief, row, study
 

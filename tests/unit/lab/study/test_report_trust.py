@@ -12,7 +12,7 @@ from maci.lab.study.report.arena import arenas
 from maci.lab.study.report.estimates import Estimates
 from maci.lab.study.report.harm import harm_table, hollow_table, rollback_table, seat_table
 from maci.lab.study.report.selective import conformal_table, selective_table
-from maci.lab.study.rows import Row
+from maci.lab.study.study import Row
 from report_helpers import belief, row, study
 
 FEW = Estimates(resamples=50)

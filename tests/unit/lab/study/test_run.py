@@ -19,12 +19,10 @@ from maci.lab.datasets import Recorded, RecordedTurn, Task, TaskItem
 from maci.lab.methods.method import MethodAnswer, Unfit
 from maci.lab.study import run as running
 from maci.lab.study.engine import Away
-from maci.lab.study.ledger import RunLedger
-from maci.lab.study.rows import RowKey
 from maci.lab.study.store import SqliteStore
-from maci.lab.study.study import fingerprint
+from maci.lab.study.study import RowKey, fingerprint
 from maci.lab.study.worker import Worker, limited
-from maci.llm.budget import Ledger
+from maci.llm.budget import Ledger, RunLedger
 from maci.llm.usage import Bound, Usage
 from study_helpers import FakeMethod, guess, kept, make_study, paying, run
 
@@ -41,7 +39,7 @@ def fakes(monkeypatch) -> Callable[..., list[tuple[str, str, int]]]:
         def build(use: str, options: Any) -> FakeMethod:
             return FakeMethod(options["name"], replies.get(use, guess), asked)
 
-        monkeypatch.setattr("maci.lab.study.worker.registry.build", build)
+        monkeypatch.setattr("maci.lab.study.worker.methods.build", build)
         return asked
 
     return put

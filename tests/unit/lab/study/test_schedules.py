@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from maci.controller.policies.bandit import Learned
+from maci.controller.bandit import Learned
 from maci.errors import BudgetError
 from maci.lab.datasets import TaskItem
 from maci.lab.methods.maci import changed

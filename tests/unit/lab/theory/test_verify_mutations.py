@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maci.controller.policies import bandit
+from maci.controller import bandit
 from maci.lab.theory import bandits, lemma, termination
-from maci.moderator import divergence, gate, plateau
+from maci.moderator import divergence, gate, signals
 from theory_helpers import break_everywhere, verdicts
 
 
@@ -69,11 +69,11 @@ def test_a_dispersion_that_is_not_the_mean_of_kl_is_caught(monkeypatch: pytest.M
 
 
 def test_a_plateau_test_that_never_flags_runs_past_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    true = plateau.flags
+    true = signals.flags
 
-    def never(*args: Any) -> plateau.Flags:
+    def never(*args: Any) -> signals.Flags:
         found = true(*args)
-        return plateau.Flags(found.r_i, found.r_d, False, False)
+        return signals.Flags(found.r_i, found.r_d, False, False)
 
     monkeypatch.setitem(termination._LITERAL, "stop.max_rounds", 60)
     small = {"epsilons": (0.2, 0.1, 0.05), "courses": 1}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from maci.agents.debater.debater import Form
+from maci.agents.debater import Form
 from maci.llm.local.gbnf import gbnf
 
 

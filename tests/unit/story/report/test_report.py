@@ -20,8 +20,7 @@ from maci.evidence.span import Citation
 from maci.record.transcript import read
 from maci.seating.tables import Tables
 from maci.story import Story
-from maci.story.report.html import Entry, index_html, index_markdown, to_html
-from maci.story.report.markdown import to_markdown
+from maci.story.report.page import Entry, index_html, index_markdown, to_html, to_markdown
 from maci.story.report.parts import anchors
 from maci.story.report.sources import Provenance
 from maci.story.report.thread import argument

@@ -21,14 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from maci.agents.debater.prompt import fenced
+from maci.agents.prompt import fenced
 from maci.calibration.stats import RESAMPLES, Estimate, bootstrap, bootstrap_mean
 from maci.errors import ConfigError, InputError
 from maci.lab.audit import read_blind
 from maci.lab.audit.contentiousness.debates import Spoken
 from maci.lab.audit.contentiousness.trends import macro_auc, resampled, spearman_of
-from maci.llm.model import Message, Model, Request, Schema
-from maci.llm.prompts import load
+from maci.llm.model import Message, Model, Request, Schema, load
 from maci.llm.structured import Unusable, ask
 
 FIELDS = ("item", "text", "guess")

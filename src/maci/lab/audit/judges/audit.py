@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from maci import __version__
 from maci.agents.agent import Judge
-from maci.agents.judges.panel import shuffled
+from maci.agents.judges.crit import shuffled
 from maci.calibration.stats import RESAMPLES, Estimate, Sampling, share
 from maci.controller.inputs import Seat
 from maci.errors import InputError

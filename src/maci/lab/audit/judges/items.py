@@ -38,8 +38,7 @@ from maci.controller.state import check_citations
 from maci.debating.loop import debate
 from maci.errors import EvidenceError, InputError, TranscriptError
 from maci.evidence.encode import Encoder
-from maci.evidence.source import CASE
-from maci.evidence.span import Span
+from maci.evidence.span import CASE, Span
 from maci.files.parse import opened, read_lines
 from maci.record.replay import replay
 from maci.record.transcript import Recording, read

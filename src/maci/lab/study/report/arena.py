@@ -11,11 +11,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from maci.calibration.temperature import Softening, fit_softening
-from maci.lab.methods.registry import entries
+from maci.lab.methods import entries
 from maci.lab.study.metrics import ScoredAnswer, score
 from maci.lab.study.report.gather import Gathered
-from maci.lab.study.rows import Row
-from maci.lab.study.study import PlannedMethod
+from maci.lab.study.study import PlannedMethod, Row
 from maci.moderator.harm import majority
 
 BEST = "(best on dev)"

@@ -32,7 +32,7 @@ from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Arena, CaseId, Entrant
 from maci.lab.study.report.estimates import Estimates, point
 from maci.lab.study.report.parts import by_method, line_of, table
-from maci.lab.study.rows import Row
+from maci.lab.study.study import Row
 from maci.render.report import Cell, Chart, Column, Line, Point, Series, Table, count, number, text
 
 SIGNALS = (

@@ -24,7 +24,7 @@ from maci.calibration.stats import (
     undefined,
     wilson,
 )
-from maci.calibration.worth import equal_width
+from maci.calibration.temperature import equal_width
 from maci.lab.study.metrics import BINS, ScoredAnswer, ece_of, ece_sums, per_case
 from maci.moderator.belief import Vector
 from maci.render.report import Point

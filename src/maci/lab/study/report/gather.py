@@ -13,9 +13,8 @@ from pathlib import Path
 
 from maci.errors import CheckFailed, InputError
 from maci.lab.study.learning import DevLesson
-from maci.lab.study.rows import Row, RowKey
 from maci.lab.study.store import FILE, conflict, open_store
-from maci.lab.study.study import Meta, differences
+from maci.lab.study.study import Meta, Row, RowKey, differences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ from maci.lab.study.report.arena import Arena, Entrant, Place
 from maci.lab.study.report.estimates import Estimates
 from maci.lab.study.report.gather import Gathered
 from maci.lab.study.report.parts import by_method, line_of, printed_line, table
-from maci.lab.study.rows import Row
+from maci.lab.study.study import Row
 from maci.moderator.belief import Vector
 from maci.moderator.divergence import cross_entropy, shared_information, wasserstein
 from maci.render.report import Cell, Column, Line, Table, count, show, show_value, text

@@ -19,8 +19,7 @@ from maci.calibration.stats import as_json
 from maci.errors import InputError, installed
 from maci.lab.datasets import load_own
 from maci.lab.datasets.files import digest
-from maci.lab.study.rows import Row
-from maci.lab.study.study import Meta
+from maci.lab.study.study import Meta, Row
 from maci.paths import writing
 from maci.render.html import to_html
 from maci.render.latex import to_latex

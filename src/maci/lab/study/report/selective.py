@@ -36,7 +36,7 @@ from maci.lab.study.report.arena import Arena, Entrant, Learner, Picked
 from maci.lab.study.report.estimates import Estimates, covering, point
 from maci.lab.study.report.gather import Gathered
 from maci.lab.study.report.parts import line_of, table
-from maci.lab.study.rows import Row
+from maci.lab.study.study import Row
 from maci.moderator.belief import Vector
 from maci.moderator.conformal import Score, prediction_set, quantile, smallest
 from maci.render.report import Cell, Chart, Column, Line, Point, Series, Table, count, number, text

@@ -16,8 +16,8 @@ from maci.agents.agent import Agent
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Argument, Inquiry, Kind, Subkind, Turn
 from maci.agents.contentiousness import Words
-from maci.agents.debater.elicit import measured, sampled
-from maci.agents.debater.prompt import (
+from maci.agents.elicit import measured, sampled
+from maci.agents.prompt import (
     CHOICE,
     FULL,
     LISTED,
@@ -31,8 +31,7 @@ from maci.agents.debater.prompt import (
 from maci.cases.outcomes import normal, shown
 from maci.evidence.span import Citation, Span, quote_score
 from maci.llm.budget import Call, Purse
-from maci.llm.model import Message, Model, Request, Schema
-from maci.llm.prompts import fingerprint
+from maci.llm.model import Message, Model, Request, Schema, fingerprint
 from maci.llm.structured import Unusable, ask, object_schema, plain_keys
 
 Belief = Literal["verbalised", "sampled", "logprobs"]

@@ -25,10 +25,8 @@ from maci.agents.argument import Argument
 from maci.agents.contentiousness import Words, tone
 from maci.cases.outcomes import OTHER, shown
 from maci.evidence.orders import visible
-from maci.evidence.source import ACQUIRED, CASE
-from maci.evidence.span import Span
-from maci.llm.model import Message
-from maci.llm.prompts import load
+from maci.evidence.span import ACQUIRED, CASE, Span
+from maci.llm.model import Message, load
 
 _NAMES = "system case opening turn reasoning answers belief choose requests form"
 PROMPTS = tuple(load("maci.agents", name) for name in _NAMES.split())

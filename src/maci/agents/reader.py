@@ -1,4 +1,8 @@
-"""A reader as a debater: what it sees, how it changes its mind, how it argues.
+"""A reader: a debater that reads evidence and reasons statistically, without a language model.
+
+Readers are what they are: counts of words, similarities of meaning and a naive Bayes rule over labelled spans, argued in templated
+English. They know nothing beyond the spans they can see. What makes them debaters is that each holds other spans (``library``), weighs
+them by another rule (``families``), and changes its belief only when an admitted argument shows it a span it had not seen.
 
 Belief. p is read from the reader's own hand and every span that admitted arguments have shown (ψ). At high contentiousness the
 reader resists: it keeps a share of its last belief. At low contentiousness it integrates: another reader's lead pulls, in
@@ -21,11 +25,10 @@ from maci.agents.agent import Agent
 from maci.agents.anchor import Finding, TurnRequest
 from maci.agents.argument import Argument, Turn
 from maci.agents.contentiousness import stance
-from maci.agents.reader.families import Family, Rows
-from maci.agents.reader.library import Library, View, phrases, weigh
+from maci.agents.families import Family, Rows
+from maci.agents.library import Library, View, phrases, weigh
 from maci.evidence.orders import without_orders
-from maci.evidence.source import ACQUIRED
-from maci.evidence.span import Citation, estimate_tokens
+from maci.evidence.span import ACQUIRED, Citation, estimate_tokens
 from maci.llm.usage import Usage
 from maci.moderator.belief import Vector
 

@@ -6,7 +6,7 @@ r"""Schedules: how the dials move from round to round (SPEC 4, 9).
 
 That is `plateau`, the paper's rule; `course`, the default, lowers CL every round (D17). The gates move alike under every schedule,
 subject to D4; what differs is contentiousness. The learned schedules `ucb` and `linucb`
-are the plateau's with their own steps α and γ, which :mod:`maci.controller.policies.bandit` moves after every round.
+are the plateau's with their own steps α and γ, which :mod:`maci.controller.bandit` moves after every round.
 
 For the bandit, this file turns closed rounds into contexts and lessons and chooses the next action, with the figures behind the choice.
 All of it follows from the debate's starting state and its own rounds, so a replay computes the same.
@@ -19,8 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from maci.config import LEARNED, Config
-from maci.controller.dials import ClosedRound, RoundDials, first_cl
-from maci.controller.policies.bandit import (
+from maci.controller.bandit import (
     ACTIONS,
     Arm,
     Arms,
@@ -37,6 +36,7 @@ from maci.controller.policies.bandit import (
     reward,
     ucb,
 )
+from maci.controller.dials import ClosedRound, RoundDials, first_cl
 from maci.llm.usage import Bound
 from maci.moderator.belief import Vector
 from maci.moderator.gate import Thresholds, rises

@@ -1,1 +1,0 @@
-"""Schedules: how the dials move from round to round, by rule or learnt."""
