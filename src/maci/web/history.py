@@ -82,11 +82,7 @@ def tags_of(text: str) -> list[str]:
     ['release 4', 'bridge']
     """
     said = (" ".join(part.strip().lstrip("#").split()).casefold() for part in text.split(","))
-    return [tag[:_TAG] for tag in dict.fromkeys(tag.translate(_BRACKETS) for tag in said) if tag][:_TAGS]
-
-
-_BRACKETS = str.maketrans("[]", "()")
-"""Badges stand between square brackets in the index."""
+    return [tag[:_TAG] for tag in dict.fromkeys(said) if tag][:_TAGS]
 
 
 def summary_of(id: str, path: Path) -> Summary:

@@ -26,11 +26,12 @@ INDEX = ".index.sqlite"
 _VERSION = 1
 _TABLES = """
 CREATE TABLE IF NOT EXISTS debates (
-    id TEXT PRIMARY KEY, stamp TEXT NOT NULL, created TEXT NOT NULL, state TEXT NOT NULL, badges TEXT NOT NULL,
-    words TEXT NOT NULL, summary TEXT NOT NULL
+    place INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, stamp TEXT NOT NULL, created TEXT NOT NULL, summary TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS newest ON debates (created DESC, id DESC);
-CREATE INDEX IF NOT EXISTS states ON debates (state, created DESC, id DESC);
+CREATE TABLE IF NOT EXISTS badges (badge TEXT NOT NULL, place INTEGER NOT NULL, PRIMARY KEY (badge, place)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS badges_of ON badges (place);
+CREATE VIRTUAL TABLE IF NOT EXISTS searched USING fts5 (words, tokenize = 'trigram case_sensitive 1');
 """
 _NAME = 255
 """Bytes of the name of a file."""
@@ -162,11 +163,15 @@ class History:
     # --- the index ----------------------------------------------------------------------------------------------------
 
     def _put(self, rows: Sequence[tuple[str, str, Summary]]) -> None:
-        statement = "INSERT OR REPLACE INTO debates VALUES (?, ?, ?, ?, ?, ?, ?)"
         with self._changing() as index:
             for id, stamp, s in rows:
-                badges = f" {' '.join(f'[{badge}]' for badge in s.badges)} "
-                index.do(statement, (id, stamp, s.created, s.state, badges, s.words, json.dumps(asdict(s))))
+                _forget(index, id)
+                values = (id, stamp, s.created, json.dumps(asdict(s)))
+                index.do("INSERT INTO debates (id, stamp, created, summary) VALUES (?, ?, ?, ?)", values)
+                (place,) = index.do("SELECT place FROM debates WHERE id = ?", (id,))[0]
+                index.do("INSERT INTO searched (rowid, words) VALUES (?, ?)", (place, s.words))
+                for badge in s.badges:
+                    index.do("INSERT INTO badges VALUES (?, ?)", (badge, place))
         self._stamps |= {id: stamp for id, stamp, _ in rows}
 
     def _drop(self, ids: Iterable[str]) -> None:
@@ -174,7 +179,7 @@ class History:
         if gone:
             with self._changing() as index:
                 for id in gone:
-                    index.do("DELETE FROM debates WHERE id = ?", (id,))
+                    _forget(index, id)
 
     @contextmanager
     def _changing(self) -> Iterator[SqliteFile]:
@@ -232,11 +237,22 @@ def _index(folder: Path, *, again: bool) -> SqliteFile:
         return opened(Path(":memory:"))
 
 
+def _forget(index: SqliteFile, id: str) -> None:
+    for (place,) in index.do("SELECT place FROM debates WHERE id = ?", (id,)):
+        index.do("DELETE FROM badges WHERE place = ?", (place,))
+        index.do("DELETE FROM searched WHERE rowid = ?", (place,))
+        index.do("DELETE FROM debates WHERE place = ?", (place,))
+
+
+_SHORTEST = 3
+"""Letters of a word that the index of words finds; shorter ones are looked for in each text."""
 _FITTING = """
-FROM debates WHERE (:badge IS NULL OR instr(badges, :badge))
+FROM debates WHERE (:badge IS NULL OR place IN (SELECT place FROM badges WHERE badge = :badge))
+AND (:match IS NULL OR place IN (SELECT rowid FROM searched WHERE searched MATCH :match))
+AND (:short IS NULL OR NOT EXISTS (
+    SELECT 1 FROM json_each(:short) WHERE instr((SELECT words FROM searched WHERE rowid = place), value) = 0))
 AND (:only IS NULL OR id IN (SELECT value FROM json_each(:only)))
-AND (:not IS NULL OR (state = 'broken' AND id NOT IN (SELECT value FROM json_each(:not))))
-AND NOT EXISTS (SELECT 1 FROM json_each(:words) WHERE instr(debates.words, value) = 0)
+AND (:not IS NULL OR id NOT IN (SELECT value FROM json_each(:not)))
 """
 _NEWEST = "ORDER BY created DESC, id DESC LIMIT :most OFFSET :start"
 
@@ -245,16 +261,20 @@ def _wanted(query: str, only: str, live: Mapping[str, str]) -> dict[str, str | N
     """The values of a search; ``None`` where everything fits."""
     if not query.split() and not only:
         return None
+    words = query.casefold().split()
+    long = [f'"{word.replace(chr(34), chr(34) * 2)}"' for word in words if len(word) >= _SHORTEST]
+    short = [word for word in words if len(word) < _SHORTEST]
     wanted: dict[str, str | None] = {
-        "words": json.dumps(query.casefold().split()),
+        "match": " AND ".join(long) or None,
+        "short": json.dumps(short) if short else None,
         **dict.fromkeys(("badge", "only", "not")),
     }
     if only in _LIVE:
         wanted["only"] = json.dumps([id for id, state in live.items() if state == only])
-    elif only == "broken":
-        wanted["not"] = json.dumps([*live])
     elif only:
-        wanted["badge"] = f"[{only}]"
+        wanted["badge"] = only
+    if only == "broken":
+        wanted["not"] = json.dumps([*live])
     return wanted
 
 
