@@ -257,6 +257,7 @@ def test_panels_are_listed_with_who_sits_what_it_costs_and_what_is_missing(
             ("judge", "mistral/judge", "three"),
         ]
         assert every["slow"].trouble == "" and "ANTHROPIC_API_KEY" in every["far"].trouble
+        assert os.devnull not in every["far"].trouble  # where the keys are is not for visitors
         prices = await browser.desk.prices.of([every["slow"], every["readers"]], patience=60)
         assert prices["readers"] == "free" and re.fullmatch(r"[\d,]+ tokens, \$[\d.]+.*", prices["slow"])
         text = (await browser.get("/panels")).text

@@ -11,6 +11,7 @@ from maci.cases.case import builtin_cases
 from maci.debating.estimate import estimate, totals
 from maci.errors import MaciError
 from maci.llm.catalogue import family
+from maci.paths import keys_file
 from maci.render.markup import Child, Markup, el
 from maci.seating.file import Found, find
 from maci.seating.seating import PanelChoice, check_models, not_here, open_house, with_judges
@@ -92,7 +93,7 @@ def _trouble(panel: PanelSpec) -> str:
     try:
         check_models(panel, open_house(panel, PanelChoice(no_cache=True, offline=True)), not_here)
     except MaciError as error:
-        return str(error)
+        return str(error).replace(str(keys_file()), "the keys file")  # where that is, is not for visitors
     return ""
 
 
@@ -185,5 +186,6 @@ def _card(panel: Listed, price: str) -> Markup:
 
 def _seat(seat: Seat) -> Markup:
     """A name with its model and family, none of them twice."""
-    more = [text for text in (seat.model, seat.family) if text not in (seat.name, f"{READER}/{seat.name}")]
+    kind = seat.family if is_reader(seat.model) else f"family {seat.family}"
+    more = [text for text in (seat.model, kind) if text not in (seat.name, f"{READER}/{seat.name}")]
     return el("div", el("b", seat.name), el("span", f" {' · '.join(more)}", class_="soft") if more else None)
